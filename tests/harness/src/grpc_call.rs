@@ -17,11 +17,11 @@ use crate::wait::WAIT_MAX;
 /// Where nobody answers in time, or not in gRPC.
 pub fn call(address: SocketAddr, path: &str, message: &[u8]) -> io::Result<i32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answered = async { tokio::time::timeout(WAIT_MAX, ask(address, path, message)).await };
+    let answered = async { tokio::time::timeout(WAIT_MAX, exchange(address, path, message)).await };
     runtime.block_on(answered).map_err(io::Error::other)?
 }
 
-async fn ask(address: SocketAddr, path: &str, message: &[u8]) -> io::Result<i32> {
+async fn exchange(address: SocketAddr, path: &str, message: &[u8]) -> io::Result<i32> {
     let stream = TokioIo::new(TcpStream::connect(address).await?);
     let begun = http2::handshake(TokioExecutor::new(), stream).await;
     let (mut sender, connection) = begun.map_err(io::Error::other)?;

@@ -39,9 +39,9 @@ pub fn passed_over(why: &str) {
 }
 
 /// What is to be said, unless it was.
-fn line_of(said: &mut BTreeSet<String>, test: &str, why: &str) -> Option<String> {
+fn line_of(reported: &mut BTreeSet<String>, test: &str, why: &str) -> Option<String> {
     let line = format!("passed over: {test}: {why}\n");
-    said.insert(line.clone()).then_some(line)
+    reported.insert(line.clone()).then_some(line)
 }
 
 /// The full path of a program, searched where an interactive shell and where root would.
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn each_test_that_is_passed_over_is_said_once_with_its_reason() {
-        let mut said = BTreeSet::new();
-        let first = line_of(&mut said, "store::a", "mysql is not installed");
+        let mut reported = BTreeSet::new();
+        let first = line_of(&mut reported, "store::a", "mysql is not installed");
         assert_eq!(
             first.as_deref(),
             Some("passed over: store::a: mysql is not installed\n")
         );
-        assert_eq!(line_of(&mut said, "store::a", "mysql is not installed"), None);
-        assert!(line_of(&mut said, "store::b", "mysql is not installed").is_some());
-        assert!(line_of(&mut said, "store::a", "another reason").is_some());
+        assert_eq!(line_of(&mut reported, "store::a", "mysql is not installed"), None);
+        assert!(line_of(&mut reported, "store::b", "mysql is not installed").is_some());
+        assert!(line_of(&mut reported, "store::a", "another reason").is_some());
     }
 }

@@ -102,8 +102,8 @@ pub fn hunt(directories: &Directories, mutation: &Mutation, seeds: u64) -> io::R
     build(directories, &copy)?;
     let mut play = Command::new(directories.target.join("debug").join(BINARY));
     play.args(["--quiet", "--seeds", &seeds.to_string()]);
-    let (status, said) = in_time(play)?;
-    let found = match (status.code(), said.trim().split_once(' ')) {
+    let (status, text) = in_time(play)?;
+    let found = match (status.code(), text.trim().split_once(' ')) {
         (Some(0), _) => None,
         (Some(1), Some((seed, rule))) => Some((seed.parse().map_err(io::Error::other)?, rule.to_owned())),
         _ => return Err(io::Error::other(format!("{}: it ended with {status}", mutation.name))),
@@ -120,17 +120,17 @@ fn in_time(mut program: Command) -> io::Result<(ExitStatus, String)> {
     let mut stdout = child.stdout.take().expect("it is piped");
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        let mut said = String::new();
-        let read = stdout.read_to_string(&mut said).map(|_| said);
+        let mut text = String::new();
+        let read = stdout.read_to_string(&mut text).map(|_| text);
         // The receiver is gone after a timeout.
         sender.send(read).ok();
     });
-    let Ok(said) = receiver.recv_timeout(HANGS_AFTER) else {
+    let Ok(text) = receiver.recv_timeout(HANGS_AFTER) else {
         child.kill()?;
         child.wait()?;
         return Err(io::Error::other("it hangs"));
     };
-    Ok((child.wait()?, said?))
+    Ok((child.wait()?, text?))
 }
 
 /// Builds the copy, with a profile of its own: Cargo names artifacts by profile and by path within the workspace, so

@@ -75,9 +75,9 @@ async fn every_row_is_there_with_every_value(product: Product) {
     for kind in registry().kinds {
         for state in STATES {
             let row = image(&reference, kind, state).await;
-            let said = object(kind, state);
+            let expected = object(kind, state);
             let text: serde_json::Value = serde_json::from_str(&row.text).expect("JSON");
-            assert_eq!(text, said, "the text, whatever the server did to its spelling");
+            assert_eq!(text, expected, "the text, whatever the server did to its spelling");
             let version = Version::project(kind, Object::parse_str(&row.text).expect("an object"));
             assert_eq!(row.columns.len(), version.columns.len());
             let times =

@@ -3,7 +3,7 @@
 use kindex_api::operations::Sizes;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, ask, ask_in, manifest, model, names};
+use super::stage::{MODELS, Stage, manifest, model, names, send, send_with};
 
 const APPLY: [(&str, &str); 1] = [("content-type", "application/apply-patch+yaml")];
 
@@ -18,13 +18,13 @@ async fn how_dependents_are_deleted_is_said_by_the_body_or_by_a_parameter() {
         ("c", "?propagationPolicy=Background", &body, true),
     ] {
         stage.create(name, json!({}), json!({})).await;
-        let (code, answer) = ask(&stage.api, "DELETE", &format!("{}{query}", model(name)), body).await;
+        let (code, answer) = send(&stage.api, "DELETE", &format!("{}{query}", model(name)), body).await;
         let timestamp = &answer["metadata"]["deletionTimestamp"];
         assert_eq!((code, timestamp.is_string()), (200, is_terminating), "{name}: {answer}");
     }
     let orphan = json!({"orphanDependents": true});
     stage.create("d", json!({}), json!({})).await;
-    let (_, answer) = ask(&stage.api, "DELETE", &model("d"), &orphan).await;
+    let (_, answer) = send(&stage.api, "DELETE", &model("d"), &orphan).await;
     let finalizers = answer["metadata"]["finalizers"].to_string();
     assert!(finalizers.contains("orphan"), "{answer}");
     stage.end().await;
@@ -39,18 +39,18 @@ async fn a_dry_run_that_is_none_changes_nothing() {
     for name in ["live", "gone"] {
         let path = format!("{}?dryRun=Some", model(name));
         for (method, body) in [("PATCH", &labels), ("DELETE", &Value::Null)] {
-            let (code, refused) = ask(&stage.api, method, &path, body).await;
+            let (code, refused) = send(&stage.api, method, &path, body).await;
             assert_eq!(code, 422, "{method} {name}: {refused}");
         }
     }
     let object = manifest(json!({"name": "new"}), json!({}));
     assert_eq!(
-        ask(&stage.api, "POST", &format!("{MODELS}?dryRun=Some"), &object)
+        send(&stage.api, "POST", &format!("{MODELS}?dryRun=Some"), &object)
             .await
             .0,
         422
     );
-    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     assert_eq!(names(&list), ["live", "gone"]);
     stage.end().await;
 }
@@ -61,7 +61,7 @@ async fn an_apply_takes_fields_from_others_where_it_says_so() {
     let apply = async |manager: &str, algorithm: &str| {
         let body = manifest(json!({"name": "a"}), json!({"algorithm": algorithm})).to_string();
         let path = format!("{}?fieldManager={manager}", model("a"));
-        ask_in(&stage.api, "PATCH", &path, &APPLY, body).await
+        send_with(&stage.api, "PATCH", &path, &APPLY, body).await
     };
     assert_eq!(apply("first", "one").await.0, 201);
     let (code, refused) = apply("second", "two").await;
@@ -79,9 +79,9 @@ async fn unknown_fields_of_an_archived_object_are_treated_as_the_client_says() {
         .await;
     let patch = json!({"spec": {"unknown": 1}});
     let path = |validation: &str| format!("{}?fieldValidation={validation}", model("gone"));
-    let (code, refused) = ask(&stage.api, "PATCH", &path("Strict"), &patch).await;
+    let (code, refused) = send(&stage.api, "PATCH", &path("Strict"), &patch).await;
     assert_eq!(code, 400, "{refused}");
-    let (code, pruned) = ask(&stage.api, "PATCH", &path("Ignore"), &patch).await;
+    let (code, pruned) = send(&stage.api, "PATCH", &path("Ignore"), &patch).await;
     assert_eq!((code, &pruned["spec"]), (200, &json!({"algorithm": "one"})), "{pruned}");
     stage.end().await;
 }
@@ -102,13 +102,13 @@ async fn a_collection_is_deleted_to_its_last_page_in_both_places() {
         })
         .await;
     let dry = format!("{MODELS}?dryRun=All&fieldSelector=metadata.name%3Dlive-1");
-    let (code, tried) = ask(&api, "DELETE", &dry, &Value::Null).await;
+    let (code, tried) = send(&api, "DELETE", &dry, &Value::Null).await;
     assert_eq!(
         (code, names(&tried)),
         (200, vec!["live-1"]),
         "of what is selected: {tried}"
     );
-    let (code, done) = ask(&api, "DELETE", MODELS, &Value::Null).await;
+    let (code, done) = send(&api, "DELETE", MODELS, &Value::Null).await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
     for number in 0..3 {
         for name in ["live", "gone"] {
@@ -125,10 +125,10 @@ async fn nothing_is_deleted_by_a_selector_that_one_of_the_two_places_refuses() {
     stage.create("a", json!({}), json!({})).await;
     let selector = vec!["team!%3Dx"; 101].join(",");
     let path = format!("{MODELS}?labelSelector={selector}");
-    assert_eq!(ask(&stage.cluster, "GET", &path, &Value::Null).await.0, 200);
-    let (code, refused) = ask(&stage.api, "DELETE", &path, &Value::Null).await;
+    assert_eq!(send(&stage.cluster, "GET", &path, &Value::Null).await.0, 200);
+    let (code, refused) = send(&stage.api, "DELETE", &path, &Value::Null).await;
     assert_eq!(code, 400, "{refused}");
-    let (_, kept) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
+    let (_, kept) = send(&stage.cluster, "GET", &model("a"), &Value::Null).await;
     assert!(kept["metadata"]["deletionTimestamp"].is_null(), "{kept}");
     stage.end().await;
 }
@@ -143,10 +143,10 @@ async fn an_object_of_a_collection_that_is_gone_already_is_passed_over() {
     let cluster = stage.cluster.clone();
     stage.ground.guard.overtake("GET", &model("a"), async move {
         let released = json!({"metadata": {"finalizers": null}});
-        assert_eq!(ask(&cluster, "PATCH", &model("a"), &released).await.0, 200);
-        assert_eq!(ask(&cluster, "DELETE", &model("a"), &Value::Null).await.0, 200);
+        assert_eq!(send(&cluster, "PATCH", &model("a"), &released).await.0, 200);
+        assert_eq!(send(&cluster, "DELETE", &model("a"), &Value::Null).await.0, 200);
     });
-    let (code, done) = ask(&stage.api, "DELETE", MODELS, &Value::Null).await;
+    let (code, done) = send(&stage.api, "DELETE", MODELS, &Value::Null).await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
     assert!(stage.ground.guard.has_overtaken());
     stage.wait_until_deleted("b").await;

@@ -9,7 +9,7 @@ use tonic::Code;
 use super::following::list_version;
 use super::grpc::client::Client as GrpcClient;
 use super::rights::{FIRST, secure};
-use super::stage::{MODELS, Stage, ask_in, manifest};
+use super::stage::{MODELS, Stage, manifest, send_with};
 
 /// All there are, of models.
 const RIGHTS: [&str; 10] = [
@@ -132,7 +132,7 @@ async fn stage() -> Stage {
             json!({"name": name, "annotations": annotations}),
             json!({"algorithm": "one"}),
         );
-        let (code, answer) = ask_in(&stage.api, "POST", MODELS, &root, body.to_string()).await;
+        let (code, answer) = send_with(&stage.api, "POST", MODELS, &root, body.to_string()).await;
         assert_eq!(code, 201, "{answer}");
     }
     stage.wait_until_evicted("gone").await;
@@ -159,7 +159,7 @@ async fn code(client: &Client, route: &Route, right: &str) -> (u16, Value) {
         "PATCH" => json!({"metadata": {"labels": {"by": right.replace(['/', '+'], "-")}}}).to_string(),
         _ => String::new(),
     };
-    ask_in(client, route.method, &route.path, &headers, body).await
+    send_with(client, route.method, &route.path, &headers, body).await
 }
 
 /// First those who may not, then the one who may: nothing that is refused has an effect.

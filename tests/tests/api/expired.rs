@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::following::label;
-use super::stage::{Ground, MODELS, Stage, ask, names};
+use super::stage::{Ground, MODELS, Stage, names, send};
 
 /// Events that the cluster keeps.
 const HISTORY: u64 = 50;
@@ -37,7 +37,7 @@ impl Stage {
 }
 
 async fn page(client: &Client, token: &str) -> (u16, Value) {
-    ask(
+    send(
         client,
         "GET",
         &format!("{MODELS}?limit=2&continue={token}"),
@@ -101,7 +101,7 @@ async fn a_token_in_sqls_part_expires_where_an_object_left_the_cluster_at_the_ti
 async fn a_watch_from_a_forgotten_version_ends_with_the_reason() {
     let stage = Stage::with_a_short_history().await;
     stage.create("live-a", json!({}), json!({})).await;
-    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     stage.make_the_cluster_forget().await;
     for form in [

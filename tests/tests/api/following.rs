@@ -11,7 +11,7 @@ use kindex_model::row_version::RowVersion;
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, ask, model};
+use super::stage::{MODELS, model, send};
 
 /// Every scenario on an embedded cluster with SQLite, with MariaDB, and on a kube-apiserver.
 macro_rules! scenarios {
@@ -130,19 +130,19 @@ pub(super) fn is_direct(version: &str) -> bool {
 }
 
 pub(super) async fn list_version(client: &Client) -> String {
-    let (code, list) = ask(client, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
+    let (code, list) = send(client, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
     assert_eq!(code, 200, "{list}");
     version(&list).to_owned()
 }
 
 pub(super) async fn label(client: &Client, name: &str, labels: Value) -> Value {
     let patch = json!({"metadata": {"labels": labels}});
-    let (code, answer) = ask(client, "PATCH", &model(name), &patch).await;
+    let (code, answer) = send(client, "PATCH", &model(name), &patch).await;
     assert_eq!(code, 200, "{answer}");
     answer
 }
 
 pub(super) async fn delete(client: &Client, name: &str) {
-    let (code, answer) = ask(client, "DELETE", &model(name), &Value::Null).await;
+    let (code, answer) = send(client, "DELETE", &model(name), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
 }

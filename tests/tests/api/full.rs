@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::stage::{MODELS, Stage, ask, client_of, eventually};
+use super::stage::{MODELS, Stage, client_of, eventually, send};
 
 const KIB: usize = 1024;
 const OBJECTS: usize = 40;
@@ -56,7 +56,7 @@ async fn one_watch_too_many_is_told_to_come_again() {
         (third.status().as_u16(), &third.headers()["retry-after"]),
         (429, &"1".parse().unwrap())
     );
-    let (code, _) = ask(&client_of(address), "GET", MODELS, &Value::Null).await;
+    let (code, _) = send(&client_of(address), "GET", MODELS, &Value::Null).await;
     assert_eq!(code, 200, "lists are no watches");
     drop(first);
     eventually("a place for one more", async || watch(&path).await.status() == 200).await;
@@ -107,7 +107,7 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
     read_until(OBJECTS).await;
     stage.create("last", json!({}), json!({})).await;
     read_until(OBJECTS + 1).await;
-    let (code, _) = ask(&client_of(address), "GET", "/readyz", &Value::Null).await;
+    let (code, _) = send(&client_of(address), "GET", "/readyz", &Value::Null).await;
     assert_eq!(code, 200);
     eventually("one that is not read has ended", async || {
         figures.watches_ended.get() > 0

@@ -162,14 +162,14 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
     let body = to_bytes(body, usize::MAX).await.unwrap();
     if parts.uri.path().ends_with("reviews") {
         post.guard.reviews.fetch_add(1, Ordering::SeqCst);
-        let asked: Value = serde_json::from_slice(&body).unwrap();
-        if asked["spec"]["resourceAttributes"].is_object() {
-            post.guard.reviewed.lock().unwrap().push(asked["spec"].clone());
+        let sent: Value = serde_json::from_slice(&body).unwrap();
+        if sent["spec"]["resourceAttributes"].is_object() {
+            post.guard.reviewed.lock().unwrap().push(sent["spec"].clone());
         }
-        return Json(json!({"status": review(&asked)})).into_response();
+        return Json(json!({"status": review(&sent)})).into_response();
     }
     if let Some(token) = parts.headers.remove("authorization") {
-        let asked = token
+        let user_of_token = token
             .to_str()
             .unwrap()
             .trim_start_matches("Bearer ")
@@ -177,7 +177,7 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
             .to_owned();
         let user = match parts.headers.get("impersonate-user") {
             Some(user) => user.to_str().unwrap().to_owned(),
-            None => asked,
+            None => user_of_token,
         };
         let attributes = Attributes::of(&parts);
         if !allows(&user, &attributes) {

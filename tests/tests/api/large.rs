@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use super::grpc::client::Client;
-use super::stage::{MODELS, Stage, ask};
+use super::stage::{MODELS, Stage, send};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_much_for_sql_is_refused_with_its_limit_on_sqlite() {
@@ -28,14 +28,14 @@ fn parts(count: usize, part: &str) -> String {
     parts.join(",")
 }
 
-/// The parameter of a list in REST, and the option of the same meaning in gRPC; the most of it, and what is said of
+/// The parameter of a list in REST, and the option of the same meaning in gRPC; the most of it, and the message for
 /// more.
 struct Limit {
     parameter: &'static str,
     option: &'static str,
     text: fn(usize) -> String,
     most: usize,
-    said: [&'static str; 2],
+    expected: [&'static str; 2],
 }
 
 const SELECTORS: [Limit; 3] = [
@@ -44,21 +44,21 @@ const SELECTORS: [Limit; 3] = [
         option: "labelSelector",
         text: |count| parts(count, "k#=v"),
         most: 100,
-        said: ["at most 100 requirements", "`in (…)`, or split it into several"],
+        expected: ["at most 100 requirements", "`in (…)`, or split it into several"],
     },
     Limit {
         parameter: "labelSelector",
         option: "labelSelector",
         text: |count| format!("k in ({})", parts(count, "v#")),
         most: 2000,
-        said: ["at most 2000 values", "split it into several"],
+        expected: ["at most 2000 values", "split it into several"],
     },
     Limit {
         parameter: "fieldSelector",
         option: "fieldSelector",
         text: |count| parts(count, "metadata.name!=a#"),
         most: 500,
-        said: ["at most 500 comparisons", "by IN, or split it into several"],
+        expected: ["at most 500 comparisons", "by IN, or split it into several"],
     },
 ];
 
@@ -77,8 +77,8 @@ async fn refused_with_limits(stage: Stage) {
                 assert_eq!((code, &answer["reason"]), (400, &json!("BadRequest")), "{answer}");
                 let refused = called.unwrap_err();
                 assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
-                for said in [answer["message"].as_str().unwrap(), refused.message()] {
-                    assert!(limit.said.iter().all(|part| said.contains(part)), "{said}");
+                for message in [answer["message"].as_str().unwrap(), refused.message()] {
+                    assert!(limit.expected.iter().all(|part| message.contains(part)), "{message}");
                 }
             } else if count <= OF_THE_CLUSTER {
                 assert_eq!(code, 200, "{answer}");
@@ -102,7 +102,7 @@ async fn conditions(client: &Client) {
         let list = json!({"@type": "type.googleapis.com/google.protobuf.ListValue", "value": values});
         json!({"criterion": [{"fieldName": "metadata.name", "operator": 7, "matchValue": list}]})
     };
-    for (most, operation, said) in [
+    for (most, operation, message) in [
         (500, &comparisons as &dyn Fn(usize) -> Value, "at most 500 comparisons"),
         (2000, &values as &dyn Fn(usize) -> Value, "at most 2000 values"),
     ] {
@@ -117,11 +117,8 @@ async fn conditions(client: &Client) {
                         (most + 1, Code::InvalidArgument),
                         "{refused:?}"
                     );
-                    let said_all = [said, "split it into several"];
-                    assert!(
-                        said_all.iter().all(|part| refused.message().contains(part)),
-                        "{refused:?}"
-                    );
+                    let parts = [message, "split it into several"];
+                    assert!(parts.iter().all(|part| refused.message().contains(part)), "{refused:?}");
                 }
             }
         }
@@ -133,7 +130,7 @@ async fn list(stage: &Stage, parameter: &str, text: &str) -> (u16, Value) {
     for byte in text.bytes() {
         write!(encoded, "%{byte:02x}").unwrap();
     }
-    ask(
+    send(
         &stage.api,
         "GET",
         &format!("{MODELS}?{parameter}={encoded}"),

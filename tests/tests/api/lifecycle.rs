@@ -3,17 +3,17 @@
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, ask, ask_in, eventually, manifest, model};
+use super::stage::{MODELS, Stage, eventually, manifest, model, send, send_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_created_is_guarded_and_what_is_deleted_is_stored_first() {
     let stage = Stage::on_sqlite().await;
     let created = stage.create("a", json!({}), json!({"algorithm": "xgboost"})).await;
     assert_eq!(created["metadata"]["finalizers"], json!(["michelangelo/Ingester"]));
-    let (code, found) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (code, found) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     assert_eq!((code, &found["metadata"]["uid"]), (200, &created["metadata"]["uid"]));
 
-    let (code, answer) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     assert!(
         answer["metadata"]["deletionTimestamp"].is_string(),
@@ -24,9 +24,9 @@ async fn what_is_created_is_guarded_and_what_is_deleted_is_stored_first() {
         "{answer}"
     );
     stage.wait_until_deleted("a").await;
-    let (code, _) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (code, _) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     assert_eq!(code, 404);
-    let (code, last) = ask(
+    let (code, last) = send(
         &stage.api,
         "GET",
         &format!("{}?includeDeleted=true", model("a")),
@@ -35,7 +35,7 @@ async fn what_is_created_is_guarded_and_what_is_deleted_is_stored_first() {
     .await;
     assert_eq!((code, &last["metadata"]["uid"]), (200, &created["metadata"]["uid"]));
     assert!(last["metadata"]["deletionTimestamp"].is_string(), "{last}");
-    let (code, _) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, _) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!(code, 404);
     stage.end().await;
 }
@@ -96,10 +96,10 @@ async fn preconditions_and_propagation_of_a_deletion_are_kept() {
         ("resourceVersion", (version + 1000).to_string()),
     ] {
         let options = json!({"preconditions": {field: value}});
-        let (code, answer) = ask(&stage.api, "DELETE", &model("a"), &options).await;
+        let (code, answer) = send(&stage.api, "DELETE", &model("a"), &options).await;
         assert_eq!((code, &answer["reason"]), (409, &json!("Conflict")), "{answer}");
     }
-    let (_, dry) = ask(
+    let (_, dry) = send(
         &stage.api,
         "DELETE",
         &format!("{}?dryRun=All", model("a")),
@@ -110,7 +110,7 @@ async fn preconditions_and_propagation_of_a_deletion_are_kept() {
     assert_ne!(stage.life("a").await, Some(Life::Deleted));
 
     let options = json!({"propagationPolicy": "Foreground", "preconditions": {"uid": created["metadata"]["uid"]}});
-    let (code, answer) = ask(&stage.api, "DELETE", &model("a"), &options).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model("a"), &options).await;
     assert_eq!(code, 200, "{answer}");
     assert!(
         answer["metadata"]["deletionTimestamp"].is_string(),
@@ -129,7 +129,7 @@ async fn server_side_apply_creates_with_a_finalizer_that_its_manager_does_not_ow
     let apply = async |algorithm: &str| {
         let body = manifest(json!({"name": "a"}), json!({"algorithm": algorithm})).to_string();
         let headers = [("content-type", "application/apply-patch+yaml")];
-        ask_in(&stage.api, "PATCH", &path, &headers, body).await
+        send_with(&stage.api, "PATCH", &path, &headers, body).await
     };
     let (code, created) = apply("one").await;
     assert_eq!(code, 201, "{created}");
@@ -150,14 +150,14 @@ async fn a_replacement_keeps_the_finalizer() {
         json!({"name": "a", "resourceVersion": version}),
         json!({"algorithm": "two"}),
     );
-    let (code, replaced) = ask(&stage.api, "PUT", &model("a"), &body).await;
+    let (code, replaced) = send(&stage.api, "PUT", &model("a"), &body).await;
     assert_eq!(
         (code, &replaced["spec"]["algorithm"]),
         (200, &json!("two")),
         "{replaced}"
     );
     assert_eq!(replaced["metadata"]["finalizers"], json!(["michelangelo/Ingester"]));
-    let (code, refused) = ask(&stage.api, "PUT", &model("a"), &body).await;
+    let (code, refused) = send(&stage.api, "PUT", &model("a"), &body).await;
     assert_eq!(
         (code, &refused["reason"]),
         (409, &json!("Conflict")),
@@ -172,13 +172,13 @@ async fn the_past_of_a_kind_with_history_is_read_at_a_moment() {
     stage.create("a", json!({}), json!({"algorithm": "one"})).await;
     eventually("stored", async || stage.life("a").await == Some(Life::Live)).await;
     let between = jiff::Timestamp::now();
-    let (code, _) = ask(&stage.api, "PATCH", &model("a"), &json!({"spec": {"algorithm": "two"}})).await;
+    let (code, _) = send(&stage.api, "PATCH", &model("a"), &json!({"spec": {"algorithm": "two"}})).await;
     assert_eq!(code, 200);
-    let past = async |path: &str| ask(&stage.api, "GET", &format!("{path}?at={between}"), &Value::Null).await;
+    let past = async |path: &str| send(&stage.api, "GET", &format!("{path}?at={between}"), &Value::Null).await;
     eventually("the second version is stored", async || {
         let now = jiff::Timestamp::now();
         let path = format!("{}?at={now}", model("a"));
-        ask(&stage.api, "GET", &path, &Value::Null).await.1["spec"]["algorithm"] == "two"
+        send(&stage.api, "GET", &path, &Value::Null).await.1["spec"]["algorithm"] == "two"
     })
     .await;
     let (code, found) = past(&model("a")).await;
@@ -197,7 +197,7 @@ async fn the_past_of_a_kind_with_history_is_read_at_a_moment() {
         refused["message"].as_str().unwrap().contains("keeps no history"),
         "{refused}"
     );
-    let (code, refused) = ask(&stage.api, "GET", &format!("{MODELS}?at=yesterday"), &Value::Null).await;
+    let (code, refused) = send(&stage.api, "GET", &format!("{MODELS}?at=yesterday"), &Value::Null).await;
     assert_eq!(code, 400, "{refused}");
     stage.end().await;
 }
@@ -214,12 +214,12 @@ async fn everything_else_is_the_clusters() {
         "/apis/michelangelo.api/v2/namespaces/default/nothings",
         "/nowhere",
     ] {
-        let own = ask(&stage.api, "GET", path, &Value::Null).await;
-        let clusters = ask(&stage.cluster, "GET", path, &Value::Null).await;
+        let own = send(&stage.api, "GET", path, &Value::Null).await;
+        let clusters = send(&stage.cluster, "GET", path, &Value::Null).await;
         assert_eq!(own, clusters, "{path}");
     }
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-    let (code, answer) = ask(&stage.api, "POST", "/api/v1/namespaces", &namespace).await;
+    let (code, answer) = send(&stage.api, "POST", "/api/v1/namespaces", &namespace).await;
     assert_eq!(code, 201, "{answer}");
     stage.end().await;
 }
@@ -267,7 +267,7 @@ async fn what_kubernetes_refuses_is_refused() {
         ),
     ];
     for (method, path, headers, body, expected) in refusals {
-        let (code, answer) = ask_in(&stage.api, method, &path, headers, body).await;
+        let (code, answer) = send_with(&stage.api, method, &path, headers, body).await;
         let shown = answer.to_string();
         assert_eq!(code, expected, "{method} {path}: {shown:.300}");
         assert_eq!(
@@ -277,7 +277,7 @@ async fn what_kubernetes_refuses_is_refused() {
         );
     }
     let unknown = manifest(json!({"name": "a"}), json!({"algorithm": 7}));
-    let (code, answer) = ask(&stage.api, "POST", MODELS, &unknown).await;
+    let (code, answer) = send(&stage.api, "POST", MODELS, &unknown).await;
     assert_eq!((code, &answer["reason"]), (422, &json!("Invalid")), "{answer}");
     stage.end().await;
 }

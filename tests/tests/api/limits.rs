@@ -93,7 +93,7 @@ impl Door {
     }
 
     /// Code, seconds until the next try, and the Status or text.
-    async fn ask(&self, method: &str, path: &str, token: &str) -> (u16, Option<String>, Value) {
+    async fn send(&self, method: &str, path: &str, token: &str) -> (u16, Option<String>, Value) {
         let request = http::Request::builder()
             .method(method)
             .uri(path)
@@ -157,19 +157,19 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
     );
     let first = tokio::spawn({
         let door = door.clone();
-        async move { door.ask("GET", "/held", "a").await }
+        async move { door.send("GET", "/held", "a").await }
     });
     eventually("the first is let in", async || door.let_in.load(Ordering::SeqCst) == 1).await;
-    let (code, again, status) = door.ask("GET", "/", "b").await;
+    let (code, again, status) = door.send("GET", "/", "b").await;
     assert_eq!(
         (code, again.as_deref(), &status["reason"]),
         (429, Some("1"), &Value::from("TooManyRequests"))
     );
-    let (code, ..) = door.ask("POST", "/", "b").await;
+    let (code, ..) = door.send("POST", "/", "b").await;
     assert_eq!(code, 200, "changes have places of their own");
     door.held.add_permits(1);
     assert_eq!(first.await.unwrap().0, 200);
-    let (code, ..) = door.ask("GET", "/", "b").await;
+    let (code, ..) = door.send("GET", "/", "b").await;
     assert_eq!(code, 200, "the place is free again");
     // The head of an endless answer is there: what goes on takes no place.
     let response = door
@@ -180,7 +180,7 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
                 .unwrap(),
         )
         .await;
-    let (code, ..) = door.ask("GET", "/", "b").await;
+    let (code, ..) = door.send("GET", "/", "b").await;
     assert_eq!(code, 200);
     drop(response);
 }
@@ -197,7 +197,7 @@ async fn one_caller_never_has_all_places_and_health_and_leases_have_their_own() 
     );
     let hold = |token: &'static str| {
         let door = door.clone();
-        tokio::spawn(async move { door.ask("GET", "/held", token).await.0 })
+        tokio::spawn(async move { door.send("GET", "/held", token).await.0 })
     };
     let let_in = async |count: usize| {
         eventually("they are let in", async || door.let_in.load(Ordering::SeqCst) == count).await;
@@ -205,18 +205,18 @@ async fn one_caller_never_has_all_places_and_health_and_leases_have_their_own() 
     let mut all: Vec<_> = (0..10).map(|_| hold("greedy")).collect();
     let_in(3).await;
     assert_eq!(
-        door.ask("GET", "/", "modest").await.0,
+        door.send("GET", "/", "modest").await.0,
         200,
         "a place is left for others"
     );
     all.push(hold("other"));
     let_in(4).await;
     for path in ["/readyz", "/apis/coordination.k8s.io/v1/leases"] {
-        assert_eq!(door.ask("GET", path, "modest").await.0, 200, "{path}");
+        assert_eq!(door.send("GET", path, "modest").await.0, 200, "{path}");
     }
     let modest = tokio::spawn({
         let door = door.clone();
-        async move { door.ask("GET", "/", "modest").await.0 }
+        async move { door.send("GET", "/", "modest").await.0 }
     });
     door.held.add_permits(all.len());
     assert_eq!(modest.await.unwrap(), 200);
@@ -236,7 +236,7 @@ async fn a_client_has_its_share_and_another_one_too() {
     let (mut refused, mut answered, begun) = (0_u32, 0_u32, Instant::now());
     // A machine that asks less often than the share is never refused: it asks at once.
     while refused == 0 {
-        let all = (0..20).map(|_| door.ask("GET", "/", "greedy"));
+        let all = (0..20).map(|_| door.send("GET", "/", "greedy"));
         for (code, again, _) in futures::future::join_all(all).await {
             assert!(
                 code == 200 && again.is_none() || code == 429 && again.as_deref() == Some("1"),
@@ -254,9 +254,9 @@ async fn a_client_has_its_share_and_another_one_too() {
         );
         assert!(begun.elapsed() < WAIT_MAX, "nobody is refused");
     }
-    assert_eq!(door.ask("GET", "/", "modest").await.0, 200);
+    assert_eq!(door.send("GET", "/", "modest").await.0, 200);
     eventually("the next second", async || {
-        door.ask("GET", "/", "greedy").await.0 == 200
+        door.send("GET", "/", "greedy").await.0 == 200
     })
     .await;
 }

@@ -7,7 +7,7 @@ use kindex_api::operations::Sizes;
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, model, names};
+use super::stage::{FINAL, MODELS, Stage, eventually, model, names, send, send_with};
 
 /// All names of a list, page by page, with `between` done after each page.
 async fn walk(stage: &Stage, query: &str, limit: usize, between: impl AsyncFnMut(usize)) -> Vec<String> {
@@ -18,7 +18,7 @@ async fn walk_on(api: &Client, query: &str, limit: usize, mut between: impl Asyn
     let (mut found, mut token, mut pages) = (Vec::new(), String::new(), 0);
     loop {
         let path = format!("{MODELS}?limit={limit}&{query}&continue={token}");
-        let (code, page) = ask(api, "GET", &path, &Value::Null).await;
+        let (code, page) = send(api, "GET", &path, &Value::Null).await;
         assert_eq!(code, 200, "{page}");
         let page_names = names(&page);
         assert!(page_names.len() <= limit, "{} in a page of {limit}", page_names.len());
@@ -68,7 +68,7 @@ pub(super) async fn every_object_is_on_one_page(stage: Stage) {
     let found = walk(&stage, "", 3, async |pages| {
         let name = format!("live-{}", [0, 6, 3, 5].get(pages - 1).copied().unwrap_or(1));
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
-        let (code, _) = ask(&stage.api, "PATCH", &model(&name), &patch).await;
+        let (code, _) = send(&stage.api, "PATCH", &model(&name), &patch).await;
         assert_eq!(code, 200);
         stage.wait_until_evicted(&name).await;
     })
@@ -114,7 +114,7 @@ async fn every_object_is_on_one_page_where_the_clocks_of_server_and_ingester_dif
         let evict = async |name: &str| {
             let name = format!("{name}-{round}");
             let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
-            let (code, answer) = ask(&stage.api, "PATCH", &model(&name), &patch).await;
+            let (code, answer) = send(&stage.api, "PATCH", &model(&name), &patch).await;
             assert_eq!(code, 200, "{answer}");
             stage.wait_until_evicted(&name).await;
         };
@@ -139,7 +139,7 @@ async fn deleted_objects_are_listed_where_they_are_asked_for() {
     stage.create("live", json!({}), json!({})).await;
     stage.create_evicted("gone", json!({}), json!({})).await;
     stage.create("deleted", json!({}), json!({})).await;
-    let (code, _) = ask(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
+    let (code, _) = send(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
     assert_eq!(code, 200);
     stage.wait_until_deleted("deleted").await;
     let mut found = walk(&stage, "", 1, async |_| {}).await;
@@ -157,14 +157,14 @@ async fn objects_of_one_name_are_distinguished_by_their_uids() {
     let stage = Stage::on_sqlite().await;
     let labels = json!({"team": "a"});
     stage.create("a", labels.clone(), json!({})).await;
-    let (code, _) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, _) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!(code, 200);
     stage.wait_until_deleted("a").await;
     stage.create("a", labels, json!({})).await;
     // With selectors names are looked up one by one, without in the whole list.
     for query in ["includeDeleted=true&labelSelector=team", "includeDeleted=true"] {
         for api in [&stage.api, &stage.later] {
-            let (code, list) = ask(api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
+            let (code, list) = send(api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
             assert_eq!((code, names(&list)), (200, vec!["a", "a"]), "{query}: {list}");
             let items = list["items"].as_array().unwrap();
             assert_ne!(items[0]["metadata"]["uid"], items[1]["metadata"]["uid"], "{query}");
@@ -179,7 +179,7 @@ async fn a_token_goes_on_with_its_own_list_alone() {
     for name in ["a", "b"] {
         stage.create(name, json!({}), json!({})).await;
     }
-    let (_, page) = ask(&stage.api, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
+    let (_, page) = send(&stage.api, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
     let token = page["metadata"]["continue"].as_str().unwrap();
     for query in [
         "labelSelector=a",
@@ -187,7 +187,7 @@ async fn a_token_goes_on_with_its_own_list_alone() {
         "fieldSelector=metadata.name%3Da",
     ] {
         let path = format!("{MODELS}?limit=1&continue={token}&{query}");
-        let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        let (code, refused) = send(&stage.api, "GET", &path, &Value::Null).await;
         assert_eq!(
             (code, &refused["reason"]),
             (400, &json!("BadRequest")),
@@ -196,7 +196,7 @@ async fn a_token_goes_on_with_its_own_list_alone() {
     }
     let elsewhere = MODELS.replace("default", "other");
     let path = format!("{elsewhere}?limit=1&continue={token}");
-    assert_eq!(ask(&stage.api, "GET", &path, &Value::Null).await.0, 400);
+    assert_eq!(send(&stage.api, "GET", &path, &Value::Null).await.0, 400);
     stage.end().await;
 }
 
@@ -209,7 +209,7 @@ async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
         .await;
     let accept = async |path: &str, form: &str| {
         let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
-        ask_in(&stage.api, "GET", path, &[("accept", &accept)], String::new())
+        send_with(&stage.api, "GET", path, &[("accept", &accept)], String::new())
             .await
             .1
     };
@@ -219,7 +219,7 @@ async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
     let cells = |row: usize| (&table["rows"][row]["cells"][0], &table["rows"][row]["cells"][1]);
     assert_eq!(cells(0), (&json!("live"), &json!("one")));
     assert_eq!(cells(1), (&json!("gone"), &json!("two")));
-    let (_, clusters) = ask_in(
+    let (_, clusters) = send_with(
         &stage.cluster,
         "GET",
         &model("live"),
@@ -242,7 +242,7 @@ async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
         (&json!("PartialObjectMetadata"), &json!("gone"))
     );
     let yaml = [("accept", "application/yaml")];
-    let (_, text) = ask_in(&stage.api, "GET", MODELS, &yaml, String::new()).await;
+    let (_, text) = send_with(&stage.api, "GET", MODELS, &yaml, String::new()).await;
     let list: Value = serde_saphyr::from_str(text.as_str().unwrap()).unwrap();
     assert_eq!(
         (&list["kind"], names(&list)),
@@ -258,12 +258,12 @@ async fn a_list_without_a_limit_is_whole_whatever_its_length() {
     for number in 0..501 {
         stage.create(&format!("live-{number:03}"), json!({}), json!({})).await;
     }
-    let (code, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (code, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     assert_eq!((code, names(&list).len()), (200, 502));
     assert!(list["metadata"]["continue"].is_null());
     for (form, items) in [("Table", "rows"), ("PartialObjectMetadataList", "items")] {
         let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
-        let (_, list) = ask_in(&stage.api, "GET", MODELS, &[("accept", &accept)], String::new()).await;
+        let (_, list) = send_with(&stage.api, "GET", MODELS, &[("accept", &accept)], String::new()).await;
         assert_eq!(list[items].as_array().map(Vec::len), Some(502), "{form}");
     }
     stage.end().await;
@@ -278,10 +278,10 @@ async fn an_object_that_somebody_holds_in_the_cluster_is_listed_once() {
         "finalizers": ["michelangelo/Ingester", "example.com/holder"],
         "annotations": {FINAL: "true"},
     }});
-    let (code, _) = ask(&stage.api, "PATCH", &model("held"), &patch).await;
+    let (code, _) = send(&stage.api, "PATCH", &model("held"), &patch).await;
     assert_eq!(code, 200);
     eventually("it is archived, and held", async || {
-        let (_, found) = ask(&stage.cluster, "GET", &model("held"), &Value::Null).await;
+        let (_, found) = send(&stage.cluster, "GET", &model("held"), &Value::Null).await;
         found["metadata"]["deletionTimestamp"].is_string()
     })
     .await;
@@ -291,7 +291,7 @@ async fn an_object_that_somebody_holds_in_the_cluster_is_listed_once() {
             let (mut found, mut token) = (Vec::new(), String::new());
             loop {
                 let path = format!("{MODELS}?limit={limit}&continue={token}");
-                let (_, page) = ask(api, "GET", &path, &Value::Null).await;
+                let (_, page) = send(api, "GET", &path, &Value::Null).await;
                 found.extend(names(&page).into_iter().map(str::to_owned));
                 match page["metadata"]["continue"].as_str() {
                     Some(next) => token = next.to_owned(),
@@ -309,7 +309,7 @@ async fn an_object_that_somebody_holds_in_the_cluster_is_listed_once() {
 async fn evict(stage: &Stage, names: &[String]) {
     let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
     for name in names {
-        let (code, _) = ask(&stage.api, "PATCH", &model(name), &patch).await;
+        let (code, _) = send(&stage.api, "PATCH", &model(name), &patch).await;
         assert_eq!(code, 200);
     }
     for name in names {
@@ -334,7 +334,7 @@ async fn what_left_the_cluster_just_now_is_looked_for_in_one_list_of_it() {
         (&other, "", 30, 1),
     ] {
         let before = stage.ground.guard.requests();
-        let (code, list) = ask(api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
+        let (code, list) = send(api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
         assert_eq!((code, names(&list).len()), (200, items), "{query}: {list}");
         let requests = stage.ground.guard.requests() - before;
         assert!(requests <= requests_max, "{query}: {requests} requests to the cluster");
@@ -355,7 +355,7 @@ async fn many_objects_that_leave_while_a_list_is_read_are_on_one_page_each() {
     evict(&stage, &leaving[30..]).await;
     for (part, query) in ["", "labelSelector=team%3Da"].iter().enumerate() {
         let first = format!("{MODELS}?limit=12&{query}");
-        let (_, page) = ask(&stage.api, "GET", &first, &Value::Null).await;
+        let (_, page) = send(&stage.api, "GET", &first, &Value::Null).await;
         let leaving: Vec<String> = leaving[part * 15..part * 15 + 15].to_vec();
         evict(&stage, &leaving).await;
         let by_two = Sizes {
@@ -367,7 +367,7 @@ async fn many_objects_that_leave_while_a_list_is_read_are_on_one_page_each() {
             let mut token = page["metadata"]["continue"].as_str().map(str::to_owned);
             while let Some(next) = token {
                 let path = format!("{first}&continue={next}");
-                let (code, page) = ask(server, "GET", &path, &Value::Null).await;
+                let (code, page) = send(server, "GET", &path, &Value::Null).await;
                 assert_eq!(code, 200, "{page}");
                 found.extend(names(&page).into_iter().map(str::to_owned));
                 token = page["metadata"]["continue"].as_str().map(str::to_owned);

@@ -8,12 +8,12 @@ use kindex_query::Life;
 use kindex_store::RowWrite;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model, names};
+use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, names, send};
 
 /// Creates a model and deletes it; its uid.
 async fn come_and_gone(stage: &Stage, name: &str) -> Value {
     let mut created = stage.create(name, json!({}), json!({})).await;
-    let (code, answer) = ask(&stage.api, "DELETE", &model(name), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model(name), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     stage.wait_until_deleted(name).await;
     created["metadata"]["uid"].take()
@@ -21,7 +21,7 @@ async fn come_and_gone(stage: &Stage, name: &str) -> Value {
 
 async fn create_namespace(stage: &Stage, name: &str) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let (code, answer) = ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    let (code, answer) = send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
     assert_eq!(code, 201, "{answer}");
 }
 
@@ -32,7 +32,7 @@ async fn of_several_deleted_objects_of_a_name_the_last_is_read_and_each_by_its_u
     let first = come_and_gone(&stage, "a").await;
     let last = come_and_gone(&stage, "a").await;
     create_namespace(&stage, "other").await;
-    let get = async |path: &str, query: String| ask(&stage.api, "GET", &format!("{path}?{query}"), &Value::Null).await;
+    let get = async |path: &str, query: String| send(&stage.api, "GET", &format!("{path}?{query}"), &Value::Null).await;
     let (code, found) = get(&model("a"), "includeDeleted=true".to_owned()).await;
     assert_eq!((code, &found["metadata"]["uid"]), (200, &last), "{found}");
     for uid in [&first, &last] {
@@ -48,10 +48,10 @@ async fn of_several_deleted_objects_of_a_name_the_last_is_read_and_each_by_its_u
             );
         }
     }
-    for (time, said) in [(before, "was first seen at"), (Timestamp::now(), "was deleted at")] {
+    for (time, expected) in [(before, "was first seen at"), (Timestamp::now(), "was deleted at")] {
         let (code, refused) = get(&model("a"), format!("at={time}")).await;
         let message = refused["message"].as_str().unwrap();
-        assert!(code == 404 && message.contains(said), "{message}");
+        assert!(code == 404 && message.contains(expected), "{message}");
     }
     stage.end().await;
 }
@@ -73,14 +73,14 @@ async fn a_live_row_without_its_object_is_not_found() {
         .await
         .unwrap();
     for query in ["", "?includeDeleted=true", "?uid=orphan"] {
-        let (code, refused) = ask(&stage.api, "GET", &format!("{}{query}", model("a")), &Value::Null).await;
+        let (code, refused) = send(&stage.api, "GET", &format!("{}{query}", model("a")), &Value::Null).await;
         assert_eq!(
             (code, &refused["reason"]),
             (404, &json!("NotFound")),
             "{query}: {refused}"
         );
     }
-    let (code, created) = ask(&stage.api, "POST", MODELS, &manifest(json!({"name": "a"}), json!({}))).await;
+    let (code, created) = send(&stage.api, "POST", MODELS, &manifest(json!({"name": "a"}), json!({}))).await;
     assert_eq!(code, 201, "its name is free: {created}");
     stage.end().await;
 }
@@ -91,9 +91,9 @@ async fn the_cluster_says_that_the_name_of_one_of_its_objects_is_taken() {
     stage.create("a", json!({}), json!({})).await;
     eventually("stored", async || stage.life("a").await == Some(Life::Live)).await;
     let again = manifest(json!({"name": "a"}), json!({}));
-    let own = ask(&stage.cluster, "POST", MODELS, &again).await;
+    let own = send(&stage.cluster, "POST", MODELS, &again).await;
     assert_eq!(own.0, 409);
-    assert_eq!(ask(&stage.api, "POST", MODELS, &again).await, own);
+    assert_eq!(send(&stage.api, "POST", MODELS, &again).await, own);
     stage.end().await;
 }
 
@@ -110,7 +110,7 @@ async fn an_archived_object_takes_a_name_in_its_own_namespace_alone() {
         ["default", "other"].map(|namespace| {
             let (object, path) = (object.clone(), MODELS.replace("default", namespace));
             let api = &stage.api;
-            async move { (number, namespace, ask(api, "POST", &path, &object).await.0) }
+            async move { (number, namespace, send(api, "POST", &path, &object).await.0) }
         })
     });
     for (number, namespace, code) in futures::future::join_all(creations).await {
@@ -125,10 +125,10 @@ async fn an_archived_object_takes_a_name_in_its_own_namespace_alone() {
 async fn a_deleted_object_that_somebody_holds_is_listed_as_the_cluster_has_it() {
     let stage = Stage::on_sqlite().await;
     let metadata = json!({"name": "held", "finalizers": ["example.com/hold"]});
-    let (code, answer) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+    let (code, answer) = send(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
     assert_eq!(code, 201, "{answer}");
     eventually("stored", async || stage.life("held").await == Some(Life::Live)).await;
-    let (code, answer) = ask(&stage.api, "DELETE", &model("held"), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model("held"), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     eventually("SQL has its end", async || {
         stage.life("held").await == Some(Life::Deleted)
@@ -136,14 +136,14 @@ async fn a_deleted_object_that_somebody_holds_is_listed_as_the_cluster_has_it() 
     .await;
     for api in [&stage.api, &stage.later] {
         for query in ["", "?includeDeleted=true"] {
-            let (code, list) = ask(api, "GET", &format!("{MODELS}{query}"), &Value::Null).await;
+            let (code, list) = send(api, "GET", &format!("{MODELS}{query}"), &Value::Null).await;
             assert_eq!((code, names(&list)), (200, vec!["held"]), "{query}: {list}");
         }
     }
-    let (code, answer) = ask(&stage.api, "DELETE", &model("held"), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model("held"), &Value::Null).await;
     assert_eq!(code, 200, "it is on its way: {answer}");
     let release = json!({"metadata": {"finalizers": null}});
-    assert_eq!(ask(&stage.cluster, "PATCH", &model("held"), &release).await.0, 200);
+    assert_eq!(send(&stage.cluster, "PATCH", &model("held"), &release).await.0, 200);
     stage.wait_until_deleted("held").await;
     stage.end().await;
 }
@@ -154,12 +154,12 @@ async fn what_is_leaving_is_not_asked_to_leave_again() {
     let stage = Stage::on_sqlite().await;
     stage.create_held("a", json!({})).await;
     let version = async || {
-        let (_, found) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
+        let (_, found) = send(&stage.cluster, "GET", &model("a"), &Value::Null).await;
         assert!(found["metadata"]["annotations"][FINAL].is_string(), "{found}");
         found["metadata"]["resourceVersion"].clone()
     };
     let before = version().await;
-    let (code, answer) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!(
         (code, &answer["metadata"]["resourceVersion"]),
         (200, &before),

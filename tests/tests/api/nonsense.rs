@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, ask, manifest, model};
+use super::stage::{MODELS, Stage, manifest, model, send};
 
 /// So many requests each time; `KINDEX_NONSENSE` makes them more, `KINDEX_SEED` others.
 const REQUESTS: u64 = 600;
@@ -202,10 +202,10 @@ async fn nonsense_is_refused_and_harms_nothing() {
             .unwrap_or_else(|error| panic!("{number} {shown}: {error}"));
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
-        let said = String::from_utf8_lossy(&body);
+        let answer = String::from_utf8_lossy(&body);
         assert!(
-            (200..500).contains(&code) || REFUSED_AS_500.iter().any(|text| said.contains(text)),
-            "seed {seed}, {number}, {shown}: {code} {said}"
+            (200..500).contains(&code) || REFUSED_AS_500.iter().any(|text| answer.contains(text)),
+            "seed {seed}, {number}, {shown}: {code} {answer}"
         );
         *codes.entry(code).or_default() += 1;
     }
@@ -213,7 +213,7 @@ async fn nonsense_is_refused_and_harms_nothing() {
         assert!(codes.contains_key(&code), "{code} is among {codes:?}");
     }
     for name in ["kept", "stored"] {
-        let (code, object) = ask(&stage.api, "GET", &model(name), &Value::Null).await;
+        let (code, object) = send(&stage.api, "GET", &model(name), &Value::Null).await;
         assert_eq!((code, &object["metadata"]["name"]), (200, &json!(name)), "{object}");
     }
     stage.end().await;

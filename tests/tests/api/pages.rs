@@ -8,10 +8,10 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::following::list_version;
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, client_of, eventually, manifest, model, names, serve};
+use super::stage::{FINAL, MODELS, Stage, client_of, eventually, manifest, model, names, send, send_with, serve};
 
 async fn listed(client: &Client, query: &str) -> Value {
-    let (code, list) = ask(client, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
+    let (code, list) = send(client, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
     assert_eq!(code, 200, "{query}: {list}");
     list
 }
@@ -87,12 +87,12 @@ async fn a_list_without_a_limit_is_json_where_pages_of_it_are_empty() {
             form => format!("application/json;as={form};g=meta.k8s.io;v=v1"),
         };
         for api in [&of_two, &at_once] {
-            let (_, list) = ask_in(api, "GET", MODELS, &[("accept", &accept)], String::new()).await;
+            let (_, list) = send_with(api, "GET", MODELS, &[("accept", &accept)], String::new()).await;
             assert_eq!(list[items].as_array().map(Vec::len), Some(5), "{form}: {list}");
         }
     }
     assert_eq!(found(&of_two, "").await, ["c", "d", "e", "a", "b"]);
-    let (code, refused) = ask_in(&of_two, "GET", MODELS, &[("accept", "application/yaml")], String::new()).await;
+    let (code, refused) = send_with(&of_two, "GET", MODELS, &[("accept", "application/yaml")], String::new()).await;
     assert_eq!(code, 400, "{refused}");
     stage.end().await;
 }
@@ -108,7 +108,7 @@ async fn a_list_of_some_objects_is_not_taken_for_one_of_all() {
         let mut page = listed(&stage.api, "limit=1").await;
         assert_eq!(found(&stage.api, selector).await, ["a"]);
         let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
-        assert_eq!(ask(&stage.api, "PATCH", &model("b"), &evict).await.0, 200);
+        assert_eq!(send(&stage.api, "PATCH", &model("b"), &evict).await.0, 200);
         stage.wait_until_evicted("b").await;
         let mut all: Vec<String> = names(&page).into_iter().map(str::to_owned).collect();
         while !token(&page).is_empty() {
@@ -117,7 +117,7 @@ async fn a_list_of_some_objects_is_not_taken_for_one_of_all() {
         }
         assert_eq!(all, ["a", "b", "c"], "{selector}");
         for name in ["a", "b", "c"] {
-            assert_eq!(ask(&stage.api, "DELETE", &model(name), &Value::Null).await.0, 200);
+            assert_eq!(send(&stage.api, "DELETE", &model(name), &Value::Null).await.0, 200);
             stage.wait_until_deleted(name).await;
         }
     }
@@ -136,7 +136,7 @@ async fn pages_in_every_form_say_where_the_list_goes_on_and_of_which_version_it_
         let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
         let page = async |query: String| {
             let path = format!("{MODELS}?limit=1{query}");
-            ask_in(&stage.api, "GET", &path, &[("accept", &accept)], String::new())
+            send_with(&stage.api, "GET", &path, &[("accept", &accept)], String::new())
                 .await
                 .1
         };
@@ -168,15 +168,15 @@ async fn a_table_carries_as_much_of_its_objects_as_is_asked_for() {
             ("Object", json!("Model"), created["spec"].clone()),
         ] {
             let path = format!("{path}?includeObject={include}");
-            let (_, table) = ask_in(&stage.api, "GET", &path, &table, String::new()).await;
+            let (_, table) = send_with(&stage.api, "GET", &path, &table, String::new()).await;
             let object = &table["rows"][0]["object"];
             assert_eq!((&object["kind"], &object["spec"]), (&kind, &spec), "{path}: {table}");
         }
     }
-    let (_, one) = ask_in(&stage.api, "GET", &model("a"), &table, String::new()).await;
+    let (_, one) = send_with(&stage.api, "GET", &model("a"), &table, String::new()).await;
     let version = one["metadata"]["resourceVersion"].as_str().map(str::parse::<u64>);
     assert!(matches!(version, Some(Ok(_))), "{one}");
-    let (_, done) = ask_in(&stage.api, "DELETE", MODELS, &table, String::new()).await;
+    let (_, done) = send_with(&stage.api, "DELETE", MODELS, &table, String::new()).await;
     assert_eq!(done["kind"], "Status", "it is no object, and no row of a table: {done}");
     stage.end().await;
 }
@@ -199,16 +199,16 @@ async fn a_list_is_of_the_version_of_the_cluster_that_is_asked_for() {
 async fn the_past_comes_in_pages_of_one_namespace_and_without_selectors() {
     let stage = Stage::on_sqlite().await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-    ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
     for name in ["a", "b", "c"] {
         stage.create(name, json!({}), json!({})).await;
     }
     let elsewhere = MODELS.replace("default", "other");
     let object = manifest(json!({"name": "d"}), json!({}));
-    assert_eq!(ask(&stage.api, "POST", &elsewhere, &object).await.0, 201);
+    assert_eq!(send(&stage.api, "POST", &elsewhere, &object).await.0, 201);
     let past = async |path: &str, more: &str| {
         let path = format!("{path}?at={}{more}", Timestamp::now());
-        ask(&stage.api, "GET", &path, &Value::Null).await
+        send(&stage.api, "GET", &path, &Value::Null).await
     };
     let everywhere = "/apis/michelangelo.api/v2/models";
     eventually("all are stored", async || {
@@ -226,12 +226,12 @@ async fn the_past_comes_in_pages_of_one_namespace_and_without_selectors() {
     for selector in ["&labelSelector=a", "&fieldSelector=metadata.name%3Da"] {
         let (code, refused) = past(MODELS, selector).await;
         assert_eq!(code, 400, "{refused}");
-        let said = refused["message"].as_str().unwrap();
-        assert!(said.contains("selectors do not apply to the past"), "{said}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("selectors do not apply to the past"), "{message}");
     }
     for parameter in ["at=2026-11-01T12:00:00Z", "includeDeleted=true"] {
         let path = format!("{MODELS}?watch=true&{parameter}");
-        let watch = ask(&stage.api, "GET", &path, &Value::Null);
+        let watch = send(&stage.api, "GET", &path, &Value::Null);
         let (code, refused) = tokio::time::timeout(Duration::from_secs(60), watch)
             .await
             .expect("an answer");

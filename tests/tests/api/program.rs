@@ -39,8 +39,8 @@ pub(super) async fn kubectl_at(stage: &Stage, flags: &[&str], line: &str, input:
         .unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
     let output = child.wait_with_output().await.unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,24 +74,24 @@ async fn kubectl_takes_archived_objects_for_live_ones() {
         ("delete model a --timeout=240s", "", "deleted"),
     ];
     for (line, input, expected) in live {
-        let (content, said) = kubectl(&stage, line, input).await;
-        assert!(content && said.contains(expected), "{line}: {said}");
+        let (content, output) = kubectl(&stage, line, input).await;
+        assert!(content && output.contains(expected), "{line}: {output}");
     }
-    let (content, said) = kubectl(&stage, &evict, "").await;
-    assert!(content, "{said}");
+    let (content, output) = kubectl(&stage, &evict, "").await;
+    assert!(content, "{output}");
     stage.wait_until_evicted("a").await;
-    let (content, said) = kubectl(&stage, "create -f -", &model).await;
-    assert!(!content && said.contains("AlreadyExists"), "{said}");
+    let (content, output) = kubectl(&stage, "create -f -", &model).await;
+    assert!(!content && output.contains("AlreadyExists"), "{output}");
     for (line, input, expected) in archived {
-        let (content, said) = kubectl(&stage, line, input).await;
-        assert!(content && said.contains(expected), "{line}: {said}");
+        let (content, output) = kubectl(&stage, line, input).await;
+        assert!(content && output.contains(expected), "{line}: {output}");
     }
-    let (content, said) = kubectl(&stage, "get model a", "").await;
-    assert!(!content && said.contains("NotFound"), "{said}");
-    let (content, said) = kubectl(&stage, "create -f -", &model).await;
-    assert!(content, "{said}");
-    let (content, said) = kubectl(&stage, "delete model a --timeout=240s", "").await;
-    assert!(content && said.contains("deleted"), "{said}");
+    let (content, output) = kubectl(&stage, "get model a", "").await;
+    assert!(!content && output.contains("NotFound"), "{output}");
+    let (content, output) = kubectl(&stage, "create -f -", &model).await;
+    assert!(content, "{output}");
+    let (content, output) = kubectl(&stage, "delete model a --timeout=240s", "").await;
+    assert!(content && output.contains("deleted"), "{output}");
     stage.wait_until_deleted("a").await;
     stage.end().await;
 }

@@ -3,31 +3,31 @@
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, ask, manifest, model};
+use super::stage::{MODELS, Stage, manifest, model, send};
 
 /// Another object has the name from now on.
 async fn replace(cluster: Client, name: &'static str) {
     // Nobody holds the one before.
     let released = json!({"metadata": {"finalizers": null}});
-    let (code, answer) = ask(&cluster, "PATCH", &model(name), &released).await;
+    let (code, answer) = send(&cluster, "PATCH", &model(name), &released).await;
     assert_eq!(code, 200, "{answer}");
-    let (code, answer) = ask(&cluster, "DELETE", &model(name), &Value::Null).await;
+    let (code, answer) = send(&cluster, "DELETE", &model(name), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     let metadata = json!({"name": name, "labels": {"is": "another"}});
-    let (code, answer) = ask(&cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
+    let (code, answer) = send(&cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
     assert_eq!(code, 201, "{answer}");
 }
 
 async fn relabel(cluster: Client, name: &'static str) {
     let patch = json!({"metadata": {"labels": {"is": "changed"}}});
-    let (code, answer) = ask(&cluster, "PATCH", &model(name), &patch).await;
+    let (code, answer) = send(&cluster, "PATCH", &model(name), &patch).await;
     assert_eq!(code, 200, "{answer}");
 }
 
 /// What is there of the name is this, and nobody asked for its end.
 async fn stays(stage: &Stage, name: &str, is: &str) {
     assert!(stage.ground.guard.has_overtaken());
-    let (code, found) = ask(&stage.cluster, "GET", &model(name), &Value::Null).await;
+    let (code, found) = send(&stage.cluster, "GET", &model(name), &Value::Null).await;
     assert_eq!((code, &found["metadata"]["labels"]["is"]), (200, &json!(is)), "{found}");
     let annotations = &found["metadata"]["annotations"];
     assert!(annotations["michelangelo/Deleting"].is_null(), "{found}");
@@ -40,7 +40,7 @@ async fn a_deletion_is_of_the_object_that_was_there_when_it_began() {
     let guard = &stage.ground.guard;
     stage.create("a", json!({}), json!({})).await;
     guard.overtake("DELETE", &model("a"), replace(stage.cluster.clone(), "a"));
-    let (code, refused) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, refused) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     stays(&stage, "a", "another").await;
     stage.end().await;
@@ -51,10 +51,10 @@ async fn a_precondition_holds_until_the_deletion_is_asked_for() {
     let stage = Stage::behind_a_guard().await;
     let guard = &stage.ground.guard;
     stage.create("a", json!({}), json!({})).await;
-    let (_, found) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (_, found) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     guard.overtake("DELETE", &model("a"), relabel(stage.cluster.clone(), "a"));
     let options = json!({"preconditions": {"resourceVersion": found["metadata"]["resourceVersion"]}});
-    let (code, refused) = ask(&stage.api, "DELETE", &model("a"), &options).await;
+    let (code, refused) = send(&stage.api, "DELETE", &model("a"), &options).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     stays(&stage, "a", "changed").await;
     stage.end().await;
@@ -66,7 +66,7 @@ async fn a_collection_is_of_the_objects_that_its_list_had() {
     let guard = &stage.ground.guard;
     stage.create("a", json!({}), json!({})).await;
     guard.overtake("GET", &model("a"), replace(stage.cluster.clone(), "a"));
-    let (code, done) = ask(&stage.api, "DELETE", MODELS, &Value::Null).await;
+    let (code, done) = send(&stage.api, "DELETE", MODELS, &Value::Null).await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
     stays(&stage, "a", "another").await;
     stage.end().await;
@@ -80,15 +80,15 @@ async fn an_archived_object_whose_name_is_taken_while_it_is_changed_stays_as_it_
     let cluster = stage.cluster.clone();
     guard.overtake("POST", MODELS, async move {
         let metadata = json!({"name": "a", "labels": {"is": "another"}});
-        let (code, answer) = ask(&cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        let (code, answer) = send(&cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{answer}");
     });
     let patch = json!({"spec": {"algorithm": "two"}});
-    let (code, refused) = ask(&stage.api, "PATCH", &model("a"), &patch).await;
+    let (code, refused) = send(&stage.api, "PATCH", &model("a"), &patch).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     stays(&stage, "a", "another").await;
     let uid = before["metadata"]["uid"].as_str().unwrap();
-    let (code, archived) = ask(&stage.api, "GET", &format!("{}?uid={uid}", model("a")), &Value::Null).await;
+    let (code, archived) = send(&stage.api, "GET", &format!("{}?uid={uid}", model("a")), &Value::Null).await;
     assert_eq!(
         (code, &archived["spec"]["algorithm"]),
         (200, &Value::Null),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::lists::every_object_is_on_one_page;
 use super::program::{kubectl_at, kubectl_is_there};
-use super::stage::{FINAL, Stage, ask, eventually, manifest};
+use super::stage::{FINAL, Stage, eventually, manifest, send};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_object_is_on_one_page_of_a_merged_list_of_kube_apiserver() {
@@ -29,7 +29,7 @@ pub(super) async fn grant(stage: &Stage, namespace: &str, user: &str, verbs: Val
         (format!("{rbac}/roles"), role),
         (format!("{rbac}/rolebindings"), binding),
     ] {
-        let (code, answer) = ask(&stage.cluster, "POST", &path, &object).await;
+        let (code, answer) = send(&stage.cluster, "POST", &path, &object).await;
         assert!(matches!(code, 201 | 409), "{path}: {answer}");
     }
     let right = json!({"namespace": namespace, "group": "michelangelo.api", "resource": "models", "verb": verbs[0]});
@@ -41,7 +41,7 @@ async fn wait_for_right(stage: &Stage, user: &str, right: Value) {
     let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
     let review = json!({"kind": "SubjectAccessReview", "spec": {"user": user, "resourceAttributes": right}});
     eventually(&format!("{user} is granted {right}"), async || {
-        let (_, answer) = ask(&stage.cluster, "POST", path, &review).await;
+        let (_, answer) = send(&stage.cluster, "POST", path, &review).await;
         answer["status"]["allowed"] == true
     })
     .await;
@@ -59,7 +59,7 @@ async fn grant_impersonation_of_users(stage: &Stage, user: &str) {
     binding["subjects"] = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]);
     for (resource, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
         let path = format!("{rbac}/{resource}");
-        let (code, answer) = ask(&stage.cluster, "POST", &path, &object).await;
+        let (code, answer) = send(&stage.cluster, "POST", &path, &object).await;
         assert!(matches!(code, 201 | 409), "{path}: {answer}");
     }
     wait_for_right(stage, user, json!({"resource": "users", "verb": "impersonate"})).await;
@@ -89,15 +89,15 @@ impl Users<'_> {
     }
 
     async fn done(&self, user: &str, line: &str, input: &str, expected: &str) {
-        let (content, said) = self.kubectl(user, line, input).await;
-        assert!(content && said.contains(expected), "{user}: {line}: {said}");
+        let (content, output) = self.kubectl(user, line, input).await;
+        assert!(content && output.contains(expected), "{user}: {line}: {output}");
     }
 
     async fn refused(&self, user: &str, line: &str, input: &str, expected: &str) {
-        let (content, said) = self.kubectl(user, line, input).await;
-        assert!(!content && said.contains(expected), "{user}: {line}: {said}");
+        let (content, output) = self.kubectl(user, line, input).await;
+        assert!(!content && output.contains(expected), "{user}: {line}: {output}");
         let knows = line.contains("secret-model");
-        assert!(knows || !said.contains("secret-model"), "{user}: {line}: {said}");
+        assert!(knows || !output.contains("secret-model"), "{user}: {line}: {output}");
     }
 }
 
@@ -136,7 +136,7 @@ async fn users_of_kube_apiserver_have_their_own_rights_with_archived_objects_too
     for (namespace, name) in [("team-a", "a"), ("team-b", "secret-model")] {
         let path = format!("/apis/michelangelo.api/v2/namespaces/{namespace}/models/{name}");
         eventually("evicted", async || {
-            ask(&stage.cluster, "GET", &path, &Value::Null).await.0 == 404
+            send(&stage.cluster, "GET", &path, &Value::Null).await.0 == 404
         })
         .await;
     }

@@ -6,13 +6,13 @@ use kindex_model::object::Uid;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, ask, eventually, manifest, model};
+use super::stage::{MODELS, Stage, eventually, manifest, model, send};
 
 async fn stays_findable_by_its_uid(stage: Stage) {
     let old = stage.create_evicted("a", json!({}), json!({"algorithm": "one"})).await;
     let old_uid = old["metadata"]["uid"].as_str().unwrap();
     let other = manifest(json!({"name": "a"}), json!({"algorithm": "two"}));
-    let (code, new) = ask(&stage.cluster, "POST", MODELS, &other).await;
+    let (code, new) = send(&stage.cluster, "POST", MODELS, &other).await;
     assert_eq!(code, 201, "{new}");
     let new_uid = new["metadata"]["uid"].as_str().unwrap();
     eventually("the new one is stored", async || {
@@ -31,10 +31,10 @@ async fn stays_findable_by_its_uid(stage: Stage) {
 
     // By its uid, and by no other name than its own.
     let path = format!("{}?uid={old_uid}", model("a"));
-    let (code, found) = ask(&stage.api, "GET", &path, &Value::Null).await;
+    let (code, found) = send(&stage.api, "GET", &path, &Value::Null).await;
     assert_eq!((code, &found["spec"]["algorithm"]), (200, &json!("one")), "{found}");
     assert_eq!(found["metadata"]["uid"], old_uid);
-    let (code, found) = ask(
+    let (code, found) = send(
         &stage.api,
         "GET",
         &format!("{}?uid={new_uid}", model("a")),
@@ -46,7 +46,7 @@ async fn stays_findable_by_its_uid(stage: Stage) {
         format!("{}?uid={old_uid}", model("b")),
         format!("{}?uid=no-such", model("a")),
     ] {
-        let (code, answer) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        let (code, answer) = send(&stage.api, "GET", &path, &Value::Null).await;
         assert_eq!(code, 404, "{answer}");
     }
     let (code, warning) = warning_of(&stage, &path).await;
@@ -58,7 +58,7 @@ async fn stays_findable_by_its_uid(stage: Stage) {
 
     let mut message = String::new();
     eventually("the event", async || {
-        let (_, events) = ask(&stage.cluster, "GET", "/api/v1/namespaces/default/events", &Value::Null).await;
+        let (_, events) = send(&stage.cluster, "GET", "/api/v1/namespaces/default/events", &Value::Null).await;
         let events = events["items"].as_array().cloned().unwrap_or_default();
         let found = events.iter().find(|event| event["reason"] == "ArchivedObjectReplaced");
         let Some(event) = found.filter(|event| event["involvedObject"]["uid"] == new_uid) else {

@@ -18,18 +18,18 @@ pub(super) async fn install(client: &Client, kinds: &[&'static Kind], webhook: &
         if !webhook.is_null() {
             manifest["spec"]["conversion"]["webhook"]["clientConfig"] = webhook.clone();
         }
-        let (code, answer) = ask(client, "POST", definitions, &manifest).await;
+        let (code, answer) = send(client, "POST", definitions, &manifest).await;
         assert_eq!(code, 201, "{answer}");
         let objects = format!("/apis/{}/{}/{}", kind.group, kind.version, kind.plural);
         eventually("served", async || {
-            ask(client, "GET", &objects, &Value::Null).await.0 == 200
+            send(client, "GET", &objects, &Value::Null).await.0 == 200
         })
         .await;
     }
 }
 
 /// One request with a JSON body, or none; code and body of the answer.
-pub(super) async fn ask(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
+pub(super) async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let media = match method {
         "PATCH" => "application/merge-patch+json",
         _ => "application/json",
@@ -39,11 +39,11 @@ pub(super) async fn ask(client: &Client, method: &str, path: &str, body: &Value)
     } else {
         body.to_string()
     };
-    ask_in(client, method, path, &[("content-type", media)], text).await
+    send_with(client, method, path, &[("content-type", media)], text).await
 }
 
 /// One request with these headers.
-pub(super) async fn ask_in(
+pub(super) async fn send_with(
     client: &Client,
     method: &str,
     path: &str,

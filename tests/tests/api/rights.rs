@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
 use super::guard::ROBOT;
-use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, ask_in, eventually, manifest, model, names};
+use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, eventually, manifest, model, names, send_with};
 
 /// One request with a token, and more headers.
 async fn ask_as(
@@ -36,7 +36,7 @@ async fn ask_as(
     } else {
         body.to_string()
     };
-    ask_in(&stage.api, method, path, &headers, text).await
+    send_with(&stage.api, method, path, &headers, text).await
 }
 
 async fn create(stage: &Stage, user: &str, namespace: &str, name: &str, annotations: Value) {
@@ -63,7 +63,7 @@ async fn an_anonymous_caller_learns_nothing() {
             format!("{MODELS}?watch=true"),
             format!("{MODELS}?at=2026-01-01T00:00:00Z"),
         ] {
-            let (code, refused) = ask_in(&stage.api, "GET", &path, headers, String::new()).await;
+            let (code, refused) = send_with(&stage.api, "GET", &path, headers, String::new()).await;
             assert_eq!((code, &refused["message"]), (401, &json!("Unauthorized")), "{path}");
         }
     }
@@ -118,8 +118,8 @@ async fn a_namespace_without_rights_is_not_there() {
             (403, &json!("Forbidden")),
             "{method} {path}: {refused}"
         );
-        let said = refused["message"].as_str().unwrap_or_default();
-        assert!(said.contains("User \"jane\" cannot"), "{said}");
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(message.contains("User \"jane\" cannot"), "{message}");
     }
     let (code, mine) = ask_as(&stage, "jane", "GET", &model("mine"), &Value::Null, &[]).await;
     assert_eq!((code, &mine["spec"]["algorithm"]), (200, &json!("one")), "{mine}");
@@ -172,7 +172,7 @@ async fn pages_of_a_browser_get_nothing_of_a_server_without_credentials() {
         ("host", "127.0.0.1.evil.example.com:80", 403),
         ("origin", "http://evil.example.com", 403),
     ] {
-        let (code, answer) = ask_in(&stage.api, "GET", MODELS, &[(name, value)], String::new()).await;
+        let (code, answer) = send_with(&stage.api, "GET", MODELS, &[(name, value)], String::new()).await;
         assert_eq!(code, expected, "{name}: {value}: {answer}");
     }
     stage.end().await;
@@ -199,9 +199,9 @@ async fn who_may_act_as_another_has_the_others_rights() {
         &[("impersonate-group", "people")],
     ] {
         let (code, refused) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, more).await;
-        let said = refused["message"].as_str().unwrap_or_default();
+        let message = refused["message"].as_str().unwrap_or_default();
         assert!(
-            code == 403 && said.contains("cannot impersonate"),
+            code == 403 && message.contains("cannot impersonate"),
             "{more:?}: {refused}"
         );
     }
@@ -348,7 +348,7 @@ async fn the_cluster_is_asked_with_all_that_is_known_of_the_caller() {
         ("x-remote-extra-scopes", "one"),
     ];
     let aggregated = MODELS.replace("/apis/", "/apis/archive.");
-    ask_in(
+    send_with(
         &secure(&stage, Some(FIRST)),
         "GET",
         &aggregated,
@@ -411,7 +411,7 @@ async fn headers_that_say_who_asks_count_from_the_front_proxy_alone() {
     let aggregated = MODELS.replace("/apis/", "/apis/archive.");
     let get = async |client: &Client, path: &str, user: &str| {
         let headers = [("x-remote-user", user), ("x-remote-group", "system:authenticated")];
-        ask_in(client, "GET", path, &headers, String::new()).await
+        send_with(client, "GET", path, &headers, String::new()).await
     };
     let (proxy, stranger) = (secure(&stage, Some(FIRST)), secure(&stage, None));
     let (code, list) = get(&proxy, &aggregated, "jane").await;

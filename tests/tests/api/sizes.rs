@@ -7,7 +7,7 @@ use kindex_generated::kinds::model;
 use serde_json::{Value, json};
 
 use super::following::{Watch, label, list_version};
-use super::stage::{MODELS, Stage, ask, ask_in, names};
+use super::stage::{MODELS, Stage, names, send, send_with};
 
 const TWO: Sizes = Sizes {
     page: 2,
@@ -43,15 +43,15 @@ async fn a_list_without_a_limit_has_all_objects() {
     let all = populate(&stage).await;
     let api = stage.served_by(TWO).await;
     for query in ["", "?labelSelector=team", "?at=2100-01-01T00:00:00Z"] {
-        let (code, list) = ask(&api, "GET", &format!("{MODELS}{query}"), &Value::Null).await;
+        let (code, list) = send(&api, "GET", &format!("{MODELS}{query}"), &Value::Null).await;
         assert_eq!((code, set(&list)), (200, all.clone()), "{query}");
         assert!(list["metadata"]["continue"].is_null(), "{query}");
     }
     let table = [("accept", "application/json;as=Table;g=meta.k8s.io;v=v1")];
-    let (_, list) = ask_in(&api, "GET", MODELS, &table, String::new()).await;
+    let (_, list) = send_with(&api, "GET", MODELS, &table, String::new()).await;
     assert_eq!(list["rows"].as_array().map(Vec::len), Some(10));
     // A page is as long as the server bears.
-    let (_, page) = ask(&api, "GET", &format!("{MODELS}?limit=9"), &Value::Null).await;
+    let (_, page) = send(&api, "GET", &format!("{MODELS}?limit=9"), &Value::Null).await;
     assert_eq!(names(&page).len(), 2);
     stage.end().await;
 }
@@ -99,12 +99,12 @@ async fn a_collection_is_deleted_whole_and_nothing_else() {
         .await;
     let api = stage.served_by(TWO).await;
     let path = format!("{MODELS}?labelSelector=team%3Dx");
-    let (code, answer) = ask(&api, "DELETE", &path, &Value::Null).await;
+    let (code, answer) = send(&api, "DELETE", &path, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     for name in &all {
         stage.wait_until_deleted(name).await;
     }
-    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     assert_eq!(set(&list), ["gone-stays", "live-stays"].map(str::to_owned).into());
     stage.end().await;
 }

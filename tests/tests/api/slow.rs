@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tonic::Code;
 
 use super::grpc::client::Client;
-use super::stage::{MODELS, Stage, ask_in, client_of, eventually, manifest};
+use super::stage::{MODELS, Stage, client_of, eventually, manifest, send_with};
 
 /// A request that says that it has a body, of which one byte comes.
 pub(super) async fn begin(address: SocketAddr, method: &str, token: &str) -> TcpStream {
@@ -39,7 +39,7 @@ pub(super) async fn code(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head[9..]).into_owned()
 }
 
-async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16 {
+async fn send(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16 {
     let headers = [
         ("content-type", "application/json"),
         ("authorization", "Bearer root-token"),
@@ -50,7 +50,7 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16
         body.to_string()
     };
     let client = client_of(address);
-    let answer = timeout(WAIT_MAX, ask_in(&client, method, path, &headers, text)).await;
+    let answer = timeout(WAIT_MAX, send_with(&client, method, path, &headers, text)).await;
     answer.expect("an answer that is no 429").0
 }
 
@@ -82,11 +82,11 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
     }
     eventually("all are there", async || figures.connections.get() >= 100.0).await;
     let object = manifest(json!({"name": "a"}), json!({}));
-    assert_eq!(ask(address, "POST", MODELS, &object).await, 201);
-    assert_eq!(ask(address, "GET", MODELS, &Value::Null).await, 200);
-    assert_eq!(ask(address, "GET", "/readyz", &Value::Null).await, 200);
+    assert_eq!(send(address, "POST", MODELS, &object).await, 201);
+    assert_eq!(send(address, "GET", MODELS, &Value::Null).await, 200);
+    assert_eq!(send(address, "GET", "/readyz", &Value::Null).await, 200);
     let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-    assert_eq!(ask(address, "GET", leases, &Value::Null).await, 200);
+    assert_eq!(send(address, "GET", leases, &Value::Null).await, 200);
     drop(held);
     stage.end().await;
 }
@@ -143,7 +143,7 @@ async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
         json!({"name": "a"}),
         json!({"description": "x".repeat(LARGE_BYTES / 2)}),
     );
-    assert_eq!(ask(address, "POST", MODELS, &object).await, 201, "others have room");
+    assert_eq!(send(address, "POST", MODELS, &object).await, 201, "others have room");
     let large = json!({"model": {"metadata": {"name": "b", "namespace": "default"},
         "spec": {"description": "x".repeat(3 * LARGE_BYTES)}}});
     let client = Client::plain(address).await.with_token("root-token");

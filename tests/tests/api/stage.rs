@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Guard;
 use super::request::install;
 
-pub(super) use super::request::{ask, ask_in, eventually};
+pub(super) use super::request::{eventually, send, send_with};
 
 /// Changes in SQL count as seen by everybody before a test is at its end.
 const PACE: Pace = Pace {
@@ -308,7 +308,7 @@ impl Stage {
 
     async fn create_annotated(&self, name: &str, labels: Value, spec: Value, annotations: Value) -> Value {
         let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
-        let (code, created) = ask(&self.api, "POST", MODELS, &manifest(metadata, spec)).await;
+        let (code, created) = send(&self.api, "POST", MODELS, &manifest(metadata, spec)).await;
         assert_eq!(code, 201, "{created}");
         created
     }
@@ -317,7 +317,7 @@ impl Stage {
     pub(super) async fn create_held(&self, name: &str, labels: Value) {
         let metadata = json!({"name": name, "labels": labels, "annotations": {FINAL: "true"},
             "finalizers": ["example.com/hold"]});
-        let (code, answer) = ask(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        let (code, answer) = send(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{answer}");
         // What the deletion made of it is stored as well.
         eventually("the object is on its way", async || {
@@ -330,7 +330,7 @@ impl Stage {
     /// Lets such an object go.
     pub(super) async fn release(&self, name: &str) {
         let release = json!({"metadata": {"finalizers": null}});
-        let (code, answer) = ask(&self.cluster, "PATCH", &model(name), &release).await;
+        let (code, answer) = send(&self.cluster, "PATCH", &model(name), &release).await;
         assert_eq!(code, 200, "{answer}");
         self.wait_until_evicted(name).await;
     }
@@ -338,7 +338,7 @@ impl Stage {
     /// Waits until a model is archived.
     pub(super) async fn wait_until_evicted(&self, name: &str) {
         eventually(&format!("{name} is evicted"), async || {
-            let (code, _) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
+            let (code, _) = send(&self.cluster, "GET", &model(name), &Value::Null).await;
             code == 404 && self.life(name).await == Some(Life::Archived)
         })
         .await;
@@ -347,7 +347,7 @@ impl Stage {
     /// Until the cluster has nothing of that name and SQL says that it is deleted.
     pub(super) async fn wait_until_deleted(&self, name: &str) {
         eventually(&format!("{name} is deleted"), async || {
-            let (code, _) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
+            let (code, _) = send(&self.cluster, "GET", &model(name), &Value::Null).await;
             code == 404 && self.life(name).await == Some(Life::Deleted)
         })
         .await;

@@ -8,7 +8,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::following::Watch;
-use super::stage::{FINAL, Ground, MODELS, ask, ask_in, client_of, manifest, names, serve};
+use super::stage::{FINAL, Ground, MODELS, client_of, manifest, names, send, send_with, serve};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -38,14 +38,14 @@ impl Through {
 
     async fn create(&self, name: &str) -> Value {
         let metadata = json!({"name": name, "labels": {"team": "risk"}, "annotations": {FINAL: "true"}});
-        let (code, created) = ask(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        let (code, created) = send(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{created}");
         created
     }
 
     /// Names in the cluster.
     async fn there(&self) -> Vec<String> {
-        let (_, list) = ask(&self.cluster, "GET", MODELS, &Value::Null).await;
+        let (_, list) = send(&self.cluster, "GET", MODELS, &Value::Null).await;
         names(&list).into_iter().map(str::to_owned).collect()
     }
 
@@ -61,7 +61,7 @@ async fn nothing_is_guarded_and_deletions_are_those_of_kubernetes() {
     assert_eq!(created["metadata"]["finalizers"], Value::Null, "{created}");
     let applied = manifest(json!({"name": "applied"}), json!({"algorithm": "xgboost"})).to_string();
     let path = format!("{MODELS}/applied?fieldManager=tests");
-    let (code, answer) = ask_in(&through.api, "PATCH", &path, &[("content-type", APPLY)], applied).await;
+    let (code, answer) = send_with(&through.api, "PATCH", &path, &[("content-type", APPLY)], applied).await;
     assert_eq!(
         (code, &answer["metadata"]["finalizers"]),
         (201, &Value::Null),
@@ -69,18 +69,18 @@ async fn nothing_is_guarded_and_deletions_are_those_of_kubernetes() {
     );
     let path = format!("{MODELS}/a");
     let patch = json!({"metadata": {"labels": {"team": "fraud"}}});
-    let (code, patched) = ask(&through.api, "PATCH", &path, &patch).await;
+    let (code, patched) = send(&through.api, "PATCH", &path, &patch).await;
     assert_eq!((code, &patched["metadata"]["labels"]["team"]), (200, &json!("fraud")));
-    let (code, replaced) = ask(&through.api, "PUT", &path, &patched).await;
+    let (code, replaced) = send(&through.api, "PUT", &path, &patched).await;
     assert_eq!((code, &replaced["metadata"]["finalizers"]), (200, &Value::Null));
 
-    let (code, answer) = ask(&through.api, "DELETE", &path, &Value::Null).await;
+    let (code, answer) = send(&through.api, "DELETE", &path, &Value::Null).await;
     assert_eq!((code, &answer["status"]), (200, &json!("Success")), "{answer}");
     assert_eq!(through.there().await, ["applied"], "gone at once: no ingester is asked");
     for name in ["b", "c"] {
         through.create(name).await;
     }
-    let (code, _) = ask(
+    let (code, _) = send(
         &through.api,
         "DELETE",
         &format!("{MODELS}?labelSelector=team%3Drisk"),
@@ -98,10 +98,10 @@ async fn lists_and_watches_are_the_clusters_alone() {
     for name in ["a", "b", "c"] {
         through.create(name).await;
     }
-    let (_, first) = ask(&through.api, "GET", &format!("{MODELS}?limit=2"), &Value::Null).await;
+    let (_, first) = send(&through.api, "GET", &format!("{MODELS}?limit=2"), &Value::Null).await;
     assert_eq!(names(&first), ["a", "b"]);
     let token = first["metadata"]["continue"].as_str().unwrap();
-    let (_, last) = ask(
+    let (_, last) = send(
         &through.api,
         "GET",
         &format!("{MODELS}?limit=2&continue={token}"),
@@ -120,7 +120,7 @@ async fn lists_and_watches_are_the_clusters_alone() {
     for name in ["a", "b", "c"] {
         assert_eq!(state.received().await, format!("ADDED {name}"));
     }
-    ask(&through.api, "DELETE", &format!("{MODELS}/b"), &Value::Null).await;
+    send(&through.api, "DELETE", &format!("{MODELS}/b"), &Value::Null).await;
     for watch in [&mut watch, &mut state] {
         assert_eq!(watch.received().await, "DELETED b");
     }
@@ -138,7 +138,7 @@ async fn what_needs_a_database_is_refused_with_the_reason() {
         format!("{MODELS}?at={time}"),
         format!("{MODELS}/a?at={time}"),
     ] {
-        let (code, refused) = ask(&through.api, "GET", &path, &Value::Null).await;
+        let (code, refused) = send(&through.api, "GET", &path, &Value::Null).await;
         assert_eq!(code, 400, "{path}: {refused}");
         let message = refused["message"].as_str().unwrap();
         assert!(
@@ -146,7 +146,7 @@ async fn what_needs_a_database_is_refused_with_the_reason() {
             "{path}: {message}"
         );
     }
-    let (code, absent) = ask(&through.api, "GET", &format!("{MODELS}/absent"), &Value::Null).await;
+    let (code, absent) = send(&through.api, "GET", &format!("{MODELS}/absent"), &Value::Null).await;
     assert_eq!((code, &absent["reason"]), (404, &json!("NotFound")));
     through.end();
 }

@@ -3,7 +3,7 @@
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, manifest, model, names};
+use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, names, send, send_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evicted_object_is_read_and_its_name_is_taken() {
@@ -11,27 +11,27 @@ async fn an_evicted_object_is_read_and_its_name_is_taken() {
     let created = stage
         .create_evicted("a", json!({"team": "x"}), json!({"algorithm": "one"}))
         .await;
-    let (code, found) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (code, found) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     assert_eq!((code, &found["metadata"]["uid"]), (200, &created["metadata"]["uid"]));
     assert!(
         found["metadata"]["deletionTimestamp"].is_null(),
         "it looks as if it lived: {found}"
     );
-    let (_, status) = ask(&stage.api, "GET", &format!("{}/status", model("a")), &Value::Null).await;
+    let (_, status) = send(&stage.api, "GET", &format!("{}/status", model("a")), &Value::Null).await;
     assert_eq!(status, found);
 
     let again = manifest(json!({"name": "a"}), json!({}));
-    let (code, refused) = ask(&stage.api, "POST", MODELS, &again).await;
+    let (code, refused) = send(&stage.api, "POST", MODELS, &again).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("AlreadyExists")), "{refused}");
     let apply = [("content-type", "application/apply-patch+yaml")];
     let path = format!("{}?fieldManager=me", model("a"));
-    let (code, refused) = ask_in(&stage.api, "PATCH", &path, &apply, again.to_string()).await;
+    let (code, refused) = send_with(&stage.api, "PATCH", &path, &apply, again.to_string()).await;
     assert_eq!(code, 400, "{refused}");
     assert!(refused["message"].as_str().unwrap().contains("archived"), "{refused}");
 
-    let (code, _) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, _) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!((code, stage.life("a").await), (200, Some(Life::Deleted)));
-    let (code, anew) = ask(&stage.api, "POST", MODELS, &again).await;
+    let (code, anew) = send(&stage.api, "POST", MODELS, &again).await;
     assert_eq!(code, 201, "{anew}");
     assert_ne!(anew["metadata"]["uid"], created["metadata"]["uid"]);
     stage.end().await;
@@ -43,10 +43,10 @@ async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
     stage
         .create_evicted("a", json!({"team": "x"}), json!({"algorithm": "one"}))
         .await;
-    let (_, read) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (_, read) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
 
     let patch = json!({"metadata": {"labels": {"team": "y"}}, "spec": {"algorithm": "two"}});
-    let (code, patched) = ask(&stage.api, "PATCH", &model("a"), &patch).await;
+    let (code, patched) = send(&stage.api, "PATCH", &model("a"), &patch).await;
     assert_eq!((code, &patched["spec"]["algorithm"]), (200, &json!("two")), "{patched}");
     assert_eq!(patched["metadata"]["annotations"][FINAL], "true");
     let generation = |object: &Value| object["metadata"]["generation"].as_i64();
@@ -56,18 +56,18 @@ async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
         read["metadata"]["resourceVersion"]
     );
 
-    let (code, refused) = ask(&stage.api, "PUT", &model("a"), &read).await;
+    let (code, refused) = send(&stage.api, "PUT", &model("a"), &read).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     let mut current = patched.clone();
     current["spec"]["algorithm"] = "three".into();
-    let (code, replaced) = ask(&stage.api, "PUT", &model("a"), &current).await;
+    let (code, replaced) = send(&stage.api, "PUT", &model("a"), &current).await;
     assert_eq!(
         (code, &replaced["spec"]["algorithm"]),
         (200, &json!("three")),
         "{replaced}"
     );
 
-    let (_, list) = ask(
+    let (_, list) = send(
         &stage.api,
         "GET",
         &format!("{MODELS}?labelSelector=team%3Dy"),
@@ -77,7 +77,7 @@ async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
     assert_eq!(names(&list), ["a"]);
     let json_patch = json!([{"op": "test", "path": "/spec/algorithm", "value": "one"}]).to_string();
     let headers = [("content-type", "application/json-patch+json")];
-    let (code, refused) = ask_in(&stage.api, "PATCH", &model("a"), &headers, json_patch).await;
+    let (code, refused) = send_with(&stage.api, "PATCH", &model("a"), &headers, json_patch).await;
     assert_eq!(code, 422, "{refused}");
     stage.end().await;
 }
@@ -86,7 +86,7 @@ async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
 async fn a_change_that_the_cluster_would_refuse_is_refused_in_sql_too() {
     let stage = Stage::on_sqlite().await;
     stage.create_evicted("a", json!({}), json!({"algorithm": "one"})).await;
-    let (_, before) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (_, before) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     for (patch, expected) in [
         (json!({"spec": {"algorithm": 7}}), 422),
         (json!({"metadata": {"labels": {"a b": "c"}}}), 422),
@@ -94,15 +94,15 @@ async fn a_change_that_the_cluster_would_refuse_is_refused_in_sql_too() {
         (json!({"metadata": {"uid": "b"}}), 409),
         (json!({"metadata": {"resourceVersion": "1"}}), 409),
     ] {
-        let (code, refused) = ask(&stage.api, "PATCH", &model("a"), &patch).await;
+        let (code, refused) = send(&stage.api, "PATCH", &model("a"), &patch).await;
         assert_eq!(code, expected, "{patch}: {refused}");
     }
     let dry = format!("{}?dryRun=All", model("a"));
-    let (code, tried) = ask(&stage.api, "PATCH", &dry, &json!({"spec": {"algorithm": "two"}})).await;
+    let (code, tried) = send(&stage.api, "PATCH", &dry, &json!({"spec": {"algorithm": "two"}})).await;
     assert_eq!((code, &tried["spec"]["algorithm"]), (200, &json!("two")), "{tried}");
-    let (_, after) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let (_, after) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     assert_eq!(after, before);
-    let (code, pruned) = ask(&stage.api, "PATCH", &model("a"), &json!({"spec": {"unknown": 1}})).await;
+    let (code, pruned) = send(&stage.api, "PATCH", &model("a"), &json!({"spec": {"unknown": 1}})).await;
     assert_eq!((code, &pruned["spec"]), (200, &json!({"algorithm": "one"})), "{pruned}");
     stage.end().await;
 }
@@ -121,14 +121,14 @@ async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
         "labelSelector=team%3Dx&limit=1",
         "selector=team%3Dx",
     ] {
-        let (code, refused) = ask(&stage.api, "DELETE", &format!("{MODELS}?{query}"), &Value::Null).await;
+        let (code, refused) = send(&stage.api, "DELETE", &format!("{MODELS}?{query}"), &Value::Null).await;
         assert_eq!(code, 400, "{query}: {refused}");
     }
     let all = "/apis/michelangelo.api/v2/models";
-    let (code, _) = ask(&stage.api, "DELETE", all, &Value::Null).await;
+    let (code, _) = send(&stage.api, "DELETE", all, &Value::Null).await;
     assert_eq!(code, 405);
 
-    let (code, done) = ask(
+    let (code, done) = send(
         &stage.api,
         "DELETE",
         &format!("{MODELS}?labelSelector=team%3Dx"),
@@ -136,14 +136,14 @@ async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
     )
     .await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
-    let (_, kept) = ask(&stage.api, "GET", &model("live-y"), &Value::Null).await;
+    let (_, kept) = send(&stage.api, "GET", &model("live-y"), &Value::Null).await;
     assert!(
         kept["metadata"]["deletionTimestamp"].is_null(),
         "it was not asked for: {kept}"
     );
     stage.wait_until_deleted("live-x").await;
     assert_eq!(stage.life("gone-x").await, Some(Life::Deleted));
-    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     let mut left = names(&list);
     left.sort_unstable();
     assert_eq!(left, ["gone-y", "live-y"]);
@@ -163,7 +163,7 @@ async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
             &stage.api,
             manifest(json!({"name": format!("m-{number:02}")}), json!({})),
         );
-        async move { ask(client, "POST", MODELS, &object).await.0 }
+        async move { send(client, "POST", MODELS, &object).await.0 }
     });
     for (number, code) in futures::future::join_all(creations).await.into_iter().enumerate() {
         let expected = if [0, 7, 20].contains(&number) { 409 } else { 201 };
@@ -171,11 +171,11 @@ async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
     }
     // A name is free again once its object is deleted, wherever it lived.
     for name in ["m-07", "m-08"] {
-        let (code, _) = ask(&stage.api, "DELETE", &model(name), &Value::Null).await;
+        let (code, _) = send(&stage.api, "DELETE", &model(name), &Value::Null).await;
         assert_eq!(code, 200);
         stage.wait_until_deleted(name).await;
         let again = manifest(json!({"name": name}), json!({}));
-        assert_eq!(ask(&stage.api, "POST", MODELS, &again).await.0, 201, "{name}");
+        assert_eq!(send(&stage.api, "POST", MODELS, &again).await.0, 201, "{name}");
     }
     stage.end().await;
 }
@@ -183,7 +183,7 @@ async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
 /// What every object is: live or archived, and to be deleted.
 async fn standing(stage: &Stage, namespace: &str) -> Vec<(String, bool)> {
     let path = MODELS.replace("default", namespace);
-    let (code, list) = ask(&stage.api, "GET", &path, &Value::Null).await;
+    let (code, list) = send(&stage.api, "GET", &path, &Value::Null).await;
     assert_eq!(code, 200, "{list}");
     let items = list["items"].as_array().unwrap().iter();
     let mut standing: Vec<_> = items
@@ -201,7 +201,7 @@ async fn standing(stage: &Stage, namespace: &str) -> Vec<(String, bool)> {
 async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_its_fields() {
     let stage = Stage::on_sqlite().await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-    ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
     for name in ["live-a", "live-b"] {
         stage.create(name, json!({}), json!({})).await;
     }
@@ -210,10 +210,10 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
     }
     let elsewhere = MODELS.replace("default", "other");
     let metadata = json!({"name": "gone-a", "annotations": {FINAL: "true"}});
-    let (code, answer) = ask(&stage.api, "POST", &elsewhere, &manifest(metadata, json!({}))).await;
+    let (code, answer) = send(&stage.api, "POST", &elsewhere, &manifest(metadata, json!({}))).await;
     assert_eq!(code, 201, "{answer}");
     eventually("it is archived as well", async || {
-        ask(&stage.cluster, "GET", &format!("{elsewhere}/gone-a"), &Value::Null)
+        send(&stage.cluster, "GET", &format!("{elsewhere}/gone-a"), &Value::Null)
             .await
             .0
             == 404
@@ -222,7 +222,7 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
 
     let all = ["gone-a", "gone-b", "live-a", "live-b"].map(|name| (name.to_owned(), false));
     for path in [model("live-a"), model("gone-a"), MODELS.to_owned()] {
-        let (code, answer) = ask(&stage.api, "DELETE", &format!("{path}?dryRun=All"), &Value::Null).await;
+        let (code, answer) = send(&stage.api, "DELETE", &format!("{path}?dryRun=All"), &Value::Null).await;
         assert_eq!(code, 200, "{path}: {answer}");
         assert_eq!(standing(&stage, "default").await, all, "{path}");
     }
@@ -235,7 +235,7 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
         ] {
             let mut options = options.clone();
             options["propagationPolicy"] = policy;
-            let (code, answer) = ask(&stage.api, "DELETE", &model(name), &options).await;
+            let (code, answer) = send(&stage.api, "DELETE", &model(name), &options).await;
             assert_eq!(code, 409, "{name} {options}: {answer}");
         }
     }
@@ -243,7 +243,7 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
 
     let one = |name: &str| format!("{MODELS}?fieldSelector=metadata.name%3D{name}");
     for name in ["gone-a", "live-a"] {
-        let (code, answer) = ask(&stage.api, "DELETE", &one(name), &Value::Null).await;
+        let (code, answer) = send(&stage.api, "DELETE", &one(name), &Value::Null).await;
         assert_eq!(code, 200, "{answer}");
     }
     stage.wait_until_deleted("live-a").await;
@@ -259,11 +259,11 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
 async fn how_a_client_wants_to_write_is_handed_on() {
     let stage = Stage::on_sqlite().await;
     let object = manifest(json!({"name": "a"}), json!({"unknown": 1}));
-    let (code, answer) = ask(&stage.api, "POST", &format!("{MODELS}?fieldValidation=Strict"), &object).await;
+    let (code, answer) = send(&stage.api, "POST", &format!("{MODELS}?fieldValidation=Strict"), &object).await;
     assert_eq!(code, 400, "{answer}");
-    let (code, answer) = ask(&stage.api, "POST", &format!("{MODELS}?dryRun=All"), &object).await;
+    let (code, answer) = send(&stage.api, "POST", &format!("{MODELS}?dryRun=All"), &object).await;
     assert_eq!(code, 201, "{answer}");
-    let (code, answer) = ask(&stage.api, "POST", &format!("{MODELS}?fieldManager=first"), &object).await;
+    let (code, answer) = send(&stage.api, "POST", &format!("{MODELS}?fieldManager=first"), &object).await;
     assert_eq!(code, 201, "nothing was created before: {answer}");
     assert_eq!(answer["metadata"]["managedFields"][0]["manager"], "first", "{answer}");
     stage.end().await;

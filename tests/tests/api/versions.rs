@@ -9,7 +9,7 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::program::{kubectl, kubectl_is_there};
-use super::stage::{Stage, ask, ask_in, eventually, names};
+use super::stage::{Stage, eventually, names, send, send_with};
 
 const V1: &str = "/apis/traps.dev/v1/namespaces/default/trials";
 const V2: &str = "/apis/traps.dev/v2/namespaces/default/trials";
@@ -29,7 +29,7 @@ fn own_spec(method: &str) -> Value {
 }
 
 async fn get(stage: &Stage, path: &str) -> Value {
-    let (code, found) = ask(&stage.api, "GET", path, &Value::Null).await;
+    let (code, found) = send(&stage.api, "GET", path, &Value::Null).await;
     assert_eq!(code, 200, "{path}: {found}");
     found
 }
@@ -39,11 +39,11 @@ async fn archived(stage: &Stage, names: &[&str]) {
     for name in names {
         let mut trial = old(name, "xgboost");
         trial["metadata"]["annotations"] = json!({PLATFORM.immutable: "true"});
-        let (code, answer) = ask(&stage.api, "POST", V1, &trial).await;
+        let (code, answer) = send(&stage.api, "POST", V1, &trial).await;
         assert_eq!(code, 201, "{answer}");
         eventually(&format!("{name} is archived"), async || {
             let row = stage.store.get_by_name(&KIND, "default", name).await.unwrap();
-            let (code, _) = ask(&stage.cluster, "GET", &at(V2, name), &Value::Null).await;
+            let (code, _) = send(&stage.cluster, "GET", &at(V2, name), &Value::Null).await;
             code == 404 && row.is_some_and(|row| row.life == Life::Archived)
         })
         .await;
@@ -76,13 +76,13 @@ async fn objects_are_guarded_and_shown_in_each_version_of_kube_apiserver() {
 }
 
 async fn guarded_and_shown(stage: Stage) {
-    let (code, created) = ask(&stage.api, "POST", V1, &old("live", "lightgbm")).await;
+    let (code, created) = send(&stage.api, "POST", V1, &old("live", "lightgbm")).await;
     assert_eq!(code, 201, "{created}");
     let guard = json!([PLATFORM.finalizer]);
     assert_eq!(created["metadata"]["finalizers"], guard);
     let apply = [("content-type", "application/apply-patch+yaml")];
     let path = format!("{}?fieldManager=me", at(V1, "applied"));
-    let (code, applied) = ask_in(
+    let (code, applied) = send_with(
         &stage.api,
         "PATCH",
         &path,
@@ -93,11 +93,11 @@ async fn guarded_and_shown(stage: Stage) {
     assert_eq!((code, &applied["metadata"]["finalizers"]), (201, &guard), "{applied}");
     let mut replaced = created.clone();
     replaced["metadata"]["finalizers"] = json!([]);
-    let (code, replaced) = ask(&stage.api, "PUT", &at(V1, "live"), &replaced).await;
+    let (code, replaced) = send(&stage.api, "PUT", &at(V1, "live"), &replaced).await;
     assert_eq!((code, &replaced["metadata"]["finalizers"]), (200, &guard), "{replaced}");
 
     archived(&stage, &["gone"]).await;
-    let (code, taken) = ask(&stage.api, "POST", V1, &old("gone", "x")).await;
+    let (code, taken) = send(&stage.api, "POST", V1, &old("gone", "x")).await;
     assert_eq!((code, &taken["reason"]), (409, &json!("AlreadyExists")), "{taken}");
     for (version, spec) in [(V1, old("gone", "xgboost")["spec"].clone()), (V2, own_spec("xgboost"))] {
         let found = get(&stage, &at(version, "gone")).await;
@@ -129,7 +129,7 @@ async fn guarded_and_shown(stage: Stage) {
     let token = first["metadata"]["continue"].as_str().unwrap();
     let second = get(&stage, &format!("{V1}?limit=2&continue={token}")).await;
     assert_eq!(names(&second), ["gone"]);
-    let (code, refused) = ask(&stage.api, "GET", "/apis/traps.dev/v2beta1/trials", &Value::Null).await;
+    let (code, refused) = send(&stage.api, "GET", "/apis/traps.dev/v2beta1/trials", &Value::Null).await;
     assert_eq!(code, 404, "a version that is not served: {refused}");
     stage.end().await;
 }
@@ -145,7 +145,7 @@ async fn an_archived_object_is_changed_watched_and_deleted_in_another_version() 
     let mut lines = stage.api.request_stream(request).await.unwrap().lines();
 
     let patch = json!({"spec": {"method": "new", "tries": 7}});
-    let (code, patched) = ask(&stage.api, "PATCH", &at(V1, "a"), &patch).await;
+    let (code, patched) = send(&stage.api, "PATCH", &at(V1, "a"), &patch).await;
     assert_eq!((code, &patched["spec"]["method"]), (200, &json!("new")), "{patched}");
     assert_eq!(patched["metadata"]["generation"], 2, "{patched}");
     let row = stage.store.get_by_name(&KIND, "default", "a").await.unwrap().unwrap();
@@ -167,21 +167,21 @@ async fn an_archived_object_is_changed_watched_and_deleted_in_another_version() 
     );
 
     let status = json!({"status": {"phase": "Done"}});
-    let (code, done) = ask(&stage.api, "PATCH", &format!("{}/status", at(V1, "a")), &status).await;
+    let (code, done) = send(&stage.api, "PATCH", &format!("{}/status", at(V1, "a")), &status).await;
     assert_eq!(
         (code, &done["status"], &done["spec"]),
         (200, &status["status"], &patched["spec"])
     );
-    let (code, stale) = ask(&stage.api, "PUT", &at(V1, "a"), &patched).await;
+    let (code, stale) = send(&stage.api, "PUT", &at(V1, "a"), &patched).await;
     assert_eq!((code, &stale["reason"]), (409, &json!("Conflict")), "{stale}");
 
-    let (code, deleted) = ask(&stage.api, "DELETE", &at(V1, "a"), &Value::Null).await;
+    let (code, deleted) = send(&stage.api, "DELETE", &at(V1, "a"), &Value::Null).await;
     assert_eq!(
         (code, &deleted["apiVersion"]),
         (200, &json!("traps.dev/v1")),
         "{deleted}"
     );
-    let (code, answer) = ask(
+    let (code, answer) = send(
         &stage.api,
         "DELETE",
         &format!("{V1}?fieldSelector=spec.method%3Dother"),
@@ -190,7 +190,7 @@ async fn an_archived_object_is_changed_watched_and_deleted_in_another_version() 
     .await;
     assert_eq!(code, 200, "{answer}");
     assert_eq!(names(&get(&stage, V1).await), ["b", "c"]);
-    let (code, answer) = ask(&stage.api, "DELETE", V1, &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", V1, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     assert!(names(&get(&stage, V1).await).is_empty());
     stage.end().await;
@@ -212,7 +212,7 @@ async fn a_row_in_another_version_is_shown_in_the_one_that_is_asked_for() {
         assert_eq!(get(&stage, version).await["items"][0]["spec"], spec, "{version}");
     }
     let label = json!({"metadata": {"labels": {"seen": "true"}}});
-    let (code, labelled) = ask(&stage.api, "PATCH", &at(V2, "a"), &label).await;
+    let (code, labelled) = send(&stage.api, "PATCH", &at(V2, "a"), &label).await;
     assert_eq!((code, &labelled["spec"]), (200, &own_spec("xgboost")), "{labelled}");
     stage.end().await;
 }
@@ -232,16 +232,16 @@ async fn an_archived_object_that_cannot_be_converted_is_named() {
         V1.to_owned(),
         format!("{V1}?watch=true&timeoutSeconds=5"),
     ] {
-        let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
-        let said = refused["message"].as_str().unwrap();
+        let (code, refused) = send(&stage.api, "GET", &path, &Value::Null).await;
+        let message = refused["message"].as_str().unwrap();
         assert_eq!(
             (code, &refused["reason"]),
             (500, &json!("InternalError")),
             "{path}: {refused}"
         );
         assert!(
-            said.contains("Trial default/bad: spec.hours: not a number of seconds"),
-            "{said}"
+            message.contains("Trial default/bad: spec.hours: not a number of seconds"),
+            "{message}"
         );
     }
     assert_eq!(names(&get(&stage, V2).await), ["bad", "good"]);
@@ -265,7 +265,7 @@ async fn every_answer_in_a_deprecated_version_of_kube_apiserver_has_its_warning_
 }
 
 async fn warned(stage: Stage) {
-    let (code, created) = ask(&stage.api, "POST", V1, &old("live", "lightgbm")).await;
+    let (code, created) = send(&stage.api, "POST", V1, &old("live", "lightgbm")).await;
     assert_eq!(code, 201, "{created}");
     archived(&stage, &["gone"]).await;
     let paths = [
@@ -319,8 +319,8 @@ async fn kubectl_sees_live_and_archived_objects_in_each_version_of_kube_apiserve
 }
 
 async fn seen_by_kubectl(stage: Stage) {
-    let (content, said) = kubectl(&stage, "create -f -", &old("live", "lightgbm").to_string()).await;
-    assert!(content, "{said}");
+    let (content, output) = kubectl(&stage, "create -f -", &old("live", "lightgbm").to_string()).await;
+    assert!(content, "{output}");
     archived(&stage, &["gone"]).await;
     for (version, columns) in [
         ("v1", "NAME   ALGORITHM   RATE"),
@@ -347,10 +347,10 @@ async fn seen_by_kubectl(stage: Stage) {
     assert!(watched.contains("/live") && watched.contains("/gone"), "{watched}");
     for name in ["live", "gone"] {
         let line = format!("delete trials.v1.traps.dev {name} --timeout=240s");
-        let (content, said) = kubectl(&stage, &line, "").await;
-        assert!(content && said.contains("deleted"), "{said}");
+        let (content, output) = kubectl(&stage, &line, "").await;
+        assert!(content && output.contains("deleted"), "{output}");
     }
-    let (_, said) = kubectl(&stage, "get trials.v2.traps.dev", "").await;
-    assert!(said.contains("No resources found"), "{said}");
+    let (_, output) = kubectl(&stage, "get trials.v2.traps.dev", "").await;
+    assert!(output.contains("No resources found"), "{output}");
     stage.end().await;
 }

@@ -9,7 +9,7 @@ use kindex_harness::wait::WAIT_MAX;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version};
-use super::stage::{MODELS, Stage, ask, client_of, manifest, serve};
+use super::stage::{MODELS, Stage, client_of, manifest, send, serve};
 use super::storage_off::Through;
 
 /// All events of a watch with a timeout.
@@ -83,7 +83,7 @@ async fn what_a_server_changes_in_sql_its_watches_are_told_at_once() {
     delete(&slow, "b").await;
     assert_eq!(watch.received().await, "DELETED b");
     let collection = format!("{MODELS}?fieldSelector=metadata.name%3Dc");
-    let (code, answer) = ask(&slow, "DELETE", &collection, &Value::Null).await;
+    let (code, answer) = send(&slow, "DELETE", &collection, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     assert_eq!(watch.received().await, "DELETED c");
     stage.end().await;
@@ -95,7 +95,7 @@ async fn a_watch_of_the_cluster_alone_begins_and_selects_as_it_is_asked() {
     let through = Through::begin().await;
     let create = async |name: &str, team: &str| {
         let metadata = json!({"name": name, "labels": {"team": team}});
-        let (code, answer) = ask(&through.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        let (code, answer) = send(&through.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{answer}");
     };
     for (name, team) in [("a", "x"), ("b", "y")] {

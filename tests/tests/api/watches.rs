@@ -3,11 +3,11 @@
 use futures::{AsyncBufReadExt, StreamExt};
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, model};
+use super::stage::{FINAL, MODELS, Stage, model, send};
 
 /// What a watch from a list's version tells until `last` is created, as `TYPE name` without repetitions.
 async fn received(stage: &Stage, query: &str, change: impl AsyncFnOnce()) -> Vec<String> {
-    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{MODELS}?watch=true&timeoutSeconds=240&resourceVersion={version}&{query}");
     let request = http::Request::get(path).body(Vec::new()).unwrap();
@@ -36,9 +36,9 @@ async fn an_eviction_is_no_deletion() {
     stage.create("deleted", json!({"team": "x"}), json!({})).await;
     let events = received(&stage, "", async || {
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
-        ask(&stage.api, "PATCH", &model("evicted"), &patch).await;
+        send(&stage.api, "PATCH", &model("evicted"), &patch).await;
         stage.wait_until_evicted("evicted").await;
-        ask(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
+        send(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
         stage.wait_until_deleted("deleted").await;
     })
     .await;
@@ -52,7 +52,7 @@ async fn an_object_that_leaves_the_selector_is_deleted_for_the_watcher() {
     stage.create("a", json!({"team": "x"}), json!({})).await;
     let events = received(&stage, "labelSelector=team%3Dx", async || {
         let patch = json!({"metadata": {"labels": {"team": "y"}}});
-        ask(&stage.api, "PATCH", &model("a"), &patch).await;
+        send(&stage.api, "PATCH", &model("a"), &patch).await;
     })
     .await;
     assert_eq!(events, ["DELETED a"]);
@@ -62,7 +62,7 @@ async fn an_object_that_leaves_the_selector_is_deleted_for_the_watcher() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_tells_in_tables() {
     let stage = Stage::on_sqlite().await;
-    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.api, "GET", MODELS, &Value::Null).await;
     for name in ["a", "b"] {
         stage.create(name, json!({}), json!({"algorithm": name})).await;
     }

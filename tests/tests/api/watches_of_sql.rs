@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::following::{Cache, Watch, believed, delete, is_direct, label, list_version, name, scenarios, version};
-use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
+use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, send};
 
 scenarios!(
     every_server_tells_it_as_selectors_have_it,
@@ -61,7 +61,7 @@ async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
         assert!(object["metadata"]["deletionTimestamp"].is_string(), "{object}");
     }
     let collection = format!("{MODELS}?labelSelector=team%3Dx");
-    let (code, answer) = ask(&stage.api, "DELETE", &collection, &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &collection, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     for watch in [&mut all, &mut of_team] {
         let received = BTreeSet::from([watch.received().await, watch.received().await]);
@@ -90,11 +90,11 @@ async fn a_resumed_watch_receives_what_happened(stage: Stage) {
 
     // A client that knows no bookmarks goes on from what it saw last. That is no version of the cluster.
     let path = format!("{MODELS}?watch=true&resourceVersion={}", version(&direct));
-    let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
+    let (code, refused) = send(&stage.api, "GET", &path, &Value::Null).await;
     assert_eq!((code, &refused["reason"]), (410, &json!("Expired")), "{refused}");
     for query in ["", "&resourceVersionMatch=NotOlderThan"] {
         let path = format!("{MODELS}?resourceVersion={}{query}", version(&direct));
-        let (code, list) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        let (code, list) = send(&stage.api, "GET", &path, &Value::Null).await;
         assert_eq!(code, 200, "{list}");
     }
 
@@ -132,7 +132,7 @@ async fn a_late_event_of_the_cluster_is_not_sent_after_that_of_sql(stage: Stage)
     let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
     for name in ["kept", "deleted"] {
         label(&stage.api, name, json!({"n": "1"})).await;
-        ask(&stage.api, "PATCH", &model(name), &evict).await;
+        send(&stage.api, "PATCH", &model(name), &evict).await;
         stage.wait_until_evicted(name).await;
         label(&stage.api, name, json!({"n": "2"})).await;
     }
@@ -189,7 +189,7 @@ async fn the_state_comes_first_where_no_version_is_given(stage: Stage) {
         "what was there is not told: {received:?}"
     );
     for query in ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"] {
-        let (code, refused) = ask(&stage.api, "GET", &format!("{MODELS}?watch=true&{query}"), &Value::Null).await;
+        let (code, refused) = send(&stage.api, "GET", &format!("{MODELS}?watch=true&{query}"), &Value::Null).await;
         assert_eq!((code, &refused["reason"]), (422, &json!("Invalid")), "{refused}");
     }
     stage.end().await;
@@ -211,7 +211,7 @@ async fn a_name_that_is_taken_again_stays(stage: Stage) {
     for name in &names {
         delete(&stage.api, name).await;
         let object = manifest(json!({"name": name}), json!({}));
-        let (code, answer) = ask(&stage.cluster, "POST", MODELS, &object).await;
+        let (code, answer) = send(&stage.cluster, "POST", MODELS, &object).await;
         assert_eq!(code, 201, "{answer}");
     }
     label(&stage.api, "mark", json!({"n": "1"})).await;
@@ -244,7 +244,7 @@ async fn a_change_during_the_eviction_is_sent(stage: Stage) {
         ));
     }
     let change = json!({"metadata": {"labels": {"n": "2"}}});
-    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &change).await;
+    let (code, answer) = send(&stage.cluster, "PATCH", &model("a"), &change).await;
     assert_eq!(code, 200, "{answer}");
     eventually("SQL has the change", async || {
         let row = stage.store.get_by_name(&model::KIND, "default", "a").await.unwrap();
@@ -284,7 +284,7 @@ async fn listed(client: &Client) -> (Cache, String) {
     let (mut cache, mut token, mut first) = (Cache::new(), String::new(), None);
     loop {
         let path = format!("{MODELS}?limit=5&continue={token}");
-        let (code, page) = ask(client, "GET", &path, &Value::Null).await;
+        let (code, page) = send(client, "GET", &path, &Value::Null).await;
         assert_eq!(code, 200, "{page}");
         first.get_or_insert_with(|| version(&page).to_owned());
         cache.extend(page["items"].as_array().unwrap().iter().map(believed));
@@ -330,16 +330,16 @@ async fn act(stage: &Stage, random: &mut SmallRng, step: usize) {
     let (code, answer) = match random.random_range(0..10) {
         0..=4 => {
             let patch = json!({"metadata": {"labels": {"n": step.to_string()}}});
-            ask(client, "PATCH", &model(&name), &patch).await
+            send(client, "PATCH", &model(&name), &patch).await
         }
         5 | 6 => {
             let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
-            ask(client, "PATCH", &model(&name), &patch).await
+            send(client, "PATCH", &model(&name), &patch).await
         }
-        7 => ask(client, "DELETE", &model(&name), &Value::Null).await,
+        7 => send(client, "DELETE", &model(&name), &Value::Null).await,
         _ => {
             let object = manifest(json!({"name": name, "labels": {"n": step.to_string()}}), json!({}));
-            ask(client, "POST", MODELS, &object).await
+            send(client, "POST", MODELS, &object).await
         }
     };
     assert!(matches!(code, 200 | 201 | 404 | 409), "{answer}");
@@ -359,7 +359,7 @@ async fn whoever_follows_has_what_a_list_shows(stage: Stage) {
         }
         // Nothing is under way any more.
         eventually("all that was asked for is done", async || {
-            let (_, list) = ask(&stage.cluster, "GET", MODELS, &Value::Null).await;
+            let (_, list) = send(&stage.cluster, "GET", MODELS, &Value::Null).await;
             let items = list["items"].as_array().unwrap();
             items.iter().all(|item| {
                 let metadata = &item["metadata"];

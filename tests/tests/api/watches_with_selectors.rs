@@ -8,7 +8,7 @@ use kindex_model::object::Object;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version, scenarios};
-use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model, names};
+use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, names, send};
 
 scenarios!(
     a_watch_that_saw_it_in_between_receives_its_deletion,
@@ -67,7 +67,7 @@ async fn whose_name_was_taken_past_the_server_is_gone(stage: Stage) {
     let from = list_version(&stage.api).await;
     let mut of_old = watch(&stage, &from, "team%3Dx").await;
     let other = manifest(json!({"name": "a", "labels": {"team": "y"}}), json!({}));
-    let (code, answer) = ask(&stage.cluster, "POST", MODELS, &other).await;
+    let (code, answer) = send(&stage.cluster, "POST", MODELS, &other).await;
     assert_eq!(code, 201, "{answer}");
     assert_eq!(of_old.received().await, "DELETED a");
     stage.end().await;
@@ -82,7 +82,7 @@ async fn what_left_the_selector_before_it_left_the_cluster_is_gone(stage: Stage)
     label(&stage.api, "left", json!({"team": "y"})).await;
     for name in ["left", "evicted"] {
         let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
-        let (code, answer) = ask(&stage.api, "PATCH", &model(name), &evict).await;
+        let (code, answer) = send(&stage.api, "PATCH", &model(name), &evict).await;
         assert_eq!(code, 200, "{answer}");
         stage.wait_until_evicted(name).await;
     }
@@ -125,7 +125,7 @@ async fn a_field_of_a_key_selects_in_both_places(stage: Stage) {
     stage.create("live", json!({}), of("xgb")).await;
     stage.create("other", json!({}), of("svm")).await;
     let selected = format!("{MODELS}?fieldSelector=spec.algorithm%3Dxgb");
-    let (code, list) = ask(&stage.api, "GET", &selected, &Value::Null).await;
+    let (code, list) = send(&stage.api, "GET", &selected, &Value::Null).await;
     assert_eq!((code, names(&list)), (200, vec!["live", "archived"]), "{list}");
 
     let from = list_version(&stage.api).await;
@@ -139,11 +139,11 @@ async fn a_field_of_a_key_selects_in_both_places(stage: Stage) {
         &format!("resourceVersion={from}&fieldSelector=spec.algorithm%3Dsvm"),
     )
     .await;
-    let (code, answer) = ask(&stage.api, "PATCH", &model("archived"), &json!({"spec": of("svm")})).await;
+    let (code, answer) = send(&stage.api, "PATCH", &model("archived"), &json!({"spec": of("svm")})).await;
     assert_eq!(code, 200, "{answer}");
     assert_eq!(by_xgb.received().await, "DELETED archived");
     assert_eq!(by_svm.received().await, "MODIFIED archived");
-    let (code, answer) = ask(&stage.api, "PATCH", &model("live"), &json!({"spec": of("svm")})).await;
+    let (code, answer) = send(&stage.api, "PATCH", &model("live"), &json!({"spec": of("svm")})).await;
     assert_eq!(code, 200, "{answer}");
     assert_eq!(by_xgb.received().await, "DELETED live");
     assert_eq!(by_svm.received().await, "ADDED live");

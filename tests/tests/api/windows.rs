@@ -121,7 +121,7 @@ impl Door {
         sender
     }
 
-    async fn ask(&self, client: &mut SendRequest<Empty<Bytes>>, path: &str) -> Incoming {
+    async fn send(&self, client: &mut SendRequest<Empty<Bytes>>, path: &str) -> Incoming {
         let request = http::Request::get(format!("http://{}{path}", self.address));
         let response = client.send_request(request.body(Empty::new()).unwrap()).await.unwrap();
         assert_eq!(response.status(), 200);
@@ -171,7 +171,7 @@ async fn an_answer_that_is_not_taken_ends_alone() {
     let door = Door::open(limits()).await;
     let mut client = door.client(65_535).await;
     for path in ["/endless", "/large"] {
-        let body = door.ask(&mut client, path).await;
+        let body = door.send(&mut client, path).await;
         assert_eq!(door.answers(), 1, "{path}");
         eventually("its end", async || door.answers() == 0).await;
         let read = tokio::time::timeout(Duration::from_secs(30), body.collect()).await;
@@ -180,7 +180,7 @@ async fn an_answer_that_is_not_taken_ends_alone() {
             broken.to_string().contains("CANCEL") || format!("{broken:?}").contains("CANCEL"),
             "{broken:?}"
         );
-        let hello = door.ask(&mut client, "/").await.collect().await.unwrap().to_bytes();
+        let hello = door.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
         assert_eq!(&hello[..], b"hello", "the connection goes on");
         assert_eq!(door.figures.connections.get(), 1.0);
     }
@@ -197,13 +197,13 @@ async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
     })
     .await;
     let mut client = door.client(65_535).await;
-    let body = door.ask(&mut client, "/watch").await;
+    let body = door.send(&mut client, "/watch").await;
     assert_eq!(door.answers(), 1);
     door.ended.cancel();
     eventually("its end", async || door.answers() == 0).await;
     let read = tokio::time::timeout(Duration::from_secs(30), body.collect()).await;
     read.expect("an end").expect_err("not a whole answer");
-    let hello = door.ask(&mut client, "/").await.collect().await.unwrap().to_bytes();
+    let hello = door.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
     assert_eq!(&hello[..], b"hello", "the connection goes on");
     drop(client);
     eventually("the connection ends", async || door.figures.connections.get() == 0.0).await;
@@ -221,8 +221,8 @@ async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
     };
     let (door, begun) = (Door::open(limits).await, Instant::now());
     let mut client = door.client(65_535).await;
-    let quiet = door.ask(&mut client, "/quiet").await;
-    let mut slow = door.ask(&mut client, "/large").await;
+    let quiet = door.send(&mut client, "/quiet").await;
+    let mut slow = door.send(&mut client, "/large").await;
     let (mut ticks, mut read) = (tokio::time::interval(stalled / 80), 0);
     while let Some(frame) = slow.frame().await {
         let before = read;
@@ -250,6 +250,6 @@ async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
     })
     .await;
     let mut client = door.client(2).await;
-    let _not_read = door.ask(&mut client, "/").await;
+    let _not_read = door.send(&mut client, "/").await;
     eventually("its end", async || door.figures.connections.get() == 0.0).await;
 }

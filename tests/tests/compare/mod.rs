@@ -125,7 +125,7 @@ fn the_scripts_ask_enough() {
 
 #[test]
 fn what_is_listed_is_a_request_of_a_script() {
-    let asked: BTreeSet<String> = SCRIPTS
+    let requests: BTreeSet<String> = SCRIPTS
         .iter()
         .flat_map(|(script, text)| {
             parse(text)
@@ -134,7 +134,7 @@ fn what_is_listed_is_a_request_of_a_script() {
         })
         .collect();
     let listed = listed::requests();
-    let unknown: Vec<_> = listed.keys().filter(|request| !asked.contains(**request)).collect();
+    let unknown: Vec<_> = listed.keys().filter(|request| !requests.contains(**request)).collect();
     assert!(unknown.is_empty(), "no script has {unknown:?}");
 }
 

@@ -19,7 +19,7 @@ use super::script::{Request, words};
 
 const POLL: Duration = Duration::from_millis(50);
 
-/// What a server said.
+/// What a server answered.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     /// The HTTP status, or kubectl's exit code.
@@ -182,7 +182,7 @@ impl Server {
         // A command that reads nothing may have closed it.
         let _closed = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
         let output = child.wait_with_output().await.unwrap();
-        let (said, complained) = (
+        let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
         );
@@ -190,7 +190,7 @@ impl Server {
             code: output.status.code().and_then(|code| code.try_into().ok()).unwrap(),
             content_type: String::new(),
             warnings: Vec::new(),
-            body: json!({"said": read(&said, false), "complained": complaints(&complained)}),
+            body: json!({"stdout": read(&stdout, false), "stderr": complaints(&stderr)}),
         }
     }
 }

@@ -42,8 +42,8 @@ impl Webhook {
 
 async fn answer(request: Request<Incoming>) -> Response<Full<Bytes>> {
     let body = request.into_body().collect().await.unwrap().to_bytes();
-    let asked: Value = serde_json::from_slice(&body).unwrap();
-    let (code, answer) = reviewed(&asked);
+    let sent: Value = serde_json::from_slice(&body).unwrap();
+    let (code, answer) = reviewed(&sent);
     let mut response = Response::new(Full::from(answer));
     *response.status_mut() = code;
     let json = http::HeaderValue::from_static("application/json");
@@ -52,13 +52,13 @@ async fn answer(request: Request<Incoming>) -> Response<Full<Bytes>> {
 }
 
 /// The answer, with the error of the first object's name.
-fn reviewed(asked: &Value) -> (StatusCode, String) {
-    let request = &asked["request"];
+fn reviewed(sent: &Value) -> (StatusCode, String) {
+    let request = &sent["request"];
     let objects = request["objects"].as_array().unwrap();
     let error = objects[0]["metadata"]["name"].as_str().unwrap();
     let wanted = &request["desiredAPIVersion"];
     let converted: Vec<Value> = objects.iter().map(|object| converted(object, wanted)).collect();
-    let mut review = json!({"kind": asked["kind"], "apiVersion": asked["apiVersion"], "response": {
+    let mut review = json!({"kind": sent["kind"], "apiVersion": sent["apiVersion"], "response": {
         "uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}}});
     let mut first = review["response"]["convertedObjects"][0].take();
     let response = &mut review["response"];

@@ -141,9 +141,9 @@ fn the_encryption_of_the_database_is_what_the_values_say() {
     assert_eq!(tls.mode, TlsMode::VerifyIdentity);
     let files = ["ca.crt", "tls.crt", "tls.key"].map(|file| Some(format!("/etc/kindex/mysql/{file}").into()));
     assert_eq!([tls.ca, tls.cert, tls.key], files);
-    let said = refused(&["--set=database.tls.caSecret=a", "--set=config.mysql.tlsMode=required"]);
-    assert!(said.contains("Set mode verify-ca or verify-identity"), "{said}");
-    assert!(said.contains("Use database.tls instead"), "{said}");
+    let message = refused(&["--set=database.tls.caSecret=a", "--set=config.mysql.tlsMode=required"]);
+    assert!(message.contains("Set mode verify-ca or verify-identity"), "{message}");
+    assert!(message.contains("Use database.tls instead"), "{message}");
 }
 
 /// Disabling as operators know it: the stanza goes, and rows stay.

@@ -70,13 +70,13 @@ impl Cluster {
         cluster.kubectl(&["wait", established, "--timeout=240s", name], "");
         // Which kinds there are kube-apiserver tells from a copy that is renewed later.
         wait_until("the kind in the discovery", || {
-            let mut asked = Command::new("kubectl");
-            asked
+            let mut command = Command::new("kubectl");
+            command
                 .args(["get", "servicemonitors", "-A"])
                 .env("KUBECONFIG", cluster.kubeconfig());
-            let output = asked.env("HOME", "/nonexistent").output().expect("kubectl runs");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            if output.status.success() { Ok(()) } else { Err(said) }
+            let output = command.env("HOME", "/nonexistent").output().expect("kubectl runs");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(stderr) }
         });
         Some(cluster)
     }
@@ -98,8 +98,8 @@ impl Cluster {
         let written = child.stdin.take().expect("piped").write_all(input.as_bytes());
         written.expect("kubectl reads");
         let output = child.wait_with_output().expect("kubectl ends");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "kubectl {args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "kubectl {args:?}: {stderr}");
         String::from_utf8(output.stdout).expect("text")
     }
 
@@ -107,8 +107,8 @@ impl Cluster {
         let kubeconfig = self.kubeconfig().to_str().expect("letters");
         let place = ["--kubeconfig", kubeconfig, "--namespace", helm::RELEASE];
         let output = helm::helm(&[args, &place].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "helm {args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "helm {args:?}: {stderr}");
     }
 
     fn get(&self, path: &[&str]) -> Value {

@@ -119,9 +119,12 @@ fn a_schedule_that_is_none_is_refused() {
         return;
     }
     for wrong in ["daily", "0 3 * *", ""] {
-        let said = refused(&[ON, "--set-string", &format!("retention.schedule={wrong}")]);
-        assert!(said.contains("/retention/schedule"), "{wrong}: {said}");
+        let message = refused(&[ON, "--set-string", &format!("retention.schedule={wrong}")]);
+        assert!(message.contains("/retention/schedule"), "{wrong}: {message}");
     }
-    let said = refused(&[ON, "--set=retention.kind=models"]);
-    assert!(said.contains("additional properties 'kind' not allowed"), "{said}");
+    let message = refused(&[ON, "--set=retention.kind=models"]);
+    assert!(
+        message.contains("additional properties 'kind' not allowed"),
+        "{message}"
+    );
 }

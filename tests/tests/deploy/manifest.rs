@@ -10,7 +10,7 @@ use k8s_openapi::serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{PASSWORD, Server, path, read, run, said};
+use super::{PASSWORD, Server, path, read, run, stderr_of};
 use crate::schema::server::{Product, on_servers};
 
 on_servers!(the_job_creates_the_schema, the_init_container_creates_the_schema);
@@ -108,7 +108,7 @@ async fn run_container(server: &mut Server, container: &Value, files: &std::path
     let environment: Vec<_> = environment.collect();
     for time in ["first", "second"] {
         let output = run(&program, &args, &environment);
-        assert!(output.status.success(), "{time}: {}", said(&output));
+        assert!(output.status.success(), "{time}: {}", stderr_of(&output));
     }
     server.expect_schema("michelangelo").await;
 }

@@ -115,6 +115,6 @@ fn run(program: &str, args: &[String], environment: &[(String, String)]) -> Outp
     command.envs(environment).output().expect("bash runs")
 }
 
-fn said(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -8,7 +8,7 @@ use kindex_harness::ports::Closed;
 use sqlx::{AssertSqlSafe, Executor as _};
 use tempfile::TempDir;
 
-use super::{PASSWORD, Server, client_is_there, path, run, said};
+use super::{PASSWORD, Server, client_is_there, path, run, stderr_of};
 use crate::schema::server::{Product, on_servers};
 
 on_servers!(
@@ -44,8 +44,12 @@ async fn a_server_gets_the_tables_and_keeps_what_it_has(product: Product) {
     ];
     for _ in 0..2 {
         let output = init(&[], &variables);
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains("has its 49 tables"), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr_of(&output));
+        assert!(
+            stderr_of(&output).contains("has its 49 tables"),
+            "{}",
+            stderr_of(&output)
+        );
     }
     server.expect_schema("michelangelo").await;
 }
@@ -66,7 +70,7 @@ async fn another_name_for_the_database(product: Product) {
         &name,
     ];
     let output = init(&flags, &[("MYSQL_PASSWORD", PASSWORD)]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr_of(&output));
     server.expect_schema(&name).await;
 }
 
@@ -90,7 +94,7 @@ async fn a_password_from_a_file(product: Product) {
         &name,
     ];
     let output = init(&flags, &[]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr_of(&output));
 }
 
 async fn a_wrong_password_is_reported_at_once(product: Product) {
@@ -100,7 +104,7 @@ async fn a_wrong_password_is_reported_at_once(product: Product) {
     let flags = ["--port", &server.port(), "--user", &server.user(), "--wait", "3600"];
     let output = init(&flags, &[("MYSQL_PASSWORD", "wrong")]);
     assert_eq!(output.status.code(), Some(1));
-    let text = said(&output);
+    let text = stderr_of(&output);
     assert!(text.contains("ERROR 1045") && text.contains("hint:"), "{text}");
 }
 
@@ -120,7 +124,7 @@ async fn tables_of_another_program_are_left_alone(product: Product) {
     let flags = ["--port", &port, "--user", &user, "--database", &name];
     let output = init(&flags, &[("MYSQL_PASSWORD", PASSWORD)]);
     assert_eq!(output.status.code(), Some(1));
-    let text = said(&output);
+    let text = stderr_of(&output);
     assert!(
         text.contains("pipelinerun") && text.contains("kindex migrate --adopt"),
         "{text}"
@@ -140,8 +144,8 @@ fn what_is_typed_wrong_exits_with_2() {
         &["--frobnicate"],
     ] {
         let output = init(wrong, &[]);
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", said(&output));
-        assert!(said(&output).contains("--help"), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr_of(&output));
+        assert!(stderr_of(&output).contains("--help"), "{}", stderr_of(&output));
     }
     let help = init(&["--help"], &[]);
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples:"));
@@ -156,7 +160,7 @@ fn a_missing_server_is_waited_for_and_then_reported() {
     // Longer than a first attempt takes on a busy machine: it is told what is waited for after that.
     let output = init(&["--port", &closed.address.port().to_string(), "--wait", "10"], &[]);
     assert_eq!(output.status.code(), Some(1));
-    let text = said(&output);
+    let text = stderr_of(&output);
     assert!(
         text.contains(&format!("waiting for {}", closed.address)) && text.contains("--wait 60"),
         "{text}"
@@ -181,7 +185,7 @@ fn the_password_stands_on_no_command_line() {
         &["--user", "kindex"],
         &[("PATH", &search), ("MYSQL_PASSWORD", PASSWORD)],
     );
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr_of(&output));
     let reported = fs::read_to_string(reported).expect("the client was called");
     assert!(
         reported.contains("--defaults-file=") && reported.contains("\n600\n"),

@@ -84,7 +84,7 @@ async fn the_written_kubeconfig_has_what_kubectl_needs_and_no_other_user_does() 
     }
     let cluster = TestCluster::empty().await;
     let kubeconfig = cluster.path("kubeconfig");
-    let ask = |more: &[String]| {
+    let request = |more: &[String]| {
         let mut command = Command::new("kubectl");
         command.args(["get", "--raw", SECRETS]).args(more);
         command.env("KUBECONFIG", &kubeconfig).env("HOME", cluster.path(""));
@@ -92,7 +92,7 @@ async fn the_written_kubeconfig_has_what_kubectl_needs_and_no_other_user_does() 
     };
     let (with, without) = tokio::task::block_in_place(|| {
         let without = [format!("--server={}", cluster.server.url())];
-        (ask(&[]), ask(&without))
+        (request(&[]), request(&without))
     });
     assert!(with.status.success(), "{}", String::from_utf8_lossy(&with.stderr));
     let refused = String::from_utf8_lossy(&without.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! The real kubectl, run against a cluster, and the transcript of what it said.
+//! The real kubectl, run against a cluster, and the transcript of what it printed.
 
 use std::process::Stdio;
 
@@ -58,12 +58,13 @@ impl<'a> Transcript<'a> {
         let mut child = command(self.cluster, &words).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
-        let (said, complained) = (
+        let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
         );
-        let said: String = [said, complained].concat();
-        self.text.push_str(&format!("$ kubectl {line}\n{}\n", said.trim_end()));
+        let printed: String = [stdout, stderr].concat();
+        self.text
+            .push_str(&format!("$ kubectl {line}\n{}\n", printed.trim_end()));
         if !output.status.success() {
             self.text
                 .push_str(&format!("(exit {})\n", output.status.code().unwrap()));

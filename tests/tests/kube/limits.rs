@@ -55,7 +55,7 @@ async fn code(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head[9..]).into_owned()
 }
 
-async fn ask(cluster: &TestCluster, method: &str, path: &str, body: String) -> u16 {
+async fn request(cluster: &TestCluster, method: &str, path: &str, body: String) -> u16 {
     let request = http::Request::builder()
         .method(method)
         .uri(path)
@@ -70,7 +70,7 @@ async fn ask(cluster: &TestCluster, method: &str, path: &str, body: String) -> u
 async fn create(cluster: &TestCluster, name: &str, bytes: usize) {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
         "data": {"text": "x".repeat(bytes)}});
-    assert_eq!(ask(cluster, "POST", MAPS, map.to_string()).await, 201);
+    assert_eq!(request(cluster, "POST", MAPS, map.to_string()).await, 201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,7 +91,7 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
     }
     create(&cluster, "a", 1).await;
     for path in ["/readyz", "/apis/coordination.k8s.io/v1/leases", MAPS] {
-        assert_eq!(ask(&cluster, "GET", path, String::new()).await, 200, "{path}");
+        assert_eq!(request(&cluster, "GET", path, String::new()).await, 200, "{path}");
     }
     drop(held);
 }
@@ -263,9 +263,12 @@ async fn small_patches_do_not_make_large_objects() {
     // Less than ten megabytes, where nobody counts.
     let double = |at: usize| json!({"op": "copy", "from": "/data", "path": format!("/data/x{at}")});
     let doubled: Value = (0..18).map(double).collect();
-    let (code, said) = patch(&cluster, "application/json-patch+json", &doubled).await;
-    assert_eq!(code, 422, "{said}");
-    assert!(said.contains("the accumulated size increase of copy is"), "{said}");
+    let (code, message) = patch(&cluster, "application/json-patch+json", &doubled).await;
+    assert_eq!(code, 422, "{message}");
+    assert!(
+        message.contains("the accumulated size increase of copy is"),
+        "{message}"
+    );
     let mut codes = Vec::new();
     for number in 0..4 {
         let more = json!({"data": {format!("text{number}"): "x".repeat(KIB * KIB)}});

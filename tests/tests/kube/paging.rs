@@ -54,11 +54,11 @@ async fn selectors_and_pages_go_together() {
             .await
             .unwrap();
     }
-    let asked = ListParams::default().labels("odd in (yes),!even").limit(3);
-    let page = cluster.widgets().list(&asked).await.unwrap();
+    let params = ListParams::default().labels("odd in (yes),!even").limit(3);
+    let page = cluster.widgets().list(&params).await.unwrap();
     assert_eq!(page.items.len(), 3);
     assert_eq!(page.metadata.remaining_item_count, None);
-    let rest = asked.continue_token(&page.metadata.continue_.unwrap());
+    let rest = params.continue_token(&page.metadata.continue_.unwrap());
     let rest = cluster.widgets().list(&rest).await.unwrap();
     assert_eq!(
         rest.items

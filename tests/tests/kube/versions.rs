@@ -116,15 +116,15 @@ impl Server {
             .unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        String::from_utf8(said).unwrap()
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8(text).unwrap()
     }
 
     /// The spec of an object, as kubectl gets it in a version.
     async fn spec(&self, version: &str, name: &str) -> Value {
         let resource = format!("trials.{version}.{}", KIND.group);
-        let said = self.kubectl(&["get", &resource, name, "-o", "json"], "").await;
-        let (_, object) = said.split_once('{').unwrap_or_else(|| panic!("{said}"));
+        let output = self.kubectl(&["get", &resource, name, "-o", "json"], "").await;
+        let (_, object) = output.split_once('{').unwrap_or_else(|| panic!("{output}"));
         let object: Value = serde_json::Deserializer::from_str(&format!("{{{object}"))
             .into_iter()
             .next()
@@ -195,8 +195,8 @@ async fn kube_apiserver_converts_by_the_webhook() {
 }
 
 async fn each_version_has_its_own_shape(place: &Server) {
-    let said = place.kubectl(&["apply", "-f", "-"], OLD).await;
-    assert!(said.contains("created") && said.contains("use v2"), "{said}");
+    let output = place.kubectl(&["apply", "-f", "-"], OLD).await;
+    assert!(output.contains("created") && output.contains("use v2"), "{output}");
     place.kubectl(&["apply", "-f", "-"], NEW).await;
     let old = json!({"method": "xgboost", "rate": 0.5, "hours": 2, "notes": ["first", "second"]});
     assert_eq!(place.spec("v1", "old").await, old);

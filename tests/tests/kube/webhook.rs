@@ -42,15 +42,15 @@ impl Slow {
         let called = self.called.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(called, Ordering::SeqCst);
         let body = request.into_body().collect().await.unwrap().to_bytes();
-        let asked: Value = serde_json::from_slice(&body).unwrap();
+        let review: Value = serde_json::from_slice(&body).unwrap();
         drop(self.gate.acquire().await.unwrap());
         self.called.fetch_sub(1, Ordering::SeqCst);
-        let mut objects = asked["request"]["objects"].clone();
+        let mut objects = review["request"]["objects"].clone();
         for object in objects.as_array_mut().unwrap() {
-            object["apiVersion"] = asked["request"]["desiredAPIVersion"].clone();
+            object["apiVersion"] = review["request"]["desiredAPIVersion"].clone();
         }
         let answer = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": {
-            "uid": asked["request"]["uid"], "result": {"status": "Success"}, "convertedObjects": objects}});
+            "uid": review["request"]["uid"], "result": {"status": "Success"}, "convertedObjects": objects}});
         Response::new(Full::from(answer.to_string()))
     }
 }

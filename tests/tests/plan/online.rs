@@ -164,12 +164,12 @@ async fn cheapest(connection: &mut MySqlConnection, step: &Step) -> Algorithm {
     let bare = bare.trim_end_matches(';');
     for algorithm in [Algorithm::Instant, Algorithm::InPlace, Algorithm::Copy] {
         make(connection).await;
-        let asked = format!("{bare}, {}", algorithm.clause());
-        match connection.execute(AssertSqlSafe(asked.clone())).await {
+        let attempt = format!("{bare}, {}", algorithm.clause());
+        match connection.execute(AssertSqlSafe(attempt.clone())).await {
             Ok(_) => return algorithm,
             Err(error) => {
                 let text = error.to_string();
-                assert!(text.contains("ALGORITHM") || text.contains("LOCK"), "{asked}: {text}");
+                assert!(text.contains("ALGORITHM") || text.contains("LOCK"), "{attempt}: {text}");
             }
         }
     }

@@ -118,7 +118,7 @@ async fn rows_that_break_the_check_are_named_and_hold_up_no_other_table(backend:
     }
     let error = migrate(&backend).await.expect_err("rows break it");
     assert!(matches!(error, MigrateError::Broken(_)), "{error:?}");
-    let said = error.to_string();
+    let message = error.to_string();
     for part in [
         "widget.json: 12 rows",
         "uid `u2`, ns/name-of-u2",
@@ -126,9 +126,12 @@ async fn rows_that_break_the_check_are_named_and_hold_up_no_other_table(backend:
         "…",
         "SELECT * FROM `widget`",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(message.contains(part), "{part}: {message}");
     }
-    assert!(!said.contains("uid `u1`") && !said.contains("keepsake"), "{said}");
+    assert!(
+        !message.contains("uid `u1`") && !message.contains("keepsake"),
+        "{message}"
+    );
     assert_eq!(
         pending(&backend).await,
         ["renew the check of widget"],

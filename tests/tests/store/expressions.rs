@@ -251,7 +251,7 @@ async fn all_that_is_asked_of_one_query_counts_together(backend: Backend) {
 }
 
 /// The query of one comparison.
-fn ask(field: &str, operator: CriterionOperator, values: &[Value]) -> Result<Select, String> {
+fn select_by(field: &str, operator: CriterionOperator, values: &[Value]) -> Result<Select, String> {
     let criterion = Criterion {
         field_name: field.to_owned(),
         operator,
@@ -262,8 +262,8 @@ fn ask(field: &str, operator: CriterionOperator, values: &[Value]) -> Result<Sel
         ..CriterionOperation::default()
     };
     let mut select = Select::all(&WIDGET);
-    let asked = select.filter_by_operation(&operation);
-    asked.map(|()| select).map_err(|error| error.to_string())
+    let filtered = select.filter_by_operation(&operation);
+    filtered.map(|()| select).map_err(|error| error.to_string())
 }
 
 fn text(text: &str) -> Value {
@@ -286,7 +286,7 @@ async fn values_are_checked_by_the_columns_type(backend: Backend) {
         ("metadata.namespace", Like, vec![text("sh%")]),
         ("end_time", IsNull, vec![]),
     ] {
-        let select = ask(field, operator, &values).unwrap_or_else(|error| panic!("{field}: {error}"));
+        let select = select_by(field, operator, &values).unwrap_or_else(|error| panic!("{field}: {error}"));
         assert_eq!(found(&backend, &select).await, ["u1"], "{field}");
     }
     let mut select = Select::all(&WIDGET);
@@ -322,7 +322,7 @@ async fn what_cannot_be_compared_is_refused(_: Backend) {
             "Widget has no column \"spec.nothing\"",
         ),
     ] {
-        let refused = ask(field, operator, &values).expect_err(words);
+        let refused = select_by(field, operator, &values).expect_err(words);
         assert!(refused.contains(words), "{refused}");
     }
     let hollow = CriterionOperation {

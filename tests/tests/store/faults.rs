@@ -54,10 +54,10 @@ async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
     store.write(&WIDGET, &batch, at(2)).await.expect("written")[0]
 }
 
-/// Asks again as long as it is told to: until a server has seen the end of a connection, for one.
-async fn eventually(mut ask: impl AsyncFnMut() -> Result<(), StoreError>) {
+/// Repeats a call as long as its error is retryable: until a server has seen the end of a connection, for one.
+async fn eventually(mut call: impl AsyncFnMut() -> Result<(), StoreError>) {
     let deadline = Instant::now() + WAIT_MAX;
-    while let Err(error) = ask().await {
+    while let Err(error) = call().await {
         assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
     }
 }

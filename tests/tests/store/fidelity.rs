@@ -179,9 +179,9 @@ async fn group_and_version_of_an_object_follow_it(backend: Backend) {
         life: Life::Live,
         revive: false,
     };
-    let said = |text: String| text.replace("test.kindex/v1", "test.kindex/v2");
+    let in_v2 = |text: String| text.replace("test.kindex/v1", "test.kindex/v2");
     let silent = |text: String| text.replace(r#""apiVersion":"test.kindex/v1","#, "");
-    backend.write(store(&said(widget("u1", "a", 1).text())), at(0)).await;
+    backend.write(store(&in_v2(widget("u1", "a", 1).text())), at(0)).await;
     let read = "SELECT group_ver FROM widget";
     if let Some(found) = backend.rows(read).await {
         assert_eq!(found, row(&[Some("test.kindex/v2")]));

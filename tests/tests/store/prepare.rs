@@ -118,10 +118,10 @@ async fn a_checksum_that_changed_is_said_once(backend: Backend) {
         backend.store.prepare().await.expect("the same tables");
     }
     let text = log.text();
-    let said = text
+    let count = text
         .matches("made from another schema text (checksum of another text)")
         .count();
-    assert_eq!(said, 1, "{text}");
+    assert_eq!(count, 1, "{text}");
 }
 
 /// What is logged while a test runs.

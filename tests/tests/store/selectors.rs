@@ -191,11 +191,11 @@ async fn a_selector_that_is_too_large_for_a_statement_is_refused(backend: Backen
     for text in [requirements(100), values(2_000)] {
         assert_eq!(found(&backend, &filtered(&text).expect("small enough")).await, [""; 0]);
     }
-    for (text, said) in [
+    for (text, message) in [
         (requirements(101), "at most 100 requirements"),
         (values(2_001), "at most 2000 values"),
     ] {
-        assert!(filtered(&text).expect_err("too large").contains(said), "{said}");
+        assert!(filtered(&text).expect_err("too large").contains(message), "{message}");
     }
 }
 

@@ -72,10 +72,10 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
     admin.execute("BACKUP STAGE BLOCK_COMMIT").await.expect("blocked");
     let waiting = write("u2");
     until("a commit that waits", || stalled(&*store).is_some()).await;
-    let said = stalled(&*store).expect("still");
+    let message = stalled(&*store).expect("still");
     assert!(
-        said.starts_with("the database has not answered a commit of Widget for 2 s"),
-        "{said}"
+        message.starts_with("the database has not answered a commit of Widget for 2 s"),
+        "{message}"
     );
     assert!(store.calls().oldest() >= Duration::from_secs(2));
     admin.execute("BACKUP STAGE END").await.expect("ended");
@@ -89,7 +89,7 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
         tokio::spawn(async move { store.count(&WIDGET).await.map(drop) })
     };
     until("a read that waits", || {
-        stalled(&*store).is_some_and(|said| said.starts_with("the database has not answered a read"))
+        stalled(&*store).is_some_and(|message| message.starts_with("the database has not answered a read"))
     })
     .await;
     admin.execute("UNLOCK TABLES").await.expect("unlocked");

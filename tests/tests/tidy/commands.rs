@@ -22,9 +22,9 @@ fn commands(page: &File) -> Vec<(usize, String)> {
             next += 1;
         }
         for begin in BEGINNINGS {
-            let said = line.split(begin).skip(1);
+            let parts = line.split(begin).skip(1);
             let ends = ['`', '|', ';', '#', '>', '<'];
-            found.extend(said.map(|rest| (number, rest.split(ends).next().unwrap_or_default().to_owned())));
+            found.extend(parts.map(|rest| (number, rest.split(ends).next().unwrap_or_default().to_owned())));
         }
     }
     found

@@ -51,7 +51,7 @@ impl Etcd {
     /// # Panics
     /// When etcd does not answer.
     pub fn stored(&self, prefix: &str) -> Vec<Stored> {
-        let printed = self.ask("get", &[prefix]);
+        let printed = self.run("get", &[prefix]);
         let lines = printed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let one = |line: &[u8]| {
             let read: Value = serde_json::from_slice(line).expect("an object of JSON a line");
@@ -71,7 +71,7 @@ impl Etcd {
     /// # Panics
     /// When etcd does not answer.
     pub fn compact(&self) {
-        self.ask("compact", &[]);
+        self.run("compact", &[]);
     }
 
     /// A certificate for servers on loopback, its key, and the authority that signed it, all as paths to PEM.
@@ -79,7 +79,7 @@ impl Etcd {
         ["server.crt", "server.key", "ca.crt"].map(|name| self.directory.join("credentials").join(name))
     }
 
-    fn ask(&self, command: &str, more: &[&str]) -> Vec<u8> {
+    fn run(&self, command: &str, more: &[&str]) -> Vec<u8> {
         let mut arguments: Vec<&OsStr> = vec![command.as_ref(), "--cluster".as_ref(), self.directory.as_os_str()];
         arguments.extend(more.iter().map(OsStr::new));
         output(&arguments)

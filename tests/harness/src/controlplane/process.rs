@@ -35,8 +35,8 @@ impl Process {
             String::from_utf8_lossy(&why).into_owned()
         });
         let mut line = String::new();
-        let said = BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line);
-        let Some(ready) = said.ok().and_then(|_| line.trim_end().strip_prefix("ready ")) else {
+        let read = BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line);
+        let Some(ready) = read.ok().and_then(|_| line.trim_end().strip_prefix("ready ")) else {
             drop(child.stdin.take());
             let why = complaining.join().unwrap_or_default();
             panic!("the control plane did not start with {arguments:?}: {why}");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::super::stage::{MODELS, Stage, ask};
+use super::super::stage::{MODELS, Stage, send};
 use super::client::Client;
 
 async fn refused(client: &Client, call: &str, request: Value) -> Status {
@@ -117,7 +117,7 @@ async fn what_is_malformed_is_refused_before_anything_is_written() {
     other["model"]["typeMeta"] = json!({"kind": "Project"});
     assert_eq!(fields(&refused(&client, "Create*", other).await), ["kind"]);
 
-    let (_, list) = ask(&stage.cluster, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.cluster, "GET", MODELS, &Value::Null).await;
     assert_eq!(list["items"], json!([]), "nothing was written");
     stage.end().await;
 }

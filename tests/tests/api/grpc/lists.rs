@@ -206,7 +206,7 @@ async fn conditions_that_are_none_are_refused_with_the_reason() {
     let stage = Stage::on_sqlite().await;
     let client = Client::plain(stage.address).await;
     let struct_value = json!({"@type": "type.googleapis.com/google.protobuf.Struct", "value": {}});
-    for (ext, said) in [
+    for (ext, message) in [
         (
             json!({"operation": {"criterion": [criterion("spec.colour", "EQUAL", text("x"))]}}),
             "no column",
@@ -234,7 +234,7 @@ async fn conditions_that_are_none_are_refused_with_the_reason() {
         let answer = client.call(&model::KIND, "List*", json!({"listOptionsExt": ext})).await;
         let status = answer.expect_err(&ext.to_string());
         assert_eq!(status.code(), Code::InvalidArgument, "{ext}: {status:?}");
-        assert!(status.message().contains(said), "{ext}: {status:?}");
+        assert!(status.message().contains(message), "{ext}: {status:?}");
         assert!(status.get_error_details().error_info().is_some(), "{ext}: {status:?}");
     }
     stage.end().await;

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{MODELS, Stage, ask};
+use super::super::stage::{MODELS, Stage, send};
 use super::client::{Body, Client, encoded};
 
 const ROUNDS: usize = 300;
@@ -88,7 +88,7 @@ async fn no_bytes_in_any_call_do_harm() {
             assert!(is_known, "{call} {bytes:?}: {status:?}");
         }
     }
-    let (_, list) = ask(&stage.cluster, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.cluster, "GET", MODELS, &Value::Null).await;
     for object in list["items"].as_array().unwrap() {
         assert_eq!(object["kind"], "Model", "only what could be read was created");
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::super::stage::{Stage, ask, eventually};
+use super::super::stage::{Stage, eventually, send};
 use super::client::Client;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/how-to/grpc.md"));
@@ -99,7 +99,7 @@ async fn deleted_objects_are_shown_to_who_asks_for_them() {
 async fn metadata_that_says_no_state_is_refused_with_its_name() {
     let stage = Stage::on_sqlite().await;
     let client = Client::plain(stage.address).await;
-    for (name, value, call, said) in [
+    for (name, value, call, description) in [
         ("kindex-at", "yesterday", "Get*", "RFC 3339"),
         ("kindex-include-deleted", "yes", "List*", "neither true nor false"),
         ("kindex-deleted", "true", "List*", "is unknown"),
@@ -120,7 +120,7 @@ async fn metadata_that_says_no_state_is_refused_with_its_name() {
             panic!("one violation: {refused:?}")
         };
         assert_eq!(violation.field, name);
-        assert!(violation.description.contains(said), "{violation:?}");
+        assert!(violation.description.contains(description), "{violation:?}");
     }
     let watch = with(&client, "kindex-include-deleted", "true");
     let refused = watch.watch(&model::KIND, json!({"namespace": "default"})).await;
@@ -167,8 +167,8 @@ async fn run(stage: &Stage, heading: &str, then: &str) -> Vec<String> {
         let run = tokio::task::spawn_blocking(move || shell.output());
         let run = tokio::time::timeout(Duration::from_secs(60), run).await;
         let output = run.expect("an end").unwrap().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {stderr}");
         printed.push(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     printed
@@ -182,7 +182,7 @@ async fn the_commands_of_the_page_do_what_it_says() {
     let stage = Stage::on_sqlite().await;
     let client = Client::plain(stage.address).await;
     let namespace = json!({"kind": "Namespace", "metadata": {"name": "ingester-test"}});
-    ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
     let earlier = json!({"model": {"metadata": {"namespace": "ingester-test", "name": "earlier"}}});
     client.call(&model::KIND, "Create*", earlier).await.unwrap();
     let life = async |name: &str| {

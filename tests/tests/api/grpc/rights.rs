@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use super::super::real::grant;
-use super::super::stage::{FINAL, Stage, ask, eventually};
+use super::super::stage::{FINAL, Stage, eventually, send};
 use super::client::Client;
 
 fn named(namespace: &str, name: &str) -> Value {
@@ -22,7 +22,7 @@ fn at(namespace: &str, name: &str) -> Value {
 /// Whether a model is archived.
 async fn is_archived(stage: &Stage, namespace: &str, name: &str) -> bool {
     let path = format!("/apis/michelangelo.api/v2/namespaces/{namespace}/models/{name}");
-    if ask(&stage.cluster, "GET", &path, &Value::Null).await.0 != 404 {
+    if send(&stage.cluster, "GET", &path, &Value::Null).await.0 != 404 {
         return false;
     }
     let rows = stage.store.rows_of_name(&model::KIND, namespace, name).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_caller_without_rights_learns_nothing() {
     let root = client.with_token("root-token");
     let jane = client.with_token("jane-token");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-    ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
     root.call(&model::KIND, "Create*", named("other", "theirs"))
         .await
         .unwrap();

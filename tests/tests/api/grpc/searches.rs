@@ -6,7 +6,7 @@ use kindex_generated::kinds::model;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{MODELS, Stage, ask, eventually, manifest, serve};
+use super::super::stage::{MODELS, Stage, eventually, manifest, send, serve};
 use super::client::Client;
 
 async fn list(client: &Client, options: Value, ext: Value) -> Value {
@@ -24,10 +24,10 @@ fn names(list: &Value) -> Vec<&str> {
 /// Five models here, one elsewhere; a client of a server that passes over two objects at a time.
 async fn models(stage: &Stage) -> Client {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-    ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
     let elsewhere = MODELS.replace("default", "other");
     let object = manifest(json!({"name": "elsewhere"}), json!({}));
-    assert_eq!(ask(&stage.api, "POST", &elsewhere, &object).await.0, 201);
+    assert_eq!(send(&stage.api, "POST", &elsewhere, &object).await.0, 201);
     for name in ["e", "c", "a", "d", "b"] {
         stage.create(name, json!({}), json!({})).await;
     }
@@ -84,11 +84,11 @@ async fn a_page_of_a_search_begins_and_ends_where_it_is_asked_to() {
 async fn a_search_is_of_sql_which_has_no_versions_of_the_cluster() {
     let stage = Stage::on_sqlite().await;
     let client = models(&stage).await;
-    let refused = async |options: Value, said: &str| {
+    let refused = async |options: Value, message: &str| {
         let request = json!({"listOptions": options, "listOptionsExt": {}});
         let status = client.call(&model::KIND, "List*", request).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
-        assert!(status.message().contains(said), "{status:?}");
+        assert!(status.message().contains(message), "{status:?}");
     };
     refused(json!({"resourceVersion": "1"}), "leave out resourceVersion").await;
     refused(json!({"limit": -1}), "less than 0").await;

@@ -17,7 +17,7 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_reflection::pb::{v1, v1alpha};
 use tonic_types::StatusExt;
 
-use super::super::stage::{MODELS, Stage, ask, ask_in};
+use super::super::stage::{MODELS, Stage, send, send_with};
 use super::client::{Body, Client};
 
 macro_rules! reflected {
@@ -128,10 +128,10 @@ async fn an_unknown_call_is_unimplemented() {
     let path = "/michelangelo.api.v2.ModelService/GetModel";
     // HTTP/1.1 has no trailers that clients of gRPC could read.
     let headers = [("content-type", "application/grpc")];
-    let (code, _) = ask_in(&stage.api, "POST", path, &headers, String::new()).await;
+    let (code, _) = send_with(&stage.api, "POST", path, &headers, String::new()).await;
     assert_eq!(code, 426);
     // Everything else is Kubernetes', also at the path of a call.
-    let (code, answer) = ask(&stage.api, "POST", path, &Value::Null).await;
+    let (code, answer) = send(&stage.api, "POST", path, &Value::Null).await;
     assert_eq!(code, 404, "{answer}");
     // A kind that is not among those of this server.
     let client = Client::plain(stage.address).await;
@@ -208,7 +208,7 @@ async fn a_deadline_ends_a_call_and_a_watch() {
         Ok(mut stream) => stream.message().await.unwrap_err().code(),
     };
     assert!(matches!(code, Code::DeadlineExceeded | Code::Cancelled), "{code:?}");
-    let (_, list) = ask(&stage.cluster, "GET", MODELS, &Value::Null).await;
+    let (_, list) = send(&stage.cluster, "GET", MODELS, &Value::Null).await;
     assert_eq!(list["items"], json!([]), "nothing was begun");
 
     let mut client = client;

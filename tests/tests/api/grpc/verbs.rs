@@ -6,7 +6,7 @@ use prost_reflect::{DynamicMessage, SerializeOptions};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{Stage, ask, eventually};
+use super::super::stage::{Stage, eventually, send};
 use super::client::Client;
 
 /// The samples, each with its kind.
@@ -132,7 +132,7 @@ impl Walk<'_> {
         } = self.kind;
         let name = sample["metadata"]["name"].as_str().unwrap();
         let path = format!("/apis/{group}/{version}/namespaces/{}/{plural}/{name}", self.namespace);
-        let (code, stored) = ask(&self.stage.cluster, "GET", &path, &Value::Null).await;
+        let (code, stored) = send(&self.stage.cluster, "GET", &path, &Value::Null).await;
         assert_eq!(code, 200, "{stored}");
         let spec = |object: &Value| {
             let text = json!({"spec": object["spec"]}).to_string();
@@ -170,7 +170,7 @@ async fn every_verb_of_every_kind() {
     for (kind, sample) in samples() {
         let namespace = sample["metadata"]["namespace"].as_str().unwrap().to_owned();
         let object = json!({"kind": "Namespace", "metadata": {"name": namespace}});
-        ask(&stage.cluster, "POST", "/api/v1/namespaces", &object).await;
+        send(&stage.cluster, "POST", "/api/v1/namespaces", &object).await;
         let field = client.method(kind, "Create*").input().get_field(1).unwrap();
         let walk = Walk {
             stage: &stage,

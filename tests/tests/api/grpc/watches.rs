@@ -3,7 +3,7 @@
 use kindex_generated::kinds::model;
 use serde_json::{Value, json};
 
-use super::super::stage::{FINAL, Stage, ask, model};
+use super::super::stage::{FINAL, Stage, model, send};
 use super::client::Client;
 
 async fn version(client: &Client) -> Value {
@@ -21,7 +21,7 @@ async fn an_eviction_is_no_deletion() {
     let request = json!({"namespace": "default", "listOptions": options});
     let mut watch = client.watch(&model::KIND, request).await.unwrap();
     let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
-    ask(&stage.api, "PATCH", &model("evicted"), &patch).await;
+    send(&stage.api, "PATCH", &model("evicted"), &patch).await;
     stage.wait_until_evicted("evicted").await;
     let at = json!({"namespace": "default", "name": "deleted"});
     client.call(&model::KIND, "Delete*", at).await.unwrap();
