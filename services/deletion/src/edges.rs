@@ -66,3 +66,137 @@ fn key(object: &Value, reference: &Reference, target: &Target, scope: Scope) -> 
 fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
     path.iter().try_fold(object, |value, name| value.get(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::kind::{Column, ColumnType, Encoded};
+    use kindex_model::reference::OnDelete;
+    use serde_json::json;
+
+    use super::*;
+
+    const fn target(kind: &'static str) -> Target {
+        Target {
+            service: None,
+            group: "x.example.com",
+            kind,
+        }
+    }
+
+    const NETWORK: Reference = Reference {
+        name: "network",
+        targets: &[target("Network")],
+        kind_column: None,
+        path: &["spec", "network"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Cascade,
+    };
+    const ABOUT: Reference = Reference {
+        name: "about",
+        targets: &[target("Network"), target("Cluster")],
+        kind_column: Some("about_kind"),
+        path: &["spec", "about"],
+        named: Named::Identifier,
+        ..NETWORK
+    };
+    const LEFT: Reference = Reference {
+        name: "left",
+        on_delete: OnDelete::Orphan,
+        ..NETWORK
+    };
+
+    const NOTES: Kind = Kind {
+        name: "Note",
+        group: "x.example.com",
+        version: "v1",
+        versions: &[],
+        plural: "notes",
+        singular: "note",
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: "note",
+        immutable: false,
+        history: false,
+        columns: &[Column {
+            name: "about_kind",
+            path: &["spec", "aboutKind"],
+            ty: ColumnType::Text { chars: 63 },
+            own_namespace: false,
+        }],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        references: &[NETWORK, ABOUT, LEFT],
+        manifest: "",
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+        decode: |_| Ok(String::new()),
+    };
+    static NOTE: Kind = NOTES;
+
+    fn named(spec: &Value) -> Vec<(&'static str, String)> {
+        let object = json!({"metadata": {"namespace": "own"}, "spec": spec});
+        let found = edges(&NOTE, &object, |target| match target.kind {
+            "Cluster" => Scope::Cluster,
+            _ => Scope::Namespaced,
+        });
+        found
+            .into_iter()
+            .map(|edge| (edge.reference, edge.target.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn a_name_is_in_the_namespace_of_its_holder_and_an_identifier_where_it_says() {
+        let spec = json!({"network": "n", "aboutKind": "Network", "about": {"namespace": "other", "name": "m"}});
+        let network = |name: &str| format!("network.x.example.com {name}");
+        assert_eq!(
+            named(&spec),
+            [("network", network("own/n")), ("about", network("other/m"))]
+        );
+        let spec = json!({"aboutKind": "Network", "about": {"namespace": "", "name": "m"}});
+        assert_eq!(named(&spec), [("about", network("own/m"))]);
+    }
+
+    #[test]
+    fn the_column_says_which_kind_is_meant_and_its_scope_counts() {
+        let spec = json!({"aboutKind": "Cluster", "about": {"namespace": "other", "name": "c"}});
+        assert_eq!(named(&spec), [("about", "cluster.x.example.com c".to_owned())]);
+        for kind in ["Other", ""] {
+            assert!(named(&json!({"aboutKind": kind, "about": {"name": "c"}})).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_empty_or_absent_names_nothing() {
+        for spec in [
+            json!({}),
+            json!({"network": ""}),
+            json!({"network": null}),
+            json!({"about": {"name": "m"}}),
+        ] {
+            assert!(named(&spec).is_empty());
+        }
+    }
+
+    #[test]
+    fn kinds_are_in_the_graph_where_a_deletion_waits() {
+        static ALONE: Kind = Kind {
+            name: "Alone",
+            references: &[LEFT],
+            ..NOTES
+        };
+        static NETWORKS: Kind = Kind {
+            name: "Network",
+            references: &[],
+            ..NOTES
+        };
+        let kinds = [&NOTE, &ALONE, &NETWORKS];
+        assert!(is_in_graph(&kinds, &NOTE) && is_in_graph(&kinds, &NETWORKS));
+        assert!(!is_in_graph(&kinds, &ALONE));
+    }
+}

@@ -3,7 +3,7 @@
 //!
 //! [`object`] is an object as far as its deletion is concerned, [`edges`] reads which objects its declared fields name.
 //! [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one next step
-//! of that. All of it is pure: how objects are watched and written is not known here.
+//! of that. These are pure. [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -16,6 +16,16 @@ pub mod edges;
 pub mod decide;
 
 pub mod graph;
+
+pub mod kinds;
+
+pub mod figures;
+
+pub mod notice;
+
+pub mod cluster;
+
+pub mod service;
 
 #[cfg(test)]
 mod simulation;
