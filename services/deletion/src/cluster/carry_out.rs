@@ -1,0 +1,179 @@
+//! One step, request by request. Each write depends on the version that it was decided on; what was read or written on
+//! the way is given back, so that the next decision knows of it before any watch does.
+
+use jiff::Timestamp;
+use kindex_kube_client::ClusterError;
+
+use super::Cluster;
+use crate::decide::{Cause, Seen, Step};
+use crate::object::{Key, Object};
+
+/// A step of an object, with the objects as they were seen.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The object that it was decided on.
+    pub object: Object,
+    /// What is to be done.
+    pub step: Step,
+    /// The object on which a reference is placed or released.
+    pub target: Option<Object>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Objects as they are now.
+    pub seen: Vec<Object>,
+    /// Objects that are gone.
+    pub gone: Vec<(Key, String)>,
+    /// Why the step has to be tried again after a while; a conflict is no reason.
+    pub failed: Option<String>,
+}
+
+impl Outcome {
+    fn know(&mut self, object: Object) {
+        match object.is_leaving() && object.finalizers.is_empty() {
+            true => self.gone.push((object.key, object.uid)),
+            false => self.seen.push(object),
+        }
+    }
+}
+
+/// Carries out a step.
+pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcome {
+    let mut outcome = Outcome::default();
+    let object = &task.object;
+    let result = match &task.step {
+        Step::Guard => {
+            let mut finalizers = object.finalizers.clone();
+            finalizers.push(cluster.kinds.names.finalizer.clone());
+            written(cluster.set_finalizers(object, &finalizers).await, &mut outcome)
+        }
+        Step::Record(phase) => written(cluster.record(object, *phase, now).await, &mut outcome),
+        Step::Place { .. } => place(cluster, task, &mut outcome).await,
+        Step::Release(target) => release(cluster, task, target, &mut outcome).await,
+        Step::Request(cause) => match is_still(cluster, cause, &mut outcome).await {
+            Ok(true) => written(cluster.request(object).await, &mut outcome),
+            other => other.map(drop),
+        },
+        Step::Delete(cause) => match is_still(cluster, cause, &mut outcome).await {
+            Ok(true) => match cluster.delete(object).await {
+                Ok(Some(left)) => written(Ok(left), &mut outcome),
+                Ok(None) => Ok(outcome.gone.push((object.key.clone(), object.uid.clone()))),
+                Err(error) => Err(error),
+            },
+            other => other.map(drop),
+        },
+        Step::Free { confirm } => free(cluster, task, confirm, &mut outcome).await,
+        Step::CleanUp | Step::Wait(_) | Step::Rest(_) => Ok(()),
+    };
+    if let Err(error) = result {
+        failed(cluster, task, error, &mut outcome).await;
+    }
+    outcome
+}
+
+fn written(result: Result<Object, ClusterError>, outcome: &mut Outcome) -> Result<(), ClusterError> {
+    result.map(|object| outcome.know(object))
+}
+
+/// Whether the deletion that causes this one is still what it was: of that very object, with a phase.
+async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Result<bool, ClusterError> {
+    let target = match cause {
+        Cause::Requested => return Ok(true),
+        Cause::Target { target, .. } => target,
+    };
+    let found = read(cluster, target, outcome).await?;
+    Ok(found.is_some_and(|found| found.is_leaving() && found.phase.is_some()))
+}
+
+/// Reads an object again; nothing where another one has its name.
+async fn read(cluster: &Cluster, seen: &Seen, outcome: &mut Outcome) -> Result<Option<Object>, ClusterError> {
+    let found = cluster.get(&seen.key).await?;
+    if let Some(found) = &found {
+        outcome.know(found.clone());
+    }
+    let found = found.filter(|found| found.uid == seen.uid);
+    if found.is_none() {
+        outcome.gone.push((seen.key.clone(), seen.uid.clone()));
+    }
+    Ok(found)
+}
+
+/// Places a reference. Another process may have deleted the holder meanwhile, in the belief that it holds nothing: then
+/// it is taken back.
+async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
+    let (Some(target), Some(name)) = (&task.target, task.object.reference_name()) else {
+        return Ok(());
+    };
+    let name = name.to_string();
+    let mut finalizers = target.finalizers.clone();
+    finalizers.push(name.clone());
+    written(cluster.set_finalizers(target, &finalizers).await, outcome)?;
+    match read(cluster, &Seen::of(&task.object), outcome).await? {
+        Some(_) => Ok(()),
+        None => take_off(cluster, &Seen::of(target), &name, outcome).await,
+    }
+}
+
+/// Releases a reference, unless the holder has changed since: its field may name the target again.
+async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Outcome) -> Result<(), ClusterError> {
+    let holder = read(cluster, &Seen::of(&task.object), outcome).await?;
+    if holder.is_some_and(|holder| holder.version != task.object.version) {
+        return Ok(());
+    }
+    match task.object.reference_name() {
+        Some(name) => take_off(cluster, target, &name.to_string(), outcome).await,
+        None => Ok(()),
+    }
+}
+
+/// That the target is gone, or does not bear the reference, is success.
+async fn take_off(cluster: &Cluster, target: &Seen, name: &str, outcome: &mut Outcome) -> Result<(), ClusterError> {
+    let Some(found) = read(cluster, target, outcome).await? else {
+        return Ok(());
+    };
+    let left: Vec<_> = found
+        .finalizers
+        .iter()
+        .filter(|finalizer| *finalizer != name)
+        .cloned()
+        .collect();
+    match left.len() < found.finalizers.len() {
+        true => written(cluster.set_finalizers(&found, &left).await, outcome),
+        false => Ok(()),
+    }
+}
+
+async fn free(cluster: &Cluster, task: &Task, confirm: &[Key], outcome: &mut Outcome) -> Result<(), ClusterError> {
+    for key in confirm {
+        let Some(found) = cluster.get(key).await? else {
+            continue;
+        };
+        let name = task.object.reference_name();
+        let bears = name.is_some_and(|name| found.references.contains(&name));
+        outcome.know(found);
+        if bears {
+            return Ok(());
+        }
+    }
+    let own = &cluster.kinds.names.finalizer;
+    let finalizers = task.object.finalizers.iter();
+    let left: Vec<_> = finalizers.filter(|finalizer| *finalizer != own).cloned().collect();
+    written(cluster.set_finalizers(&task.object, &left).await, outcome)
+}
+
+/// After a write that failed, or of which nobody knows whether it did, both objects are read again.
+async fn failed(cluster: &Cluster, task: &Task, error: ClusterError, outcome: &mut Outcome) {
+    match error {
+        ClusterError::NotFound(_) | ClusterError::Conflict(_) => {}
+        ClusterError::Expired(_) | ClusterError::Retryable { .. } | ClusterError::Refused(_) => {
+            outcome.failed = Some(error.to_string());
+        }
+    }
+    for object in std::iter::once(&task.object).chain(&task.target) {
+        if let Err(error) = read(cluster, &Seen::of(object), outcome).await {
+            outcome.failed = Some(error.to_string());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A Kubernetes cluster as the graph uses it: its objects are followed, and each step is carried out on condition of
+//! what it was decided on.
+
+use jiff::Timestamp;
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
+use kindex_model::kind::{Kind, Scope};
+use kindex_model::object::{Object as Text, Uid};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::ApiResource;
+use kube::{Client, ResourceExt as _};
+use serde_json::json;
+
+use crate::kinds::Kinds;
+use crate::object::{Key, Object};
+use crate::phase::Phase;
+
+pub mod follow;
+
+pub mod carry_out;
+
+pub mod event;
+
+/// One cluster, and the kinds of the graph in it.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    api: KubeCluster,
+    kinds: Kinds,
+}
+
+impl Cluster {
+    /// A cluster by a client that repeats nothing by itself.
+    pub fn new(client: Client, kinds: Kinds) -> Self {
+        Self {
+            api: KubeCluster::from(client.clone()),
+            client,
+            kinds,
+        }
+    }
+
+    /// The kinds of the graph.
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    fn kind(&self, key: &Key) -> &'static Kind {
+        self.kinds.get(&key.kind).expect("what is decided on is of the graph")
+    }
+
+    /// The object at a place.
+    async fn get(&self, key: &Key) -> Result<Option<Object>, ClusterError> {
+        let kind = self.kind(key);
+        let found = self.api.get(kind, &name_of(key)).await?;
+        Ok(found.map(|found| self.kinds.read(kind, &found)))
+    }
+
+    async fn set_finalizers(&self, object: &Object, finalizers: &[String]) -> Result<Object, ClusterError> {
+        let kind = self.kind(&object.key);
+        let written = self.api.set_finalizers(kind, &target_of(object), finalizers).await?;
+        Ok(self.kinds.read(kind, &written))
+    }
+
+    /// Deletes an object, which keeps its place until its finalizers are gone.
+    async fn delete(&self, object: &Object) -> Result<Option<Object>, ClusterError> {
+        let kind = self.kind(&object.key);
+        let left = self.api.delete(kind, &target_of(object)).await?;
+        Ok(left.map(|left| self.kinds.read(kind, &left)))
+    }
+
+    async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<Object, ClusterError> {
+        let names = &self.kinds.names;
+        let annotations = json!({
+            &names.phase: phase.as_str(),
+            &names.since: now.to_string(),
+        });
+        self.annotate(object, &annotations).await
+    }
+
+    async fn request(&self, object: &Object) -> Result<Object, ClusterError> {
+        let annotations = json!({ &self.kinds.names.deleting: "true" });
+        self.annotate(object, &annotations).await
+    }
+
+    async fn annotate(&self, object: &Object, annotations: &serde_json::Value) -> Result<Object, ClusterError> {
+        let kind = self.kind(&object.key);
+        let resource = resource_of(kind);
+        let api: Api<DynamicObject> = match kind.scope {
+            Scope::Namespaced => Api::namespaced_with(self.client.clone(), &object.key.namespace, &resource),
+            Scope::Cluster => Api::all_with(self.client.clone(), &resource),
+        };
+        let patch = json!({"metadata": {
+            "uid": object.uid,
+            "resourceVersion": object.version.to_string(),
+            "annotations": annotations,
+        }});
+        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        let written = api
+            .patch(&object.key.name, &parameters, &patch)
+            .await
+            .map_err(refused)?;
+        let version = written.resource_version();
+        let text = serde_json::to_string(&written).map_err(|error| ClusterError::Refused(error.to_string()))?;
+        let text = Text::parse_str(&text)
+            .map_err(|error| ClusterError::Refused(format!("version {version:?} cannot be read: {error}")))?;
+        Ok(self.kinds.read(kind, &text))
+    }
+}
+
+fn refused(error: kube::Error) -> ClusterError {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => ClusterError::NotFound(status.message.clone()),
+        kube::Error::Api(status) if status.code == 409 => ClusterError::Conflict(status.message.clone()),
+        other => ClusterError::Retryable {
+            cause: "annotate",
+            retry_after: None,
+            message: other.to_string(),
+        },
+    }
+}
+
+fn resource_of(kind: &Kind) -> ApiResource {
+    ApiResource {
+        group: kind.group.to_owned(),
+        version: kind.version.to_owned(),
+        api_version: kind.api_version(),
+        kind: kind.name.to_owned(),
+        plural: kind.plural.to_owned(),
+    }
+}
+
+fn name_of(key: &Key) -> ObjectName {
+    ObjectName {
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    }
+}
+
+fn target_of(object: &Object) -> Target {
+    Target {
+        name: name_of(&object.key),
+        uid: Uid::from(object.uid.as_str()),
+        resource_version: object.version,
+    }
+}

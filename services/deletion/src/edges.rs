@@ -1,0 +1,202 @@
+//! Which objects the declared fields of an object name. Reads its text; looks nothing up.
+
+use kindex_model::kind::{Kind, Scope};
+use kindex_model::reference::{Named, Reference, Target};
+use serde_json::Value;
+
+use crate::object::{Edge, Key, KindName};
+
+/// The objects that an object names and waits with, in the order of crds.toml. `scope` knows whether the objects of a
+/// target live in namespaces.
+pub fn edges(kind: &Kind, object: &Value, scope: impl Fn(&Target) -> Scope) -> Vec<Edge> {
+    let references = kind.references.iter().filter(|reference| reference.waits());
+    let named = references.filter_map(|reference| {
+        let target = target_of(kind, reference, object)?;
+        let key = key(object, reference, target, scope(target))?;
+        Some(Edge {
+            reference: reference.name,
+            target: key,
+            owned: reference.owned,
+            on_delete: reference.on_delete,
+        })
+    });
+    named.collect()
+}
+
+/// Whether a kind has references that wait, or is named by one of them.
+pub fn is_in_graph(kinds: &[&Kind], kind: &Kind) -> bool {
+    let names = |reference: &Reference| reference.waits() && reference.target(kind.group, kind.name).is_some();
+    let waits = kind.references.iter().any(Reference::waits);
+    waits || kinds.iter().any(|other| other.references.iter().any(names))
+}
+
+/// The kind that is named: the only one, or the one that a column says.
+fn target_of<'r>(kind: &Kind, reference: &'r Reference, object: &Value) -> Option<&'r Target> {
+    let Some(column) = reference.kind_column else {
+        return reference.targets.first();
+    };
+    let column = kind.columns.iter().find(|other| other.name == column)?;
+    let named = at(object, column.path)?.as_str()?;
+    let mut targets = reference.targets.iter();
+    targets.find(|target| target.kind == named)
+}
+
+fn key(object: &Value, reference: &Reference, target: &Target, scope: Scope) -> Option<Key> {
+    let field = at(object, reference.path)?;
+    let own = || object["metadata"]["namespace"].as_str();
+    let (namespace, name) = match reference.named {
+        Named::Name => (own(), field.as_str()),
+        Named::Identifier => {
+            let said = field["namespace"].as_str().filter(|namespace| !namespace.is_empty());
+            (said.or_else(own), field["name"].as_str())
+        }
+    };
+    // An empty name names nothing: it must never be taken for a filter that everything passes.
+    let name = name.filter(|name| !name.is_empty())?;
+    Some(Key {
+        kind: KindName::new(target.group, target.kind),
+        namespace: match scope {
+            Scope::Namespaced => namespace.unwrap_or_default().to_owned(),
+            Scope::Cluster => String::new(),
+        },
+        name: name.to_owned(),
+    })
+}
+
+fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(object, |value, name| value.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::kind::{Column, ColumnType, Encoded};
+    use kindex_model::reference::OnDelete;
+    use serde_json::json;
+
+    use super::*;
+
+    const fn target(kind: &'static str) -> Target {
+        Target {
+            service: None,
+            group: "x.example.com",
+            kind,
+        }
+    }
+
+    const NETWORK: Reference = Reference {
+        name: "network",
+        targets: &[target("Network")],
+        kind_column: None,
+        path: &["spec", "network"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Cascade,
+    };
+    const ABOUT: Reference = Reference {
+        name: "about",
+        targets: &[target("Network"), target("Cluster")],
+        kind_column: Some("about_kind"),
+        path: &["spec", "about"],
+        named: Named::Identifier,
+        ..NETWORK
+    };
+    const LEFT: Reference = Reference {
+        name: "left",
+        on_delete: OnDelete::Orphan,
+        ..NETWORK
+    };
+
+    const NOTES: Kind = Kind {
+        name: "Note",
+        group: "x.example.com",
+        version: "v1",
+        versions: &[],
+        plural: "notes",
+        singular: "note",
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: "note",
+        immutable: false,
+        history: false,
+        columns: &[Column {
+            name: "about_kind",
+            path: &["spec", "aboutKind"],
+            ty: ColumnType::Text { chars: 63 },
+            own_namespace: false,
+        }],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        references: &[NETWORK, ABOUT, LEFT],
+        manifest: "",
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+        decode: |_| Ok(String::new()),
+    };
+    static NOTE: Kind = NOTES;
+
+    fn named(spec: &Value) -> Vec<(&'static str, String)> {
+        let object = json!({"metadata": {"namespace": "own"}, "spec": spec});
+        let found = edges(&NOTE, &object, |target| match target.kind {
+            "Cluster" => Scope::Cluster,
+            _ => Scope::Namespaced,
+        });
+        found
+            .into_iter()
+            .map(|edge| (edge.reference, edge.target.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn a_name_is_in_the_namespace_of_its_holder_and_an_identifier_where_it_says() {
+        let spec = json!({"network": "n", "aboutKind": "Network", "about": {"namespace": "other", "name": "m"}});
+        let network = |name: &str| format!("network.x.example.com {name}");
+        assert_eq!(
+            named(&spec),
+            [("network", network("own/n")), ("about", network("other/m"))]
+        );
+        let spec = json!({"aboutKind": "Network", "about": {"namespace": "", "name": "m"}});
+        assert_eq!(named(&spec), [("about", network("own/m"))]);
+    }
+
+    #[test]
+    fn the_column_says_which_kind_is_meant_and_its_scope_counts() {
+        let spec = json!({"aboutKind": "Cluster", "about": {"namespace": "other", "name": "c"}});
+        assert_eq!(named(&spec), [("about", "cluster.x.example.com c".to_owned())]);
+        for kind in ["Other", ""] {
+            assert!(named(&json!({"aboutKind": kind, "about": {"name": "c"}})).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_empty_or_absent_names_nothing() {
+        for spec in [
+            json!({}),
+            json!({"network": ""}),
+            json!({"network": null}),
+            json!({"about": {"name": "m"}}),
+        ] {
+            assert!(named(&spec).is_empty());
+        }
+    }
+
+    #[test]
+    fn kinds_are_in_the_graph_where_a_deletion_waits() {
+        static ALONE: Kind = Kind {
+            name: "Alone",
+            references: &[LEFT],
+            ..NOTES
+        };
+        static NETWORKS: Kind = Kind {
+            name: "Network",
+            references: &[],
+            ..NOTES
+        };
+        let kinds = [&NOTE, &ALONE, &NETWORKS];
+        assert!(is_in_graph(&kinds, &NOTE) && is_in_graph(&kinds, &NETWORKS));
+        assert!(!is_in_graph(&kinds, &ALONE));
+    }
+}

@@ -1,0 +1,107 @@
+//! The kinds of a registry that are in the graph, and how their objects are read. Knows no cluster.
+
+use std::collections::BTreeMap;
+
+use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::object::Object as Text;
+use kindex_model::reference::{Reference, Target};
+use serde_json::Value;
+
+use crate::edges::{edges, is_in_graph};
+use crate::graph::Declared;
+use crate::object::{KindName, Names, Object};
+
+/// The kinds of the graph.
+#[derive(Clone, Debug)]
+pub struct Kinds {
+    of: BTreeMap<KindName, &'static Kind>,
+    /// By what objects are guarded and marked.
+    pub names: Names,
+}
+
+/// A reference that nobody could act on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} refers to {target} of the service {service}: references to other services are not acted on yet")]
+pub struct OfAnotherService {
+    /// The kind that has the reference.
+    pub kind: &'static str,
+    /// The kind that it may name.
+    pub target: &'static str,
+    /// Whose that is.
+    pub service: &'static str,
+}
+
+impl Kinds {
+    /// Those that wait for each other, in a registry of one service.
+    ///
+    /// # Errors
+    /// Where a reference that waits leads to another service.
+    pub fn of(registry: &Registry) -> Result<Self, OfAnotherService> {
+        let in_graph = registry.kinds.iter().filter(|kind| is_in_graph(registry.kinds, kind));
+        let kinds = Self {
+            of: in_graph.map(|kind| (name_of(kind), *kind)).collect(),
+            names: Names::of(&registry.platform),
+        };
+        for kind in kinds.of.values() {
+            for (_, target) in waiting(kind) {
+                if let Some(service) = target.service {
+                    return Err(OfAnotherService {
+                        kind: kind.name,
+                        target: target.kind,
+                        service: service.name,
+                    });
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &'static Kind> {
+        self.of.values().copied()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// The kind of that name.
+    pub fn get(&self, name: &KindName) -> Option<&'static Kind> {
+        self.of.get(name).copied()
+    }
+
+    /// The edges of their graph.
+    pub fn declared(&self) -> Vec<Declared> {
+        let edges = self.of.values().flat_map(|kind| {
+            waiting(kind).map(|(reference, target)| Declared {
+                holder: name_of(kind),
+                target: KindName::new(target.group, target.kind),
+                owned: reference.owned,
+            })
+        });
+        edges.collect()
+    }
+
+    /// Reads an object.
+    pub fn read(&self, kind: &Kind, object: &Text) -> Object {
+        // A text that is an object is JSON.
+        let text: Value = serde_json::from_str(object.text()).unwrap_or_default();
+        let scope = |target: &Target| {
+            let found = self.get(&KindName::new(target.group, target.kind));
+            found.map_or(Scope::Namespaced, |kind| kind.scope)
+        };
+        let edges = edges(kind, &text, scope);
+        Object::read(name_of(kind), &object.metadata, &self.names, kind.immutable, edges)
+    }
+}
+
+/// The name of a kind.
+pub fn name_of(kind: &Kind) -> KindName {
+    KindName::new(kind.group, kind.name)
+}
+
+fn waiting(kind: &'static Kind) -> impl Iterator<Item = (&'static Reference, &'static Target)> {
+    let references = kind.references.iter().filter(|reference| reference.waits());
+    references.flat_map(|reference| reference.targets.iter().map(move |target| (reference, target)))
+}

@@ -1,0 +1,161 @@
+//! What people are shown of an object that waits, or whose reference is refused: a word and a sentence with names.
+
+use crate::decide::{Claim, Refused, Step, Wait, Why};
+use crate::object::Key;
+
+/// How many names a sentence has.
+const NAMES_MAX: usize = 5;
+
+/// A word in CamelCase and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// `DeletionBlocked`.
+    pub reason: &'static str,
+    /// Names whom it waits for.
+    pub message: String,
+}
+
+/// What a step says to people; nothing where all is well.
+pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
+    let (reason, message) = match step {
+        Step::Wait(Wait::Holders(claims, unplaced)) => match cycle {
+            Some(path) => (
+                "DeletionCycle",
+                format!(
+                    "the deletion waits for itself: {}. Drop one of these references",
+                    joined(path)
+                ),
+            ),
+            None => (
+                "DeletionBlocked",
+                format!("still in use by {}", holders(claims, unplaced)),
+            ),
+        },
+        Step::Wait(Wait::Owned(claims, unplaced)) => match cycle {
+            Some(path) => (
+                "DeletionCycle",
+                format!(
+                    "the deletion waits for itself: {}. Drop one of these references",
+                    joined(path)
+                ),
+            ),
+            None => (
+                "DeletionDraining",
+                format!("waits for what it owns: {}", holders(claims, unplaced)),
+            ),
+        },
+        Step::Wait(Wait::Finalizers(others)) => (
+            "DeletionDraining",
+            format!("waits for the cleanup by the controllers of {}", listed(others)),
+        ),
+        Step::Wait(Wait::Unknown(kinds)) => (
+            "DeletionBlocked",
+            format!("waits until all objects of {} are known", listed(kinds)),
+        ),
+        Step::Rest(refused) if !refused.is_empty() => {
+            let said: Vec<_> = refused.iter().map(sentence).collect();
+            ("ReferenceRefused", said.join("; "))
+        }
+        Step::Rest(_)
+        | Step::Guard
+        | Step::Place { .. }
+        | Step::Release(_)
+        | Step::Request(_)
+        | Step::Delete(_)
+        | Step::Record(_)
+        | Step::CleanUp
+        | Step::Free { .. } => return None,
+    };
+    Some(Notice { reason, message })
+}
+
+fn sentence(refused: &Refused) -> String {
+    let why = match refused.why {
+        Why::Leaving => "which is being deleted",
+        Why::Absent => "which does not exist",
+        Why::Unknown => "of which it is not known whether it exists",
+        Why::Itself => "which is the object itself",
+    };
+    format!("{} names {}, {why}", refused.reference, refused.target)
+}
+
+/// A holder that nobody has seen is named by its reference: it is archived, or gone without releasing.
+fn holders(claims: &[Claim], unplaced: &[Key]) -> String {
+    let claims = claims.iter().map(|claim| match &claim.holder {
+        Some(holder) => holder.to_string(),
+        None => format!("{} (not in the cluster)", claim.name),
+    });
+    let all: Vec<_> = claims.chain(unplaced.iter().map(ToString::to_string)).collect();
+    listed(&all)
+}
+
+fn joined(path: &[Key]) -> String {
+    let mut names: Vec<_> = path.iter().map(ToString::to_string).collect();
+    names.extend(path.first().map(ToString::to_string));
+    names.join(" is held by ")
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.len().min(NAMES_MAX);
+    match names.len() - shown {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..shown].join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::reference_name::ReferenceName;
+
+    use super::*;
+    use crate::object::KindName;
+
+    fn key(name: &str) -> Key {
+        Key {
+            kind: KindName::new("x.example.com", "Cluster"),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn claim(holder: Option<Key>) -> Claim {
+        Claim {
+            name: ReferenceName::new("Cluster", "x.example.com", "u1").expect("a name"),
+            holder,
+            owned: false,
+        }
+    }
+
+    #[test]
+    fn who_holds_an_object_is_named() {
+        let claims = vec![claim(Some(key("a"))), claim(None)];
+        let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
+        assert_eq!(notice.reason, "DeletionBlocked");
+        assert_eq!(
+            notice.message,
+            "still in use by cluster.x.example.com default/a, cluster.x.example.com/u1 (not in the cluster)"
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_a_cycle_is_shown_as_a_path() {
+        let many: Vec<_> = (0..7).map(|number| key(&number.to_string())).collect();
+        let step = Step::Wait(Wait::Holders(Vec::new(), many));
+        assert!(
+            notice(&step, None)
+                .expect("it waits")
+                .message
+                .ends_with("default/4 and 2 more")
+        );
+        let path = notice(&step, Some(&[key("a"), key("b")])).expect("it waits");
+        assert!(
+            path.message
+                .contains("default/a is held by cluster.x.example.com default/b is held by")
+        );
+    }
+
+    #[test]
+    fn whoever_has_all_references_and_waits_for_nothing_is_not_mentioned() {
+        assert_eq!(notice(&Step::Rest(Vec::new()), None), None);
+    }
+}

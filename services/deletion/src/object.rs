@@ -1,0 +1,287 @@
+//! One object as far as its deletion is concerned: where it stands, what holds it and what its fields name. Read from
+//! its metadata; which of its finalizers are references is decided here alone.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use kindex_model::kind::Platform;
+use kindex_model::object::{Metadata, ResourceVersion};
+use kindex_model::reference::OnDelete;
+use kindex_model::reference_name::ReferenceName;
+
+use crate::phase::Phase;
+
+/// A kind, of this service or another one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KindName {
+    /// Its API group.
+    pub group: String,
+    /// `Network`.
+    pub kind: String,
+}
+
+impl KindName {
+    /// A kind of that group.
+    pub fn new(group: &str, kind: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for KindName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.kind.to_ascii_lowercase(), self.group)
+    }
+}
+
+/// Where an object is. Another one may take its place once it is gone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Its kind.
+    pub kind: KindName,
+    /// Empty for cluster-wide kinds.
+    pub namespace: String,
+    /// Name within the namespace.
+    pub name: String,
+}
+
+/// `network.region.example.com default/a`.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace.as_str() {
+            "" => write!(f, "{} {}", self.kind, self.name),
+            namespace => write!(f, "{} {namespace}/{}", self.kind, self.name),
+        }
+    }
+}
+
+/// A field that names an object which has to outlive this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Name of the reference in crds.toml.
+    pub reference: &'static str,
+    /// The object that the field names.
+    pub target: Key,
+    /// Whether that object owns this one.
+    pub owned: bool,
+    /// What its deletion means for this one; never [`OnDelete::Orphan`].
+    pub on_delete: OnDelete,
+}
+
+impl Edge {
+    /// Whether this object is deleted as soon as the target is.
+    pub fn cascades(&self) -> bool {
+        self.on_delete == OnDelete::Cascade && !self.owned
+    }
+}
+
+/// On which way an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// On none.
+    Live,
+    /// The Deleting annotation asks for its deletion.
+    Requested,
+    /// It is deleted: it has a deletion timestamp, and does not leave for the archive.
+    Deleting,
+    /// It leaves etcd for the archive. It has a deletion timestamp too, but for its users it stays.
+    Evicting,
+}
+
+/// The words with which objects are guarded and marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The finalizer by which an object waits for its phases.
+    pub finalizer: String,
+    /// The annotation with the phase.
+    pub phase: String,
+    /// The annotation with the time at which the phase began.
+    pub since: String,
+    /// The ingester's finalizer, which goes last of all.
+    pub ingester: String,
+    /// Annotation that asks for deletion when `"true"`.
+    pub deleting: String,
+    /// Annotation of what may leave for the archive when `"true"`.
+    pub immutable: String,
+}
+
+impl Names {
+    /// Those of a platform.
+    pub fn of(platform: &Platform) -> Self {
+        Self {
+            ingester: platform.finalizer.to_owned(),
+            deleting: platform.deleting.to_owned(),
+            immutable: platform.immutable.to_owned(),
+            ..Self::of_service(platform.group)
+        }
+    }
+
+    /// Those of another service, as far as they follow from its group.
+    pub fn of_service(group: &str) -> Self {
+        Self {
+            finalizer: format!("{group}/deletion"),
+            phase: format!("{group}/deletion-phase"),
+            since: format!("{group}/deletion-since"),
+            ingester: String::new(),
+            deleting: String::new(),
+            immutable: String::new(),
+        }
+    }
+
+    /// The reference that a finalizer is, if it is one: it names its holder by a UUID, as the uids of Kubernetes are.
+    /// Finalizers of controllers have the same form with a word in that place.
+    pub fn reference(&self, finalizer: &str) -> Option<ReferenceName> {
+        let (_, uid) = finalizer.split_once('/')?;
+        is_uuid(uid).then(|| finalizer.parse().ok()).flatten()
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups = text.split('-').map(|group| {
+        let hexadecimal = group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        hexadecimal.then_some(group.len())
+    });
+    groups.eq([8, 4, 4, 4, 12].map(Some))
+}
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Where it is.
+    pub key: Key,
+    /// Who it is.
+    pub uid: String,
+    /// The version in which it was seen.
+    pub version: ResourceVersion,
+    /// On which way it is.
+    pub standing: Standing,
+    /// Whether the Deleting annotation asks for its deletion.
+    pub requested: bool,
+    /// Whether it may leave for the archive.
+    pub immutable: bool,
+    /// All of its finalizers, in its order.
+    pub finalizers: Vec<String>,
+    /// Whether [`Names::finalizer`] is among them.
+    pub guarded: bool,
+    /// Those of them that are references.
+    pub references: BTreeSet<ReferenceName>,
+    /// Those of other controllers, which clean up before they remove them.
+    pub others: BTreeSet<String>,
+    /// The phase that is recorded.
+    pub phase: Option<Phase>,
+    /// The objects that its fields name.
+    pub edges: Vec<Edge>,
+}
+
+impl Object {
+    /// Reads an object's metadata; `immutable` where its kind is declared so.
+    pub fn read(kind: KindName, metadata: &Metadata, names: &Names, immutable: bool, edges: Vec<Edge>) -> Self {
+        let says = |annotation: &str| {
+            metadata
+                .annotations
+                .get(annotation)
+                .is_some_and(|value| value == "true")
+        };
+        let phase = metadata.annotations.get(&names.phase);
+        let phase = phase.and_then(|phase| phase.parse().ok());
+        let immutable = immutable || says(&names.immutable);
+        let mut object = Self {
+            key: Key {
+                kind,
+                namespace: metadata.namespace.clone(),
+                name: metadata.name.clone(),
+            },
+            uid: metadata.uid.to_string(),
+            version: metadata.resource_version,
+            standing: standing(
+                metadata.deletion_timestamp.is_some(),
+                says(&names.deleting),
+                immutable,
+                phase,
+            ),
+            requested: says(&names.deleting),
+            immutable,
+            finalizers: metadata.finalizers.clone(),
+            guarded: false,
+            references: BTreeSet::new(),
+            others: BTreeSet::new(),
+            phase,
+            edges,
+        };
+        for finalizer in &metadata.finalizers {
+            if *finalizer == names.finalizer {
+                object.guarded = true;
+            } else if let Some(name) = names.reference(finalizer) {
+                object.references.insert(name);
+            } else if *finalizer != names.ingester {
+                object.others.insert(finalizer.clone());
+            }
+        }
+        object
+    }
+
+    /// The name by which it holds others; `None` where its kind or uid makes no reference.
+    pub fn reference_name(&self) -> Option<ReferenceName> {
+        ReferenceName::new(&self.key.kind.kind, &self.key.kind.group, &self.uid).ok()
+    }
+
+    /// Whether it is on its way out of the cluster, so that no reference can be placed on it.
+    pub fn is_leaving(&self) -> bool {
+        matches!(self.standing, Standing::Deleting | Standing::Evicting)
+    }
+}
+
+/// The ingester deletes what is immutable from etcd, once it is archived: such a deletion is one only where the
+/// Deleting annotation asks for it, or a phase of it is recorded.
+pub fn standing(terminating: bool, requested: bool, immutable: bool, phase: Option<Phase>) -> Standing {
+    match (terminating, requested) {
+        (false, false) => Standing::Live,
+        (false, true) => Standing::Requested,
+        (true, true) => Standing::Deleting,
+        (true, false) if immutable && phase.is_none() => Standing::Evicting,
+        (true, false) => Standing::Deleting,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+    #[test]
+    fn an_eviction_is_no_deletion_unless_somebody_asked_for_one() {
+        assert_eq!(standing(true, false, true, None), Standing::Evicting);
+        assert_eq!(standing(true, true, true, None), Standing::Deleting);
+        assert_eq!(standing(true, false, false, None), Standing::Deleting);
+        assert_eq!(standing(false, true, true, None), Standing::Requested);
+        assert_eq!(standing(false, false, true, None), Standing::Live);
+    }
+
+    #[test]
+    fn what_becomes_immutable_while_it_is_deleted_is_deleted_all_the_same() {
+        assert_eq!(standing(true, false, true, Some(Phase::Deleting)), Standing::Deleting);
+    }
+
+    #[test]
+    fn finalizers_of_controllers_are_no_references() {
+        let names = Names {
+            ingester: "compute.example.com/kindex".to_owned(),
+            ..Names::of_service("compute.example.com")
+        };
+        let is_reference = |text: &str| names.reference(text).is_some();
+        assert!(is_reference(&format!("volume.storage.example.com/{UID}")));
+        for other in [
+            "kubernetes.io/pvc-protection",
+            "foregroundDeletion",
+            "example.com/cleanup",
+            "cluster.compute.example.com/7f7a15ab",
+            "compute.example.com/kindex",
+            "compute.example.com/deletion",
+        ] {
+            assert!(!is_reference(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The graph at work on one cluster, in one process of several at a time. Which of them it is, somebody else decides;
+//! nothing depends on it, because every write is conditional.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::Cluster;
+use crate::cluster::carry_out::{Outcome, Task, carry_out};
+use crate::cluster::follow::{Report, follow};
+use crate::figures::Figures;
+use crate::object::Key;
+
+mod work;
+
+use work::Work;
+
+/// Steps that are carried out at a time, of different objects.
+const STEPS_AT_A_TIME: usize = 16;
+/// Reports that wait to be read.
+const REPORTS_MAX: usize = 1_024;
+/// Between two looks at what waits.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After the first failure of a step; each further one doubles it.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+const RETRIES_DOUBLED: u32 = 6;
+
+/// How it is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// For how long an object may wait, for the same others, before an event names them.
+    pub patience: Duration,
+}
+
+/// The deletion graph of one cluster.
+pub struct Deletion {
+    cluster: Cluster,
+    options: Options,
+    figures: Figures,
+    /// By kind, why its objects are not followed.
+    troubles: Mutex<BTreeMap<String, String>>,
+}
+
+/// What ends beside the loop.
+enum Ended {
+    /// A step.
+    Step(Box<Task>, Outcome),
+    /// The pause after one that failed.
+    Paused(Key),
+}
+
+impl Deletion {
+    /// A graph that does nothing yet.
+    pub fn new(cluster: Cluster, options: Options, figures: Figures) -> Self {
+        Self {
+            cluster,
+            options,
+            figures,
+            troubles: Mutex::default(),
+        }
+    }
+
+    /// Why it does not do its work now; nothing where it does, or waits for its turn.
+    pub fn not_ready(&self) -> Vec<String> {
+        self.troubles().values().cloned().collect()
+    }
+
+    fn troubles(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
+        self.troubles.lock().expect("nobody panics with it")
+    }
+
+    /// Works until stopped. It can be run again.
+    ///
+    /// # Guarantees
+    /// Once it has returned, it writes nothing more.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let (send, mut reports) = mpsc::channel(REPORTS_MAX);
+        let mut watches = JoinSet::new();
+        for kind in self.cluster.kinds().all() {
+            self.figures.begin(kind.name);
+            let (cluster, send) = (self.cluster.clone(), send.clone());
+            watches.spawn(async move { follow(&cluster, kind, &send).await });
+        }
+        let mut work = Work::new(self.cluster.kinds().declared());
+        let mut under_way = JoinSet::new();
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            while under_way.len() < STEPS_AT_A_TIME
+                && let Some(task) = work.next(Instant::now())
+            {
+                self.begin(task, &mut under_way);
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(report) = reports.recv() => self.hear(&mut work, report),
+                Some(ended) = under_way.join_next() => self.end(&mut work, ended, &mut under_way),
+                _ = looks.tick() => self.look(&mut work).await,
+            }
+        }
+        watches.shutdown().await;
+        // A write that was sent is waited for: its outcome is in the cluster.
+        while under_way.join_next().await.is_some() {}
+        self.troubles().clear();
+    }
+
+    fn begin(&self, task: Task, under_way: &mut JoinSet<Ended>) {
+        let cluster = self.cluster.clone();
+        under_way.spawn(async move {
+            let outcome = carry_out(&cluster, &task, Timestamp::now()).await;
+            Ended::Step(Box::new(task), outcome)
+        });
+    }
+
+    fn hear(&self, work: &mut Work, report: Report) {
+        match report {
+            Report::Listed(kind, version, objects) => {
+                self.troubles().remove(&kind.to_string());
+                work.listed(&kind, version, objects);
+            }
+            Report::Applied(object) => work.seen(*object),
+            Report::Deleted(key, uid) => work.gone(&key, &uid),
+            Report::Lost(kind, why) => {
+                let trouble = format!("{kind} cannot be followed: {why}");
+                self.troubles().insert(kind.to_string(), trouble);
+                work.lost(&kind);
+            }
+        }
+    }
+
+    fn end(&self, work: &mut Work, ended: Result<Ended, tokio::task::JoinError>, under_way: &mut JoinSet<Ended>) {
+        match ended.expect("a step does not panic") {
+            Ended::Paused(key) => work.free(&key),
+            Ended::Step(task, outcome) => {
+                let key = task.object.key.clone();
+                let kind = &key.kind.kind;
+                for object in outcome.seen {
+                    work.seen(object);
+                }
+                for (key, uid) in outcome.gone {
+                    work.gone(&key, &uid);
+                }
+                let Some(failed) = outcome.failed else {
+                    self.figures.carried_out(kind, &task.step);
+                    work.succeeded(&key);
+                    return work.free(&key);
+                };
+                self.figures.failed(kind);
+                let failures = work.failed(&key);
+                tracing::warn!(object = %key, step = ?task.step, failed, "A step of a deletion is tried again");
+                under_way.spawn(async move {
+                    sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
+                    Ended::Paused(key)
+                });
+            }
+        }
+    }
+
+    /// Reports what has waited for too long, once for each set of others that it waits for.
+    async fn look(&self, work: &mut Work) {
+        for kind in self.cluster.kinds().all() {
+            self.figures.blocked(kind.name, work.blocked(kind.name));
+        }
+        for (object, notice) in work.overdue(Instant::now(), self.options.patience) {
+            tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
+            if let Err(error) = self.cluster.report(&object, &notice).await {
+                tracing::warn!(object = %object.key, %error, "An event cannot be recorded");
+            }
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! One controller of a service: what it knows, what it has in flight, and how its steps are carried out, one request at
+//! a time, so that anything can happen between two of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kindex_model::object::ResourceVersion;
+
+use super::Bug;
+use super::world::{Event, Refusal, Stored, World, names};
+use crate::decide::{Cause, Look, Named, Outside, Seen, Step, decide};
+use crate::graph::Graph;
+use crate::object::{Key, KindName, Object, Standing};
+use crate::phase::Phase;
+
+/// A step that was decided, with the object that it was decided on.
+#[derive(Clone, Debug)]
+struct Task {
+    key: Key,
+    uid: String,
+    version: u64,
+    reference: String,
+    step: Step,
+    /// Requests that were answered.
+    done: usize,
+}
+
+/// What came of a request.
+enum Progress {
+    /// Another one follows.
+    Next,
+    /// The step is over.
+    Done,
+    /// It is decided again.
+    Again,
+}
+
+pub(super) struct Controller {
+    group: String,
+    pub(super) graph: Graph,
+    /// Of each kind that is watched, how much of the log was read; `None`: it is listed next.
+    cursors: BTreeMap<KindName, Option<usize>>,
+    queue: BTreeSet<Key>,
+    tasks: Vec<Task>,
+}
+
+impl Controller {
+    pub(super) fn new(world: &World, group: &str) -> Self {
+        let declared = world.declared();
+        let own = super::world::KINDS.iter().map(|kind| world.kind(kind));
+        let mut watched: BTreeSet<_> = own.filter(|kind| kind.group == group).collect();
+        let targets = declared.iter().filter(|edge| edge.holder.group == group);
+        watched.extend(targets.map(|edge| edge.target.clone()));
+        // Of the holders that others have, a service knows nothing.
+        let known = declared.into_iter().filter(|edge| edge.holder.group == group);
+        Self {
+            group: group.to_owned(),
+            graph: Graph::new(known.collect()),
+            cursors: watched.into_iter().map(|kind| (kind, None)).collect(),
+            queue: BTreeSet::new(),
+            tasks: Vec::new(),
+        }
+    }
+
+    pub(super) fn group(&self) -> &str {
+        &self.group
+    }
+
+    pub(super) fn kinds(&self) -> Vec<KindName> {
+        self.cursors.keys().cloned().collect()
+    }
+
+    /// Nothing more to do, as far as it knows.
+    pub(super) fn is_idle(&self, world: &World) -> bool {
+        let read = self.cursors.iter().all(|(kind, cursor)| {
+            let end = world.log.get(kind).map_or(0, Vec::len);
+            *cursor == Some(end)
+        });
+        read && self.queue.is_empty() && self.tasks.is_empty()
+    }
+
+    /// The watch of a kind breaks: it is listed anew.
+    pub(super) fn relist(&mut self, kind: &KindName) {
+        self.cursors.insert(kind.clone(), None);
+    }
+
+    /// What a list shows that is empty, though it says that it is complete.
+    pub(super) fn deceive(&mut self, kind: &KindName) {
+        let concerned = self.graph.replace(kind, ResourceVersion(u64::MAX), Vec::new());
+        self.wake(concerned);
+        self.relist(kind);
+    }
+
+    fn wake(&mut self, concerned: BTreeSet<Key>) {
+        let own = concerned.into_iter().filter(|key| key.kind.group == self.group);
+        self.queue.extend(own);
+    }
+
+    /// The next report of a kind, and at times one from before it.
+    pub(super) fn hear(&mut self, world: &World, kind: &KindName, again: Option<usize>, bug: Bug) {
+        if world.down.as_ref() == Some(&kind.group) {
+            return;
+        }
+        let is_own = kind.group == self.group;
+        let log = world.log.get(kind).map_or(&[][..], Vec::as_slice);
+        let Some(cursor) = self.cursors[kind] else {
+            let objects = world.objects.values().filter(|object| object.key.kind == *kind);
+            let objects = objects.map(|object| read(world, object, is_own, bug)).collect();
+            let concerned = self.graph.replace(kind, ResourceVersion(world.version), objects);
+            self.wake(concerned);
+            self.cursors.insert(kind.clone(), Some(log.len()));
+            return;
+        };
+        let (at, next) = match again {
+            Some(back) => (cursor.saturating_sub(back), cursor),
+            None => (cursor, cursor + 1),
+        };
+        let concerned = match log.get(at) {
+            None => return,
+            Some(Event::Applied(object)) => self.graph.apply(read(world, object, is_own, bug)),
+            Some(Event::Deleted(key, uid)) => self.graph.remove(key, uid),
+        };
+        if bug == Bug::ForgetTombstone {
+            self.graph.forget_gone();
+        }
+        self.wake(concerned);
+        self.cursors.insert(kind.clone(), Some(next.min(log.len())));
+    }
+
+    /// Decides on one object of the queue.
+    pub(super) fn decide(&mut self, world: &World, choice: usize, bug: Bug) {
+        let Some(key) = self.queue.iter().nth(choice % self.queue.len().max(1)).cloned() else {
+            return;
+        };
+        self.queue.remove(&key);
+        let Some(object) = self.graph.get(&key) else {
+            return;
+        };
+        let outside = match world.outside.contains(&object.uid) {
+            true => Outside::Unconfirmed,
+            false => Outside::Gone,
+        };
+        let look = self.graph.look(&key, outside).expect("it is there");
+        let step = decide_with(bug, look, &self.graph);
+        if matches!(step, Step::Wait(_) | Step::Rest(_)) {
+            return;
+        }
+        let reference = object.reference_name().expect("a name").to_string();
+        let task = Task {
+            uid: object.uid.clone(),
+            version: object.version.0,
+            reference,
+            step,
+            done: 0,
+            key,
+        };
+        self.tasks.push(task);
+    }
+
+    /// Sends one request of one task. Its answer may get lost.
+    pub(super) fn send(&mut self, world: &mut World, choice: usize, lost: bool, strict: bool, bug: Bug) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        let at = choice % self.tasks.len();
+        let mut task = self.tasks.swap_remove(at);
+        match self.request(world, &task, lost, strict, bug) {
+            Progress::Next => {
+                task.done += 1;
+                self.tasks.push(task);
+            }
+            Progress::Done | Progress::Again => {
+                self.queue.insert(task.key);
+            }
+        }
+    }
+
+    fn request(&mut self, world: &mut World, task: &Task, lost: bool, strict: bool, bug: Bug) -> Progress {
+        let own = names(&self.group);
+        match &task.step {
+            Step::Guard => self.change(world, task, lost, |object| {
+                object.finalizers.push(own.finalizer.clone())
+            }),
+            Step::Record(phase) => {
+                let version = (bug != Bug::RecordAnyway).then_some(task.version);
+                if let Some(object) = judged(world, task, version) {
+                    world.judge_phase(&object, *phase);
+                }
+                let written = world.write(&task.key, Some(&task.uid), version, |object| {
+                    object.phase = Some(*phase)
+                });
+                self.learn(world, &task.key, written, lost)
+            }
+            Step::Place { target, .. } => self.place(world, task, target),
+            Step::Release(target) => self.release(world, task, target, lost),
+            Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
+            Step::CleanUp => {
+                world.outside.remove(&task.uid);
+                Progress::Done
+            }
+            Step::Free { confirm } => match confirm.get(task.done) {
+                Some(key) => self.confirm(world, task, key),
+                None => {
+                    if let Some(object) = judged(world, task, Some(task.version)) {
+                        world.judge_free(&object, strict);
+                    }
+                    self.change(world, task, lost, |object| {
+                        object.finalizers.retain(|finalizer| *finalizer != own.finalizer);
+                    })
+                }
+            },
+            Step::Wait(_) | Step::Rest(_) => Progress::Done,
+        }
+    }
+
+    /// Places a reference, and takes it back where the holder is gone by then.
+    fn place(&mut self, world: &mut World, task: &Task, target: &Seen) -> Progress {
+        let is_own = target.key.kind.group == self.group;
+        if task.done > 0 {
+            let holder = world
+                .get(&task.key)
+                .map(|holder| holder.map(|holder| holder.uid.clone()));
+            let is_there = holder.map(|uid| uid.as_ref() == Some(&task.uid));
+            return match is_there {
+                Ok(true) => Progress::Done,
+                Ok(false) => self.release(world, task, target, false),
+                Err(_) => Progress::Again,
+            };
+        }
+        let known = self.graph.get(&target.key).map(|known| known.version.0);
+        let (uid, version) = match is_own {
+            true => (Some(target.uid.as_str()), known),
+            false => (None, None),
+        };
+        let written = world.write(&target.key, uid, version, |object| {
+            if !object.bears(&task.reference) {
+                object.finalizers.push(task.reference.clone());
+            }
+        });
+        match written {
+            // Where the answer is lost, the target is read again: else a reference might be left behind.
+            Ok(object) => {
+                self.know(world, &object);
+                Progress::Next
+            }
+            Err(refusal) => self.refused(world, &target.key, refusal),
+        }
+    }
+
+    fn release(&mut self, world: &mut World, task: &Task, target: &Seen, lost: bool) -> Progress {
+        let Ok(holder) = world.get(&task.key) else {
+            return Progress::Again;
+        };
+        // The holder is read again: a field that changed may name the target again.
+        let holder = holder.filter(|holder| holder.uid == task.uid).cloned();
+        if holder.as_ref().is_some_and(|holder| holder.version != task.version) {
+            return self.know_and_again(world, holder);
+        }
+        if let Some(found) = world
+            .objects
+            .get(&target.key)
+            .filter(|found| found.bears(&task.reference))
+        {
+            let found = found.clone();
+            world.judge_release(&task.uid, &found);
+        }
+        let written = world.write(&target.key, Some(&target.uid), None, |object| {
+            object.finalizers.retain(|finalizer| *finalizer != task.reference);
+        });
+        match written {
+            Err(Refusal::Gone) => {
+                let concerned = self.graph.remove(&target.key, &target.uid);
+                self.wake(concerned);
+                Progress::Done
+            }
+            written => self.learn(world, &target.key, written, lost),
+        }
+    }
+
+    fn know_and_again(&mut self, world: &World, object: Option<Stored>) -> Progress {
+        if let Some(object) = object {
+            self.know(world, &object);
+        }
+        Progress::Again
+    }
+
+    fn delete(&mut self, world: &mut World, task: &Task, cause: &Cause, lost: bool, bug: Bug) -> Progress {
+        if let (Cause::Target { target, .. }, 0) = (cause, task.done) {
+            let deleted = match world.get(&target.key) {
+                Err(_) => return Progress::Again,
+                Ok(None) => false,
+                Ok(Some(found)) => found.uid == target.uid && found.terminating && found.phase.is_some(),
+            };
+            if !deleted && bug != Bug::CascadeByName {
+                return Progress::Again;
+            }
+            // The write succeeds only if the holder is then as it is now: it is judged by what was read.
+            if let Some(object) = judged(world, task, Some(task.version)) {
+                world.judge_deletion(&object);
+            }
+            return Progress::Next;
+        }
+        let requests = matches!(task.step, Step::Request(_));
+        self.change(world, task, lost, |object| {
+            object.asked = true;
+            match requests {
+                true => object.requested = true,
+                false => object.terminating = true,
+            }
+        })
+    }
+
+    /// Reads what a field names, which must not bear the reference any more.
+    fn confirm(&mut self, world: &World, task: &Task, key: &Key) -> Progress {
+        match world.get(key) {
+            Err(_) => Progress::Again,
+            Ok(None) => Progress::Next,
+            Ok(Some(found)) => {
+                let bears = found.bears(&task.reference);
+                let found = found.clone();
+                self.know(world, &found);
+                match bears {
+                    true => Progress::Again,
+                    false => Progress::Next,
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, world: &mut World, task: &Task, lost: bool, change: impl FnOnce(&mut Stored)) -> Progress {
+        let written = world.write(&task.key, Some(&task.uid), Some(task.version), change);
+        self.learn(world, &task.key, written, lost)
+    }
+
+    /// Notes the answer. A lost one is as good as none: the object is read again later.
+    fn learn(&mut self, world: &World, key: &Key, written: Result<Stored, Refusal>, lost: bool) -> Progress {
+        match written {
+            Ok(object) if !lost => {
+                self.know(world, &object);
+                Progress::Done
+            }
+            Ok(_) => Progress::Again,
+            Err(refusal) => self.refused(world, key, refusal),
+        }
+    }
+
+    fn refused(&mut self, world: &World, key: &Key, refusal: Refusal) -> Progress {
+        if let (Refusal::Conflict | Refusal::Invalid, Some(object)) = (refusal, world.objects.get(key)) {
+            let object = object.clone();
+            self.know(world, &object);
+        }
+        Progress::Again
+    }
+
+    fn know(&mut self, world: &World, object: &Stored) {
+        if object.terminating && object.finalizers.is_empty() {
+            let concerned = self.graph.remove(&object.key, &object.uid);
+            return self.wake(concerned);
+        }
+        let is_own = object.key.kind.group == self.group;
+        let concerned = self.graph.apply(world.read(object, is_own));
+        self.wake(concerned);
+    }
+}
+
+/// The object of a task, if the write will not be refused.
+fn judged(world: &World, task: &Task, version: Option<u64>) -> Option<Stored> {
+    let object = world.get(&task.key).ok()??;
+    let fits = object.uid == task.uid && version.is_none_or(|version| version == object.version);
+    fits.then(|| object.clone())
+}
+
+fn read(world: &World, object: &Stored, is_own: bool, bug: Bug) -> Object {
+    let mut read = world.read(object, is_own);
+    if bug == Bug::EvictionIsDeletion && read.standing == Standing::Evicting {
+        read.standing = Standing::Deleting;
+    }
+    read
+}
+
+/// The decision, with the bug in it.
+fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
+    let object = look.object;
+    let live = object.standing == Standing::Live && object.guarded;
+    let target = |seen: &Seen| {
+        Step::Delete(Cause::Target {
+            reference: "bug",
+            target: seen.clone(),
+        })
+    };
+    match bug {
+        Bug::DrainWithReference => look.claims.retain(|claim| claim.owned),
+        Bug::ReleaseEarly if object.standing == Standing::Deleting && object.phase.is_some() => {
+            if let Some(bearer) = look.bearers.first() {
+                return Step::Release(bearer.clone());
+            }
+        }
+        Bug::AbsentIsDeleted if live && look.named.contains(&Named::Absent) => return target(&Seen::of(object)),
+        Bug::EmptyFilter if live && object.edges.is_empty() => {
+            let mut deleted = graph.objects().filter(|other| other.phase.is_some());
+            if let Some(other) = deleted.next() {
+                return target(&Seen::of(other));
+            }
+        }
+        Bug::OldFirst if live => {
+            let is_named = |bearer: &Seen| object.edges.iter().any(|edge| edge.target == bearer.key);
+            if let Some(former) = look.bearers.iter().find(|bearer| !is_named(bearer)) {
+                return Step::Release(former.clone());
+            }
+        }
+        Bug::OwnedAtOnce if live => {
+            for named in &mut look.named {
+                if let Named::Present { phase: Some(phase), .. } = named {
+                    *phase = Phase::Draining;
+                }
+            }
+        }
+        _ => {}
+    }
+    decide(&look)
+}

@@ -1,0 +1,179 @@
+//! What must be true once nobody interferes any more: references are where fields say, and what is left of all that was
+//! deleted is held by somebody who has a right to.
+
+use super::Play;
+use super::world::{Stored, World};
+use crate::object::Key;
+use crate::phase::Phase;
+
+/// Rounds in which everybody does all they can, after which nothing changes any more.
+const ROUNDS: usize = 400;
+
+impl Play {
+    /// Everybody does all they can, then an operator drops the references of holders that are gone.
+    pub(super) fn rest(&mut self) -> Result<(), String> {
+        self.world.down = None;
+        self.settle()?;
+        self.left_behind()?;
+        while self.drop_what_is_left_behind() {
+            self.settle()?;
+        }
+        let objects: Vec<_> = self.world.objects.values().cloned().collect();
+        objects.iter().try_for_each(|object| self.is_right(object))
+    }
+
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        for _ in 0..ROUNDS {
+            let before = self.world.version;
+            self.round()?;
+            let idle = self
+                .controllers
+                .iter()
+                .all(|controller| controller.is_idle(&self.world));
+            if before == self.world.version && idle {
+                return Ok(());
+            }
+        }
+        Err("the controllers never rest".to_owned())
+    }
+
+    /// Everybody does what they can, once.
+    pub(super) fn round(&mut self) -> Result<(), String> {
+        let keys: Vec<_> = self.world.objects.keys().cloned().collect();
+        for key in &keys {
+            self.world.others(key, true);
+        }
+        (0..self.controllers.len()).try_for_each(|at| self.drain_queue(at))
+    }
+
+    fn drain_queue(&mut self, at: usize) -> Result<(), String> {
+        let strict = self.setting.strict();
+        let bug = self.bug;
+        let controller = &mut self.controllers[at];
+        for kind in controller.kinds() {
+            let reports = self.world.log.get(&kind).map_or(0, Vec::len);
+            for _ in 0..=reports {
+                controller.hear(&self.world, &kind, None, bug);
+            }
+        }
+        for _ in 0..200 {
+            controller.decide(&self.world, 0, bug);
+            controller.send(&mut self.world, 0, false, strict, bug);
+        }
+        self.hold()
+    }
+
+    /// Only holders that were evicted, or had no chance to release, may leave references behind.
+    fn left_behind(&self) -> Result<(), String> {
+        for object in self.world.objects.values() {
+            for name in object.references() {
+                let known = self.holder(name.uid()).is_some() || self.world.vanished.contains(name.uid());
+                if !known && self.setting.strict() {
+                    return Err(format!("{} bears {name}, whose holder left it behind", object.key));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_what_is_left_behind(&mut self) -> bool {
+        let before = self.world.version;
+        let keys: Vec<_> = self.world.objects.keys().cloned().collect();
+        for key in keys {
+            let dropped: Vec<_> = self.world.objects[&key]
+                .references()
+                .filter(|name| self.holder(name.uid()).is_none())
+                .map(|name| name.to_string())
+                .collect();
+            if !dropped.is_empty() {
+                let written = self.world.write(&key, None, None, |object| {
+                    object.finalizers.retain(|finalizer| !dropped.contains(finalizer));
+                });
+                assert!(written.is_ok(), "everything answers");
+            }
+        }
+        before != self.world.version
+    }
+
+    fn holder(&self, uid: &str) -> Option<&Stored> {
+        self.world.objects.values().find(|object| object.uid == uid)
+    }
+
+    fn is_right(&self, object: &Stored) -> Result<(), String> {
+        match object.terminating {
+            true => self.is_held(object),
+            false if object.requested => Err(format!("{} was to be deleted", object.key)),
+            false => self.is_placed(object),
+        }
+    }
+
+    /// What is live has its references, and is not to go with a target.
+    fn is_placed(&self, object: &Stored) -> Result<(), String> {
+        for edge in self.world.edges(object) {
+            let Some(target) = self
+                .world
+                .objects
+                .get(&edge.target)
+                .filter(|_| edge.target != object.key)
+            else {
+                continue;
+            };
+            let bears = target.bears(&object.reference());
+            if !target.terminating && !target.requested && !bears {
+                return Err(format!("{} has no reference on {}", object.key, target.key));
+            }
+            let drains = target.phase >= Some(Phase::Draining);
+            if target.asked && target.phase.is_some() && (edge.cascades() || (edge.owned && drains)) {
+                return Err(format!("{} outlives {}", object.key, target.key));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is on its way out is held by what is on its way out itself, or by a live object that may stay.
+    fn is_held(&self, object: &Stored) -> Result<(), String> {
+        let holders: Vec<_> = object.references().collect();
+        if holders.is_empty() && !has_namers(&self.world, object) {
+            return Err(format!(
+                "{} could go: {:?} {:?}",
+                object.key, object.phase, object.finalizers
+            ));
+        }
+        for name in holders {
+            let Some(holder) = self.holder(name.uid()) else {
+                return Err(format!("{} is held by {name}, which was dropped", object.key));
+            };
+            let edges = self.world.edges(holder);
+            let by = edges.iter().find(|edge| edge.target == object.key);
+            let may_stay = match by {
+                _ if holder.terminating || !object.asked => true,
+                Some(edge) if edge.cascades() => false,
+                Some(edge) if edge.owned => object.phase < Some(Phase::Draining),
+                Some(_) => true,
+                None => edges.iter().any(|edge| !self.is_borne(holder, &edge.target)),
+            };
+            if !may_stay {
+                return Err(format!("{} holds {} and should not", holder.key, object.key));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_borne(&self, holder: &Stored, target: &Key) -> bool {
+        let target = self.world.objects.get(target);
+        target.is_some_and(|target| target.bears(&holder.reference()))
+    }
+}
+
+/// Whether somebody names it who goes with it, or is owned by it: it waits for these without their references as well.
+fn has_namers(world: &World, object: &Stored) -> bool {
+    let mut others = world.objects.values().filter(|other| other.key != object.key);
+    others.any(|other| {
+        let edges = world.edges(other).into_iter().filter(|edge| edge.target == object.key);
+        let (is_leaving, evicted) = (other.terminating, !object.asked);
+        edges.into_iter().any(|edge| match is_leaving {
+            true => edge.owned || edge.cascades(),
+            false => edge.owned && evicted,
+        })
+    })
+}

@@ -1,0 +1,235 @@
+//! Single stories on the same ground, each with the end that the order of deletion demands.
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+
+use super::world::{Event, World};
+use super::{Bug, Play, Setting};
+use crate::decide::{Outside, Step, Wait};
+use crate::object::Key;
+use crate::phase::Phase;
+
+/// Services in which nothing goes wrong.
+fn calm(divided: bool) -> Play {
+    let mut play = Play {
+        random: Xoshiro256PlusPlus::seed_from_u64(0),
+        bug: Bug::None,
+        setting: Setting {
+            twofold: false,
+            meddling: false,
+        },
+        world: World::new(divided),
+        controllers: Vec::new(),
+    };
+    play.employ();
+    play
+}
+
+impl Play {
+    fn with(&mut self, kind: &str, name: &str, named: &[(&'static str, &str)]) -> Key {
+        let key = self.world.key(kind, name);
+        let named: BTreeMap<_, _> = named.iter().map(|(field, name)| (*field, (*name).to_owned())).collect();
+        self.world.create(key.clone(), named, false, false);
+        key
+    }
+
+    fn settled(&mut self) {
+        self.settle().expect("everybody rests");
+    }
+
+    fn delete(&mut self, key: &Key) {
+        let deleted = self.world.write(key, None, None, |object| {
+            (object.terminating, object.asked) = (true, true);
+        });
+        deleted.expect("it is there");
+    }
+
+    /// What was erased, as the log of each kind reports it, in order of kinds that do not wait for each other.
+    fn erased(&self, key: &Key) -> bool {
+        let log = self.world.log.get(&key.kind).into_iter().flatten();
+        log.into_iter()
+            .any(|event| matches!(event, Event::Deleted(gone, _) if gone == key))
+    }
+
+    fn phase(&self, key: &Key) -> Option<Phase> {
+        self.world.objects[key].phase
+    }
+
+    /// What a controller of its service decides on an object.
+    fn decided(&self, key: &Key) -> Step {
+        let mut own = self.controllers.iter().filter(|one| one.group() == key.kind.group);
+        let graph = &own.next().expect("a controller").graph;
+        crate::decide::decide(&graph.look(key, Outside::Gone).expect("it is known"))
+    }
+}
+
+/// The graph of a project: a cluster on a network and a server group, which are of a cloud identity.
+fn project(play: &mut Play) -> [Key; 5] {
+    let project = play.with("Project", "a", &[]);
+    let identity = play.with("Identity", "a", &[("project", "a")]);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    let group = play.with("Group", "a", &[("identity", "a")]);
+    let cluster = play.with("Cluster", "a", &[("network", "a"), ("group", "a")]);
+    play.settled();
+    [cluster, network, group, identity, project]
+}
+
+#[test]
+fn a_project_goes_after_its_cluster_network_server_group_and_identity() {
+    for divided in [false, true] {
+        let mut play = calm(divided);
+        let keys = project(&mut play);
+        play.delete(&keys[4]);
+        let mut order = Vec::new();
+        for _ in 0..200 {
+            play.round().expect("nothing is broken");
+            for key in &keys {
+                if play.erased(key) && !order.contains(key) {
+                    order.push(key.clone());
+                }
+            }
+        }
+        let at = |key: &Key| order.iter().position(|gone| gone == key).expect("it went");
+        let [cluster, network, group, identity, project] = keys.each_ref().map(at);
+        assert_eq!(cluster, 0, "{order:?}");
+        assert!(network.max(group) < identity && identity < project, "{order:?}");
+    }
+}
+
+#[test]
+fn of_three_holders_the_last_one_is_named() {
+    let mut play = calm(false);
+    let project = play.with("Project", "a", &[]);
+    let budgets = ["a", "b", "c"].map(|name| play.with("Budget", name, &[("project", "a")]));
+    play.settled();
+    play.delete(&project);
+    play.settled();
+    for gone in &budgets[..2] {
+        play.delete(gone);
+        play.settled();
+        assert!(play.erased(gone));
+    }
+    assert_eq!(play.phase(&project), Some(Phase::Deleting));
+    let Step::Wait(Wait::Holders(claims, _)) = play.decided(&project) else {
+        panic!("it waits");
+    };
+    assert_eq!(claims.len(), 1);
+    assert_eq!(claims[0].holder.as_ref(), Some(&budgets[2]));
+    play.delete(&budgets[2]);
+    play.settled();
+    assert!(play.erased(&project));
+}
+
+#[test]
+fn objects_that_own_each_other_wait_and_the_path_names_both() {
+    let mut play = calm(false);
+    let one = play.with("Tree", "a", &[("parent", "b")]);
+    let other = play.with("Tree", "b", &[("parent", "a")]);
+    play.settled();
+    for key in [&one, &other] {
+        play.delete(key);
+    }
+    play.settled();
+    assert!(!play.erased(&one) && !play.erased(&other));
+    let path = play.controllers[0].graph.cycle(&one).expect("a cycle");
+    assert_eq!(path, [one, other]);
+}
+
+#[test]
+fn an_object_that_names_itself_holds_nothing() {
+    let mut play = calm(false);
+    let tree = play.with("Tree", "a", &[("parent", "a")]);
+    play.settled();
+    assert_eq!(play.world.objects[&tree].references().count(), 0);
+    play.delete(&tree);
+    play.settled();
+    assert!(play.erased(&tree));
+}
+
+#[test]
+fn what_moved_before_its_old_target_is_deleted_stays() {
+    let mut play = calm(true);
+    let old = play.with("Identity", "a", &[]);
+    let new = play.with("Identity", "b", &[]);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    play.settled();
+    let moved = play.world.write(&network, None, None, |network| {
+        network.named.insert("identity", "b".to_owned());
+    });
+    moved.expect("it is there");
+    play.settled();
+    play.delete(&old);
+    play.settled();
+    assert!(play.erased(&old) && !play.erased(&network));
+    let reference = play.world.objects[&network].reference();
+    assert!(play.world.objects[&new].bears(&reference));
+}
+
+#[test]
+fn a_move_to_what_is_going_is_refused_and_the_old_target_stays_held() {
+    let mut play = calm(false);
+    let old = play.with("Project", "a", &[]);
+    let new = play.with("Project", "b", &[]);
+    let keeps = play.with("Budget", "b", &[("project", "b")]);
+    let moved = play.with("Budget", "a", &[("project", "a")]);
+    play.settled();
+    play.delete(&new);
+    play.settled();
+    let written = play.world.write(&moved, None, None, |budget| {
+        budget.named.insert("project", "b".to_owned());
+    });
+    written.expect("it is there");
+    play.settled();
+    assert!(matches!(play.decided(&moved), Step::Rest(refused) if refused.len() == 1));
+    let reference = play.world.objects[&moved].reference();
+    assert!(play.world.objects[&old].bears(&reference) && !play.world.objects[&new].bears(&reference));
+    play.delete(&keeps);
+    play.settled();
+    assert!(play.erased(&new) && !play.erased(&moved));
+}
+
+#[test]
+fn a_holder_under_the_name_of_another_has_no_claim_to_its_reference() {
+    let mut play = calm(false);
+    let project = play.with("Project", "a", &[]);
+    let budget = play.with("Budget", "a", &[("project", "a")]);
+    play.settled();
+    let first = play.world.objects[&budget].reference();
+    let gone = play.world.write(&budget, None, None, |budget| {
+        (budget.terminating, budget.asked) = (true, true);
+        budget.finalizers.clear();
+    });
+    gone.expect("it is there");
+    play.with("Budget", "a", &[("project", "a")]);
+    play.settled();
+    let second = play.world.objects[&budget].reference();
+    assert_ne!(first, second);
+    let project = &play.world.objects[&project];
+    assert!(
+        project.bears(&first) && project.bears(&second),
+        "references do not lapse"
+    );
+}
+
+#[test]
+fn what_leaves_for_the_archive_takes_nothing_along_and_goes_on_holding() {
+    let mut play = calm(false);
+    let identity = play.with("Identity", "a", &[]);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    let cluster = play.with("Cluster", "a", &[("network", "a")]);
+    play.settled();
+    let reference = play.world.objects[&network].reference();
+    let written = play
+        .world
+        .write(&network, None, None, |network| network.immutable = true);
+    written.expect("it is there");
+    play.settled();
+    assert!(!play.erased(&network), "the cluster needs it");
+    assert!(!play.world.objects[&cluster].terminating);
+    play.delete(&cluster);
+    play.settled();
+    assert!(play.erased(&cluster) && play.erased(&network));
+    assert!(play.world.objects[&identity].bears(&reference));
+}

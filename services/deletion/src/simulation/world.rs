@@ -1,0 +1,427 @@
+//! The truth that the controllers work on: API servers with objects that users create, change and delete, an ingester
+//! that evicts, and the rules by which every write of a controller is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kindex_model::object::{Metadata, ResourceVersion, Uid};
+use kindex_model::reference::OnDelete;
+use kindex_model::reference_name::ReferenceName;
+
+use crate::graph::Declared;
+use crate::object::{Edge, Key, KindName, Names, Object};
+use crate::phase::Phase;
+
+/// A reference of the declared graph.
+pub(super) struct Field {
+    pub(super) holder: &'static str,
+    pub(super) name: &'static str,
+    pub(super) target: &'static str,
+    pub(super) owned: bool,
+    pub(super) on_delete: OnDelete,
+}
+
+const fn cascade(holder: &'static str, name: &'static str, target: &'static str) -> Field {
+    Field {
+        holder,
+        name,
+        target,
+        owned: false,
+        on_delete: OnDelete::Cascade,
+    }
+}
+
+const fn block(holder: &'static str, name: &'static str, target: &'static str) -> Field {
+    Field {
+        on_delete: OnDelete::Block,
+        ..cascade(holder, name, target)
+    }
+}
+
+const fn owned(holder: &'static str, name: &'static str, target: &'static str) -> Field {
+    Field {
+        owned: true,
+        ..cascade(holder, name, target)
+    }
+}
+
+pub(super) const KINDS: [&str; 8] = [
+    "Project", "Budget", "Identity", "Network", "Group", "Tree", "Cluster", "Server",
+];
+pub(super) const FIELDS: [Field; 9] = [
+    block("Budget", "project", "Project"),
+    block("Budget", "cluster", "Cluster"),
+    cascade("Identity", "project", "Project"),
+    cascade("Network", "identity", "Identity"),
+    cascade("Group", "identity", "Identity"),
+    owned("Tree", "parent", "Tree"),
+    cascade("Cluster", "network", "Network"),
+    cascade("Cluster", "group", "Group"),
+    owned("Server", "cluster", "Cluster"),
+];
+const INGESTER: &str = "ingester";
+const FOREIGN: &str = "cleanup";
+
+/// The fields of a kind.
+pub(super) fn fields(kind: &str) -> impl Iterator<Item = &'static Field> {
+    let kind = kind.to_owned();
+    FIELDS.iter().filter(move |field| field.holder == kind)
+}
+
+/// An object as an API server stores it.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) key: Key,
+    pub(super) uid: String,
+    pub(super) version: u64,
+    pub(super) finalizers: Vec<String>,
+    pub(super) terminating: bool,
+    pub(super) requested: bool,
+    pub(super) immutable: bool,
+    pub(super) phase: Option<Phase>,
+    pub(super) named: BTreeMap<&'static str, String>,
+    /// Whether its deletion is one, by a user or in consequence of one, rather than an eviction.
+    pub(super) asked: bool,
+}
+
+impl Stored {
+    pub(super) fn reference(&self) -> String {
+        let name = ReferenceName::new(&self.key.kind.kind, &self.key.kind.group, &self.uid);
+        name.expect("a name").to_string()
+    }
+
+    pub(super) fn bears(&self, reference: &str) -> bool {
+        self.finalizers.iter().any(|finalizer| finalizer == reference)
+    }
+
+    pub(super) fn references(&self) -> impl Iterator<Item = ReferenceName> {
+        let names = names(&self.key.kind.group);
+        let references: Vec<_> = self.finalizers.iter().filter_map(|one| names.reference(one)).collect();
+        references.into_iter()
+    }
+
+    /// References of those that it does not own.
+    fn plain(&self) -> impl Iterator<Item = ReferenceName> {
+        self.references()
+            .filter(|name| !matches!(name.kind(), "tree" | "server"))
+    }
+}
+
+pub(super) fn names(group: &str) -> Names {
+    Names {
+        ingester: INGESTER.to_owned(),
+        deleting: "deleting".to_owned(),
+        immutable: "immutable".to_owned(),
+        ..Names::of_service(group)
+    }
+}
+
+/// What the watch of a kind reports.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Applied(Stored),
+    Deleted(Key, String),
+}
+
+/// Why an API server did not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Gone,
+    Conflict,
+    Invalid,
+    Down,
+}
+
+pub(super) struct World {
+    /// Whether each kind is of a service of its own, or all are of one.
+    pub(super) divided: bool,
+    pub(super) objects: BTreeMap<Key, Stored>,
+    pub(super) log: BTreeMap<KindName, Vec<Event>>,
+    pub(super) version: u64,
+    uids: u64,
+    /// What objects have outside of the cluster, by uid.
+    pub(super) outside: BTreeSet<String>,
+    /// The group whose API server does not answer.
+    pub(super) down: Option<String>,
+    /// Uids of holders that went without the chance to release: evicted, or by force.
+    pub(super) vanished: BTreeSet<String>,
+    /// The first rule that was broken.
+    pub(super) broken: Option<String>,
+}
+
+impl World {
+    pub(super) fn new(divided: bool) -> Self {
+        Self {
+            divided,
+            objects: BTreeMap::new(),
+            log: BTreeMap::new(),
+            version: 1,
+            uids: 0,
+            outside: BTreeSet::new(),
+            down: None,
+            vanished: BTreeSet::new(),
+            broken: None,
+        }
+    }
+
+    pub(super) fn kind(&self, kind: &str) -> KindName {
+        let service = match (self.divided, kind) {
+            (false, _) => "one",
+            (true, "Project" | "Budget") => "identity",
+            (true, "Cluster" | "Server") => "compute",
+            (true, _) => "region",
+        };
+        KindName::new(&format!("{service}.example.com"), kind)
+    }
+
+    pub(super) fn key(&self, kind: &str, name: &str) -> Key {
+        Key {
+            kind: self.kind(kind),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    pub(super) fn declared(&self) -> Vec<Declared> {
+        let declared = FIELDS.iter().map(|field| Declared {
+            holder: self.kind(field.holder),
+            target: self.kind(field.target),
+            owned: field.owned,
+        });
+        declared.collect()
+    }
+
+    pub(super) fn edges(&self, object: &Stored) -> Vec<Edge> {
+        let named = fields(&object.key.kind.kind).filter_map(|field| {
+            let name = object.named.get(field.name)?;
+            Some(Edge {
+                reference: field.name,
+                target: self.key(field.target, name),
+                owned: field.owned,
+                on_delete: field.on_delete,
+            })
+        });
+        named.collect()
+    }
+
+    /// What a service reads of an object, its own or another's, of which it does not know what is immutable.
+    pub(super) fn read(&self, object: &Stored, is_own: bool) -> Object {
+        let names = names(&object.key.kind.group);
+        let mut annotations = BTreeMap::new();
+        let mut say = |name: &String, said: bool| {
+            if said && is_own {
+                annotations.insert(name.clone(), "true".to_owned());
+            }
+        };
+        say(&names.deleting, object.requested);
+        say(&names.immutable, object.immutable);
+        if let Some(phase) = object.phase {
+            annotations.insert(names.phase.clone(), phase.to_string());
+        }
+        let metadata = Metadata {
+            api_version: String::new(),
+            uid: Uid::from(object.uid.as_str()),
+            namespace: object.key.namespace.clone(),
+            name: object.key.name.clone(),
+            resource_version: ResourceVersion(object.version),
+            creation_timestamp: None,
+            deletion_timestamp: object.terminating.then(Default::default),
+            labels: BTreeMap::new(),
+            annotations,
+            finalizers: object.finalizers.clone(),
+        };
+        let edges = match is_own {
+            true => self.edges(object),
+            false => Vec::new(),
+        };
+        Object::read(object.key.kind.clone(), &metadata, &names, !is_own, edges)
+    }
+
+    fn answers(&self, key: &Key) -> Result<(), Refusal> {
+        match self.down.as_ref() == Some(&key.kind.group) {
+            true => Err(Refusal::Down),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Result<Option<&Stored>, Refusal> {
+        self.answers(key)?;
+        Ok(self.objects.get(key))
+    }
+
+    pub(super) fn create(&mut self, key: Key, named: BTreeMap<&'static str, String>, foreign: bool, immutable: bool) {
+        if self.objects.contains_key(&key) {
+            return;
+        }
+        self.uids += 1;
+        let uid = format!("{:08x}-0000-4000-8000-000000000000", self.uids);
+        if key.kind.kind == "Cluster" {
+            self.outside.insert(uid.clone());
+        }
+        let mut finalizers = vec![INGESTER.to_owned()];
+        finalizers.extend(foreign.then(|| FOREIGN.to_owned()));
+        self.store(Stored {
+            key,
+            uid,
+            version: 0,
+            finalizers,
+            terminating: false,
+            requested: false,
+            immutable,
+            phase: None,
+            named,
+            asked: false,
+        });
+    }
+
+    /// Changes an object on condition of uid and version, and erases it once nothing holds it.
+    pub(super) fn write(
+        &mut self,
+        key: &Key,
+        uid: Option<&str>,
+        version: Option<u64>,
+        change: impl FnOnce(&mut Stored),
+    ) -> Result<Stored, Refusal> {
+        self.answers(key)?;
+        let known = self.objects.get(key).ok_or(Refusal::Gone)?;
+        if uid.is_some_and(|uid| uid != known.uid) {
+            return Err(Refusal::Gone);
+        }
+        if version.is_some_and(|version| version != known.version) {
+            return Err(Refusal::Conflict);
+        }
+        let mut changed = known.clone();
+        change(&mut changed);
+        let is_new = |finalizer: &String| !known.finalizers.contains(finalizer);
+        if known.terminating && changed.finalizers.iter().any(is_new) {
+            return Err(Refusal::Invalid);
+        }
+        if known.phase > changed.phase {
+            self.broken(format!(
+                "{key}: {:?} is recorded after {:?}",
+                changed.phase, known.phase
+            ));
+        }
+        Ok(self.store(changed))
+    }
+
+    fn store(&mut self, mut object: Stored) -> Stored {
+        self.version += 1;
+        object.version = self.version;
+        let log = self.log.entry(object.key.kind.clone()).or_default();
+        if object.terminating && object.finalizers.is_empty() {
+            log.push(Event::Deleted(object.key.clone(), object.uid.clone()));
+            self.objects.remove(&object.key);
+            self.outside.remove(&object.uid);
+            if !object.asked {
+                self.vanished.insert(object.uid.clone());
+            }
+        } else {
+            log.push(Event::Applied(object.clone()));
+            self.objects.insert(object.key.clone(), object.clone());
+        }
+        object
+    }
+
+    /// The ingester and the controllers of others, one object further: what is immutable is evicted, what is requested
+    /// is deleted, and finalizers are removed, the ingester's last.
+    pub(super) fn others(&mut self, key: &Key, clean: bool) {
+        let Some(object) = self.objects.get(key).cloned() else {
+            return;
+        };
+        let only = object.finalizers.len() == 1 && object.bears(INGESTER);
+        let result = match object.terminating {
+            false if object.requested || object.immutable => {
+                self.write(key, None, None, |object| object.terminating = true)
+            }
+            true if only => self.write(key, None, None, |object| object.finalizers.clear()),
+            true if clean && object.bears(FOREIGN) => self.write(key, None, None, |object| {
+                object.finalizers.retain(|finalizer| finalizer != FOREIGN);
+            }),
+            false | true => return,
+        };
+        // Without the API server, another time.
+        drop(result);
+    }
+
+    pub(super) fn broken(&mut self, rule: String) {
+        self.broken.get_or_insert(rule);
+    }
+
+    fn of_uid(&self, uid: &str) -> Option<&Stored> {
+        self.objects.values().find(|object| object.uid == uid)
+    }
+
+    /// A controller deletes an object, or asks for it.
+    pub(super) fn judge_deletion(&mut self, object: &Stored) {
+        let reached = self.edges(object).into_iter().any(|edge| {
+            let target = self.objects.get(&edge.target);
+            target.is_some_and(|target| {
+                let deleted = target.terminating && target.asked && target.phase.is_some();
+                deleted && (edge.cascades() || (edge.owned && target.phase >= Some(Phase::Draining)))
+            })
+        });
+        if !reached && !object.asked {
+            self.broken(format!("{} is deleted out of reach", object.key));
+        }
+    }
+
+    /// A controller records a phase.
+    pub(super) fn judge_phase(&mut self, object: &Stored, phase: Phase) {
+        let drains = phase >= Phase::Draining;
+        if drains && object.plain().next().is_some() {
+            self.broken(format!("{} is in {phase} with a reference", object.key));
+        }
+        if phase == Phase::Finalizing && !self.is_drained(object) {
+            self.broken(format!("{} is in {phase} before it is drained", object.key));
+        }
+        if !object.asked {
+            self.broken(format!("{} is in {phase} and nobody deleted it", object.key));
+        }
+    }
+
+    fn is_drained(&self, object: &Stored) -> bool {
+        let others = object.bears(FOREIGN) || object.references().next().is_some();
+        object.terminating && object.asked && !others && !self.outside.contains(&object.uid)
+    }
+
+    /// A controller takes the reference of a holder off a target.
+    pub(super) fn judge_release(&mut self, holder: &str, target: &Stored) {
+        let Some(holder) = self.of_uid(holder) else {
+            return;
+        };
+        if self.is_drained(holder) {
+            return;
+        }
+        let reference = holder.reference();
+        let mut edges = self.edges(holder).into_iter();
+        let lapses = edges.any(|edge| {
+            let named = self.objects.get(&edge.target).filter(|named| named.key != holder.key);
+            edge.target == target.key || named.is_some_and(|named| !named.bears(&reference))
+        });
+        if lapses || holder.terminating {
+            let broken = format!("{} is released from {} before its time", holder.key, target.key);
+            self.broken(broken);
+        }
+    }
+
+    /// A controller removes the finalizer of the graph.
+    pub(super) fn judge_free(&mut self, object: &Stored, strict: bool) {
+        if object.references().next().is_some() {
+            self.broken(format!("{} is freed with a reference on it", object.key));
+        }
+        if !object.asked {
+            return;
+        }
+        if !self.is_drained(object) {
+            self.broken(format!("{} is freed before it is drained", object.key));
+        }
+        let reference = object.reference();
+        let left: Vec<_> = self.objects.values().filter(|other| other.bears(&reference)).collect();
+        if let (Some(left), true) = (left.first(), strict) {
+            let broken = format!("{} is freed, and {} still bears its reference", object.key, left.key);
+            self.broken(broken);
+        } else if !left.is_empty() {
+            self.vanished.insert(object.uid.clone());
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The kinds of a project: a cluster on a network and a server group, both of a cloud identity.
+
+use kindex_model::kind::{Encoded, Kind, Platform, Registry, Scope};
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
+use serde_json::{Value, json};
+
+pub(crate) const GROUP: &str = "platform.example.com";
+const PLATFORM: Platform = Platform {
+    group: GROUP,
+    version: "v1",
+    finalizer: "platform.example.com/kindex",
+    deleting: "platform.example.com/deleting",
+    immutable: "platform.example.com/immutable",
+    restored_from: "platform.example.com/restored-from",
+    conversion_data: "platform.example.com/conversion-data",
+};
+
+const fn reference(name: &'static str, path: &'static [&'static str], targets: &'static [Target]) -> Reference {
+    Reference {
+        name,
+        targets,
+        kind_column: None,
+        path,
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Cascade,
+    }
+}
+
+const fn target(kind: &'static str) -> Target {
+    Target {
+        service: None,
+        group: GROUP,
+        kind,
+    }
+}
+
+const fn kind(
+    name: &'static str,
+    plural: &'static str,
+    singular: &'static str,
+    references: &'static [Reference],
+) -> Kind {
+    Kind {
+        name,
+        group: GROUP,
+        version: "v1",
+        versions: &[],
+        plural,
+        singular,
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: singular,
+        immutable: false,
+        history: false,
+        columns: &[],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        references,
+        manifest: "",
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+        decode: |_| Ok(String::new()),
+    }
+}
+
+static PROJECTS: Kind = kind("Project", "projects", "project", &[]);
+static IDENTITIES: Kind = kind(
+    "CloudIdentity",
+    "cloudidentities",
+    "cloudidentity",
+    &[reference("project", &["spec", "project"], &[target("Project")])],
+);
+static NETWORKS: Kind = kind(
+    "Network",
+    "networks",
+    "network",
+    &[reference(
+        "cloud_identity",
+        &["spec", "cloudIdentity"],
+        &[target("CloudIdentity")],
+    )],
+);
+static GROUPS: Kind = kind(
+    "ServerGroup",
+    "servergroups",
+    "servergroup",
+    &[reference(
+        "cloud_identity",
+        &["spec", "cloudIdentity"],
+        &[target("CloudIdentity")],
+    )],
+);
+static CLUSTERS: Kind = kind(
+    "Cluster",
+    "clusters",
+    "cluster",
+    &[
+        reference("network", &["spec", "network"], &[target("Network")]),
+        reference("server_group", &["spec", "serverGroup"], &[target("ServerGroup")]),
+    ],
+);
+
+static KINDS: [&Kind; 5] = [&PROJECTS, &IDENTITIES, &NETWORKS, &GROUPS, &CLUSTERS];
+
+pub(crate) fn registry() -> Registry {
+    Registry {
+        platform: PLATFORM,
+        kinds: &KINDS,
+        mysql_schema: "",
+        sqlite_schema: "",
+        queries: &[],
+        migrations: &[],
+        foreign: &[],
+        declared: &[],
+        descriptors: &[],
+    }
+}
+
+/// The definition of a kind whose objects may have anything in their spec.
+pub(crate) fn definition(kind: &Kind) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.crd_name()},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {"kind": kind.name, "plural": kind.plural, "singular": kind.singular},
+            "versions": [{
+                "name": kind.version,
+                "served": true,
+                "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
+            }],
+        },
+    })
+}

@@ -1,0 +1,342 @@
+//! The graph at work on the embedded cluster: a project with what hangs on it, deleted, moved, evicted, and with a
+//! process that is killed between any two requests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kindex_cluster::Cluster as Embedded;
+use kindex_deletion::cluster::Cluster;
+use kindex_deletion::figures::Figures;
+use kindex_deletion::kinds::Kinds;
+use kindex_deletion::service::{Deletion, Options};
+use kindex_harness::wait::WAIT_MAX;
+use kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+};
+use kube::core::ApiResource;
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+mod kinds;
+
+use kinds::{GROUP, definition, registry};
+
+/// Between two looks of a test that waits.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+struct Stage {
+    client: Client,
+    _embedded: Embedded,
+}
+
+/// The objects of the project, by kind and name, in the order in which they go.
+const PROJECT: [(&str, &str); 5] = [
+    ("Cluster", "c"),
+    ("Network", "n"),
+    ("ServerGroup", "g"),
+    ("CloudIdentity", "i"),
+    ("Project", "a"),
+];
+
+impl Stage {
+    async fn start() -> Self {
+        let embedded = Embedded::ephemeral().await.expect("the cluster opens");
+        let own = embedded.in_process(([127, 0, 0, 1], 1).into());
+        let stage = Self {
+            client: Client::new(own, "default"),
+            _embedded: embedded,
+        };
+        let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
+        for kind in registry().kinds {
+            let definition = serde_json::from_value(definition(kind)).expect("a definition");
+            let created = definitions.create(&PostParams::default(), &definition).await;
+            created.expect("a definition is taken");
+        }
+        for kind in registry().kinds {
+            stage
+                .until(|| async { stage.api(kind.name).list(&ListParams::default()).await.is_ok() })
+                .await;
+        }
+        stage
+    }
+
+    fn api(&self, kind: &str) -> Api<DynamicObject> {
+        let kind = registry().find(kind).expect("a kind");
+        let resource = ApiResource {
+            group: kind.group.to_owned(),
+            version: kind.version.to_owned(),
+            api_version: kind.api_version(),
+            kind: kind.name.to_owned(),
+            plural: kind.plural.to_owned(),
+        };
+        Api::default_namespaced_with(self.client.clone(), &resource)
+    }
+
+    fn deletion(&self) -> Deletion {
+        let kinds = Kinds::of(&registry()).expect("all kinds are of one service");
+        let options = Options {
+            patience: Duration::ZERO,
+        };
+        Deletion::new(Cluster::new(self.client.clone(), kinds), options, Figures::default())
+    }
+
+    fn run(&self) -> (CancellationToken, JoinHandle<()>) {
+        let (deletion, stop) = (Arc::new(self.deletion()), CancellationToken::new());
+        let stopped = stop.clone();
+        (stop, tokio::spawn(async move { deletion.run(&stopped).await }))
+    }
+
+    async fn create(&self, kind: &str, name: &str, spec: Value) {
+        let object = json!({
+            "apiVersion": format!("{GROUP}/v1"),
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        });
+        let object = serde_json::from_value(object).expect("an object");
+        let created = self.api(kind).create(&PostParams::default(), &object).await;
+        created.expect("an object is taken");
+    }
+
+    async fn patch(&self, kind: &str, name: &str, patch: Value) {
+        let patched = self
+            .api(kind)
+            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await;
+        patched.expect("it is there");
+    }
+
+    async fn delete(&self, kind: &str, name: &str) {
+        self.api(kind)
+            .delete(name, &DeleteParams::default())
+            .await
+            .expect("it is there");
+    }
+
+    async fn get(&self, kind: &str, name: &str) -> Option<DynamicObject> {
+        self.api(kind).get_opt(name).await.expect("an answer")
+    }
+
+    async fn until<F: Future<Output = bool>>(&self, holds: impl Fn() -> F) {
+        let waited = timeout(WAIT_MAX, async {
+            while !holds().await {
+                sleep(LOOK_AGAIN).await;
+            }
+        });
+        waited.await.expect("it takes too long");
+    }
+
+    /// The reference of an object, as others bear it.
+    async fn reference(&self, kind: &str, name: &str) -> String {
+        let uid = self.get(kind, name).await.expect("it is there").uid().expect("a uid");
+        format!("{}.{GROUP}/{uid}", kind.to_lowercase())
+    }
+
+    async fn bears(&self, (kind, name): (&str, &str), reference: &str) -> bool {
+        let found = self.get(kind, name).await;
+        found.is_some_and(|found| found.finalizers().iter().any(|one| one == reference))
+    }
+
+    /// The objects of a project, each held by those that name it.
+    async fn project(&self) {
+        self.create("Project", "a", json!({})).await;
+        self.create("CloudIdentity", "i", json!({"project": "a"})).await;
+        self.create("Network", "n", json!({"cloudIdentity": "i"})).await;
+        self.create("ServerGroup", "g", json!({"cloudIdentity": "i"})).await;
+        self.create("Cluster", "c", json!({"network": "n", "serverGroup": "g"}))
+            .await;
+        let held = [
+            (("Cluster", "c"), ("Network", "n")),
+            (("Cluster", "c"), ("ServerGroup", "g")),
+            (("Network", "n"), ("CloudIdentity", "i")),
+            (("ServerGroup", "g"), ("CloudIdentity", "i")),
+            (("CloudIdentity", "i"), ("Project", "a")),
+        ];
+        for (holder, target) in held {
+            let reference = self.reference(holder.0, holder.1).await;
+            self.until(|| self.bears(target, &reference)).await;
+        }
+    }
+
+    async fn is_empty(&self) -> bool {
+        for (kind, name) in PROJECT {
+            if self.get(kind, name).await.is_some() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The kinds in the order in which their objects went, as the watches have it.
+    async fn order(&self) -> Vec<&'static str> {
+        let mut gone = BTreeMap::new();
+        for (kind, _) in PROJECT {
+            let api = self.api(kind);
+            let events = api
+                .watch(&WatchParams::default().timeout(5), "1")
+                .await
+                .expect("a watch");
+            let mut events = std::pin::pin!(events);
+            while let Some(event) = events.next().await {
+                if let WatchEvent::Deleted(object) = event.expect("an event") {
+                    let version = object.resource_version().expect("a version");
+                    gone.insert(version.parse::<u64>().expect("a number"), kind);
+                    break;
+                }
+            }
+        }
+        gone.into_values().collect()
+    }
+}
+
+fn assert_order(order: &[&str]) {
+    assert_eq!(order.len(), PROJECT.len(), "{order:?}");
+    let at = |kind: &str| order.iter().position(|gone| *gone == kind).expect("it went");
+    assert_eq!(at("Cluster"), 0, "{order:?}");
+    assert!(at("Network").max(at("ServerGroup")) < at("CloudIdentity"), "{order:?}");
+    assert_eq!(at("Project"), 4, "{order:?}");
+}
+
+#[tokio::test]
+async fn a_project_goes_last_and_what_holds_it_is_named_meanwhile() {
+    let stage = Stage::start().await;
+    let (stop, running) = stage.run();
+    stage.project().await;
+    // Somebody cleans up after the cluster.
+    let mut finalizers = stage
+        .get("Cluster", "c")
+        .await
+        .expect("it is there")
+        .finalizers()
+        .to_vec();
+    finalizers.push("example.com/cleanup".to_owned());
+    stage
+        .patch("Cluster", "c", json!({"metadata": {"finalizers": finalizers}}))
+        .await;
+
+    stage.delete("Project", "a").await;
+    let events: Api<Event> = Api::default_namespaced(stage.client.clone());
+    let named = || async {
+        let events = events.list(&ListParams::default()).await.expect("events").items;
+        events.into_iter().any(|event| {
+            let of_network = event.involved_object.name.as_deref() == Some("n");
+            let message = event.message.unwrap_or_default();
+            of_network && message.contains("cluster.platform.example.com default/c")
+        })
+    };
+    stage.until(named).await;
+    let network = stage.get("Network", "n").await.expect("it waits");
+    assert_eq!(network.annotations()["platform.example.com/deletion-phase"], "DELETING");
+    let cluster = stage.get("Cluster", "c").await.expect("it waits");
+    assert_eq!(cluster.annotations()["platform.example.com/deletion-phase"], "DRAINING");
+
+    let left: Vec<_> = cluster
+        .finalizers()
+        .iter()
+        .filter(|one| *one != "example.com/cleanup")
+        .cloned()
+        .collect();
+    stage
+        .patch("Cluster", "c", json!({"metadata": {"finalizers": left}}))
+        .await;
+    stage.until(|| stage.is_empty()).await;
+    assert_order(&stage.order().await);
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_again_and_again_loses_nothing_and_keeps_the_order() {
+    let stage = Stage::start().await;
+    let (stop, running) = stage.run();
+    stage.project().await;
+    stop.cancel();
+    running.await.expect("it ends");
+    stage.delete("Project", "a").await;
+    let mut life = Duration::from_millis(1);
+    while !stage.is_empty().await {
+        // As if killed: what is under way is dropped where it is.
+        let deletion = stage.deletion();
+        let never = CancellationToken::new();
+        drop(timeout(life, deletion.run(&never)).await);
+        life += Duration::from_millis(1);
+    }
+    assert_order(&stage.order().await);
+}
+
+#[tokio::test]
+async fn what_moved_is_held_by_its_new_target_and_outlives_the_old_one() {
+    let stage = Stage::start().await;
+    let (stop, running) = stage.run();
+    stage.project().await;
+    stage.create("CloudIdentity", "j", json!({})).await;
+    let reference = stage.reference("Network", "n").await;
+    stage
+        .patch("Network", "n", json!({"spec": {"cloudIdentity": "j"}}))
+        .await;
+    stage.until(|| stage.bears(("CloudIdentity", "j"), &reference)).await;
+    stage
+        .until(|| async { !stage.bears(("CloudIdentity", "i"), &reference).await })
+        .await;
+    stage
+        .patch("Cluster", "c", json!({"spec": {"serverGroup": null}}))
+        .await;
+
+    stage.delete("Project", "a").await;
+    stage
+        .until(|| async { stage.get("Project", "a").await.is_none() })
+        .await;
+    for (kind, name) in [("Cluster", "c"), ("Network", "n"), ("CloudIdentity", "j")] {
+        let left = stage.get(kind, name).await.expect("it stays");
+        assert!(left.metadata.deletion_timestamp.is_none(), "{kind}");
+    }
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+#[tokio::test]
+async fn what_leaves_for_the_archive_takes_nothing_along() {
+    let stage = Stage::start().await;
+    let (stop, running) = stage.run();
+    stage.project().await;
+    let reference = stage.reference("Network", "n").await;
+    // As the ingester does it.
+    let immutable = json!({"metadata": {"annotations": {"platform.example.com/immutable": "true"}}});
+    stage.patch("Network", "n", immutable).await;
+    stage.delete("Network", "n").await;
+
+    // Whatever follows from that would have followed by the time that a later deletion is through.
+    stage.create("Project", "other", json!({})).await;
+    let guarded = || stage.bears(("Project", "other"), "platform.example.com/deletion");
+    stage.until(guarded).await;
+    stage.delete("Project", "other").await;
+    stage
+        .until(|| async { stage.get("Project", "other").await.is_none() })
+        .await;
+    let network = stage.get("Network", "n").await.expect("the cluster needs it");
+    assert!(
+        !network
+            .annotations()
+            .contains_key("platform.example.com/deletion-phase")
+    );
+    let cluster = stage.get("Cluster", "c").await.expect("it stays");
+    assert!(cluster.metadata.deletion_timestamp.is_none());
+
+    stage.delete("Cluster", "c").await;
+    stage
+        .until(|| async { stage.get("Network", "n").await.is_none() })
+        .await;
+    assert!(
+        stage.bears(("CloudIdentity", "i"), &reference).await,
+        "what is archived goes on holding"
+    );
+    stop.cancel();
+    running.await.expect("it ends");
+}
