@@ -46,10 +46,10 @@ async fn what_nobody_waits_for_is_deleted_by_the_annotation() {
     let stage = Stage::on_sqlite().await;
     let projects = MODELS.replace("models", "projects");
     let project = json!({"apiVersion": "michelangelo.api/v2", "kind": "Project", "metadata": {"name": "a"}});
-    let (code, created) = ask(&stage.api, "POST", &projects, &project).await;
+    let (code, created) = send(&stage.api, "POST", &projects, &project).await;
     assert_eq!(code, 201, "{created}");
     let path = format!("{projects}/a");
-    let (code, answer) = ask(&stage.api, "DELETE", &path, &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &path, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     assert_eq!(answer["metadata"]["annotations"]["michelangelo/Deleting"], "true");
     assert!(
@@ -57,7 +57,7 @@ async fn what_nobody_waits_for_is_deleted_by_the_annotation() {
         "it is not Terminating"
     );
     eventually("gone", async || {
-        ask(&stage.api, "GET", &path, &Value::Null).await.0 == 404
+        send(&stage.api, "GET", &path, &Value::Null).await.0 == 404
     })
     .await;
     stage.end().await;
@@ -68,15 +68,15 @@ async fn what_nobody_waits_for_is_deleted_by_the_annotation() {
 async fn an_object_without_our_finalizer_gets_it_before_its_tombstone() {
     let stage = Stage::on_sqlite().await;
     let metadata = json!({"name": "a", "finalizers": ["example.com/hold"]});
-    let (code, created) = ask(&stage.cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
+    let (code, created) = send(&stage.cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
     assert_eq!(code, 201, "{created}");
-    let (code, answer) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     assert!(answer["metadata"]["deletionTimestamp"].is_string(), "{answer}");
     let finalizers = answer["metadata"]["finalizers"].to_string();
     assert!(finalizers.contains("michelangelo/Ingester"), "{finalizers}");
     let release = json!({"metadata": {"finalizers": ["michelangelo/Ingester"]}});
-    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &release).await;
+    let (code, answer) = send(&stage.cluster, "PATCH", &model("a"), &release).await;
     assert_eq!(code, 200, "{answer}");
     stage.wait_until_deleted("a").await;
     stage.end().await;

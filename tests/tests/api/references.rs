@@ -6,7 +6,7 @@ use kindex_generated::kinds::{model, pipeline_run};
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, manifest, model as model_at};
+use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model as model_at, send, send_with};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -24,15 +24,15 @@ fn one(name: &str, reference: &str) -> String {
 }
 
 async fn get(stage: &Stage, path: &str) -> (u16, Value) {
-    ask(&stage.api, "GET", path, &Value::Null).await
+    send(&stage.api, "GET", path, &Value::Null).await
 }
 
 async fn put(stage: &Stage, path: &str) -> (u16, Value) {
-    ask(&stage.api, "PUT", path, &Value::Null).await
+    send(&stage.api, "PUT", path, &Value::Null).await
 }
 
 async fn delete(stage: &Stage, path: &str) -> (u16, Value) {
-    ask(&stage.api, "DELETE", path, &Value::Null).await
+    send(&stage.api, "DELETE", path, &Value::Null).await
 }
 
 fn names(answer: &Value) -> Vec<&str> {
@@ -200,7 +200,7 @@ async fn what_is_wrong_with_a_reference_is_said() {
             "no object has references",
         ),
     ] {
-        let (answered, refused) = ask(&stage.api, method, &path, &Value::Null).await;
+        let (answered, refused) = send(&stage.api, method, &path, &Value::Null).await;
         assert_eq!(
             (answered, &refused["kind"]),
             (code, &json!("Status")),
@@ -223,14 +223,14 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
     for name in ["a", "b", "c"] {
         // So that it is there until the test is at its end.
         let metadata = json!({"name": name, "finalizers": ["example.com/hold"]});
-        let (code, created) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        let (code, created) = send(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{created}");
         stored(&stage, name).await;
     }
     let aside = |method: &'static str, path: String| {
         let (client, said) = (stage.cluster.clone(), Arc::new(Mutex::new(0)));
         let code = said.clone();
-        let work = async move { *code.lock().unwrap() = ask(&client, method, &path, &Value::Null).await.0 };
+        let work = async move { *code.lock().unwrap() = send(&client, method, &path, &Value::Null).await.0 };
         (work, said)
     };
     // The deletion comes between the reading and the writing of the reference.
@@ -248,7 +248,7 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
     let client = stage.cluster.clone();
     let path = model_at("b");
     let work = async move {
-        let (code, answer) = ask(&client, "PATCH", &path, &holding).await;
+        let (code, answer) = send(&client, "PATCH", &path, &holding).await;
         assert_eq!(code, 200, "{answer}");
     };
     stage.ground.guard.overtake("DELETE", &model_at("b"), work);
@@ -268,7 +268,7 @@ async fn a_reference_is_its_holders() {
     let stage = Stage::with_rights().await;
     let ask_as = async |user: &str, method: &str, path: &str| {
         let token = format!("Bearer {user}-token");
-        ask_in(&stage.api, method, path, &[("authorization", &token)], String::new()).await
+        send_with(&stage.api, method, path, &[("authorization", &token)], String::new()).await
     };
     let create = async |name: &str| {
         let headers = [
@@ -276,7 +276,7 @@ async fn a_reference_is_its_holders() {
             ("content-type", "application/json"),
         ];
         let body = manifest(json!({"name": name}), json!({})).to_string();
-        let (code, created) = ask_in(&stage.api, "POST", MODELS, &headers, body).await;
+        let (code, created) = send_with(&stage.api, "POST", MODELS, &headers, body).await;
         assert_eq!(code, 201, "{created}");
         stored(&stage, name).await;
         format!(
@@ -329,7 +329,7 @@ async fn a_reference_is_its_holders() {
 async fn pipeline_with_holders(stage: &Stage) -> String {
     let create = async |plural: &str, kind: &str, metadata: Value, spec: Value| {
         let body = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": spec});
-        let (code, created) = ask(&stage.api, "POST", &format!("{OBJECTS}/{plural}"), &body).await;
+        let (code, created) = send(&stage.api, "POST", &format!("{OBJECTS}/{plural}"), &body).await;
         assert_eq!(code, 201, "{created}");
         created
     };
