@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 /// One of so many updates is looked for in the table.
 const SAMPLE: usize = 10;
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// With shorter pauses, the reader and its thread of the database take much of two cores from what is measured. It sleeps
-/// on a thread of its own, since tokio's timer rounds up by another millisecond.
+/// With shorter pauses, the reader and its thread of the database take much of two cores from what is measured. It
+/// sleeps on a thread of its own, since tokio's timer rounds up by another millisecond.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 fn main() -> ExitCode {

@@ -9,8 +9,8 @@ const PREFIX_MAX: usize = 253;
 /// Longest part of a finalizer after the slash, and longest label of DNS.
 const NAME_MAX: usize = 63;
 
-/// `cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce`: kind in lower case and group of the holder, and its
-/// uid. A uid and not a name, so that an object created anew under the name of another has no claim.
+/// `cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce`: kind in lower case and group of the holder, and
+/// its uid. A uid and not a name, so that an object created anew under the name of another has no claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReferenceName {
     kind: String,

@@ -3,8 +3,6 @@
 
 mod certificate;
 
-mod turn;
-
 mod storage;
 
 use std::net::SocketAddr;

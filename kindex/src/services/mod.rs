@@ -9,7 +9,11 @@ pub(crate) mod ingester;
 
 mod api;
 
+mod turn;
+
 mod migrator;
+
+mod deletion;
 
 mod runs;
 
@@ -19,6 +23,7 @@ pub use flags::{ServiceCommand, UpFlags};
 pub(crate) use service::{Announcement, Context};
 
 use api::Api;
+use deletion::Deletion;
 use ingester::Ingester;
 use migrator::Migrator;
 use row::Row;
@@ -29,6 +34,7 @@ static ALL: &[Row] = &[
     Row::of::<Ingester>(),
     Row::of::<Api>(),
     Row::of::<Migrator>(),
+    Row::of::<Deletion>(),
     Row::of_group::<Runs, RunsCommand>(),
 ];
 

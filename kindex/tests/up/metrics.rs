@@ -25,7 +25,7 @@ fn deploy(file: &str) -> PathBuf {
 
 /// What a kindex shows that has stored the samples; one run for all tests.
 static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
-    let run = Running::start(&["--samples"]);
+    let run = Running::start(&["--samples", "--deletion"]);
     let api = run.api().expect("it serves");
     let (code, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("the API server answers");
     assert_eq!(code, 200);

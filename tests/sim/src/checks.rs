@@ -394,9 +394,9 @@ fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> R
         .finalizers
         .iter()
         .filter(|name| REFERENCES.contains(&name.as_str()));
-    let told = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
+    let is_whole = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
     let borne: BTreeSet<String> = match row.life() {
-        Life::Archived if told => names.cloned().collect(),
+        Life::Archived if is_whole => names.cloned().collect(),
         Life::Live => BTreeSet::new(),
         Life::Archived | Life::Deleted => return Ok(()),
     };

@@ -256,9 +256,9 @@ impl SimDatabase {
         let names: BTreeSet<String> = names.cloned().collect();
         match life {
             Life::Archived => {
-                let told = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
+                let is_whole = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
                 let known = self.references.entry(metadata.uid.clone()).or_default();
-                match told {
+                match is_whole {
                     true => *known = names,
                     false => known.extend(names),
                 }

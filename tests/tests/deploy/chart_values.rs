@@ -6,80 +6,83 @@ use super::chart::{helm_is_there, refused};
 use super::manifest::documents;
 use super::read;
 
+/// Values that cannot work, and what says so.
+const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["--set=ingester.replica=3"],
+        "'/ingester': additional properties 'replica' not allowed",
+    ),
+    (
+        &["--set=ingestr.replicas=3"],
+        "'/ingestr': missing properties 'enabled', 'resources'",
+    ),
+    (&["--set=ingester.run=null"], "Upgrade with --reset-then-reuse-values"),
+    (
+        &["--set=ingester.mode=both"],
+        "value must be one of 'leader', 'shards', 'alone'",
+    ),
+    (&["--set=config.mysql.port=70000"], "at '/config/mysql/port'"),
+    (
+        &["--set=config.metadataStorage.deletionDelay=soon"],
+        "/config/metadataStorage/deletionDelay",
+    ),
+    (
+        &["--set=config.mysql.password=secret"],
+        "Put it into the Secret that database.existingSecret names",
+    ),
+    (
+        &["--set=config.mysql.passwordFile=/a"],
+        "Name the Secret and its keys in database instead",
+    ),
+    (&["--set=config.sqlite.path=/a"], "pods do not share files"),
+    (
+        &["--set=database.existingSecret="],
+        "name the Secret with the database's user and password",
+    ),
+    (
+        &["--set=ingester.mode=alone"],
+        "Set mode leader or shards, or replicas 1",
+    ),
+    (&["--set=api.enabled=true"], "Name a Secret of type kubernetes.io/tls"),
+    (
+        &["--set=migrator.enabled=true,migrator.options.webhookOnly=true"],
+        "has no rights to keep a certificate",
+    ),
+    (
+        &["--set=runs.enabled=true"],
+        "set runs.options.allowPlaintext where a proxy has the certificate",
+    ),
+    (
+        &["--set=runs.enabled=true,runs.options.allowPlaintext=true,runs.keys.existingSecret="],
+        "runs.keys.existingSecret: name the Secret",
+    ),
+    (
+        &["--set=runs.replicas=2"],
+        "at '/runs/replicas': maximum: got 2, want 1",
+    ),
+    (
+        &[
+            "--set=api.enabled=true",
+            "--set=api.tls.secretName=a",
+            "--set=database.enabled=false",
+        ],
+        "there are no stored objects to serve",
+    ),
+];
+
 #[test]
 fn values_that_cannot_work_are_refused_with_what_to_do() {
     if !helm_is_there() {
         return;
     }
-    for (values, reported) in [
-        (
-            &["--set=ingester.replica=3"][..],
-            "'/ingester': additional properties 'replica' not allowed",
-        ),
-        (
-            &["--set=ingestr.replicas=3"],
-            "'/ingestr': missing properties 'enabled', 'resources'",
-        ),
-        (&["--set=ingester.run=null"], "Upgrade with --reset-then-reuse-values"),
-        (
-            &["--set=ingester.mode=both"],
-            "value must be one of 'leader', 'shards', 'alone'",
-        ),
-        (&["--set=config.mysql.port=70000"], "at '/config/mysql/port'"),
-        (
-            &["--set=config.metadataStorage.deletionDelay=soon"],
-            "/config/metadataStorage/deletionDelay",
-        ),
-        (
-            &["--set=config.mysql.password=secret"],
-            "Put it into the Secret that database.existingSecret names",
-        ),
-        (
-            &["--set=config.mysql.passwordFile=/a"],
-            "Name the Secret and its keys in database instead",
-        ),
-        (&["--set=config.sqlite.path=/a"], "pods do not share files"),
-        (
-            &["--set=database.existingSecret="],
-            "name the Secret with the database's user and password",
-        ),
-        (
-            &["--set=ingester.mode=alone"],
-            "Set mode leader or shards, or replicas 1",
-        ),
-        (&["--set=api.enabled=true"], "Name a Secret of type kubernetes.io/tls"),
-        (
-            &["--set=migrator.enabled=true,migrator.options.webhookOnly=true"],
-            "has no rights to keep a certificate",
-        ),
-        (
-            &["--set=runs.enabled=true"],
-            "set runs.options.allowPlaintext where a proxy has the certificate",
-        ),
-        (
-            &["--set=runs.enabled=true,runs.options.allowPlaintext=true,runs.keys.existingSecret="],
-            "runs.keys.existingSecret: name the Secret",
-        ),
-        (
-            &["--set=runs.replicas=2"],
-            "at '/runs/replicas': maximum: got 2, want 1",
-        ),
-        (
-            &[
-                "--set=api.enabled=true",
-                "--set=api.tls.secretName=a",
-                "--set=database.enabled=false",
-            ],
-            "there are no stored objects to serve",
-        ),
-    ] {
-        let said = refused(values);
-        assert!(said.contains(reported), "{values:?}: {said}");
+    for (values, reported) in REFUSED {
+        let message = refused(values);
+        assert!(message.contains(reported), "{values:?}: {message}");
     }
-    let said = refused(&["--set=api.enabled=true,ingester.mode=alone"]);
+    let message = refused(&["--set=api.enabled=true,ingester.mode=alone"]);
     assert!(
-        said.contains("tls.secretName") && said.contains("mode alone"),
-        "all at once: {said}"
+        message.contains("tls.secretName") && message.contains("mode alone"),
+        "all at once: {message}"
     );
 }
 

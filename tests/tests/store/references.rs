@@ -128,8 +128,8 @@ async fn an_object_goes_with_its_last_reference(backend: Backend) {
     assert_eq!(release(&backend, "u1", 3, 5).await, Released::Deleted);
     assert_eq!(backend.life("u1").await, Some(Life::Deleted));
     assert_eq!(tombstone(&backend, "u1").await, None);
-    let told = backend.store.changes(&WIDGET, Position(0), 10).await.expect("readable");
-    assert_eq!(told.map(|told| told.len()), Some(1));
+    let changes = backend.store.changes(&WIDGET, Position(0), 10).await.expect("readable");
+    assert_eq!(changes.map(|changes| changes.len()), Some(1));
 }
 
 async fn what_waits_for_its_release_takes_no_new_references(backend: Backend) {

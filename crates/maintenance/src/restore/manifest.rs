@@ -52,8 +52,8 @@ pub enum ManifestError {
     Version(#[from] kindex_convert::ConvertError),
 }
 
-/// Makes the manifest of a stored object, with these as its `ownerReferences` and with the references that SQL has on it,
-/// under its own name or a new one. It is in the kind's own version, whichever the stored text has.
+/// Makes the manifest of a stored object, with these as its `ownerReferences` and with the references that SQL has on
+/// it, under its own name or a new one. It is in the kind's own version, whichever the stored text has.
 ///
 /// # Guarantees
 /// The new object has the uid of the old one in the annotation `restored_from`, and neither of the annotations that

@@ -22,11 +22,11 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::turn::Turn;
 use crate::client::{self, Access};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
 use crate::replicas::{self, LeaseArgs};
+use crate::services::turn::{Turn, Worker};
 use crate::unknown_versions;
 
 /// What the migrator calls itself.
@@ -253,6 +253,12 @@ impl Storage {
             }
         }
         health
+    }
+}
+
+impl Worker for Migrator {
+    async fn run(&self, stop: &CancellationToken) {
+        Self::run(self, stop).await;
     }
 }
 

@@ -133,13 +133,13 @@ fn a_client_that_does_not_read_a_large_answer_takes_no_memory_that_others_need()
         is_served(&server, round);
         assert!(server.memory() < one + MEMORY_MAX, "{} MiB", server.memory() / MIB);
     }
-    // Those that come too late for a place are told so.
+    // Those that come too late for a place are refused.
     let mut unread = unread;
-    let told = unread.iter_mut().map(|stream| {
+    let begun = unread.iter_mut().map(|stream| {
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).map(|()| begin)
     });
-    let refused = told.filter(|begin| matches!(begin, Ok(begin) if begin == b"HTTP/1.1 429"));
+    let refused = begun.filter(|begin| matches!(begin, Ok(begin) if begin == b"HTTP/1.1 429"));
     assert!(
         refused.count() >= UNREAD / 2,
         "too many of them have an answer in memory"

@@ -1,5 +1,5 @@
-//! Deletes one object: a live one by the annotation for the ingester or, where others wait for it or it for others, by a
-//! tombstone; an archived one in SQL.
+//! Deletes one object: a live one by the annotation for the ingester or, where others wait for it or it for others, by
+//! a tombstone; an archived one in SQL.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};

@@ -11,10 +11,13 @@ use rand::{RngExt, SeedableRng};
 
 use crate::object::{Key, KindName};
 
-mod controller;
-mod rest;
-mod stories;
 mod world;
+
+mod controller;
+
+mod rest;
+
+mod stories;
 
 use controller::Controller;
 use world::{KINDS, World, fields};

@@ -1,5 +1,5 @@
-//! Where commands are handed in to the writer: a queue for those that cannot wait, with a bound of bytes, and one for those
-//! that can. Knows no command and no transaction.
+//! Where commands are handed in to the writer: a queue for those that cannot wait, with a bound of bytes, and one for
+//! those that can. Knows no command and no transaction.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -114,7 +114,7 @@ impl<O: Observer> Writer<O> {
         is_open
     }
 
-    /// Where a defect ends it, whoever waits for an answer of this group is told that there is none; the others get theirs.
+    /// Where a defect ends it, whoever waits for an answer of this group learns that there is none; others get theirs.
     async fn write_guarded(&mut self, group: Vec<Box<dyn Waiting>>) {
         if AssertUnwindSafe(self.write_group(group)).catch_unwind().await.is_err() {
             tracing::error!(

@@ -3,8 +3,8 @@
 //!
 //! Chunks come first, and the batches that they are made of stay: whoever reads meanwhile finds the same points in
 //! both, of which those of the batches count. Then the batches go, in the order in which they were applied: those that
-//! are left are newer than all that is gone, and so may win over the chunks. A crash in between leaves work that is done
-//! once more, and changes nothing.
+//! are left are newer than all that is gone, and so may win over the chunks. A crash in between leaves work that is
+//! done once more, and changes nothing.
 
 use crate::store::statements::chunks::NewChunk;
 

@@ -1,12 +1,17 @@
-//! Trigger and migrator while it is this replica's turn: one shard, whose lease several replicas pass on.
+//! Work while it is this replica's turn: one shard, whose lease several replicas pass on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kindex_migrator::service::Migrator;
 use kindex_runtime::replicas::Divided;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+/// What works until it is stopped, and can be run again.
+pub(super) trait Worker: Send + Sync + 'static {
+    /// Works until stopped.
+    fn run(&self, stop: &CancellationToken) -> impl Future<Output = ()> + Send;
+}
 
 /// Whether it is this replica's turn, and whether it is at work.
 pub(super) struct Turn {
@@ -16,17 +21,17 @@ pub(super) struct Turn {
 
 impl Turn {
     /// A turn that is not ours yet, and the work, which ends once it is stopped.
-    pub(super) fn of(migrator: Arc<Migrator>, stop: CancellationToken) -> (Self, impl Future<Output = ()>) {
+    pub(super) fn of<W: Worker>(worker: Arc<W>, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
         let (ours, turns) = watch::channel(false);
         let (at_work, working) = watch::channel(false);
         let work = async move {
-            stop.run_until_cancelled(work(&migrator, turns, &at_work)).await;
+            stop.run_until_cancelled(work(&*worker, turns, &at_work)).await;
         };
         (Self { ours, working }, work)
     }
 }
 
-async fn work(migrator: &Migrator, mut turns: watch::Receiver<bool>, at_work: &watch::Sender<bool>) {
+async fn work<W: Worker>(worker: &W, mut turns: watch::Receiver<bool>, at_work: &watch::Sender<bool>) {
     while turns.wait_for(|ours| *ours).await.is_ok() {
         let stop = CancellationToken::new();
         at_work.send_replace(true);
@@ -35,7 +40,7 @@ async fn work(migrator: &Migrator, mut turns: watch::Receiver<bool>, at_work: &w
             let _ = turns.wait_for(|ours| !*ours).await;
             stop.cancel();
         };
-        tokio::join!(migrator.run(&stop), over);
+        tokio::join!(worker.run(&stop), over);
         at_work.send_replace(false);
     }
 }
