@@ -1,5 +1,6 @@
 //! Resume tokens: signed, for one run, for seven days, and until a newer one was used, since each carries a generation
-//! and the store knows which of them count. A JSON Web Token with HMAC-SHA256, and no other algorithm. The clock is a parameter.
+//! and the store knows which of them count. A JSON Web Token with HMAC-SHA256, and no other algorithm. The clock is a
+//! parameter.
 
 use std::time::Duration;
 

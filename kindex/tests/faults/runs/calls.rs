@@ -1,5 +1,5 @@
-//! The service is killed while files are finalized, runs end, and crashed runs are resumed: what was answered holds, and
-//! what was not can be asked again.
+//! The service is killed while files are finalized, runs end, and crashed runs are resumed: what was answered holds,
+//! and what was not can be asked again.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -382,8 +382,8 @@ impl Store {
         })
     }
 
-    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough. Crashed runs that
-    /// nobody can resume count as ended from then on.
+    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough. Crashed runs
+    /// that nobody can resume count as ended from then on.
     ///
     /// # Errors
     ///
