@@ -315,6 +315,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn of_two_who_wait_the_one_who_holds_less_is_first() {
+        let budget = Budget::new(100);
+        let (mut greedy, mut other) = (budget.claim("greedy"), budget.claim("other"));
+        assert_eq!([greedy.hold(30), other.hold(50)], [Ok(()); 2]);
+        let wait =
+            |mut claim: Claim<&'static str>| tokio::spawn(async move { claim.wait(20, SOON).await.map(|()| claim) });
+        let taken = wait(budget.claim("third"))
+            .await
+            .expect("no panic")
+            .expect("there is room");
+        let (greedy_too, modest) = (wait(budget.claim("greedy")), wait(budget.claim("modest")));
+        tokio::task::yield_now().await;
+        assert_eq!(budget.held().line.len(), 2);
+        drop(taken);
+        let _modest = modest.await.expect("no panic").expect("there is room");
+        assert!(!greedy_too.is_finished());
+        drop(greedy);
+        assert!(greedy_too.await.expect("no panic").is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_was_granted_to_somebody_who_has_gone_is_free() {
         let budget = Budget::new(100);
         let mut first = budget.claim("a");

@@ -135,11 +135,11 @@ fn a_client_that_does_not_read_a_large_answer_takes_no_memory_that_others_need()
     }
     // Those that come too late for a place are refused.
     let mut unread = unread;
-    let begun = unread.iter_mut().map(|stream| {
+    let answers = unread.iter_mut().map(|stream| {
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).map(|()| begin)
     });
-    let refused = begun.filter(|begin| matches!(begin, Ok(begin) if begin == b"HTTP/1.1 429"));
+    let refused = answers.filter(|begin| matches!(begin, Ok(begin) if begin == b"HTTP/1.1 429"));
     assert!(
         refused.count() >= UNREAD / 2,
         "too many of them have an answer in memory"

@@ -85,7 +85,7 @@ fn a_batch_that_sixty_four_clients_send_at_once_during_a_restart_is_stored_once(
         });
         assert!(
             new.load(Ordering::SeqCst) <= 1,
-            "round {round}: several are told that it is new"
+            "round {round}: several answers call it new"
         );
         let shown = read(server.rest, "/api/v1/runs/r");
         let points = (round as i64 + 1) * POINTS;

@@ -101,7 +101,7 @@ pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<(Ro
         .send_compressed(Gzip);
     let (reporter, health_service) = tonic_health::server::health_reporter();
     let health = Health(reporter);
-    health.tell(true).await;
+    health.report(true).await;
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -128,7 +128,7 @@ impl Health {
         let following = async {
             loop {
                 let is_well = store.borrow_and_update().is_none();
-                self.tell(is_well).await;
+                self.report(is_well).await;
                 if store.changed().await.is_err() {
                     return;
                 }
@@ -138,7 +138,7 @@ impl Health {
     }
 
     /// The server as a whole has no name.
-    async fn tell(&self, writes: bool) {
+    async fn report(&self, writes: bool) {
         let status = match writes {
             true => ServingStatus::Serving,
             false => ServingStatus::NotServing,

@@ -133,7 +133,8 @@ fn points() -> LogMetricsRequest {
             time,
         );
     }
-    columns.push("bad name \u{20ac}", -1, f64::NAN, None);
+    columns.push("bad name \u{20ac}", 1, f64::NAN, None);
+    columns.push("loss", -1, 0.5, None);
     LogMetricsRequest {
         run_id: run(),
         metrics: Some(columns),
