@@ -163,15 +163,24 @@ fn a_request_to_runs_is_a_span_of_its_callers_trace_and_its_commit_links_to_it()
     });
     let stored = [("transport", "rest"), ("call", "ingest/batch"), ("code", "200")];
     let request = find(&seen, "request", &stored).expect("a span");
-    assert_eq!((&request.trace_id[..], &request.parent_span_id[..]), (&TRACE[..], &PARENT[..]));
+    assert_eq!(
+        (&request.trace_id[..], &request.parent_span_id[..]),
+        (&TRACE[..], &PARENT[..])
+    );
     let alone = find(&seen, "request", &[("code", "422")]).expect("a span");
-    assert!(alone.parent_span_id.is_empty() && alone.trace_id != TRACE, "its caller has no trace");
+    assert!(
+        alone.parent_span_id.is_empty() && alone.trace_id != TRACE,
+        "its caller has no trace"
+    );
     let commits = seen.iter().filter(|span| span.name == "commit group");
     let linked = |span: &&Span| span.links.iter().any(|link| link.span_id == request.span_id);
     let commit = commits.clone().find(linked).expect("a span of its commit");
     assert!(commit.parent_span_id.is_empty(), "many requests share it");
     assert!(commits.count() <= 2, "what nobody asked for has no spans");
-    assert!(!format!("{exports:?}").contains(SECRET), "no span holds what a caller sent");
+    assert!(
+        !format!("{exports:?}").contains(SECRET),
+        "no span holds what a caller sent"
+    );
 }
 
 #[test]

@@ -256,7 +256,8 @@ impl SimDatabase {
         let names: BTreeSet<String> = names.cloned().collect();
         match life {
             Life::Archived => {
-                let is_whole = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
+                let is_whole =
+                    metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
                 let known = self.references.entry(metadata.uid.clone()).or_default();
                 match is_whole {
                     true => *known = names,

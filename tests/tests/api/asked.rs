@@ -12,15 +12,15 @@ const APPLY: [(&str, &str); 1] = [("content-type", "application/apply-patch+yaml
 async fn how_dependents_are_deleted_is_said_by_the_body_or_by_a_parameter() {
     let stage = Stage::on_sqlite().await;
     let body = json!({"propagationPolicy": "Foreground"});
-    for (name, query, body, is_terminating) in [
+    for (name, query, body, waits) in [
         ("a", "", &Value::Null, false),
         ("b", "?propagationPolicy=Foreground", &Value::Null, true),
         ("c", "?propagationPolicy=Background", &body, true),
     ] {
         stage.create(name, json!({}), json!({})).await;
         let (code, answer) = send(&stage.api, "DELETE", &format!("{}{query}", model(name)), body).await;
-        let timestamp = &answer["metadata"]["deletionTimestamp"];
-        assert_eq!((code, timestamp.is_string()), (200, is_terminating), "{name}: {answer}");
+        let finalizers = answer["metadata"]["finalizers"].to_string();
+        assert_eq!((code, finalizers.contains("foregroundDeletion")), (200, waits), "{name}: {answer}");
     }
     let orphan = json!({"orphanDependents": true});
     stage.create("d", json!({}), json!({})).await;

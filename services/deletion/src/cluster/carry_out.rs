@@ -59,7 +59,10 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
         Step::Delete(cause) => match is_still(cluster, cause, &mut outcome).await {
             Ok(true) => match cluster.delete(object).await {
                 Ok(Some(left)) => written(Ok(left), &mut outcome),
-                Ok(None) => Ok(outcome.gone.push((object.key.clone(), object.uid.clone()))),
+                Ok(None) => {
+                    outcome.gone.push((object.key.clone(), object.uid.clone()));
+                    Ok(())
+                }
                 Err(error) => Err(error),
             },
             other => other.map(drop),
