@@ -20,7 +20,11 @@ async fn how_dependents_are_deleted_is_said_by_the_body_or_by_a_parameter() {
         stage.create(name, json!({}), json!({})).await;
         let (code, answer) = send(&stage.api, "DELETE", &format!("{}{query}", model(name)), body).await;
         let finalizers = answer["metadata"]["finalizers"].to_string();
-        assert_eq!((code, finalizers.contains("foregroundDeletion")), (200, waits), "{name}: {answer}");
+        assert_eq!(
+            (code, finalizers.contains("foregroundDeletion")),
+            (200, waits),
+            "{name}: {answer}"
+        );
     }
     let orphan = json!({"orphanDependents": true});
     stage.create("d", json!({}), json!({})).await;

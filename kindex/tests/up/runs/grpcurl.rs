@@ -84,6 +84,30 @@ fn grpcurl_lists_and_describes_every_service() {
     }
 }
 
+/// Opens an upload, and finalizes it although nothing was sent.
+fn upload(client: &Client, run: &Value) {
+    let metadata = json!({"name": "a.txt", "type": "ARTIFACT_TYPE_OTHER", "mimeType": "text/plain", "sizeBytes": "1"});
+    let upload = client.ingest(
+        "CreateArtifactUpload",
+        json!({"runId": run, "metadata": metadata, "expectedSizeBytes": "1"}),
+    );
+    let id = upload["uploadId"].as_str().expect("an id");
+    let finalize = json!({"uploadId": id, "actualSizeBytes": "1", "md5Checksum": "9dd4e461268c8034f5c8564e155c67a6"});
+    let address = client.server.grpc.to_string();
+    let args = [
+        "-plaintext",
+        "-d",
+        &finalize.to_string(),
+        &address,
+        "mlrun.v1.IngestService/FinalizeArtifactUpload",
+    ];
+    let refused = program(&client.program, &args, "").expect_err("nothing was sent");
+    assert!(
+        refused.contains("FailedPrecondition") || refused.contains("InvalidArgument"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn grpcurl_makes_every_call_of_a_training_job() {
     let Some(client) = Client::start() else { return };
@@ -136,34 +160,12 @@ fn grpcurl_makes_every_call_of_a_training_job() {
         false
     );
 
-    an_upload_of_nothing_is_not_finalized(&client, &run);
+    upload(&client, &run);
+
     let ended = client.ingest("FinishRun", json!({"runId": run, "status": "RUN_STATUS_FINISHED"}));
     assert_eq!(
         (&ended["totalMetrics"], &ended["totalArtifacts"]),
         (&json!("5"), &json!("0"))
-    );
-}
-
-fn an_upload_of_nothing_is_not_finalized(client: &Client, run: &Value) {
-    let metadata = json!({"name": "a.txt", "type": "ARTIFACT_TYPE_OTHER", "mimeType": "text/plain", "sizeBytes": "1"});
-    let upload = client.ingest(
-        "CreateArtifactUpload",
-        json!({"runId": run, "metadata": metadata, "expectedSizeBytes": "1"}),
-    );
-    let id = upload["uploadId"].as_str().expect("an id");
-    let finalize = json!({"uploadId": id, "actualSizeBytes": "1", "md5Checksum": "9dd4e461268c8034f5c8564e155c67a6"});
-    let address = client.server.grpc.to_string();
-    let args = [
-        "-plaintext",
-        "-d",
-        &finalize.to_string(),
-        &address,
-        "mlrun.v1.IngestService/FinalizeArtifactUpload",
-    ];
-    let refused = program(&client.program, &args, "").expect_err("nothing was sent");
-    assert!(
-        refused.contains("FailedPrecondition") || refused.contains("InvalidArgument"),
-        "{refused}"
     );
 }
 

@@ -1,4 +1,4 @@
-"""Messages to the user: through the logger `kindex`, each kind at most once in 10 seconds, with a count of the rest."""
+"""Messages to the user: through the logger `kindex`, each kind at most once in ten seconds, with a count of others."""
 
 from __future__ import annotations
 
