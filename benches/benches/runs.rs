@@ -144,7 +144,7 @@ impl Bench {
         }
         for place in order.into_iter().filter(|_| is_asked_for("throughput")) {
             if let Some((_, transport, durability, ..)) = LOADS.get(place) {
-                match attempt(throughput::measure(*transport, *durability, time)).await {
+                match attempt(throughput::measure(*transport, durability, time)).await {
                     Ok(measured) => self.loads[place].add(&measured),
                     Err(why) => self.loads[place].failed = Some(why),
                 }

@@ -175,7 +175,7 @@ impl Unary {
 
 impl Sender for Unary {
     fn next(&mut self) -> Answer {
-        let message = self.template.next();
+        let message = self.template.next_batch();
         self.send(message)
     }
 

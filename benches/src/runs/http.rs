@@ -101,7 +101,7 @@ impl Json {
 
 impl Sender for Json {
     fn next(&mut self) -> Answer {
-        let body = self.template.next();
+        let body = self.template.next_batch();
         self.send(body)
     }
 

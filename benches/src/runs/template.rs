@@ -132,7 +132,7 @@ impl Template {
     }
 
     /// The next batch, with steps behind those of the one before.
-    pub fn next(&mut self) -> Bytes {
+    pub fn next_batch(&mut self) -> Bytes {
         self.batches += 1;
         let first = self.first_step();
         decimal(

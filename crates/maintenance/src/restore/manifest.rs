@@ -203,7 +203,8 @@ pub(super) mod tests {
     fn who_used_the_old_object_uses_the_new_one() {
         let object = Object::parse_str(STORED).expect("an object");
         let holder = "cluster.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce".to_owned();
-        let manifest = manifest(&KIND, &PLATFORM, &object, &[], &[holder.clone()], None).expect("a manifest");
+        let manifest =
+            manifest(&KIND, &PLATFORM, &object, &[], std::slice::from_ref(&holder), None).expect("a manifest");
         let sent: Value = serde_json::from_str(&manifest.text).expect("JSON");
         assert_eq!(
             sent["metadata"]["finalizers"],

@@ -17,7 +17,7 @@ use crate::times;
 const JOBS: u64 = 2;
 
 /// A file, and its MD5.
-const CONTENT: [u8; 40_000] = [b'x'; 40_000];
+static CONTENT: [u8; 40_000] = [b'x'; 40_000];
 const MD5: &str = "33766cd480de06a6b2e053eb8f67583e";
 
 /// The path of an address.

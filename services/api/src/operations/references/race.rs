@@ -114,6 +114,9 @@ impl State {
     }
 }
 
+/// Goes on with one of those who race.
+type Take = fn(&mut State);
+
 /// Goes through every order; counts the ends.
 fn walk(state: &State, ends: &mut Vec<State>) {
     let world = &state.world;
@@ -122,7 +125,7 @@ fn walk(state: &State, ends: &mut Vec<State>) {
         "it is taken down while somebody uses it: {state:?}"
     );
     let mut is_end = true;
-    let steps: [(&Step, fn(&mut State)); 3] = [
+    let steps: [(&Step, Take); 3] = [
         (&state.put, State::put),
         (&state.delete, State::delete),
         (&state.drain, State::drain),
