@@ -1,20 +1,15 @@
-//! Walks over the rows of a kind page by page: while some pages are written, the next ones are read and converted.
+//! Walks over the rows of a kind page by page: while one page is written, the next one is read and converted.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::TryStreamExt as _;
-use futures::future::{BoxFuture, try_join};
-use futures::stream::{BoxStream, try_unfold};
+use futures::future::try_join;
 use jiff::Timestamp;
 use kindex_model::kind::{Kind, Platform};
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
-use kindex_store::{
-    Arrival, CONVERT_PROGRESS, MetadataStorage, OtherVersionRow, RowConversion, RowConverted, StoreError,
-};
+use kindex_store::{Arrival, CONVERT_PROGRESS, MetadataStorage, RowConversion, RowConverted, StoreError};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -26,10 +21,6 @@ use crate::retries::{RetryBudget, with_retries};
 
 /// How many refusals of a kind are named; the others are counted.
 pub const REFUSALS_MAX: usize = 1_000;
-
-/// How many pages are converted and written at the same time. A server writes one with one thread and then waits for
-/// the disk, this process converts one with one thread: with several, none of them waits for the others.
-const PAGES_AT_ONCE: usize = 3;
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,17 +103,14 @@ pub async fn convert(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Converted, StoreError> {
-    let table = Table {
+    let mut walk = Walk {
         storage,
         platform: *platform,
         kind,
         options,
-        began: Instant::now(),
-        pace: &Mutex::new(Pace::new(options.rows_per_second)),
-    };
-    let mut walk = Walk {
-        table,
         progress,
+        began: Instant::now(),
+        pace: Pace::new(options.rows_per_second),
         converted: Converted {
             kind: kind.name,
             rows: 0,
@@ -152,134 +140,96 @@ pub async fn convert(
     Ok(walk.converted)
 }
 
-struct Walk<'a> {
-    table: Table<'a>,
-    progress: &'a dyn Progress,
-    converted: Converted,
-}
-
-/// A page that was read.
+/// A page that was read, with what its rows get.
 struct Page {
-    rows: Vec<OtherVersionRow>,
+    planned: Planned,
     last: Arrival,
     walked: u64,
 }
 
-/// What became of a page.
-struct Outcome {
-    last: Arrival,
-    walked: u64,
-    converted: u64,
-    superseded: u64,
-    refusals: Vec<Refusal>,
-    /// Whether rows were written.
-    is_written: bool,
-}
-
-impl Walk<'_> {
-    /// All rows after one place and up to another. Pages are written at the same time, and end in their order.
-    async fn over(&mut self, after: Option<Arrival>, until: Option<Arrival>) -> Result<(), StoreError> {
-        let table = self.table;
-        let converting = table.pages(after, until).map_ok(move |page| table.converting(page));
-        let mut outcomes = converting.try_buffered(PAGES_AT_ONCE);
-        let mut next = outcomes.try_next().await?;
-        while let Some(outcome) = next {
-            let walked = outcome.walked;
-            let place = self.converted.count(outcome);
-            let (following, ()) = try_join(outcomes.try_next(), table.save(place)).await?;
-            self.progress.advance(walked);
-            next = following;
-        }
-        Ok(())
-    }
-}
-
-impl Converted {
-    /// The place that all rows before it are done; `None` where that says nothing new.
-    fn count(&mut self, outcome: Outcome) -> Option<ResumePoint> {
-        self.rows += outcome.walked;
-        self.converted += outcome.converted;
-        self.superseded += outcome.superseded;
-        self.refuse(outcome.refusals);
-        let place = ResumePoint::new(outcome.last, self.rows, self.converted, self.refused);
-        outcome.is_written.then_some(place)
-    }
-}
-
-/// The rows of a kind, and how they are converted.
-#[derive(Clone, Copy)]
-struct Table<'a> {
+struct Walk<'a> {
     storage: &'a dyn MetadataStorage,
     platform: Platform,
     kind: &'static Kind,
     options: &'a Options,
+    progress: &'a dyn Progress,
     began: Instant,
-    pace: &'a Mutex<Pace>,
+    pace: Pace,
+    converted: Converted,
 }
 
-impl<'a> Table<'a> {
-    /// The pages of all rows after one place and up to another, no faster than the options allow.
-    fn pages(self, after: Option<Arrival>, until: Option<Arrival>) -> BoxStream<'a, Result<Page, StoreError>> {
-        let pages = try_unfold((after, Duration::ZERO), move |(after, pause)| async move {
-            if !pause.is_zero() {
-                sleep(pause).await;
-            }
-            let page = self.read(after, until).await?;
-            Ok(page.map(|page| {
-                let next = (Some(page.last), self.pause_after(&page));
-                (page, next)
-            }))
-        });
-        Box::pin(pages)
+/// What became of the conversions of a page.
+#[derive(Default)]
+struct Outcome {
+    converted: u64,
+    superseded: u64,
+    refusals: Vec<Refusal>,
+}
+
+impl Walk<'_> {
+    /// All rows after one place and up to another.
+    async fn over(&mut self, after: Option<Arrival>, until: Option<Arrival>) -> Result<(), StoreError> {
+        let mut next = self.read(after, until).await?;
+        while let Some(page) = next {
+            let pause = self.pass(&page);
+            let (outcome, following) = try_join(self.write(&page), self.read(Some(page.last), until)).await?;
+            self.converted.converted += outcome.converted;
+            self.converted.superseded += outcome.superseded;
+            self.converted.refuse(page.planned.refusals);
+            self.converted.refuse(outcome.refusals);
+            self.progress.advance(page.walked);
+            sleep(pause).await;
+            next = following;
+        }
+        Ok(())
     }
 
-    fn pause_after(self, page: &Page) -> Duration {
+    /// Counts the rows of a page, and says how long to wait after it.
+    fn pass(&mut self, page: &Page) -> Duration {
+        self.converted.rows += page.walked;
         let rows = usize::try_from(page.walked).unwrap_or(usize::MAX);
-        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.pass(rows, self.began.elapsed())
+        self.pace.pass(rows, self.began.elapsed())
     }
 
-    fn converting(self, page: Page) -> BoxFuture<'a, Result<Outcome, StoreError>> {
-        Box::pin(self.convert(page))
-    }
-
-    async fn read(self, after: Option<Arrival>, until: Option<Arrival>) -> Result<Option<Page>, StoreError> {
+    async fn read(&self, after: Option<Arrival>, until: Option<Arrival>) -> Result<Option<Page>, StoreError> {
         let (storage, kind, page_rows) = (self.storage, self.kind, self.options.page_rows.max(1));
         let read = || storage.rows_of_other_versions(kind, after, until, page_rows);
         let page = with_retries(self.options.retry_budget, read).await?;
-        Ok(page.last.map(|last| Page {
-            rows: page.rows,
+        let Some(last) = page.last else { return Ok(None) };
+        let platform = self.platform;
+        let planned = spawn_blocking(move || plan(&platform, kind, page.rows)).await;
+        Ok(Some(Page {
+            planned: planned.unwrap_or_else(|error| resume_unwind(error.into_panic())),
             last,
             walked: page.walked,
         }))
     }
 
-    async fn convert(self, page: Page) -> Result<Outcome, StoreError> {
-        let (platform, kind, rows) = (self.platform, self.kind, page.rows);
-        let planned = spawn_blocking(move || plan(&platform, kind, rows)).await;
-        let Planned { conversions, refusals } = planned.unwrap_or_else(|error| resume_unwind(error.into_panic()));
-        let mut outcome = Outcome {
-            last: page.last,
-            walked: page.walked,
-            converted: 0,
-            superseded: 0,
-            refusals,
-            is_written: false,
-        };
-        match self.options.mode {
-            Mode::DryRun => outcome.converted = conversions.len() as u64,
-            Mode::Convert if conversions.is_empty() => {}
-            Mode::Convert => {
-                self.write(&conversions, &mut outcome).await?;
-                outcome.is_written = true;
+    async fn write(&self, page: &Page) -> Result<Outcome, StoreError> {
+        let conversions = page.planned.conversions.as_slice();
+        if self.options.mode == Mode::DryRun || conversions.is_empty() {
+            return Ok(Outcome {
+                converted: conversions.len() as u64,
+                ..Outcome::default()
+            });
+        }
+        let done = &self.converted;
+        let refused = done.refused + page.planned.refusals.len() as u64;
+        let converted = done.converted + conversions.len() as u64;
+        let point = ResumePoint::new(page.last, done.rows, converted, refused).text();
+        let mut outcome = Outcome::default();
+        match self.write_rows(conversions, Some(&point)).await {
+            Err(StoreError::Refused { .. }) => {
+                self.write_halves(conversions, &mut outcome).await?;
+                self.write_rows(&[], Some(&point)).await?;
             }
+            written => outcome.count(&written?),
         }
         Ok(outcome)
     }
 
-    /// Writes rows in one transaction; where the database refuses it, finds the rows that are to blame and writes the
-    /// others.
-    async fn write(self, conversions: &[RowConversion], outcome: &mut Outcome) -> Result<(), StoreError> {
+    /// Finds the rows that the database refuses, and writes the others.
+    async fn write_halves(&self, conversions: &[RowConversion], outcome: &mut Outcome) -> Result<(), StoreError> {
         let mut parts = vec![conversions];
         while let Some(part) = parts.pop() {
             match (self.write_rows(part, None).await, part) {
@@ -299,15 +249,11 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Saves how far all rows are done, once they are: pages that are written at the same time may end in any order.
-    async fn save(self, place: Option<ResumePoint>) -> Result<(), StoreError> {
-        match place {
-            Some(place) => self.write_rows(&[], Some(&place.text())).await.map(drop),
-            None => Ok(()),
-        }
-    }
-
-    async fn write_rows(self, rows: &[RowConversion], progress: Option<&str>) -> Result<Vec<RowConverted>, StoreError> {
+    async fn write_rows(
+        &self,
+        rows: &[RowConversion],
+        progress: Option<&str>,
+    ) -> Result<Vec<RowConverted>, StoreError> {
         let (storage, kind) = (self.storage, self.kind);
         let write = || storage.convert_rows(kind, rows, progress, Timestamp::now());
         with_retries(self.options.retry_budget, write).await
