@@ -1,5 +1,6 @@
 //! The runs service beside MLflow: `kindex runs serve` and MLflow's tracking server on SQLite as processes of their
-//! own, load over gRPC and JSON, all on this machine. Rounds are interleaved; what fails is reported, and the rest goes on.
+//! own, load over gRPC and JSON, all on this machine. Rounds are interleaved; what fails is reported, and the rest goes
+//! on.
 //!
 //! The environment scales it down: `KINDEX_BENCH_ROUNDS` (3), `KINDEX_BENCH_SECONDS` (10) of load at the highest rate,
 //! `KINDEX_BENCH_PACED_SECONDS` (20) at 100,000 points a second, `KINDEX_BENCH_POINTS` (100000) of a curve,

@@ -128,7 +128,8 @@ async fn a_deleted_object_that_somebody_holds_is_listed_as_the_cluster_has_it() 
     let (code, answer) = send(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
     assert_eq!(code, 201, "{answer}");
     eventually("stored", async || stage.life("held").await == Some(Life::Live)).await;
-    let (code, answer) = send(&stage.api, "DELETE", &model("held"), &Value::Null).await;
+    let marked = json!({"metadata": {"annotations": {"michelangelo/Deleting": "true"}}});
+    let (code, answer) = send(&stage.api, "PATCH", &model("held"), &marked).await;
     assert_eq!(code, 200, "{answer}");
     eventually("SQL has its end", async || {
         stage.life("held").await == Some(Life::Deleted)

@@ -2,6 +2,7 @@
 //! its manifest says, with the rights of its own account, and does its whole work. What the accounts ask for is exactly
 //! what the emitted roles grant.
 
+mod deletions;
 mod holders;
 mod pod;
 mod roles;
@@ -355,7 +356,9 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     holders::hold_every_sample(&release, &alice);
     alice.kubectl(&["delete", "--timeout=240s", "-f", "-"], &kindex_samples());
     alice.apply_samples();
-    clear_every_kind(&release, &alice, &at_work);
+    deletions::mark_every_sample(&alice);
+    alice.apply_samples();
+    deletions::clear_every_kind(&release, &alice, &at_work);
     tell_of_an_object_that_does_not_fit(&release, &alice);
     wait_until("equality", || {
         let (clean, output) = shell.exec(&["verify", "--config", "/etc/kindex/config/config.yaml"], &release);
@@ -408,22 +411,6 @@ fn doubt_every_row(release: &Release, at_work: &[&Container]) {
     for kind in kinds() {
         let deleted = format!("SELECT COUNT(*) FROM {} WHERE delete_time IS NOT NULL", of(kind));
         wait_for_sql(release, at_work, &deleted);
-    }
-}
-
-/// Whole collections, whose dependents are to go first: a deletion by the cluster, which the finalizer holds.
-fn clear_every_kind(release: &Release, alice: &Alice, at_work: &[&Container]) {
-    for kind in kinds() {
-        let Kind {
-            group, version, plural, ..
-        } = kind;
-        let path = format!("/apis/{group}/{version}/namespaces/{SAMPLES}/{plural}?propagationPolicy=Foreground");
-        alice.kubectl(&["delete", "--raw", &path], "");
-        let live = format!(
-            "SELECT COUNT(*) FROM michelangelo.{} WHERE delete_time IS NULL",
-            kind.table
-        );
-        wait_for_sql(release, at_work, &live);
     }
 }
 
