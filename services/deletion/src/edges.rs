@@ -23,13 +23,6 @@ pub fn edges(kind: &Kind, object: &Value, scope: impl Fn(&Target) -> Scope) -> V
     named.collect()
 }
 
-/// Whether a kind has references that wait, or is named by one of them.
-pub fn is_in_graph(kinds: &[&Kind], kind: &Kind) -> bool {
-    let names = |reference: &Reference| reference.waits() && reference.target(kind.group, kind.name).is_some();
-    let waits = kind.references.iter().any(Reference::waits);
-    waits || kinds.iter().any(|other| other.references.iter().any(names))
-}
-
 /// The kind that is named: the only one, or the one that a column says.
 fn target_of<'r>(kind: &Kind, reference: &'r Reference, object: &Value) -> Option<&'r Target> {
     let Some(column) = reference.kind_column else {
@@ -69,7 +62,7 @@ fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::kind::{Column, ColumnType, Encoded};
+    use kindex_model::kind::{Column, ColumnType, Encoded, Platform, Registry};
     use kindex_model::reference::OnDelete;
     use serde_json::json;
 
@@ -195,8 +188,26 @@ mod tests {
             references: &[],
             ..NOTES
         };
-        let kinds = [&NOTE, &ALONE, &NETWORKS];
-        assert!(is_in_graph(&kinds, &NOTE) && is_in_graph(&kinds, &NETWORKS));
-        assert!(!is_in_graph(&kinds, &ALONE));
+        const REGISTRY: Registry = Registry {
+            platform: Platform {
+                group: "x.example.com",
+                version: "v1",
+                finalizer: "x.example.com/kindex",
+                deleting: "x.example.com/deleting",
+                immutable: "x.example.com/immutable",
+                restored_from: "x.example.com/restored-from",
+                conversion_data: "x.example.com/conversion-data",
+            },
+            kinds: &[&NOTE, &ALONE, &NETWORKS],
+            mysql_schema: "",
+            sqlite_schema: "",
+            queries: &[],
+            migrations: &[],
+            foreign: &[],
+            declared: &[],
+            descriptors: &[],
+        };
+        assert!(REGISTRY.is_of_graph(&NOTE) && REGISTRY.is_of_graph(&NETWORKS));
+        assert!(!REGISTRY.is_of_graph(&ALONE));
     }
 }

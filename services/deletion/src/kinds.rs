@@ -7,7 +7,7 @@ use kindex_model::object::Object as Text;
 use kindex_model::reference::{Reference, Target};
 use serde_json::Value;
 
-use crate::edges::{edges, is_in_graph};
+use crate::edges::edges;
 use crate::graph::Declared;
 use crate::object::{KindName, Names, Object};
 
@@ -37,7 +37,7 @@ impl Kinds {
     /// # Errors
     /// Where a reference that waits leads to another service.
     pub fn of(registry: &Registry) -> Result<Self, OfAnotherService> {
-        let in_graph = registry.kinds.iter().filter(|kind| is_in_graph(registry.kinds, kind));
+        let in_graph = registry.kinds.iter().filter(|kind| registry.is_of_graph(kind));
         let kinds = Self {
             of: in_graph.map(|kind| (name_of(kind), *kind)).collect(),
             names: Names::of(&registry.platform),

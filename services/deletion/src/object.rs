@@ -129,21 +129,6 @@ impl Names {
             immutable: String::new(),
         }
     }
-
-    /// The reference that a finalizer is, if it is one: it names its holder by a UUID, as the uids of Kubernetes are.
-    /// Finalizers of controllers have the same form with a word in that place.
-    pub fn reference(&self, finalizer: &str) -> Option<ReferenceName> {
-        let (_, uid) = finalizer.split_once('/')?;
-        is_uuid(uid).then(|| finalizer.parse().ok()).flatten()
-    }
-}
-
-fn is_uuid(text: &str) -> bool {
-    let groups = text.split('-').map(|group| {
-        let hexadecimal = group.bytes().all(|byte| byte.is_ascii_hexdigit());
-        hexadecimal.then_some(group.len())
-    });
-    groups.eq([8, 4, 4, 4, 12].map(Some))
 }
 
 /// One object.
@@ -213,7 +198,7 @@ impl Object {
         for finalizer in &metadata.finalizers {
             if *finalizer == names.finalizer {
                 object.guarded = true;
-            } else if let Some(name) = names.reference(finalizer) {
+            } else if let Some(name) = ReferenceName::of_finalizer(finalizer) {
                 object.references.insert(name);
             } else if *finalizer != names.ingester {
                 object.others.insert(finalizer.clone());
@@ -249,8 +234,6 @@ pub fn standing(terminating: bool, requested: bool, immutable: bool, phase: Opti
 mod tests {
     use super::*;
 
-    const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
-
     #[test]
     fn an_eviction_is_no_deletion_unless_somebody_asked_for_one() {
         assert_eq!(standing(true, false, true, None), Standing::Evicting);
@@ -263,25 +246,5 @@ mod tests {
     #[test]
     fn what_becomes_immutable_while_it_is_deleted_is_deleted_all_the_same() {
         assert_eq!(standing(true, false, true, Some(Phase::Deleting)), Standing::Deleting);
-    }
-
-    #[test]
-    fn finalizers_of_controllers_are_no_references() {
-        let names = Names {
-            ingester: "compute.example.com/kindex".to_owned(),
-            ..Names::of_service("compute.example.com")
-        };
-        let is_reference = |text: &str| names.reference(text).is_some();
-        assert!(is_reference(&format!("volume.storage.example.com/{UID}")));
-        for other in [
-            "kubernetes.io/pvc-protection",
-            "foregroundDeletion",
-            "example.com/cleanup",
-            "cluster.compute.example.com/7f7a15ab",
-            "compute.example.com/kindex",
-            "compute.example.com/deletion",
-        ] {
-            assert!(!is_reference(other), "{other}");
-        }
     }
 }

@@ -94,9 +94,9 @@ impl Stored {
     }
 
     pub(super) fn references(&self) -> impl Iterator<Item = ReferenceName> {
-        let names = names(&self.key.kind.group);
-        let references: Vec<_> = self.finalizers.iter().filter_map(|one| names.reference(one)).collect();
-        references.into_iter()
+        self.finalizers
+            .iter()
+            .filter_map(|one| ReferenceName::of_finalizer(one))
     }
 
     /// References of those that it does not own.
