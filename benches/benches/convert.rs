@@ -146,7 +146,7 @@ async fn conversion(address: &str, count: usize) -> Duration {
     let store = stored(address, &NOW, &RUN, count).await;
     let (platform, options) = (&REGISTRY.platform, Options::default());
     let begun = Instant::now();
-    let done = convert(store.as_ref(), platform, &NOW, &options, &NoProgress).await;
+    let done = convert(&store, platform, &NOW, &options, &NoProgress).await;
     let took = begun.elapsed();
     let done = done.expect("converted");
     assert_eq!((done.converted, done.refused), (count as u64, 0));

@@ -30,7 +30,7 @@ pub(crate) async fn run(registry: &Registry, args: &ConvertArgs) -> CommandResul
     let bar = Bar::new();
     let mut converted = Vec::new();
     for kind in kinds {
-        let done = convert(store.as_ref(), &registry.platform, kind, &options, &bar).await;
+        let done = convert(&store, &registry.platform, kind, &options, &bar).await;
         converted.push(done.map_err(|error| interrupted(&error))?);
     }
     store.close().await;

@@ -4,7 +4,7 @@ use kindex_model::kind::Kind;
 use kindex_store::progress::Progress;
 use kindex_store::{StoreError, VersionConversion};
 
-use super::run::Options;
+use super::options::Options;
 use crate::retries::with_retries;
 
 /// Removes the texts that rows of a kind had in `version`, such as `v1`, and says how many there were. Texts of other

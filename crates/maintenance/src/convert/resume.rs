@@ -1,5 +1,6 @@
-//! How far a conversion is, as it is saved with each batch. Where it goes on is a matter of time saved and of nothing
-//! else: a resumed run goes on to the end, and then over the rows before the place where it began.
+//! How far a conversion is, as it is saved after a batch, once all batches before it are written too. Where it goes on
+//! is a matter of time saved and of nothing else: a resumed run goes on to the end, and then over the rows before the
+//! place where it began.
 
 use kindex_store::Arrival;
 use serde::{Deserialize, Serialize};

@@ -1,59 +1,29 @@
-//! Walks over the rows of a kind page by page: while one page is written, the next one is read and converted.
+//! Walks over the rows of a kind page by page: while some pages are written, the next ones are read and converted.
 
-use std::collections::BTreeMap;
-use std::panic::resume_unwind;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::future::try_join;
-use jiff::Timestamp;
 use kindex_model::kind::{Kind, Platform};
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
-use kindex_store::{Arrival, CONVERT_PROGRESS, MetadataStorage, RowConversion, RowConverted, StoreError};
+use kindex_store::{Arrival, CONVERT_PROGRESS, MetadataStorage, StoreError};
 use serde::Serialize;
-use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::plan::{Blame, Planned, Refusal, plan};
+use super::options::{Mode, Options};
+use super::page::{Outcome, Page, Table, Task};
+use super::plan::Refusal;
 use super::refused;
 use super::resume::ResumePoint;
-use crate::retries::{RetryBudget, with_retries};
+use crate::retries::with_retries;
 
 /// How many refusals of a kind are named; the others are counted.
 pub const REFUSALS_MAX: usize = 1_000;
 
-/// Whether anything is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Rows are converted.
-    Convert,
-    /// Rows are counted.
-    DryRun,
-}
-
-/// The options of a conversion.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Whether anything is written.
-    pub mode: Mode,
-    /// Most rows a second that are walked over, in whichever version; `None`: as fast as the database.
-    pub rows_per_second: Option<f64>,
-    /// Most rows of a page, which is one transaction.
-    pub page_rows: u32,
-    /// How long failures in a row are retried.
-    pub retry_budget: RetryBudget,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Convert,
-            rows_per_second: None,
-            page_rows: 500,
-            retry_budget: RetryBudget::default(),
-        }
-    }
-}
+/// How many pages are converted and written at the same time. A server writes one with one thread and then waits for
+/// the disk, this process converts one with one thread: with several, none of them waits for the others.
+const PAGES_AT_ONCE: usize = 3;
 
 /// What was done to the rows of a kind, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -97,17 +67,20 @@ impl Converted {
 /// # Errors
 /// If the database does not answer within the retry budget. Rows that were converted stay converted.
 pub async fn convert(
-    storage: &dyn MetadataStorage,
+    storage: &Arc<dyn MetadataStorage>,
     platform: &Platform,
     kind: &'static Kind,
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Converted, StoreError> {
-    let mut walk = Walk {
-        storage,
+    let table = Table {
+        storage: Arc::clone(storage),
         platform: *platform,
         kind,
-        options,
+        options: *options,
+    };
+    let mut walk = Walk {
+        table,
         progress,
         began: Instant::now(),
         pace: Pace::new(options.rows_per_second),
@@ -133,140 +106,66 @@ pub async fn convert(
     }
     if options.mode == Mode::Convert {
         let refused = &walk.converted.refused_versions;
-        with_retries(retry_budget, || refused::save(storage, kind, refused)).await?;
+        with_retries(retry_budget, || refused::save(storage.as_ref(), kind, refused)).await?;
         with_retries(retry_budget, || storage.forget_state(kind, CONVERT_PROGRESS)).await?;
     }
     progress.end();
     Ok(walk.converted)
 }
 
-/// A page that was read, with what its rows get.
-struct Page {
-    planned: Planned,
-    last: Arrival,
-    walked: u64,
-}
-
 struct Walk<'a> {
-    storage: &'a dyn MetadataStorage,
-    platform: Platform,
-    kind: &'static Kind,
-    options: &'a Options,
+    table: Table,
     progress: &'a dyn Progress,
     began: Instant,
     pace: Pace,
     converted: Converted,
 }
 
-/// What became of the conversions of a page.
-#[derive(Default)]
-struct Outcome {
-    converted: u64,
-    superseded: u64,
-    refusals: Vec<Refusal>,
-}
-
 impl Walk<'_> {
-    /// All rows after one place and up to another.
+    /// All rows after one place and up to another. Pages are written at the same time, and counted in their order.
     async fn over(&mut self, after: Option<Arrival>, until: Option<Arrival>) -> Result<(), StoreError> {
-        let mut next = self.read(after, until).await?;
-        while let Some(page) = next {
-            let pause = self.pass(&page);
-            let (outcome, following) = try_join(self.write(&page), self.read(Some(page.last), until)).await?;
-            self.converted.converted += outcome.converted;
-            self.converted.superseded += outcome.superseded;
-            self.converted.refuse(page.planned.refusals);
-            self.converted.refuse(outcome.refusals);
-            self.progress.advance(page.walked);
-            sleep(pause).await;
-            next = following;
+        let mut reading = Some(self.reading(after, until));
+        let mut written: VecDeque<Task<Outcome>> = VecDeque::with_capacity(PAGES_AT_ONCE);
+        loop {
+            while written.len() < PAGES_AT_ONCE
+                && let Some(read) = reading.take()
+            {
+                if let Some(page) = read.done().await? {
+                    sleep(self.pause_after(&page)).await;
+                    reading = Some(self.reading(Some(page.last), until));
+                    written.push_back(Task::start(self.table.clone().convert(page)));
+                }
+            }
+            let Some(oldest) = written.pop_front() else {
+                return Ok(());
+            };
+            let outcome = oldest.done().await?;
+            let walked = outcome.walked;
+            if let Some(place) = self.converted.count(outcome) {
+                self.table.save(&place).await?;
+            }
+            self.progress.advance(walked);
         }
-        Ok(())
     }
 
-    /// Counts the rows of a page, and says how long to wait after it.
-    fn pass(&mut self, page: &Page) -> Duration {
-        self.converted.rows += page.walked;
+    fn reading(&self, after: Option<Arrival>, until: Option<Arrival>) -> Task<Option<Page>> {
+        Task::start(self.table.clone().read(after, until))
+    }
+
+    fn pause_after(&mut self, page: &Page) -> Duration {
         let rows = usize::try_from(page.walked).unwrap_or(usize::MAX);
         self.pace.pass(rows, self.began.elapsed())
     }
-
-    async fn read(&self, after: Option<Arrival>, until: Option<Arrival>) -> Result<Option<Page>, StoreError> {
-        let (storage, kind, page_rows) = (self.storage, self.kind, self.options.page_rows.max(1));
-        let read = || storage.rows_of_other_versions(kind, after, until, page_rows);
-        let page = with_retries(self.options.retry_budget, read).await?;
-        let Some(last) = page.last else { return Ok(None) };
-        let platform = self.platform;
-        let planned = spawn_blocking(move || plan(&platform, kind, page.rows)).await;
-        Ok(Some(Page {
-            planned: planned.unwrap_or_else(|error| resume_unwind(error.into_panic())),
-            last,
-            walked: page.walked,
-        }))
-    }
-
-    async fn write(&self, page: &Page) -> Result<Outcome, StoreError> {
-        let conversions = page.planned.conversions.as_slice();
-        if self.options.mode == Mode::DryRun || conversions.is_empty() {
-            return Ok(Outcome {
-                converted: conversions.len() as u64,
-                ..Outcome::default()
-            });
-        }
-        let done = &self.converted;
-        let refused = done.refused + page.planned.refusals.len() as u64;
-        let converted = done.converted + conversions.len() as u64;
-        let point = ResumePoint::new(page.last, done.rows, converted, refused).text();
-        let mut outcome = Outcome::default();
-        match self.write_rows(conversions, Some(&point)).await {
-            Err(StoreError::Refused { .. }) => {
-                self.write_halves(conversions, &mut outcome).await?;
-                self.write_rows(&[], Some(&point)).await?;
-            }
-            written => outcome.count(&written?),
-        }
-        Ok(outcome)
-    }
-
-    /// Finds the rows that the database refuses, and writes the others.
-    async fn write_halves(&self, conversions: &[RowConversion], outcome: &mut Outcome) -> Result<(), StoreError> {
-        let mut parts = vec![conversions];
-        while let Some(part) = parts.pop() {
-            match (self.write_rows(part, None).await, part) {
-                (Err(StoreError::Refused { source, .. }), [one]) => {
-                    let reason = format!("the database refuses the converted row: {source}");
-                    outcome
-                        .refusals
-                        .push(Refusal::of(self.kind, one.row(), Blame::row(reason)));
-                }
-                (Err(StoreError::Refused { .. }), part) => {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    parts.extend([second, first]);
-                }
-                (written, _) => outcome.count(&written?),
-            }
-        }
-        Ok(())
-    }
-
-    async fn write_rows(
-        &self,
-        rows: &[RowConversion],
-        progress: Option<&str>,
-    ) -> Result<Vec<RowConverted>, StoreError> {
-        let (storage, kind) = (self.storage, self.kind);
-        let write = || storage.convert_rows(kind, rows, progress, Timestamp::now());
-        with_retries(self.options.retry_budget, write).await
-    }
 }
 
-impl Outcome {
-    fn count(&mut self, written: &[RowConverted]) {
-        for became in written {
-            match became {
-                RowConverted::Converted => self.converted += 1,
-                RowConverted::Superseded => self.superseded += 1,
-            }
-        }
+impl Converted {
+    /// The place that all rows before it are done; `None` where that says nothing new.
+    fn count(&mut self, outcome: Outcome) -> Option<ResumePoint> {
+        self.rows += outcome.walked;
+        self.converted += outcome.converted;
+        self.superseded += outcome.superseded;
+        self.refuse(outcome.refusals);
+        let place = ResumePoint::new(outcome.last, self.rows, self.converted, self.refused);
+        outcome.is_written.then_some(place)
     }
 }

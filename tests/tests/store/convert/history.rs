@@ -34,8 +34,8 @@ async fn the_history_stays_as_it_was(backend: Backend) {
     if backend.rows(table).await.is_none() {
         return;
     }
-    let store = today(&backend).await;
-    let store = store.as_ref();
+    let shared = today(&backend).await;
+    let store = shared.as_ref();
     store_as(store, &PAST_OLD, &[(trial("a", 5), Life::Live)], at(0)).await;
     store_as(store, &PAST_OLD, &[(trial("a", 6), Life::Archived)], at(1)).await;
     let texts = async || -> Vec<String> {
@@ -44,7 +44,7 @@ async fn the_history_stays_as_it_was(backend: Backend) {
     };
     let before = texts().await;
     assert_eq!(before, [trial("a", 6).to_string(), trial("a", 5).to_string()]);
-    let done = convert(store, &PLATFORM, &PAST, &Options::default(), &NoProgress).await;
+    let done = convert(&shared, &PLATFORM, &PAST, &Options::default(), &NoProgress).await;
     assert_eq!(done.expect("converted").converted, 1);
     assert_eq!(texts().await, before);
     assert_eq!(image(store, "a").await.text, in_v2(&before[0]));

@@ -19,8 +19,8 @@ scenarios!(
     a_row_that_stays_makes_the_command_fail
 );
 
-/// Some pages of the command.
-const ROWS: u64 = 1_800;
+/// More pages of the command than two runs have written by the time they save a place.
+const ROWS: u64 = 5_000;
 
 fn uid(row: u64) -> String {
     format!("u{row:04}")

@@ -115,7 +115,7 @@ pub(crate) async fn as_written(text: &str, life: Life) -> RowImage {
     image(store.as_ref(), object["metadata"]["uid"].as_str().expect("a uid")).await
 }
 
-pub(crate) async fn run(store: &dyn MetadataStorage, page_rows: u32) -> Converted {
+pub(crate) async fn run(store: &Arc<dyn MetadataStorage>, page_rows: u32) -> Converted {
     let options = Options {
         page_rows,
         ..Options::default()

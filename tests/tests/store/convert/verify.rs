@@ -90,7 +90,7 @@ async fn columns_of_a_converted_row_are_compared_again(backend: Backend) {
         0,
         "the conversion makes them anew"
     );
-    assert_eq!(run(store.as_ref(), 10).await.converted, 1);
+    assert_eq!(run(&store, 10).await.converted, 1);
     let (checked, found) = verified(&store, &shelf).await;
     assert_eq!((checked.unconverted, found), (0, Vec::new()));
     backend.rows(plant).await.expect("planted");
