@@ -61,6 +61,8 @@ mod history;
 
 mod changes;
 
+mod outbox;
+
 mod references;
 
 mod direct;
@@ -97,6 +99,7 @@ pub use migration::{
     PendingStep, Prepare, ScriptError, Unfits,
 };
 pub use outage::Outage;
+pub use outbox::{Mark, Outbox, OutboxEntry};
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
 pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
@@ -127,6 +130,7 @@ pub trait MetadataStorage:
     + Queries
     + History
     + Changes
+    + Outbox
     + References
     + Direct
     + Migrations

@@ -12,6 +12,8 @@ pub(crate) mod bookkeeping;
 
 pub(crate) mod references;
 
+pub(crate) mod outbox;
+
 pub(crate) mod history;
 
 pub(crate) mod version_counts;

@@ -15,7 +15,7 @@ pub const CHANGES_KEPT: u64 = 100_000;
 const CHANGES_DROPPED: u64 = 1_000;
 
 /// How many changes of a kind there were up to a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
 /// What an object goes through on its way out of a cluster, without becoming another one.
