@@ -40,6 +40,7 @@ const FORBIDDEN_IN_SERVICES: &[&str] = &["kindex", "kindex-codegen", "kindex-mac
 const BUILT_ON_BY_SERVICES: &[&str] = &[
     "kindex-convert",
     "kindex-decide",
+    "kindex-events",
     "kindex-kube-api",
     "kindex-kube-client",
     "kindex-model",
@@ -56,8 +57,9 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/query", &["kindex-kube-api", "kindex-model"]),
     ("crates/store", &["kindex-convert", "kindex-model", "kindex-query"]),
     ("crates/kube-api", &[]),
+    ("crates/events", &["kindex-model"]),
     ("crates/decide", &["kindex-model", "kindex-query", "kindex-store"]),
-    ("crates/kube-client", &["kindex-kube-api", "kindex-model"]),
+    ("crates/kube-client", &["kindex-events", "kindex-kube-api", "kindex-model"]),
     (
         "crates/maintenance",
         &[

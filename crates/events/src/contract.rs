@@ -1,0 +1,344 @@
+//! The contract of a transport as tests. Each transport runs all of them over a stage of its own; what they find is an
+//! error with the rule that is broken.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use kindex_model::object::Uid;
+use tokio::time::timeout;
+
+use crate::event::{Event, Message};
+use crate::position::Position;
+use crate::source::{Source, SourceError, Subscribe, Subscription};
+
+/// Longest wait for a message that has to come.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// A topic whose objects a test changes. Each change is done when the call returns; that a transport knows of it is
+/// waited for.
+#[async_trait]
+pub trait Stage: Sync {
+    /// The transport.
+    fn source(&self) -> &dyn Source;
+    /// The topic.
+    fn topic(&self) -> &str;
+    /// A well-formed position of this topic that nothing is known of.
+    fn forgotten(&self) -> Position;
+    /// Creates an object that stays when it is deleted, until it is erased.
+    async fn create(&self, name: &str) -> Uid;
+    /// Moves it from the cluster to SQL; does nothing where objects live in one place.
+    async fn archive(&self, name: &str);
+    /// Deletes it: it has a deletionTimestamp.
+    async fn delete(&self, name: &str);
+    /// Lets it go.
+    async fn erase(&self, name: &str);
+}
+
+/// The rule that a transport breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rule}: {found}")]
+pub struct Broken {
+    /// What has to hold.
+    pub rule: &'static str,
+    /// What was found.
+    pub found: String,
+}
+
+/// Runs all tests one after the other.
+///
+/// # Errors
+/// The first rule that is broken.
+pub async fn check(stage: &dyn Stage) -> Result<(), Broken> {
+    a_replay_has_all_that_exists_and_its_end(stage).await?;
+    a_deletion_is_seen_before_the_erasure(stage).await?;
+    a_subscription_is_resumed_at_any_position(stage).await?;
+    a_filter_lets_deleted_objects_pass_and_no_others(stage).await?;
+    what_is_not_known_is_refused(stage).await
+}
+
+/// One subscription, with the rule that is tested by it.
+struct Watched {
+    rule: &'static str,
+    messages: Subscription,
+}
+
+impl Watched {
+    async fn begin(stage: &dyn Stage, rule: &'static str, from: Option<Position>) -> Result<Self, Broken> {
+        let to = Subscribe {
+            from,
+            ..Subscribe::to(stage.topic())
+        };
+        Self::of(stage, rule, &to).await
+    }
+
+    async fn of(stage: &dyn Stage, rule: &'static str, to: &Subscribe) -> Result<Self, Broken> {
+        let messages = stage.source().subscribe(to).await;
+        let messages = messages.map_err(|error| Broken {
+            rule,
+            found: format!("no subscription: {error}"),
+        })?;
+        Ok(Self { rule, messages })
+    }
+
+    /// The next message but keep-alives.
+    async fn next(&mut self) -> Result<Message, Broken> {
+        let found = |found: String| Broken { rule: self.rule, found };
+        let next = async {
+            loop {
+                match self.messages.next().await {
+                    Some(Ok(Message::Alive(_))) => {}
+                    Some(message) => return message.map_err(|error| error.to_string()),
+                    None => return Err("the subscription ended".to_owned()),
+                }
+            }
+        };
+        let next = timeout(WAIT, next).await;
+        next.unwrap_or_else(|_| Err("nothing more comes".to_owned()))
+            .map_err(found)
+    }
+
+    /// Until the replay has ended: its messages, the end too.
+    async fn replay(&mut self) -> Result<Vec<Message>, Broken> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.next().await?;
+            messages.push(message);
+            if messages.last().is_some_and(is_end) {
+                return Ok(messages);
+            }
+        }
+    }
+
+    /// Until an event of this object is as wanted; all messages.
+    async fn until(&mut self, uid: &Uid, wanted: impl Fn(&Event) -> bool) -> Result<Vec<Message>, Broken> {
+        let mut messages = Vec::new();
+        loop {
+            let message = self.next().await?;
+            let is_it = message
+                .event()
+                .is_some_and(|event| event.resource_id == *uid && wanted(event));
+            messages.push(message);
+            if is_it {
+                return Ok(messages);
+            }
+        }
+    }
+
+    fn expect(&self, holds: bool, found: impl FnOnce() -> String) -> Result<(), Broken> {
+        match holds {
+            true => Ok(()),
+            false => Err(Broken {
+                rule: self.rule,
+                found: found(),
+            }),
+        }
+    }
+}
+
+fn last_of(messages: &[Message]) -> BTreeMap<Uid, &Event> {
+    let events = messages.iter().filter_map(Message::event);
+    events.map(|event| (event.resource_id.clone(), event)).collect()
+}
+
+fn is_deleting(event: &Event) -> bool {
+    event.deletion_timestamp.is_some() && !event.erased
+}
+
+async fn a_replay_has_all_that_exists_and_its_end(stage: &dyn Stage) -> Result<(), Broken> {
+    let rule = "a replay has all that exists, archived objects too, and its end is marked";
+    let mut created = Vec::new();
+    for number in 0..7 {
+        created.push(stage.create(&format!("replayed-{number}")).await);
+    }
+    stage.archive("replayed-1").await;
+    stage.delete("replayed-2").await;
+    let mut known = Watched::begin(stage, rule, None).await?;
+    known.until(&created[2], is_deleting).await?;
+
+    let mut watched = Watched::begin(stage, rule, None).await?;
+    let replay = watched.replay().await?;
+    let last = last_of(&replay);
+    for (number, uid) in created.iter().enumerate() {
+        let Some(event) = last.get(uid) else {
+            return watched.expect(false, || format!("replayed-{number} is missing"));
+        };
+        let is_right = is_deleting(event) == (number == 2) && !event.erased;
+        watched.expect(is_right && event.topic == stage.topic(), || format!("{event:?}"))?;
+        watched.expect(event.name == format!("replayed-{number}"), || format!("{event:?}"))?;
+    }
+    let later = stage.create("replayed-later").await;
+    let after = watched.until(&later, |event| !event.is_deleted()).await?;
+    let has_one_end = after.iter().all(|message| message.event().is_some());
+    watched.expect(has_one_end, || "a second end of the replay".to_owned())
+}
+
+async fn a_deletion_is_seen_before_the_erasure(stage: &dyn Stage) -> Result<(), Broken> {
+    let rule = "an object is seen with its deletionTimestamp before it is seen erased";
+    let mut watched = Watched::begin(stage, rule, None).await?;
+    watched.replay().await?;
+    for (name, is_archived) in [("deleted-live", false), ("deleted-archived", true)] {
+        let uid = stage.create(name).await;
+        watched.until(&uid, |event| !event.is_deleted()).await?;
+        if is_archived {
+            stage.archive(name).await;
+        }
+        stage.delete(name).await;
+        let seen = watched.until(&uid, is_deleting).await?;
+        let is_erased = seen.iter().filter_map(Message::event);
+        let is_erased = is_erased
+            .filter(|event| event.resource_id == uid)
+            .any(|event| event.erased);
+        watched.expect(!is_erased, || format!("{name} was erased first: {seen:?}"))?;
+        stage.erase(name).await;
+        watched.until(&uid, |event| event.erased).await?;
+    }
+    Ok(())
+}
+
+async fn a_subscription_is_resumed_at_any_position(stage: &dyn Stage) -> Result<(), Broken> {
+    let rule = "a subscription that is resumed lacks no change after its position, and no tombstone";
+    let mut watched = Watched::begin(stage, rule, None).await?;
+    let mut messages = watched.replay().await?;
+    for number in 0..4 {
+        let name = format!("resumed-{number}");
+        let uid = stage.create(&name).await;
+        messages.extend(watched.until(&uid, |event| !event.is_deleted()).await?);
+        stage.delete(&name).await;
+        messages.extend(watched.until(&uid, is_deleting).await?);
+        stage.erase(&name).await;
+        messages.extend(watched.until(&uid, |event| event.erased).await?);
+    }
+    let end = stage.create("resumed-end").await;
+    messages.extend(watched.until(&end, |event| !event.is_deleted()).await?);
+    let positions = messages.iter().filter(|message| message.position().is_some()).count();
+    watched.expect(positions > 4, || {
+        format!("{positions} positions in {} messages", messages.len())
+    })?;
+    for (number, message) in messages.iter().enumerate() {
+        if let Some(position) = message.position() {
+            let resumed = Watched::begin(stage, rule, Some(position.clone())).await?;
+            let (before, rest) = messages.split_at(number + 1);
+            nothing_is_lacking(resumed, before, rest)
+                .await
+                .map_err(|broken| Broken {
+                    found: format!("after message {number}, {message:?}: {}", broken.found),
+                    ..broken
+                })?;
+        }
+    }
+    nothing_old_comes_after(stage, &messages).await
+}
+
+/// What was sent before a cut and what is sent after it come to the same as all that would have been sent.
+async fn nothing_is_lacking(mut resumed: Watched, before: &[Message], rest: &[Message]) -> Result<(), Broken> {
+    let wanted: BTreeMap<Uid, bool> = states(before.iter().chain(rest));
+    let mut seen = states(before.iter());
+    let mut ends = rest.iter().filter(|message| is_end(message)).count();
+    let lacking = |seen: &BTreeMap<Uid, bool>| {
+        let mut wanted = wanted.iter();
+        let lacking = wanted.find(|(uid, erased)| seen.get(uid) != Some(erased));
+        lacking.map(|(uid, erased)| format!("{uid} with erased = {erased}"))
+    };
+    while ends > 0 || lacking(&seen).is_some() {
+        let message = resumed.next().await.map_err(|broken| Broken {
+            found: format!(
+                "{}, and {ends} ends of the replay and {:?} are missing",
+                broken.found,
+                lacking(&seen)
+            ),
+            ..broken
+        })?;
+        resumed.expect(!is_end(&message) || ends > 0, || {
+            "an end of a replay too many".to_owned()
+        })?;
+        ends -= usize::from(is_end(&message));
+        seen.extend(states([&message].into_iter()));
+    }
+    Ok(())
+}
+
+/// Whether objects are erased, by their last events.
+fn states<'a>(messages: impl Iterator<Item = &'a Message>) -> BTreeMap<Uid, bool> {
+    let events = messages.filter_map(Message::event);
+    events.map(|event| (event.resource_id.clone(), event.erased)).collect()
+}
+
+fn is_end(message: &Message) -> bool {
+    matches!(message, Message::Replayed(_))
+}
+
+/// What was sent long before the position is not sent again.
+async fn nothing_old_comes_after(stage: &dyn Stage, messages: &[Message]) -> Result<(), Broken> {
+    let rule = "a subscription that is resumed begins after its position";
+    let Some(position) = messages.iter().rev().find_map(Message::position) else {
+        return Err(Broken {
+            rule,
+            found: "no message has a position".to_owned(),
+        });
+    };
+    let mut resumed = Watched::begin(stage, rule, Some(position.clone())).await?;
+    let uid = stage.create("resumed-after").await;
+    let after = resumed.until(&uid, |event| !event.is_deleted()).await?;
+    let old = after.iter().find(|message| match message {
+        // At least once: of the last ones again.
+        Message::Event(event, _) => !event.name.starts_with("resumed-"),
+        Message::Replayed(_) | Message::Alive(_) => true,
+    });
+    resumed.expect(old.is_none(), || format!("{old:?}"))
+}
+
+async fn a_filter_lets_deleted_objects_pass_and_no_others(stage: &dyn Stage) -> Result<(), Broken> {
+    let rule = "with the filter only objects that are deleted are sent";
+    let uid = stage.create("filtered-before").await;
+    stage.delete("filtered-before").await;
+    let mut all = Watched::begin(stage, rule, None).await?;
+    all.until(&uid, is_deleting).await?;
+    let to = Subscribe {
+        deleting: true,
+        ..Subscribe::to(stage.topic())
+    };
+    let mut watched = Watched::of(stage, rule, &to).await?;
+    let mut messages = watched.replay().await?;
+    let has_it = last_of(&messages).get(&uid).is_some_and(|event| is_deleting(event));
+    watched.expect(has_it, || "filtered-before is missing".to_owned())?;
+    stage.create("filtered-live").await;
+    let after = stage.create("filtered-after").await;
+    stage.delete("filtered-after").await;
+    messages.extend(watched.until(&after, is_deleting).await?);
+    stage.erase("filtered-after").await;
+    messages.extend(watched.until(&after, |event| event.erased).await?);
+    let mut events = messages.iter().filter_map(Message::event);
+    let live = events.find(|event| !event.is_deleted());
+    watched.expect(live.is_none(), || format!("{live:?}"))
+}
+
+async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broken> {
+    let first_error = async |to: Subscribe| match stage.source().subscribe(&to).await {
+        Err(error) => Some(error),
+        Ok(mut messages) => match timeout(WAIT, messages.next()).await {
+            Ok(Some(Err(error))) => Some(error),
+            Ok(_) | Err(_) => None,
+        },
+    };
+    let forgotten = Subscribe {
+        from: Some(stage.forgotten()),
+        ..Subscribe::to(stage.topic())
+    };
+    let found = first_error(forgotten).await;
+    if !matches!(found, Some(SourceError::Gone(_))) {
+        return Err(Broken {
+            rule: "a position that is not known any more is gone",
+            found: format!("{found:?}"),
+        });
+    }
+    let found = first_error(Subscribe::to("nonsenses.example.com")).await;
+    if !matches!(found, Some(SourceError::UnknownTopic(_))) {
+        return Err(Broken {
+            rule: "a topic that nobody has is unknown",
+            found: format!("{found:?}"),
+        });
+    }
+    Ok(())
+}

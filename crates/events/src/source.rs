@@ -1,0 +1,84 @@
+//! The contract of a transport. Says what a subscription gives, not how.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+use crate::event::Message;
+use crate::position::{Position, PositionError};
+
+/// What is subscribed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscribe {
+    /// Plural and group of a kind.
+    pub topic: String,
+    /// What came after this position; `None`: all that exists, and what happens from then on.
+    pub from: Option<Position>,
+    /// Only objects that are deleted: those that wait for what holds them, and erasures.
+    pub deleting: bool,
+}
+
+impl Subscribe {
+    /// To all of a topic, from nothing.
+    pub fn to(topic: &str) -> Self {
+        Self {
+            topic: topic.to_owned(),
+            from: None,
+            deleting: false,
+        }
+    }
+}
+
+/// The messages of a subscription, in the order of each object's changes. The last item is an error, or there is none
+/// after a while because the server ends: either way it is resumed from the last position.
+pub type Subscription = BoxStream<'static, Result<Message, SourceError>>;
+
+/// Why there is no subscription, or no more of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// What came after the position is not known: it is too old, or the database was restored. Only a subscription
+    /// from nothing goes on.
+    #[error("the position is not known any more: {0}; subscribe without a position")]
+    Gone(String),
+    /// There is no such kind.
+    #[error("there is no topic {0}")]
+    UnknownTopic(String),
+    /// The text is no position of this topic.
+    #[error(transparent)]
+    Position(#[from] PositionError),
+    /// The caller may not, or the kind has no events: another attempt is refused as well.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// The same may succeed later.
+    #[error("interrupted: {message}")]
+    Interrupted {
+        /// Why.
+        message: String,
+        /// How long the server wants the client to wait.
+        retry_after: Option<Duration>,
+    },
+}
+
+impl SourceError {
+    /// One that another attempt may not meet.
+    pub fn interrupted(message: impl std::fmt::Display) -> Self {
+        Self::Interrupted {
+            message: message.to_string(),
+            retry_after: None,
+        }
+    }
+}
+
+/// A transport of events.
+///
+/// # Guarantees
+/// Those of the crate: [`crate::contract`] checks them.
+///
+/// # Errors
+/// Those that are known when it begins come from `subscribe`, all others from the subscription.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// Begins a subscription.
+    async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError>;
+}

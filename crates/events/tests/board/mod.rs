@@ -1,0 +1,305 @@
+//! A transport in memory, one row an object, with bugs that can be planted.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use futures::stream;
+use kindex_events::contract::Stage;
+use kindex_events::{Event, Message, Position, Source, SourceError, Subscribe, Subscription};
+use kindex_model::object::Uid;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+pub(crate) const TOPIC: &str = "runs.example.com";
+const VIA: &str = "board";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    NoEnd,
+    TwoEnds,
+    WithoutArchived,
+    WithoutTimestamp,
+    WithoutTombstones,
+    WithoutDeletions,
+    OneTooFar,
+    ForgetsTheReplay,
+    AllAgain,
+    WithoutFilter,
+    TakesAnyPosition,
+    TakesAnyTopic,
+}
+
+#[derive(Clone)]
+struct Row {
+    number: u64,
+    event: Event,
+    is_archived: bool,
+}
+
+/// Where a subscription stands.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Place {
+    epoch: u64,
+    number: u64,
+    /// The last of the replay that was sent, while there is one.
+    replayed: Option<String>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Board(Arc<Inner>);
+
+struct Inner {
+    bug: Option<Bug>,
+    rows: Mutex<BTreeMap<Uid, Row>>,
+    last: watch::Sender<u64>,
+    epoch: AtomicUsize,
+    /// After so many messages the next subscription is cut.
+    cut: AtomicUsize,
+}
+
+impl Board {
+    pub(crate) fn new(bug: Option<Bug>) -> Self {
+        Self(Arc::new(Inner {
+            bug,
+            rows: Mutex::default(),
+            last: watch::Sender::new(0),
+            epoch: AtomicUsize::new(1),
+            cut: AtomicUsize::new(usize::MAX),
+        }))
+    }
+
+    fn rows(&self) -> MutexGuard<'_, BTreeMap<Uid, Row>> {
+        self.0.rows.lock().expect("no panic")
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.0.bug == Some(bug)
+    }
+
+    pub(crate) fn exists(&self, uid: &Uid) -> bool {
+        self.rows().get(uid).is_some_and(|row| !row.event.erased)
+    }
+
+    pub(crate) fn cut_after(&self, messages: usize) {
+        self.0.cut.store(messages, Ordering::SeqCst);
+    }
+
+    /// As a database that was restored from a backup that has not this object.
+    pub(crate) fn restore_without(&self, uid: &Uid) {
+        self.rows().remove(uid);
+        self.0.epoch.fetch_add(1, Ordering::SeqCst);
+        self.0.last.send_modify(|_| {});
+    }
+
+    pub(crate) fn put(&self, name: &str, is_archived: bool) -> Uid {
+        let uid = Uid::from(format!("uid-{name}").as_str());
+        let event = Event {
+            resource_id: uid.clone(),
+            deletion_timestamp: None,
+            topic: TOPIC.to_owned(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            erased: false,
+        };
+        self.write(event, is_archived);
+        uid
+    }
+
+    fn write(&self, event: Event, is_archived: bool) {
+        let number = *self.0.last.borrow() + 1;
+        let row = Row {
+            number,
+            event: event.clone(),
+            is_archived,
+        };
+        self.rows().insert(event.resource_id, row);
+        self.0.last.send_replace(number);
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Row)) {
+        let mut row = self.rows()[&Uid::from(format!("uid-{name}").as_str())].clone();
+        change(&mut row);
+        self.write(row.event, row.is_archived);
+    }
+
+    fn shown(&self, row: &Row) -> Event {
+        let mut event = row.event.clone();
+        if self.has(Bug::WithoutTimestamp) {
+            event.deletion_timestamp = None;
+        }
+        event
+    }
+
+    fn position(&self, place: &Place) -> Option<Position> {
+        Some(Position::encode(VIA, TOPIC, place))
+    }
+
+    /// The next message after a place.
+    fn next(&self, place: &mut Place, deleting: bool) -> Option<Message> {
+        let rows = self.rows();
+        if let Some(after) = place.replayed.clone() {
+            let rest = rows.iter().filter(|(uid, _)| *uid.0 > *after);
+            let mut rest = rest.filter(|(_, row)| !row.event.erased && self.passes(row, deleting));
+            let mut rest = rest
+                .by_ref()
+                .filter(|(_, row)| !(row.is_archived && self.has(Bug::WithoutArchived)));
+            let Some((uid, row)) = rest.next() else {
+                place.replayed = None;
+                return match self.has(Bug::NoEnd) {
+                    true => Some(Message::Alive(None)),
+                    false => Some(Message::Replayed(self.position(place))),
+                };
+            };
+            place.replayed = Some(uid.to_string());
+            return Some(Message::Event(self.shown(row), self.position(place)));
+        }
+        let later = rows.values().filter(|row| row.number > place.number);
+        let row = later.min_by_key(|row| row.number)?;
+        place.number = row.number;
+        let is_lost = row.event.erased && self.has(Bug::WithoutTombstones)
+            || is_deleting(&row.event) && self.has(Bug::WithoutDeletions);
+        match self.passes(row, deleting) && !is_lost {
+            true => Some(Message::Event(self.shown(row), self.position(place))),
+            false => Some(Message::Alive(self.position(place))),
+        }
+    }
+
+    fn passes(&self, row: &Row, deleting: bool) -> bool {
+        !deleting || row.event.is_deleted() || self.has(Bug::WithoutFilter)
+    }
+
+    fn begin(&self, to: &Subscribe) -> Result<Place, SourceError> {
+        let epoch = self.0.epoch.load(Ordering::SeqCst) as u64;
+        let from_nothing = Place {
+            epoch,
+            number: *self.0.last.borrow(),
+            replayed: Some(String::new()),
+        };
+        let Some(position) = &to.from else {
+            return Ok(from_nothing);
+        };
+        let mut place: Place = position.decode(VIA, &to.topic)?;
+        if place.epoch != epoch && !self.has(Bug::TakesAnyPosition) {
+            return Err(SourceError::Gone("another epoch".to_owned()));
+        }
+        place.epoch = epoch;
+        match self.0.bug {
+            Some(Bug::OneTooFar) => place.number += 1,
+            Some(Bug::ForgetsTheReplay) => place.replayed = None,
+            Some(Bug::AllAgain) if place.replayed.is_none() => {
+                place = Place {
+                    replayed: None,
+                    number: 0,
+                    epoch,
+                }
+            }
+            _ => {}
+        }
+        Ok(place)
+    }
+}
+
+fn is_deleting(event: &Event) -> bool {
+    event.deletion_timestamp.is_some() && !event.erased
+}
+
+/// One subscription.
+struct Following {
+    board: Board,
+    place: Place,
+    deleting: bool,
+    /// Messages until it is cut.
+    left: usize,
+    last: watch::Receiver<u64>,
+    /// Sent next: a second end of the replay.
+    again: Option<Message>,
+}
+
+impl Following {
+    async fn next(&mut self) -> Option<Result<Message, SourceError>> {
+        self.left = match self.left.checked_sub(1) {
+            Some(left) => left,
+            None => return Some(Err(SourceError::interrupted("cut"))),
+        };
+        if let Some(message) = self.again.take() {
+            return Some(Ok(message));
+        }
+        loop {
+            self.last.borrow_and_update();
+            if self.place.epoch != self.board.0.epoch.load(Ordering::SeqCst) as u64 {
+                return Some(Err(SourceError::Gone("restored".to_owned())));
+            }
+            if let Some(message) = self.board.next(&mut self.place, self.deleting) {
+                let is_end = matches!(message, Message::Replayed(_));
+                self.again = Some(message.clone()).filter(|_| is_end && self.board.has(Bug::TwoEnds));
+                return Some(Ok(message));
+            }
+            self.last.changed().await.ok()?;
+        }
+    }
+}
+
+#[async_trait]
+impl Source for Board {
+    async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+        if to.topic != TOPIC && !self.has(Bug::TakesAnyTopic) {
+            return Err(SourceError::UnknownTopic(to.topic.clone()));
+        }
+        let following = Following {
+            place: self.begin(to)?,
+            deleting: to.deleting,
+            left: self.0.cut.swap(usize::MAX, Ordering::SeqCst),
+            last: self.0.last.subscribe(),
+            again: None,
+            board: self.clone(),
+        };
+        let messages = stream::unfold(Some(following), |following| async {
+            let mut following = following?;
+            let message = following.next().await?;
+            let following = message.is_ok().then_some(following);
+            Some((message, following))
+        });
+        Ok(messages.boxed())
+    }
+}
+
+#[async_trait]
+impl Stage for Board {
+    fn source(&self) -> &dyn Source {
+        self
+    }
+
+    fn topic(&self) -> &str {
+        TOPIC
+    }
+
+    fn forgotten(&self) -> Position {
+        let place = Place {
+            epoch: 0,
+            number: 1,
+            replayed: None,
+        };
+        Position::encode(VIA, TOPIC, &place)
+    }
+
+    async fn create(&self, name: &str) -> Uid {
+        self.put(name, false)
+    }
+
+    async fn archive(&self, name: &str) {
+        self.change(name, |row| row.is_archived = true);
+    }
+
+    async fn delete(&self, name: &str) {
+        self.change(name, |row| {
+            row.event.deletion_timestamp = "2026-11-24T12:00:00Z".parse().ok()
+        });
+    }
+
+    async fn erase(&self, name: &str) {
+        self.change(name, |row| row.event.erased = true);
+    }
+}
