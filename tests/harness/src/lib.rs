@@ -23,6 +23,8 @@ pub mod helm;
 
 pub mod grpcurl;
 
+pub mod nats;
+
 pub mod grpc_call;
 
 pub mod witness;

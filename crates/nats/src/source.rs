@@ -1,0 +1,223 @@
+//! Reads the stream of a topic: a consumer made anew for each subscription, over all partitions or some.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::pull::{self, Config, MessagesErrorKind};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
+use async_nats::jetstream::stream::{Info, Stream};
+use async_nats::jetstream::{self};
+use async_trait::async_trait;
+use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
+use kindex_events::{Event, Message, Source, SourceError, Subscribe, Subscription};
+use serde::de::IgnoredAny;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::names::Names;
+use crate::partitions::Partitions;
+use crate::place::{Now, Place};
+use crate::stream::{Connection, found, last, life};
+
+/// How long the server keeps a consumer that nobody reads.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
+/// How often the server says that a consumer is there; one that is silent for twice as long is given up.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How often a subscription says that it works where nothing happens.
+const ALIVE_EVERY: Duration = Duration::from_secs(15);
+
+/// Subscriptions to streams that a [`Feeder`](crate::Feeder) feeds.
+pub struct NatsSource {
+    connection: Connection,
+    partitions: watch::Receiver<Partitions>,
+    now: fn() -> Timestamp,
+}
+
+impl NatsSource {
+    /// Reads all partitions, or those in `partitions`. When these change, every subscription ends, and the next one
+    /// replays what the new ones have.
+    pub fn new(connection: Connection, partitions: watch::Receiver<Partitions>, now: fn() -> Timestamp) -> Self {
+        Self {
+            connection,
+            partitions,
+            now,
+        }
+    }
+}
+
+#[async_trait]
+impl Source for NatsSource {
+    async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+        let names = Names::of(&to.topic);
+        let mut partitions = self.partitions.clone();
+        let wanted = partitions.borrow_and_update().clone();
+        let found = found(&self.connection.context, &names).await;
+        let stream = match (found.map_err(SourceError::interrupted)?, &to.from) {
+            (Some(stream), _) => stream,
+            (None, None) => return Err(SourceError::UnknownTopic(to.topic.clone())),
+            (None, Some(_)) => return Err(SourceError::interrupted("the stream is not there at present")),
+        };
+        let now = Now {
+            stream: life(&stream),
+            partitions: wanted.text(),
+            last: stream.cached_info().state.last_sequence,
+            time: (self.now)(),
+        };
+        let place = to.from.as_ref().map(|from| Place::resumed(from, &to.topic, &now));
+        let place = place.transpose()?.unwrap_or_else(|| Place::at_first(&now));
+        let fed = last::<IgnoredAny>(&stream, &names.mark()).await;
+        if fed.map_err(SourceError::interrupted)?.is_none() {
+            return Err(SourceError::interrupted("the stream is being filled"));
+        }
+        let consumer = stream.create_consumer(config(&names, &wanted, &stream, &place)).await;
+        let consumer = consumer.map_err(SourceError::interrupted)?;
+        let mut reading = Reading {
+            topic: to.topic.clone(),
+            deleting: to.deleting,
+            ready: VecDeque::new(),
+            place,
+        };
+        if consumer.cached_info().num_pending == 0 {
+            reading.end_replay();
+        }
+        let messages = consumer.stream().heartbeat(HEARTBEAT).messages().await;
+        let messages = messages.map_err(SourceError::interrupted)?;
+        let subscribed = Subscribed {
+            reading,
+            messages,
+            partitions,
+            handled: None,
+            is_ended: false,
+        };
+        Ok(stream::unfold(subscribed, Subscribed::next).boxed())
+    }
+}
+
+fn config(names: &Names, partitions: &Partitions, stream: &Stream<Info>, place: &Place) -> Config {
+    let filter_subjects = match partitions {
+        Partitions::All => vec![names.all_partitions()],
+        Partitions::Only(numbers) => numbers.iter().map(|number| names.partition(*number)).collect(),
+    };
+    let first = stream.cached_info().state.first_sequence;
+    Config {
+        deliver_policy: match place.sequence {
+            0 => DeliverPolicy::LastPerSubject,
+            sequence => DeliverPolicy::ByStartSequence {
+                start_sequence: (sequence + 1).max(first),
+            },
+        },
+        ack_policy: AckPolicy::Explicit,
+        max_deliver: -1,
+        inactive_threshold: ABANDONED_AFTER,
+        memory_storage: true,
+        filter_subjects,
+        ..Config::default()
+    }
+}
+
+/// What is made of the messages of a consumer. Pure.
+struct Reading {
+    topic: String,
+    deleting: bool,
+    place: Place,
+    ready: VecDeque<Message>,
+}
+
+/// What a subscription needs of a message.
+struct Received<'a> {
+    sequence: u64,
+    /// How many follow.
+    pending: u64,
+    seconds: i64,
+    payload: &'a [u8],
+}
+
+impl Reading {
+    fn take(&mut self, received: &Received<'_>) {
+        // One that was delivered again was handled.
+        if received.sequence <= self.place.sequence {
+            return;
+        }
+        if self.place.replay_end.is_some_and(|end| received.sequence > end) {
+            self.end_replay();
+        }
+        self.place.sequence = received.sequence;
+        self.place.seconds = received.seconds;
+        // What another program sends is no event.
+        if let Ok(event) = serde_json::from_slice::<Event>(received.payload)
+            && (!self.deleting || event.is_deleted())
+        {
+            let position = self.place.position(&self.topic);
+            self.ready.push_back(Message::Event(event, Some(position)));
+        }
+        if received.pending == 0 {
+            self.end_replay();
+        }
+    }
+
+    fn end_replay(&mut self) {
+        if self.place.replay_end.take().is_some() {
+            // Nothing of the replay is sent again to who comes back with a place before the first change.
+            let end = self.place.position(&self.topic);
+            self.ready.push_back(Message::Replayed(Some(end)));
+        }
+    }
+
+    fn alive(&self) -> Message {
+        Message::Alive(Some(self.place.position(&self.topic)))
+    }
+}
+
+struct Subscribed {
+    reading: Reading,
+    messages: pull::Stream,
+    partitions: watch::Receiver<Partitions>,
+    /// Acknowledged once the next message is asked for.
+    handled: Option<jetstream::Message>,
+    is_ended: bool,
+}
+
+impl Subscribed {
+    async fn next(mut self) -> Option<(Result<Message, SourceError>, Self)> {
+        if self.is_ended {
+            return None;
+        }
+        let next = self.message().await;
+        self.is_ended = next.is_err();
+        Some((next, self))
+    }
+
+    async fn message(&mut self) -> Result<Message, SourceError> {
+        loop {
+            if let Some(message) = self.reading.ready.pop_front() {
+                return Ok(message);
+            }
+            if let Some(handled) = self.handled.take() {
+                handled.ack().await.map_err(SourceError::interrupted)?;
+            }
+            let received = tokio::select! {
+                Ok(()) = self.partitions.changed() => {
+                    return Err(SourceError::Gone("other partitions are wanted".to_owned()));
+                }
+                received = timeout(ALIVE_EVERY, self.messages.next()) => received,
+            };
+            let Ok(received) = received else {
+                return Ok(self.reading.alive());
+            };
+            let received = received.ok_or_else(|| SourceError::interrupted("the server ended the consumer"))?;
+            let received = received.map_err(|error| match error.kind() {
+                MessagesErrorKind::ConsumerDeleted => SourceError::interrupted("the server removed the consumer"),
+                _ => SourceError::interrupted(error),
+            })?;
+            let info = received.info().map_err(SourceError::interrupted)?;
+            self.reading.take(&Received {
+                sequence: info.stream_sequence,
+                pending: info.pending,
+                seconds: info.published.unix_timestamp(),
+                payload: &received.payload,
+            });
+            self.handled = Some(received);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The connection to a server, and the stream of a topic.
+
+use std::time::Duration;
+
+use async_nats::jetstream::context::{CreateStreamError, GetStreamErrorKind};
+use async_nats::jetstream::stream::{Config, Info, LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use async_nats::{ConnectOptions, ServerAddr};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+
+use crate::names::Names;
+
+/// Longest wait for an answer of the server.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// A connection that comes back by itself.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub(crate) context: Context,
+}
+
+/// Why a server cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// The text is no address.
+    #[error("{address:?} is not the address of a NATS server, such as nats://127.0.0.1:4222")]
+    Address {
+        /// The text.
+        address: String,
+    },
+    /// A file of certificates or the options are of no use.
+    #[error("cannot connect to the NATS server at {address}: {source}")]
+    Connect {
+        /// Where.
+        address: String,
+        /// Why.
+        source: async_nats::ConnectError,
+    },
+}
+
+impl Connection {
+    /// Connects to a server: `nats://`, or `tls://` with the machine's certificates; user and password, or a token, in
+    /// the address. Where the server is away, it is tried again and again, and calls fail meanwhile.
+    ///
+    /// # Errors
+    /// An address that is none.
+    pub async fn open(address: &str) -> Result<Self, ConnectionError> {
+        let server: ServerAddr = address.parse().map_err(|_| ConnectionError::Address {
+            address: address.to_owned(),
+        })?;
+        let options = ConnectOptions::new()
+            .name("kindex")
+            .request_timeout(Some(ANSWER_MAX))
+            .retry_on_initial_connect();
+        let client = options.connect(server).await;
+        let client = client.map_err(|source| ConnectionError::Connect {
+            // Without the password.
+            address: address.rsplit_once('@').map_or(address, |(_, host)| host).to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            context: jetstream::new(client),
+        })
+    }
+}
+
+/// The stream of a topic, unless there is none.
+pub(crate) async fn found(context: &Context, names: &Names) -> Result<Option<Stream<Info>>, async_nats::Error> {
+    match context.get_stream(names.stream()).await {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) => match error.kind() {
+            GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// Makes the stream of a topic. Sequences begin with the time, so those of one life of the stream are none of another.
+pub(crate) async fn made(
+    context: &Context,
+    names: &Names,
+    partitions: u32,
+    now: Timestamp,
+) -> Result<Stream<Info>, CreateStreamError> {
+    let config = Config {
+        name: names.stream(),
+        description: Some("Events of Kindex: the last one of each object.".to_owned()),
+        subjects: vec![names.sent_all(), names.mark(), names.feeder()],
+        subject_transform: Some(async_nats::jetstream::stream::SubjectTransform {
+            source: names.sent_all(),
+            destination: names.stored_as(partitions),
+        }),
+        max_messages_per_subject: 1,
+        allow_message_ttl: true,
+        first_sequence: u64::try_from(now.as_microsecond()).ok(),
+        ..Config::default()
+    };
+    context.create_stream(config).await
+}
+
+/// What tells one life of a stream from the next one of its name.
+pub(crate) fn life(stream: &Stream<Info>) -> String {
+    stream.cached_info().created.unix_timestamp_nanos().to_string()
+}
+
+/// The last message of a subject, as JSON; `None` where there is none or it is something else.
+pub(crate) async fn last<T: DeserializeOwned>(
+    stream: &Stream<Info>,
+    subject: &str,
+) -> Result<Option<T>, async_nats::Error> {
+    match stream.get_last_raw_message_by_subject(subject).await {
+        Ok(message) => Ok(serde_json::from_slice(&message.payload).ok()),
+        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,318 @@
+//! Events over a real NATS server: the contract of all transports, and what happens when the server, its disk, the
+//! feeding process or the database is lost.
+
+mod outbox;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use kindex_events::contract::{self, Stage};
+use kindex_events::{Event, Message, Position, Source as _, SourceError, Subscribe, Subscription};
+use kindex_harness::nats::Nats;
+use kindex_harness::require::require;
+use kindex_harness::wait::WAIT_MAX;
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_nats::{Connection, FeedError, Feeder, NatsSource, Partitions};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use outbox::Board;
+
+const TOPIC: &str = "pipelineruns.michelangelo.api";
+const EVERY: Duration = Duration::from_millis(10);
+
+fn kind() -> &'static Kind {
+    let mut kinds = kindex_generated::registry().kinds.iter();
+    kinds.find(|kind| kind.plural == "pipelineruns").expect("it is declared")
+}
+
+/// A server, a database and the process that feeds the one from the other, begun again when it ends.
+struct Hall {
+    server: Nats,
+    connection: Connection,
+    board: Arc<Board>,
+    feeding: JoinHandle<()>,
+    partitions: watch::Sender<Partitions>,
+    source: NatsSource,
+}
+
+impl Hall {
+    async fn open() -> Option<Self> {
+        if !require("nats", Nats::installed()) {
+            return None;
+        }
+        let server = Nats::start();
+        let connection = Connection::open(&server.address()).await.expect("an address");
+        let board = Arc::new(Board::default());
+        let feeder = Feeder::new(connection.clone(), board.clone(), kind(), 4);
+        let feeding = tokio::spawn(async move {
+            loop {
+                let Err(_again) = feeder.run(EVERY).await;
+                tokio::time::sleep(EVERY).await;
+            }
+        });
+        let (partitions, wanted) = watch::channel(Partitions::All);
+        let source = NatsSource::new(connection.clone(), wanted, Timestamp::now);
+        let hall = Self {
+            server,
+            connection,
+            board,
+            feeding,
+            partitions,
+            source,
+        };
+        drop(hall.subscribe(None).await);
+        Some(hall)
+    }
+
+    /// Subscribes as soon as the stream is there.
+    async fn subscribe(&self, from: Option<&Position>) -> Subscription {
+        let to = Subscribe {
+            from: from.cloned(),
+            ..Subscribe::to(TOPIC)
+        };
+        let attempts = async {
+            loop {
+                match self.source.subscribe(&to).await {
+                    Ok(subscription) => return subscription,
+                    Err(SourceError::UnknownTopic(_) | SourceError::Interrupted { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        };
+        timeout(WAIT_MAX, attempts).await.expect("the stream comes")
+    }
+
+    /// All that a replay shows, by name; begun again where the stream is made anew meanwhile.
+    async fn replay(&self) -> BTreeMap<String, Event> {
+        let mut subscription = self.subscribe(None).await;
+        let mut seen = BTreeMap::new();
+        loop {
+            match next(&mut subscription).await {
+                Ok(Message::Event(event, _)) => drop(seen.insert(event.name.clone(), event)),
+                Ok(Message::Replayed(_)) => return seen,
+                Ok(Message::Alive(_)) => {}
+                Err(_) => {
+                    subscription = self.subscribe(None).await;
+                    seen.clear();
+                }
+            }
+        }
+    }
+
+    /// Until a replay shows these and no others.
+    async fn shows(&self, names: &[&str]) {
+        let wanted: BTreeSet<&str> = names.iter().copied().collect();
+        let shown = async {
+            loop {
+                let seen = self.replay().await;
+                let seen: BTreeSet<&str> = seen.values().filter(|event| !event.erased).map(|it| &*it.name).collect();
+                if seen == wanted {
+                    return;
+                }
+            }
+        };
+        timeout(WAIT_MAX, shown).await.expect("a replay shows what exists");
+    }
+}
+
+impl Drop for Hall {
+    fn drop(&mut self) {
+        self.feeding.abort();
+    }
+}
+
+#[async_trait]
+impl Stage for Hall {
+    fn source(&self) -> &dyn kindex_events::Source {
+        &self.source
+    }
+
+    fn topic(&self) -> &str {
+        TOPIC
+    }
+
+    fn forgotten(&self) -> Position {
+        let place = serde_json::json!({
+            "stream": "1", "partitions": "all", "sequence": 1, "replay_end": null,
+            "seconds": Timestamp::now().as_second(),
+        });
+        Position::encode("nats", TOPIC, &place)
+    }
+
+    async fn create(&self, name: &str) -> Uid {
+        self.board.create(name)
+    }
+
+    async fn archive(&self, _: &str) {}
+
+    async fn delete(&self, name: &str) {
+        self.board.delete(name);
+    }
+
+    async fn erase(&self, name: &str) {
+        self.board.erase(name);
+    }
+}
+
+async fn next(subscription: &mut Subscription) -> Result<Message, SourceError> {
+    let next = timeout(WAIT_MAX, subscription.next()).await.expect("a message");
+    next.expect("the subscription goes on")
+}
+
+/// Until this object was seen so; the position after it.
+async fn until(subscription: &mut Subscription, name: &str, wanted: impl Fn(&Event) -> bool) -> Position {
+    loop {
+        if let Message::Event(event, position) = next(subscription).await.expect("a message")
+            && event.name == name
+            && wanted(&event)
+        {
+            return position.expect("each event has one");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nats_fulfils_the_contract() {
+    if let Some(hall) = Hall::open().await {
+        assert_eq!(contract::check(&hall).await, Ok(()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_and_comes_back_loses_nothing() {
+    let Some(mut hall) = Hall::open().await else { return };
+    hall.board.create("before");
+    let mut subscription = hall.subscribe(None).await;
+    let position = until(&mut subscription, "before", |event| !event.is_deleted()).await;
+    hall.server.kill();
+    hall.board.create("meanwhile");
+    hall.board.delete("before");
+    hall.board.erase("before");
+    hall.server.resume();
+    let mut resumed = hall.subscribe(Some(&position)).await;
+    until(&mut resumed, "before", |event| event.erased).await;
+    hall.shows(&["meanwhile"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_lost_its_disk_is_filled_anew_and_old_positions_are_gone() {
+    let Some(mut hall) = Hall::open().await else { return };
+    hall.board.create("a");
+    hall.board.create("b");
+    let mut subscription = hall.subscribe(None).await;
+    let position = until(&mut subscription, "b", |_| true).await;
+    hall.server.kill();
+    hall.server.lose_disk();
+    hall.board.delete("a");
+    hall.board.erase("a");
+    hall.server.resume();
+    hall.shows(&["b"]).await;
+    let to = Subscribe {
+        from: Some(position),
+        ..Subscribe::to(TOPIC)
+    };
+    let refused = hall.source.subscribe(&to).await;
+    assert!(matches!(refused.map(drop), Err(SourceError::Gone(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_was_restored_makes_the_stream_anew() {
+    let Some(hall) = Hall::open().await else { return };
+    hall.board.create("kept");
+    let backup = hall.board.backup();
+    hall.board.create("lost");
+    hall.shows(&["kept", "lost"]).await;
+    let mut subscription = hall.subscribe(None).await;
+    let position = until(&mut subscription, "lost", |_| true).await;
+    hall.board.restore(&backup);
+    hall.board.create("later");
+    hall.shows(&["kept", "later"]).await;
+    let to = Subscribe {
+        from: Some(position),
+        ..Subscribe::to(TOPIC)
+    };
+    let refused = hall.source.subscribe(&to).await;
+    assert!(matches!(refused.map(drop), Err(SourceError::Gone(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_another_one_followed_publishes_nothing_more() {
+    let Some(hall) = Hall::open().await else { return };
+    hall.shows(&[]).await;
+    // It has a database of its own, so what it published would be seen.
+    let stale = Arc::new(Board::drawing_after(1_000_000));
+    let first = Feeder::new(hall.connection.clone(), stale.clone(), kind(), 4);
+    let paused = tokio::spawn(async move { first.run(Duration::from_secs(1)).await });
+    let removed = async {
+        loop {
+            // Each of the two makes the stream anew, until one of them has had enough.
+            if paused.is_finished() {
+                return;
+            }
+            hall.board.create("of the follower");
+            stale.create("of the one before");
+            tokio::time::sleep(EVERY).await;
+        }
+    };
+    timeout(WAIT_MAX, removed).await.expect("one is refused");
+    let Err(refused) = paused.await.expect("it ends");
+    assert!(matches!(refused, FeedError::Followed { .. } | FeedError::Publish { .. }), "{refused}");
+    hall.shows(&["of the follower"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_not_filled_yet_is_not_read() {
+    if !require("nats", Nats::installed()) {
+        return;
+    }
+    let server = Nats::start();
+    let connection = Connection::open(&server.address()).await.expect("an address");
+    let board = Board::failing_at(1);
+    // The first page is published; the database fails before the second one.
+    for number in 0..501 {
+        board.create(&format!("object-{number:03}"));
+    }
+    let feeder = Feeder::new(connection.clone(), Arc::new(board), kind(), 4);
+    let Err(failed) = feeder.run(EVERY).await;
+    assert!(matches!(failed, FeedError::Outbox(_)), "{failed}");
+    let (_partitions, wanted) = watch::channel(Partitions::All);
+    let source = NatsSource::new(connection, wanted, Timestamp::now);
+    let refused = source.subscribe(&Subscribe::to(TOPIC)).await.map(drop);
+    let filling = SourceError::interrupted("the stream is being filled");
+    assert_eq!(refused, Err(filling));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_object_is_in_one_partition_and_a_reader_changes_its_set_while_it_runs() {
+    let Some(hall) = Hall::open().await else { return };
+    let names: Vec<String> = (0..40).map(|number| format!("object-{number}")).collect();
+    for name in &names {
+        hall.board.create(name);
+    }
+    hall.shows(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let mut parts = Vec::new();
+    for number in 0..4 {
+        hall.partitions.send_replace(Partitions::Only([number].into()));
+        parts.push(hall.replay().await.into_keys().collect::<BTreeSet<_>>());
+    }
+    let all: BTreeSet<String> = parts.iter().flatten().cloned().collect();
+    assert_eq!(all.len(), names.len());
+    assert_eq!(parts.iter().map(BTreeSet::len).sum::<usize>(), names.len());
+    assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
+
+    let mut subscription = hall.subscribe(None).await;
+    while !matches!(next(&mut subscription).await, Ok(Message::Replayed(_))) {}
+    hall.partitions.send_replace(Partitions::Only([0, 3].into()));
+    let ended = next(&mut subscription).await;
+    assert!(matches!(ended, Err(SourceError::Gone(_))), "{ended:?}");
+    let of_both: BTreeSet<String> = parts[0].union(&parts[3]).cloned().collect();
+    assert_eq!(hall.replay().await.into_keys().collect::<BTreeSet<_>>(), of_both);
+}

@@ -1,0 +1,141 @@
+//! A private NATS server with JetStream, the published one that `tests/nats/build` builds. Knows no subjects.
+
+use std::fs;
+use std::io::Read as _;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::ports;
+use crate::tools::tools;
+use crate::wait::wait_until;
+
+/// A server on a loopback port of its own, with its disk in a folder of its own.
+pub struct Nats {
+    directory: TempDir,
+    port: u16,
+    process: Option<Process>,
+}
+
+/// A child whose starting thread lives as long as it does: the kernel ties the signal at a parent's death to the thread
+/// that forked.
+struct Process {
+    child: Child,
+    _release: mpsc::Sender<()>,
+}
+
+impl Nats {
+    /// Whether `tests/nats/build` was run.
+    pub fn installed() -> bool {
+        tools().join("nats-server").is_file()
+    }
+
+    /// Starts a server.
+    ///
+    /// # Panics
+    /// When it does not answer in time.
+    pub fn start() -> Self {
+        let directory = tempfile::Builder::new().prefix("kindex-nats-").tempdir();
+        let mut server = Self {
+            directory: directory.expect("a temporary directory"),
+            port: ports::reserve(),
+            process: None,
+        };
+        server.resume();
+        server
+    }
+
+    /// Its address for clients.
+    pub fn address(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Ends the server at once, as a crash would. Its disk stays.
+    ///
+    /// # Panics
+    /// When the process is not ours.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.child.kill().expect("the child is ours to kill");
+            process.child.wait().expect("the child is ours to wait for");
+        }
+    }
+
+    /// Removes the disk of a server that was killed.
+    ///
+    /// # Panics
+    /// When the server runs, or the folder cannot be emptied.
+    pub fn lose_disk(&mut self) {
+        assert!(self.process.is_none(), "the server is running");
+        fs::remove_dir_all(self.disk()).expect("the folder is ours");
+    }
+
+    /// Starts the server again after [`kill`](Self::kill), on the same port and disk.
+    ///
+    /// # Panics
+    /// When it is running, or does not answer in time.
+    pub fn resume(&mut self) {
+        assert!(self.process.is_none(), "the server is running");
+        let disk = self.disk();
+        fs::create_dir_all(&disk).expect("the folder is ours");
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "KILL"])
+            .arg(tools().join("nats-server"))
+            .args(["--addr", "127.0.0.1", "--port", &self.port.to_string()])
+            .arg("--jetstream")
+            .arg("--store_dir")
+            .arg(&disk)
+            .arg("--log")
+            .arg(self.directory.path().join("log"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        self.process = Some(spawn(command));
+        wait_until("the NATS server's greeting", || self.greeting());
+    }
+
+    /// The server speaks first, and of JetStream once that is ready.
+    fn greeting(&self) -> Result<(), String> {
+        let connected = TcpStream::connect(("127.0.0.1", self.port));
+        let mut stream = connected.map_err(|error| error.to_string())?;
+        let timeout = stream.set_read_timeout(Some(Duration::from_secs(1)));
+        timeout.map_err(|error| error.to_string())?;
+        let mut greeting = [0; 1024];
+        let read = stream.read(&mut greeting).map_err(|error| error.to_string())?;
+        let greeting = String::from_utf8_lossy(&greeting[..read]);
+        match greeting.starts_with("INFO ") && greeting.contains("\"jetstream\":true") {
+            true => Ok(()),
+            false => Err(greeting.into_owned()),
+        }
+    }
+
+    fn disk(&self) -> std::path::PathBuf {
+        self.directory.path().join("disk")
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(mut command: Command) -> Process {
+    let (release, released) = mpsc::channel::<()>();
+    let (started, child) = mpsc::channel();
+    thread::spawn(move || {
+        let child = command.spawn().expect("the server's program starts");
+        started.send(child).expect("the starter waits");
+        // Ends when the other half is dropped, which is after the child's end.
+        released.recv().ok();
+    });
+    Process {
+        child: child.recv().expect("the thread sends the child"),
+        _release: release,
+    }
+}
