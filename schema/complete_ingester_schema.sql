@@ -2,7 +2,7 @@
 --
 -- Creates Kindex's database and its tables on MySQL and MariaDB. May be run again at any time.
 --
--- 13 kinds, 39 tables of theirs, 12 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 15 of Kindex's own.
 
 CREATE DATABASE IF NOT EXISTS `michelangelo`;
 USE `michelangelo`;
@@ -691,7 +691,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, and the references on archived objects with those that wait for their release.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, the references on archived objects with those that wait for their release, and the outbox of events.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -787,4 +787,33 @@ CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
     `uid` VARCHAR(64) NOT NULL,
     `request_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_outbox` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `deletion_timestamp` DATETIME(6),
+    `erase_time` DATETIME(6),
+    PRIMARY KEY (`kind`, `uid`),
+    KEY `kindex_outbox_position` (`kind`, `position`),
+    KEY `kindex_outbox_erase_time` (`kind`, `erase_time`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_outbox_mark` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `stamp` BIGINT NOT NULL,
+    `mark_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_outbox_counter` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `fill_after` BIGINT,
+    `fill_time` DATETIME(6),
+    PRIMARY KEY (`kind`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

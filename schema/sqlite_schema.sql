@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 12 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 15 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -637,7 +637,7 @@ CREATE INDEX IF NOT EXISTS `sparkjob_annotations_uid` ON `sparkjob_annotations` 
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, and the references on archived objects with those that wait for their release.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, the references on archived objects with those that wait for their release, and the outbox of events.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -733,4 +733,33 @@ CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
     `uid` TEXT NOT NULL,
     `request_time` TEXT NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_outbox` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `deletion_timestamp` TEXT,
+    `erase_time` TEXT,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `kindex_outbox_position` ON `kindex_outbox` (`kind`, `position`);
+CREATE INDEX IF NOT EXISTS `kindex_outbox_erase_time` ON `kindex_outbox` (`kind`, `erase_time`);
+
+CREATE TABLE IF NOT EXISTS `kindex_outbox_mark` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `stamp` INTEGER NOT NULL,
+    `mark_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_outbox_counter` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `fill_after` INTEGER,
+    `fill_time` TEXT,
+    PRIMARY KEY (`kind`)
 ) STRICT;

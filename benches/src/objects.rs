@@ -40,6 +40,7 @@ pub static RUN: Kind = Kind {
     table: "run",
     immutable: false,
     history: false,
+    events: false,
     columns: &[
         column("pipeline_namespace", &["spec", "pipeline", "namespace"], NAME),
         column("pipeline_name", &["spec", "pipeline", "name"], NAME),

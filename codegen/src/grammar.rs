@@ -240,6 +240,12 @@ pub static KIND: Section = Section {
             "Whether every version of an object is kept, compressed, in a table `<table>_history`. Default: false.",
         ),
         key(
+            "events",
+            Sort::Flag,
+            "Whether the outbox has an entry for each object, from which subscribers learn what exists, changes and \
+             goes. Default: false.",
+        ),
+        key(
             "storage",
             Sort::Text,
             "The version in which the cluster stores objects, one of `versions` or the kind's own. Default: the kind's own.",

@@ -90,6 +90,7 @@ mod tests {
         table: "trial",
         immutable: false,
         history: true,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

@@ -1,4 +1,4 @@
-//! Makes Rust of `proto/`: messages and the server of references, and the descriptors that reflection shows.
+//! Makes Rust of `proto/`: messages and servers of references and events, and the descriptors that reflection shows.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use prost::Message as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
-    let descriptors = protox::compile(["kindex/references/v1/references.proto"], ["proto"])?;
+    let files = ["kindex/references/v1/references.proto", "kindex/events/v1/events.proto"];
+    let descriptors = protox::compile(files, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure()

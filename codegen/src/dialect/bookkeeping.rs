@@ -7,15 +7,15 @@ use crate::model::{KeyName, SqlType, TableName};
 const FINALIZER: StorageType = StorageType::Sql(SqlType::VarChar(317));
 
 /// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
-/// database refused, what work was under way, what changed in SQL alone, what rows held before they were converted, and
-/// who uses archived objects.
+/// database refused, what work was under way, what changed in SQL alone, what rows held before they were converted, who
+/// uses archived objects, and what subscribers learn of objects.
 pub(super) fn section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
         doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
               objects, the state of work that goes on for longer than a process, the last changes of objects that live \
-              in SQL alone, for those who watch, the texts of rows before they were converted to another version, and \
-              the references on archived objects with those that wait for their release."
+              in SQL alone, for those who watch, the texts of rows before they were converted to another version, the \
+              references on archived objects with those that wait for their release, and the outbox of events."
             .to_owned(),
         tables: vec![
             schema_table(),
@@ -28,6 +28,9 @@ pub(super) fn section() -> Section {
             converted_table(),
             reference_table(),
             tombstone_table(),
+            outbox_table(),
+            outbox_mark_table(),
+            outbox_counter_table(),
         ],
     }
 }
@@ -188,6 +191,64 @@ fn tombstone_table() -> Table {
         "kindex_tombstone",
         &["kind", "uid"],
         &[("kind", NAME, true), ("uid", UID, true), ("request_time", TIME, true)],
+    )
+}
+
+/// The last change of each object of the kinds with `events = true`, and that it is gone for a while after it went.
+fn outbox_table() -> Table {
+    let table = own_table(
+        "kindex_outbox",
+        &["kind", "uid"],
+        &[
+            ("kind", NAME, true),
+            ("uid", UID, true),
+            ("position", StorageType::Sql(SqlType::BigInt), true),
+            ("namespace", NAME, true),
+            ("name", NAME, true),
+            ("deletion_timestamp", TIME, false),
+            ("erase_time", TIME, false),
+        ],
+    );
+    let key = |column: &'static str| TableKey {
+        name: KeyName::parse(&format!("kindex_outbox_{column}")).expect("Kindex's own keys have valid names"),
+        columns: vec![fixed_name("kind"), fixed_name(column)],
+        unique: false,
+    };
+    Table {
+        keys: vec![key("position"), key("erase_time")],
+        ..table
+    }
+}
+
+/// Where the transactions end that changed the outbox. A database that was restored from a backup has other stamps than
+/// the one that it was copied from.
+fn outbox_mark_table() -> Table {
+    own_table(
+        "kindex_outbox_mark",
+        &["kind", "position"],
+        &[
+            ("kind", NAME, true),
+            ("position", StorageType::Sql(SqlType::BigInt), true),
+            // 64 random bits.
+            ("stamp", StorageType::Sql(SqlType::BigInt), true),
+            ("mark_time", TIME, true),
+        ],
+    )
+}
+
+/// How many changes of a kind there were. Whoever adds some holds its row until the commit: positions are committed in
+/// their order.
+fn outbox_counter_table() -> Table {
+    own_table(
+        "kindex_outbox_counter",
+        &["kind"],
+        &[
+            ("kind", NAME, true),
+            ("position", StorageType::Sql(SqlType::BigInt), true),
+            // How far the objects have entries that were there before `events = true`.
+            ("fill_after", StorageType::Sql(SqlType::BigInt), false),
+            ("fill_time", TIME, false),
+        ],
     )
 }
 

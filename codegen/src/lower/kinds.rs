@@ -172,6 +172,7 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
         scope: scope(draft),
         immutable: spec.immutable,
         history: spec.history,
+        events: spec.events,
         retention,
         module: draft.module.clone(),
         table: draft.table.clone(),

@@ -58,6 +58,8 @@ pub struct Kind {
     pub immutable: bool,
     /// Whether every version is kept, in a table of its own.
     pub history: bool,
+    /// Whether the outbox has an entry for each object.
+    pub events: bool,
     /// Which rows may be removed for good; `None`: none.
     pub retention: Option<Retention>,
     /// Rust module: `pipeline_run`.

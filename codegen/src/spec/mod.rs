@@ -87,6 +87,8 @@ pub struct KindSpec {
     pub immutable: bool,
     /// Whether versions are kept.
     pub history: bool,
+    /// Whether the outbox has an entry for each object.
+    pub events: bool,
     /// The version that is stored.
     pub storage: Option<Text>,
     /// Other versions in file order.

@@ -107,6 +107,7 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         scope: table.text("scope", reader),
         immutable: flag("immutable"),
         history: flag("history"),
+        events: flag("events"),
         storage: table.text("storage", reader),
         versions,
         retention,

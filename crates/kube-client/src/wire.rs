@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::classify::classify_status;
 use super::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClusterError> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClusterError> {
     serde_json::from_str(text).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof => ClusterError::Retryable {
             cause: "connection",

@@ -195,6 +195,8 @@ pub struct Kind {
     pub immutable: bool,
     /// Every version is kept, in a table of its own.
     pub history: bool,
+    /// The outbox has an entry for each object.
+    pub events: bool,
     /// Extracted columns in table order.
     pub columns: &'static [Column],
     /// Secondary keys of the main table.

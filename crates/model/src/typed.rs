@@ -80,6 +80,7 @@ impl Kind {
             table: K::TABLE,
             immutable: false,
             history: false,
+            events: false,
             columns: K::COLUMNS,
             keys: K::KEYS,
             printer_columns: &[],

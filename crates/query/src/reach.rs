@@ -152,6 +152,7 @@ mod tests {
         table: "run",
         immutable: false,
         history: false,
+        events: false,
         columns: &[Column {
             name: "phase",
             path: &["status", "phase"],

@@ -108,7 +108,7 @@ pub use statements::select::ToSql;
 pub use version_counts::{VersionCounts, VersionRows};
 pub use write::{
     CHANGES_KEPT, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined, Rewind, Rows,
-    Saving, is_cut,
+    Saving, TOMBSTONES_KEPT, is_cut,
 };
 
 use kindex_model::kind::Registry;
@@ -167,10 +167,10 @@ pub fn connect(address: &str, registry: Registry, pool: &PoolConfig) -> Result<A
 /// [`StoreError::Address`] where the address names no database.
 pub fn open(address: &Address, registry: Registry, pool: &PoolConfig) -> Result<Arc<dyn MetadataStorage>, StoreError> {
     Ok(match address {
-        Address::Sqlite(place) => Arc::new(SqlStore::new(sqlite::SqliteDriver::new(place, pool), registry)),
+        Address::Sqlite(place) => Arc::new(SqlStore::new(sqlite::SqliteDriver::new(place, pool), registry, rand::random)),
         Address::MySql(options) => {
             let driver = mysql::MySqlDriver::new((**options).clone(), pool)?;
-            Arc::new(SqlStore::new(driver, registry))
+            Arc::new(SqlStore::new(driver, registry, rand::random))
         }
     })
 }

@@ -180,15 +180,16 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
         if !batch.release_reference(uid, &name.to_string()).await? {
             return Ok(Released::Absent);
         }
-        let is_archived = row.is_some_and(|row| row.life() == Life::Archived);
-        if !is_archived || batch.tombstone_of(uid).await?.is_none() {
+        let Some(row) = row.filter(|row| row.life() == Life::Archived) else {
+            return Ok(Released::Released);
+        };
+        if batch.tombstone_of(uid).await?.is_none() {
             return Ok(Released::Released);
         }
-        if !batch.delete_archived(&[&uid.0]).await?.held.is_empty() {
-            return Ok(Released::Released);
-        }
-        batch.forget_tombstones(&[&uid.0]).await?;
-        Ok(Released::Deleted)
+        Ok(match batch.delete_archived(&[&row], true).await?.held.is_empty() {
+            true => Released::Deleted,
+            false => Released::Released,
+        })
     }
 }
 
@@ -199,6 +200,7 @@ impl<D: Driver> SqlStore<D> {
             kind,
             now,
             platform: self.registry.platform,
+            draw: self.draw,
             keeping: None,
         }
     }

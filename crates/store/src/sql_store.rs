@@ -21,13 +21,16 @@ pub(super) struct SqlStore<D> {
     pub(super) connections: Connections<D>,
     pub(super) registry: Registry,
     pub(super) schema: &'static str,
+    /// Draws the stamps of the outbox.
+    pub(super) draw: fn() -> u64,
     /// Texts by main table.
     texts: Mutex<HashMap<&'static str, Arc<KindSql>>>,
 }
 
 impl<D: Driver> SqlStore<D> {
-    pub(super) fn new(driver: D, registry: Registry) -> Self {
+    pub(super) fn new(driver: D, registry: Registry, draw: fn() -> u64) -> Self {
         Self {
+            draw,
             schema: driver.spelling().schema(&registry),
             connections: Connections::new(driver),
             registry,

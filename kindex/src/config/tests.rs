@@ -17,6 +17,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         table,
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

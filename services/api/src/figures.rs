@@ -53,6 +53,8 @@ pub struct Figures {
     pub connections: Gauge,
     /// Watches under way.
     pub watches: Gauge,
+    /// Subscriptions to events under way.
+    pub subscriptions: Gauge,
     /// Bytes of events that are held for watches.
     pub watch_bytes: Gauge,
     /// Watches that were ended because the memory was needed.
@@ -66,12 +68,13 @@ impl Figures {
     /// Where the registry shows an API server already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 7] = [
+        let collectors: [Box<dyn Collector>; 8] = [
             Box::new(figures.requests.clone()),
             Box::new(figures.seconds.clone()),
             Box::new(figures.turned_away.clone()),
             Box::new(figures.connections.clone()),
             Box::new(figures.watches.clone()),
+            Box::new(figures.subscriptions.clone()),
             Box::new(figures.watch_bytes.clone()),
             Box::new(figures.watches_ended.clone()),
         ];
@@ -132,6 +135,7 @@ impl Default for Figures {
             ),
             connections: gauge("kindex_api_connections", "Open connections of clients."),
             watches: gauge("kindex_api_watches", "Open watches."),
+            subscriptions: gauge("kindex_api_event_subscriptions", "Open subscriptions to events."),
             watch_bytes: gauge(
                 "kindex_api_watch_bytes",
                 "Bytes of buffered events that the clients of watches have not read.",

@@ -112,6 +112,7 @@ mod tests {
         table: "note",
         immutable: false,
         history: false,
+        events: false,
         columns: &[Column {
             name: "about_kind",
             path: &["spec", "aboutKind"],

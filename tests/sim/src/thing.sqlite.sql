@@ -107,3 +107,29 @@ CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
     `request_time` TEXT NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_outbox` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `deletion_timestamp` TEXT,
+    `erase_time` TEXT,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `kindex_outbox_position` ON `kindex_outbox` (`kind`, `position`);
+CREATE INDEX IF NOT EXISTS `kindex_outbox_erase_time` ON `kindex_outbox` (`kind`, `erase_time`);
+CREATE TABLE IF NOT EXISTS `kindex_outbox_mark` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `stamp` INTEGER NOT NULL,
+    `mark_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_outbox_counter` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `fill_after` INTEGER,
+    `fill_time` TEXT,
+    PRIMARY KEY (`kind`)
+) STRICT;

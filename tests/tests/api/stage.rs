@@ -41,6 +41,7 @@ const PACE: Pace = Pace {
     every: Duration::from_millis(50),
     fresh: Duration::from_millis(200),
     settled: Duration::from_millis(600),
+    events: Duration::from_millis(50),
 };
 /// Models keep their history, projects do not.
 static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];

@@ -75,6 +75,7 @@ const THING_PARTS: Kind = Kind {
     table: "thing",
     immutable: false,
     history: false,
+    events: false,
     columns: &[],
     keys: &[],
     printer_columns: &[],

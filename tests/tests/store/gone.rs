@@ -127,7 +127,7 @@ async fn a_row_is_removed_with_all_its_parts_and_never_while_it_lives(backend: B
         before: Some(at(6)),
         ..both()
     };
-    let mut removed = backend.store.remove(&WIDGET, &before, &every).await.expect("removed");
+    let mut removed = backend.store.remove(&WIDGET, &before, &every, at(9)).await.expect("removed");
     removed.sort();
     assert_eq!(removed, ["u1", "u2", "u4", "u5"].map(Uid::from));
     assert_eq!(names(&backend, &both()).await, ["u7", "u8"]);

@@ -183,3 +183,29 @@ CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
     `request_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_outbox` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `deletion_timestamp` DATETIME(6),
+    `erase_time` DATETIME(6),
+    PRIMARY KEY (`kind`, `uid`),
+    KEY `kindex_outbox_position` (`kind`, `position`),
+    KEY `kindex_outbox_erase_time` (`kind`, `erase_time`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_outbox_mark` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `stamp` BIGINT NOT NULL,
+    `mark_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_outbox_counter` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `fill_after` BIGINT,
+    `fill_time` DATETIME(6),
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

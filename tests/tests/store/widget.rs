@@ -35,6 +35,7 @@ pub(crate) const PARTS: Kind = Kind {
     table: "widget",
     immutable: false,
     history: false,
+    events: false,
     columns: COLUMNS,
     keys: &[
         Key {
@@ -81,6 +82,7 @@ pub(crate) static KEEPSAKE: Kind = Kind {
     singular: "keepsake",
     table: "keepsake",
     history: true,
+    events: false,
     keys: &[Key {
         name: "keepsake_namespace_name",
         columns: &["namespace", "name"],

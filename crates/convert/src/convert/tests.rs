@@ -111,6 +111,7 @@ pub(crate) static KIND: Kind = Kind {
     table: "trial",
     immutable: false,
     history: false,
+    events: false,
     columns: &[],
     keys: &[],
     printer_columns: &[],

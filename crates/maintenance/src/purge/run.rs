@@ -157,7 +157,9 @@ impl Walk<'_> {
             page.retain(|row| last.is_none_or(|last| last.is_before(row)));
             if mode == Mode::Remove && !page.is_empty() {
                 let uids: Vec<Uid> = page.iter().map(|row| row.uid.clone()).collect();
-                let mut removed = with_retries(retry_budget, || self.storage.remove(self.kind, gone, &uids)).await?;
+                let now = with_retries(retry_budget, || self.storage.clock()).await?;
+                let remove = || self.storage.remove(self.kind, gone, &uids, now);
+                let mut removed = with_retries(retry_budget, remove).await?;
                 removed.sort_unstable();
                 page.retain(|row| removed.binary_search(&row.uid).is_ok());
             }

@@ -143,6 +143,7 @@ pub(super) mod tests {
         table: "thing",
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

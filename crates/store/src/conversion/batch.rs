@@ -57,6 +57,7 @@ pub(super) async fn write<D: Driver>(
         kind,
         now,
         platform: store.registry.platform,
+        draw: store.draw,
         keeping: None,
     };
     let mut sorted: Vec<&RowConversion> = rows.iter().collect();

@@ -10,7 +10,7 @@ use kindex_query::Life;
 use kindex_query::select::Select;
 
 use crate::calls::Step;
-use crate::cells::{life, param, res_version};
+use crate::cells::{FoundRow, life, param, res_version};
 use crate::connections::{CONFLICTS_MAX, failure, pause};
 use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::StoreError;
@@ -123,6 +123,7 @@ pub(crate) async fn delete<D: Driver>(
         kind,
         now,
         platform: store.registry.platform,
+        draw: store.draw,
         keeping: None,
     };
     let locked = delete_evicted(store, &work, &select, &names.evicted).await?;
@@ -200,14 +201,14 @@ async fn delete_evicted_on<D: Driver>(
         work,
     };
     // Every writer locks the row before its labels: what is read after that stays as it is.
-    batch.lock_rows(uids).await?;
+    let locked = batch.lock_rows(uids).await?;
     let among = select.among(uids);
     let query = page_of(&among, &NAMES, driver.spelling(), Lead::Engine, None, LIST_MAX as i64);
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
     let rows = D::query(batch.connection, once(query.sql), &params).await?;
     let names = names::<D>(&rows)?;
-    let found: Vec<&str> = names.evicted.iter().map(|found| &*found.uid.0).collect();
-    let deletions = batch.delete_archived(&found).await?;
+    let found: Vec<&FoundRow> = names.evicted.iter().filter_map(|found| locked.get(&found.uid)).collect();
+    let deletions = batch.delete_archived(&found, false).await?;
     let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
     let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
     let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();

@@ -20,7 +20,7 @@ use crate::driver::{Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::{DirectError, StoreError};
 use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
-use crate::write::{Batch, FeedEntry, Keeping, Work, replacement};
+use crate::write::{Batch, Event, FeedEntry, Keeping, Work, replacement};
 
 pub use collection::{Collected, DeleteCollection, Found};
 
@@ -98,6 +98,7 @@ impl<D: Driver> Direct for SqlStore<D> {
             kind,
             now,
             platform: self.registry.platform,
+            draw: self.draw,
             keeping: kind
                 .history
                 .then(|| Keeping::new(self.history_sql(kind), &[write], now)),
@@ -126,6 +127,7 @@ impl<D: Driver> Direct for SqlStore<D> {
             kind,
             now,
             platform: self.registry.platform,
+            draw: self.draw,
             keeping: None,
         };
         let is_gone = self.change_row(&work, &Change::Delete { uid, read }).await?;
@@ -239,8 +241,8 @@ impl<D: Driver> Batch<'_, D> {
             return refused(error);
         }
         let entry = match change {
-            Change::Delete { uid, .. } => {
-                let deletions = self.delete_archived(&[&uid.0]).await?;
+            Change::Delete { .. } => {
+                let deletions = self.delete_archived(&[&row], false).await?;
                 return Ok(Ok(deletions.held.is_empty()));
             }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),
@@ -253,6 +255,10 @@ impl<D: Driver> Batch<'_, D> {
             }
         };
         self.append_to_feed(&[entry]).await?;
+        if kind.events {
+            let requested = self.tombstone_of(uid).await?;
+            self.append_to_outbox(&[Event::of_row(&row, requested)]).await?;
+        }
         Ok(Ok(true))
     }
 }

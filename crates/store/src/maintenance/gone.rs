@@ -1,21 +1,52 @@
 //! Rows of objects that are no longer in the cluster: finding them, and removing them
 //! with all their parts. A live row is out of reach of everything in this file.
 
+use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 
-use crate::calls::Step;
 use crate::cells::res_version;
-use crate::connections::{CONFLICTS_MAX, Connections, failure, pause};
+use crate::connections::{Connections, InTransaction, failure};
 use crate::conversion;
-use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
+use crate::driver::{Cells, Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::maintenance::sql_gone::GoneSql;
 use crate::maintenance::{Gone, GoneRow, sql_gone};
 use crate::row::{Arrival, row_version};
 use crate::statements::{LIST_MAX, padded_list, references};
-use crate::write::forget;
+use crate::write::{Event, OutboxWork, append, forget};
+
+/// A row that is to be removed.
+struct Doomed {
+    uid: String,
+    namespace: String,
+    name: String,
+    is_deleted: bool,
+}
+
+impl Doomed {
+    fn read(row: &impl Cells) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            uid: row.text(0)?,
+            namespace: row.text(1)?,
+            name: row.text(2)?,
+            is_deleted: row.time(3)?.is_some(),
+        })
+    }
+
+    /// A row that was marked deleted has its tombstone, or had it long ago.
+    fn event(&self, now: Timestamp) -> Option<Event<'_>> {
+        let event = Event {
+            uid: &self.uid,
+            namespace: &self.namespace,
+            name: &self.name,
+            deletion: None,
+            erased: false,
+        };
+        (!self.is_deleted).then(|| event.erased(now))
+    }
+}
 
 impl Gone {
     fn sql<D: Driver>(&self, connections: &Connections<D>, kind: &'static Kind) -> GoneSql {
@@ -96,7 +127,7 @@ fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
 /// In one transaction, repeated while it loses against other writers.
 pub(super) async fn remove<D: Driver>(
     connections: &Connections<D>,
-    kind: &'static Kind,
+    work: &OutboxWork<'static>,
     gone: &Gone,
     uids: &[Uid],
 ) -> Result<Vec<Uid>, StoreError> {
@@ -105,84 +136,73 @@ pub(super) async fn remove<D: Driver>(
     // The order of all writers, so that two of them never wait for each other.
     sorted.sort_unstable();
     for chunk in sorted.chunks(LIST_MAX) {
-        let mut conflicts = 0;
-        loop {
-            match remove_once(connections, kind, gone, chunk).await {
-                Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
-                    conflicts += 1;
-                    tokio::time::sleep(pause(conflicts)).await;
-                }
-                Err(error) => return Err(failure::<D>(kind.name, error)),
-                Ok(uids) => {
-                    removed.extend(uids);
-                    break;
-                }
-            }
-        }
+        let removal = Removal {
+            work,
+            sql: gone.sql(connections, work.kind),
+            gone,
+            uids: chunk,
+        };
+        let uids = connections.transact(&removal).await;
+        removed.extend(uids.map_err(|error| failure::<D>(work.kind.name, error))?);
     }
     Ok(removed)
 }
 
-async fn remove_once<D: Driver>(
-    connections: &Connections<D>,
-    kind: &'static Kind,
-    gone: &Gone,
-    uids: &[&str],
-) -> Result<Vec<Uid>, sqlx::Error> {
-    let mut connection = connections.acquire(Purpose::Write).await?;
-    let sql = gone.sql(connections, kind);
-    let under_way = connections.calls.begin(Step::Write, kind.name);
-    let call = remove_on::<D>(&mut connection, kind, &sql, gone, uids);
-    let answer = under_way.bound(connections.driver.call_timeout(), call).await;
-    connections.settle(connection, answer)
+struct Removal<'a> {
+    work: &'a OutboxWork<'static>,
+    sql: GoneSql,
+    gone: &'a Gone,
+    uids: &'a [&'a str],
 }
 
-/// The condition is asked once more under the rows' locks: what has come back to life stays.
-async fn remove_on<D: Driver>(
-    connection: &mut Raw<D>,
-    kind: &'static Kind,
-    sql: &GoneSql,
-    gone: &Gone,
-    uids: &[&str],
-) -> Result<Vec<Uid>, sqlx::Error> {
-    let mut transaction = begin::<D>(connection).await?;
-    let mut params = gone.params();
-    let list = padded_list(uids);
-    params.extend(&list);
-    let rows = D::query(&mut transaction, sql.lock(list.len()), &params).await?;
-    let mut found = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
-    let held = held::<D>(&mut transaction, kind, &found).await?;
-    found.retain(|uid| !held.contains(uid));
-    if !found.is_empty() {
-        let mut names: Vec<&str> = found.iter().map(String::as_str).collect();
-        names.sort_unstable();
-        let list = padded_list(&names);
-        for statement in sql_gone::remove(sql.spelling(), kind, list.len()) {
-            D::execute(&mut transaction, statement, &list).await?;
+impl<D: Driver> InTransaction<D> for Removal<'_> {
+    /// Those that were removed.
+    type Done = Vec<Uid>;
+
+    fn kind(&self) -> &'static str {
+        self.work.kind.name
+    }
+
+    /// The condition is asked once more under the rows' locks: what has come back to life stays.
+    async fn run(&self, connection: &mut Raw<D>, _: Limits) -> Result<Vec<Uid>, sqlx::Error> {
+        let kind = self.work.kind;
+        let mut params = self.gone.params();
+        let list = padded_list(self.uids);
+        params.extend(&list);
+        let rows = D::query(connection, self.sql.lock(list.len()), &params).await?;
+        let mut found = rows.iter().map(Doomed::read).collect::<Result<Vec<_>, _>>()?;
+        found.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
+        let names: Vec<&str> = found.iter().map(|row| row.uid.as_str()).collect();
+        let held = held::<D>(connection, kind, &names).await?;
+        found.retain(|row| !held.contains(&row.uid));
+        if found.is_empty() {
+            return Ok(Vec::new());
         }
-        forget::<D>(&mut transaction, kind, &names).await?;
-        conversion::forget::<D>(&mut transaction, kind, &names).await?;
+        let names: Vec<&str> = found.iter().map(|row| row.uid.as_str()).collect();
+        let list = padded_list(&names);
+        for statement in sql_gone::remove(self.sql.spelling(), kind, list.len()) {
+            D::execute(connection, statement, &list).await?;
+        }
+        forget::<D>(connection, kind, &names).await?;
+        conversion::forget::<D>(connection, kind, &names).await?;
         let mut params = vec![Param::Text(kind.name)];
         params.extend(list);
-        D::execute(
-            &mut transaction,
-            references::forget_tombstones(params.len() - 1),
-            &params,
-        )
-        .await?;
+        D::execute(connection, references::forget_tombstones(params.len() - 1), &params).await?;
+        if kind.events {
+            let events: Vec<Event<'_>> = found.iter().filter_map(|row| row.event(self.work.now)).collect();
+            append::<D>(connection, self.work, &events).await?;
+        }
+        Ok(found.iter().map(|row| Uid::from(row.uid.as_str())).collect())
     }
-    transaction.commit().await?;
-    Ok(found.iter().map(|uid| Uid::from(uid.as_str())).collect())
 }
 
 /// Those of these rows, which are locked, that references hold.
-async fn held<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[String]) -> Result<Vec<String>, sqlx::Error> {
+async fn held<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[&str]) -> Result<Vec<String>, sqlx::Error> {
     if uids.is_empty() {
         return Ok(Vec::new());
     }
-    let names: Vec<&str> = uids.iter().map(String::as_str).collect();
     let mut params = vec![Param::Text(kind.name)];
-    params.extend(padded_list(&names));
+    params.extend(padded_list(uids));
     let rows = D::query(connection, references::counts(params.len() - 1), &params).await?;
     rows.iter().map(|row| row.text(0)).collect()
 }

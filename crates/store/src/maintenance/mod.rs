@@ -24,6 +24,7 @@ use crate::driver::Driver;
 use crate::error::StoreError;
 use crate::row::Arrival;
 use crate::sql_store::SqlStore;
+use crate::write::OutboxWork;
 
 /// Everything that SQL holds of one object, cell by cell.
 ///
@@ -119,11 +120,17 @@ pub trait Purge: Send + Sync {
     async fn nth_newest_gone(&self, kind: &'static Kind, gone: &Gone, place: u32) -> Result<Vec<GoneRow>, StoreError>;
 
     /// Removes rows for good with all their parts, those among `uids` that the filter still finds
-    /// when they are locked. Gives back which.
+    /// when they are locked. Gives back which. The objects of archived rows of a kind with events go at this time.
     ///
     /// # Guarantees
     /// Never removes a live row, nor one that references hold. All parts of a row go in one transaction.
-    async fn remove(&self, kind: &'static Kind, gone: &Gone, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
+    async fn remove(
+        &self,
+        kind: &'static Kind,
+        gone: &Gone,
+        uids: &[Uid],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError>;
 
     /// What time it is in the database.
     async fn clock(&self) -> Result<Timestamp, StoreError>;
@@ -239,8 +246,20 @@ impl<D: Driver> Purge for SqlStore<D> {
         gone::nth_newest(&self.connections, kind, gone, place).await
     }
 
-    async fn remove(&self, kind: &'static Kind, gone: &Gone, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
-        gone::remove(&self.connections, kind, gone, uids).await
+    async fn remove(
+        &self,
+        kind: &'static Kind,
+        gone: &Gone,
+        uids: &[Uid],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError> {
+        let work = OutboxWork {
+            kind,
+            spelling: self.connections.driver.spelling(),
+            now,
+            draw: self.draw,
+        };
+        gone::remove(&self.connections, &work, gone, uids).await
     }
 
     async fn clock(&self) -> Result<Timestamp, StoreError> {

@@ -89,10 +89,12 @@ impl GoneSql {
     }
 
     /// Finds the rows among so many uids, and keeps them as they are until the transaction ends. Their references are
-    /// read by a statement that follows: one in this statement would be read as of before the wait for the locks.
+    /// read by a statement that follows: one in this statement would be read as of before the wait for the locks. Uid,
+    /// namespace, name, and when it was deleted.
     pub(super) fn lock(&self, uids: usize) -> Statement {
         kept(format!(
-            "SELECT [uid] FROM [{}]{} WHERE {} AND [uid] IN ({}){}",
+            "SELECT [uid], [namespace], [name], {} FROM [{}]{} WHERE {} AND [uid] IN ({}){}",
+            self.spelling.time_text("delete_time"),
             self.tables.main,
             self.spelling.walk(&self.tables.uid_key()),
             self.conditions,

@@ -42,7 +42,7 @@ impl<D: Driver> Prepare for SqlStore<D> {
         let is_ready =
             known && standing == MigrationStanding::Current || matches!(standing, MigrationStanding::Ahead { .. });
         if is_ready && self.probe_tables().await.is_ok() {
-            return Ok(());
+            return self.fill_outbox().await;
         }
         if standing == MigrationStanding::Untracked {
             self.refuse_foreign().await?;
@@ -55,7 +55,8 @@ impl<D: Driver> Prepare for SqlStore<D> {
         if standing == MigrationStanding::Untracked {
             self.record_all_migrations().await?;
         }
-        self.record_schema().await
+        self.record_schema().await?;
+        self.fill_outbox().await
     }
 }
 

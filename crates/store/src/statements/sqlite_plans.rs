@@ -32,6 +32,7 @@ async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
         table: "thing",
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[KEY],
         printer_columns: &[],

@@ -22,6 +22,7 @@ pub(crate) static KIND: Kind = Kind {
     table: "run",
     immutable: false,
     history: false,
+    events: false,
     columns: &[],
     keys: &[],
     printer_columns: &[],

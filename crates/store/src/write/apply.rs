@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use jiff::Timestamp;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::tables::Side;
@@ -15,6 +16,7 @@ use crate::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use crate::row::{RowWrite, Written, row_version};
 use crate::statements::{KindSql, LIST_MAX, padded_list, padded_pairs};
 use crate::write::batch::{Batch, Work};
+use crate::write::events::{Event, Events};
 use crate::write::feed::{FeedEntry, becomes_another};
 use crate::write::main_row::{MainRow, side_rows};
 use crate::write::plan::{NewRow, Plan, plan};
@@ -64,6 +66,36 @@ struct NamedRow {
     is_evicted: bool,
 }
 
+/// A row whose name a newer object has.
+struct Superseded {
+    row: NamedRow,
+    /// Namespace and name.
+    name: (String, String),
+    by: Uid,
+}
+
+impl Superseded {
+    /// Of one that was archived: no event of the cluster reports its end.
+    fn replaced(&self) -> Option<Replaced> {
+        self.row.is_evicted.then(|| Replaced {
+            uid: self.row.uid.clone(),
+            by: self.by.clone(),
+        })
+    }
+
+    fn event(&self, now: Timestamp) -> Event<'_> {
+        let (namespace, name) = &self.name;
+        let event = Event {
+            uid: &self.row.uid.0,
+            namespace,
+            name,
+            deletion: None,
+            erased: false,
+        };
+        event.erased(now)
+    }
+}
+
 impl<D: Driver> Batch<'_, D> {
     /// Applies all writes and says what became of each.
     pub(crate) async fn apply(&mut self, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
@@ -81,12 +113,16 @@ impl<D: Driver> Batch<'_, D> {
         let mut sorted = Sorted::default();
         let mut changed = Vec::new();
         let mut carried = Carried::default();
+        let mut events = Events::default();
         let own = self.work.kind.api_version();
         for index in order {
             let write = &writes[index];
             let row = found.get(write.uid());
             let decision = plan(write, row, &own, self.work.now);
             changed.extend(decision.of_evicted(row));
+            if self.work.kind.events {
+                events.note(write, row, &decision, self.work.now);
+            }
             let superseded = matches!(decision, Plan::Nothing(Written::Superseded));
             if let (RowWrite::Store { version, life, .. }, false) = (write, superseded) {
                 carried.note(version, *life, row, self.work.platform.finalizer);
@@ -95,21 +131,34 @@ impl<D: Driver> Batch<'_, D> {
         }
         // No cluster tells what becomes of an object there once SQL keeps it.
         let before = self.labels_before(&changed).await?;
-        let replaced = self.carry_out(&sorted).await?;
+        let left = self.labels_before(events.evicted()).await?;
+        let superseded = self.carry_out(&sorted).await?;
+        let replaced: Vec<Replaced> = superseded.iter().filter_map(Superseded::replaced).collect();
         self.record_replaced(&replaced, writes, &mut written).await?;
         self.carry(&carried).await?;
-        let updates = before.iter().map(|(uid, labels)| FeedEntry::update(uid, labels));
+        let updates = before
+            .iter()
+            .map(|(version, labels)| FeedEntry::update(&version.object.metadata.uid.0, labels));
         let deletions = replaced.iter().map(|one| FeedEntry::deletion(&one.uid.0));
         let entries: Vec<FeedEntry<'_>> = updates.chain(deletions).collect();
         self.append_to_feed(&entries).await?;
+        if self.work.kind.events {
+            events.became_others(left.iter().map(|(version, _)| *version));
+            events.changed_in_archive(before.iter().map(|(version, _)| *version));
+            let requested = self.tombstones_of(&events.archived()).await?;
+            events.settle(|uid| requested.get(&Uid::from(uid)).copied());
+            superseded.iter().for_each(|one| events.add(one.event(self.work.now)));
+            self.append_to_outbox(&events.into_sorted()).await?;
+        }
         Ok(written)
     }
 
-    /// Of rows whose objects become others by these versions, and not only go their way: the labels that they have.
+    /// Of rows whose objects become others by these versions, and not only go their way: the versions, and the labels
+    /// that the rows have.
     async fn labels_before<'v>(
         &mut self,
         versions: &[&'v Version],
-    ) -> Result<Vec<(&'v str, BTreeMap<String, String>)>, sqlx::Error> {
+    ) -> Result<Vec<(&'v Version, BTreeMap<String, String>)>, sqlx::Error> {
         let mut before = Vec::new();
         for chunk in versions.chunks(LIST_MAX) {
             let uids: Vec<&str> = chunk.iter().map(|version| &*version.object.metadata.uid.0).collect();
@@ -129,7 +178,7 @@ impl<D: Driver> Batch<'_, D> {
                     .is_none_or(|held| becomes_another(held.text(), version.object.text()))
                 {
                     before.push((
-                        &*metadata.uid.0,
+                        *version,
                         held.map(|held| held.metadata.labels.clone()).unwrap_or_default(),
                     ));
                 }
@@ -147,8 +196,8 @@ impl<D: Driver> Batch<'_, D> {
         self.carry_out(&sorted).await.map(drop)
     }
 
-    /// Gives back those that were archived and replaced: no event of the cluster reports their end.
-    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
+    /// Gives back those whose names others have now.
+    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Superseded>, sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {
             let mut replaced = Vec::with_capacity(sorted.updates.len());
             let mut anew = Vec::new();
@@ -161,25 +210,24 @@ impl<D: Driver> Batch<'_, D> {
             self.branch_off(keeping.sql, &anew).await?;
             self.write_history(keeping).await?;
         }
-        let replaced = self.write_main(sorted).await?;
+        let superseded = self.write_main(sorted).await?;
         self.write_side(Side::Labels, &sorted.inserts, &sorted.updates).await?;
         self.write_side(Side::Annotations, &sorted.inserts, &sorted.updates)
             .await?;
-        Ok(replaced)
+        Ok(superseded)
     }
 
-    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
+    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Superseded>, sqlx::Error> {
         self.write_rows(&sorted.inserts, KindSql::insert).await?;
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
         self.relocate(Life::Archived, &sorted.to_evicted).await?;
         let superseded = self.superseded(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
-        deleted.extend(superseded.iter().map(|(row, _)| &*row.uid.0));
+        deleted.extend(superseded.iter().map(|one| &*one.row.uid.0));
         deleted.sort_unstable();
         self.relocate(Life::Deleted, &deleted).await?;
-        let evicted = superseded.into_iter().filter(|(row, _)| row.is_evicted);
-        Ok(evicted.map(|(row, by)| Replaced { uid: row.uid, by }).collect())
+        Ok(superseded)
     }
 
     /// Gives rows that are locked, or new, their content.
@@ -200,14 +248,13 @@ impl<D: Driver> Batch<'_, D> {
         self.execute_rows(&rows, statement).await
     }
 
-    /// Rows whose name a newer object has, with the uid of that object. Leaves out those that this batch deletes
-    /// anyway. The read locks the rows: of two writers that store two objects of one name at once, one sees the row of
+    /// Rows whose name a newer object has. Leaves out those that this batch deletes anyway. The read locks the rows: of two writers that store two objects of one name at once, one sees the row of
     /// the other.
     async fn superseded(
         &mut self,
         arrived: &[&Version],
         deleted: &[&str],
-    ) -> Result<Vec<(NamedRow, Uid)>, sqlx::Error> {
+    ) -> Result<Vec<Superseded>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()
             .map(|version| {
@@ -236,12 +283,15 @@ impl<D: Driver> Batch<'_, D> {
                 rows_of_name.entry(name).or_default().push(named);
             }
         }
-        let superseded = rows_of_name.into_values().flat_map(|mut rows| {
+        let superseded = rows_of_name.into_iter().flat_map(|(name, mut rows)| {
             rows.sort_unstable();
             let youngest = rows.pop().map(|row| row.uid);
-            rows.into_iter().zip(std::iter::repeat(youngest))
+            rows.into_iter().filter_map(move |row| {
+                let by = youngest.clone()?;
+                let name = name.clone();
+                Some(Superseded { row, name, by })
+            })
         });
-        let superseded = superseded.filter_map(|(row, by)| by.map(|by| (row, by)));
         Ok(superseded.collect())
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Work<'a> {
     pub(crate) now: Timestamp,
     /// The words by which objects say what they were, and who holds them.
     pub(crate) platform: Platform,
+    /// Draws the stamps of the outbox.
+    pub(crate) draw: fn() -> u64,
     /// Where the kind keeps a history.
     pub(crate) keeping: Option<Keeping>,
 }
@@ -109,7 +111,7 @@ impl<D: Driver> Batch<'_, D> {
 /// few enough to keep them prepared. A statement that is prepared for one use costs more than its round
 /// trip: its close has no reply, and the driver, which leaves Nagle's algorithm on, then waits for a
 /// delayed acknowledgement before the next command goes out.
-fn recurring(rows: usize) -> usize {
+pub(crate) fn recurring(rows: usize) -> usize {
     let rows = rows.min(ROWS_MAX);
     let zeros = rows.checked_ilog(8).unwrap_or(0);
     let unit = 8_usize.pow(zeros);

@@ -14,6 +14,10 @@ mod replaced;
 
 mod feed;
 
+mod events;
+
+mod outbox;
+
 mod references;
 
 mod apply;
@@ -30,9 +34,12 @@ mod quarantine;
 
 pub(crate) use batch::{Batch, Work};
 pub use checkpoints::{Checkpoints, Saving};
+pub(crate) use events::Event;
 pub(crate) use feed::FeedEntry;
 pub use feed::{CHANGES_KEPT, Position};
 pub(crate) use feed::{number, position};
+pub use outbox::TOMBSTONES_KEPT;
+pub(crate) use outbox::{OutboxWork, advance, append, end};
 pub(crate) use plan::{NewRow, replacement};
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
 pub use record::is_cut;

@@ -13,6 +13,7 @@ use crate::cells::FoundRow;
 use crate::driver::{Cells, Driver, Param};
 use crate::statements::{LIST_MAX, padded_list, references as sql};
 use crate::write::batch::Batch;
+use crate::write::events::Event;
 use crate::write::feed::FeedEntry;
 
 /// A reference that is placed on an object.
@@ -74,15 +75,30 @@ impl<'a> Carried<'a> {
 }
 
 impl<D: Driver> Batch<'_, D> {
-    /// Deletes archived objects whose rows are locked, those with references as soon as these are released.
-    pub(crate) async fn delete_archived<'a>(&mut self, uids: &[&'a str]) -> Result<Deletions<'a>, sqlx::Error> {
-        let counts = self.reference_counts(uids).await?;
-        let (held, deleted) = uids
-            .iter()
-            .copied()
-            .partition(|uid| counts.contains_key(&Uid::from(*uid)));
-        let deletions = Deletions { deleted, held };
+    /// Deletes archived objects whose rows are locked, those with references as soon as these are released. One that
+    /// waited for that has a tombstone, which goes with it.
+    pub(crate) async fn delete_archived<'a>(
+        &mut self,
+        rows: &[&'a FoundRow],
+        waited: bool,
+    ) -> Result<Deletions<'a>, sqlx::Error> {
+        let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
+        let counts = self.reference_counts(&uids).await?;
+        let (held, deleted): (Vec<&FoundRow>, Vec<&FoundRow>) =
+            rows.iter().partition(|row| counts.contains_key(&row.uid));
+        let events = match self.work.kind.events {
+            true => self.events_of_deletion(&held, &deleted).await?,
+            false => Vec::new(),
+        };
+        let uids = |rows: &[&'a FoundRow]| rows.iter().map(|row| &*row.uid.0).collect();
+        let deletions = Deletions {
+            deleted: uids(&deleted),
+            held: uids(&held),
+        };
         self.soft_delete(&deletions.deleted).await?;
+        if waited {
+            self.forget_tombstones(&deletions.deleted).await?;
+        }
         let held = deletions.held.iter().copied();
         let rows: Vec<[Param<'_>; 3]> = held.map(|uid| self.tombstone(uid)).collect();
         self.execute_rows(&rows, |kind, rows| sql::bury(kind.spelling(), rows))
@@ -90,7 +106,23 @@ impl<D: Driver> Batch<'_, D> {
         let deleted = deletions.deleted.iter().copied();
         let entries: Vec<FeedEntry<'_>> = deleted.map(FeedEntry::deletion).collect();
         self.append_to_feed(&entries).await?;
+        self.append_to_outbox(&events).await?;
         Ok(deletions)
+    }
+
+    /// Who waits already is known to do so.
+    async fn events_of_deletion<'a>(
+        &mut self,
+        held: &[&'a FoundRow],
+        deleted: &[&'a FoundRow],
+    ) -> Result<Vec<Event<'a>>, sqlx::Error> {
+        let uids: Vec<&str> = held.iter().map(|row| &*row.uid.0).collect();
+        let waiting = self.tombstones_of(&uids).await?;
+        let now = self.work.now;
+        let begins = held.iter().filter(|row| !waiting.contains_key(&row.uid));
+        let begins = begins.map(|row| Event::of_row(row, Some(now)));
+        let gone = deleted.iter().map(|row| Event::of_row(row, None).erased(now));
+        Ok(begins.chain(gone).collect())
     }
 
     fn tombstone<'p>(&self, uid: &'p str) -> [Param<'p>; 3] {
@@ -116,10 +148,21 @@ impl<D: Driver> Batch<'_, D> {
 
     /// Since when an object waits for the release of its references, if it does.
     pub(crate) async fn tombstone_of(&mut self, uid: &Uid) -> Result<Option<Timestamp>, sqlx::Error> {
-        let params = self.of_kind(&[&uid.0]);
-        let statement = sql::tombstones(self.work.sql.spelling(), params.len() - 1);
-        let rows = D::query(self.connection, statement, &params).await?;
-        rows.first().map_or(Ok(None), |row| row.time(1))
+        Ok(self.tombstones_of(&[&uid.0]).await?.remove(uid))
+    }
+
+    /// Those of these objects that wait so, each with the time of the request.
+    pub(crate) async fn tombstones_of(&mut self, uids: &[&str]) -> Result<HashMap<Uid, Timestamp>, sqlx::Error> {
+        let mut requested = HashMap::new();
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = self.of_kind(chunk);
+            let statement = sql::tombstones(self.work.sql.spelling(), params.len() - 1);
+            for row in D::query(self.connection, statement, &params).await? {
+                let uid = Uid::from(row.text(0)?.as_str());
+                requested.extend(row.time(1)?.map(|since| (uid, since)));
+            }
+        }
+        Ok(requested)
     }
 
     /// The names of the references of one object.

@@ -83,6 +83,7 @@ impl<D: Driver> Rows for SqlStore<D> {
             kind,
             now,
             platform: self.registry.platform,
+            draw: self.draw,
             keeping: kind.history.then(|| Keeping::new(self.history_sql(kind), batch, now)),
         };
         let writes = Writes {

@@ -18,6 +18,7 @@ pub static KIND: Kind = Kind {
     table: "model",
     immutable: false,
     history: true,
+    events: false,
     columns: COLUMNS,
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,

@@ -18,6 +18,7 @@ pub static KIND: Kind = Kind {
     table: "project",
     immutable: false,
     history: false,
+    events: false,
     columns: COLUMNS,
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,

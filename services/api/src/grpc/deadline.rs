@@ -1,5 +1,7 @@
 //! The deadline of a call, and the status of one that is not done by then.
 
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
 use http::HeaderMap;
 use kindex_serve::deadline::{self, DeadlineError};
 use tonic::Status;
@@ -26,6 +28,22 @@ impl Deadline {
     /// `DEADLINE_EXCEEDED`.
     pub(crate) async fn bound<T>(self, work: impl Future<Output = T>) -> Result<T, Status> {
         self.0.bound(work).await.map_err(status)
+    }
+
+    /// Messages that end with the first error, and at the deadline.
+    pub(super) fn ending<T: Send + 'static>(
+        self,
+        messages: BoxStream<'static, Result<T, Status>>,
+    ) -> BoxStream<'static, Result<T, Status>> {
+        let next = move |messages: Option<BoxStream<'static, Result<T, Status>>>| async move {
+            let mut messages = messages?;
+            match self.bound(messages.next()).await {
+                Ok(Some(Ok(message))) => Some((Ok(message), Some(messages))),
+                Ok(Some(Err(status))) | Err(status) => Some((Err(status), None)),
+                Ok(None) => None,
+            }
+        };
+        stream::unfold(Some(messages), next).boxed()
     }
 }
 

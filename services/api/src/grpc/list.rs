@@ -142,6 +142,7 @@ pub(super) mod tests {
         table: "run",
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

@@ -27,6 +27,8 @@ mod watch;
 
 mod references;
 
+mod events;
+
 #[cfg(test)]
 mod bounds;
 
@@ -162,7 +164,12 @@ impl Verb {
 async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
     let methods = Methods::of(operations.registry())?;
     let (health, health_service) = tonic_health::server::health_reporter();
-    for service in methods.services.iter().map(String::as_str).chain([references::NAME]) {
+    for service in methods
+        .services
+        .iter()
+        .map(String::as_str)
+        .chain([references::NAME, events::NAME])
+    {
         health
             .set_service_status(service, tonic_health::ServingStatus::Serving)
             .await;
@@ -184,6 +191,7 @@ async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
     };
     let router = Router::new().fallback(answer).with_state(served);
     let router = with(router, references::service(operations.clone()));
+    let router = with(router, events::service(operations.clone()));
     let router = with(router, health_service);
     let router = with(with(router, Asking(v1)), Asking(v1alpha));
     Ok(router.layer(axum::middleware::from_fn_with_state(operations, check)))
@@ -237,7 +245,15 @@ async fn check(State(operations): State<Arc<Operations>>, request: Request, next
         let status = status::of(&refusal, operations.registry().platform.group);
         return status.into_http::<Body>();
     }
-    next.run(Request::from_parts(parts, body)).await
+    seated(next.run(Request::from_parts(parts, body)).await)
+}
+
+/// A stream that has a place among the watches is followed as one.
+fn seated(mut response: Response) -> Response {
+    match response.extensions_mut().remove::<Seat>() {
+        Some(seat) => watched(response, seat, Texture::Own),
+        None => response,
+    }
 }
 
 /// The answer to a request that was refused before it was read.
@@ -308,11 +324,7 @@ impl Inbound {
             let service = service_fn(|request: tonic::Request<Bytes>| self.reply(request.into_inner()));
             grpc.unary(service, request).await
         };
-        let mut response = response.map(Body::new);
-        match response.extensions_mut().remove::<Seat>() {
-            Some(seat) => watched(response, seat, Texture::Own),
-            None => response,
-        }
+        response.map(Body::new)
     }
 
     /// The whole body, which is one message with its prefix.

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::stream::BoxStream;
-use futures::{StreamExt, stream};
 use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
 use kindex_serve::watches::Seat;
@@ -46,20 +46,7 @@ pub(super) async fn watch(
         let message = event.map_err(broken).and_then(|event| message(kind, event, domain));
         std::future::ready(message.transpose())
     });
-    Ok((ending(messages.boxed(), deadline), seat))
-}
-
-/// Ends with the first error, and at the deadline.
-fn ending(messages: Messages, deadline: Deadline) -> Messages {
-    let next = move |messages: Option<Messages>| async move {
-        let mut messages = messages?;
-        match deadline.bound(messages.next()).await {
-            Ok(Some(Ok(message))) => Some((Ok(message), Some(messages))),
-            Ok(Some(Err(status))) | Err(status) => Some((Err(status), None)),
-            Ok(None) => None,
-        }
-    };
-    stream::unfold(Some(messages), next).boxed()
+    Ok((deadline.ending(messages.boxed()), seat))
 }
 
 fn broken(error: io::Error) -> Status {

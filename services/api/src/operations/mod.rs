@@ -49,6 +49,8 @@ mod sizes;
 
 mod watch;
 
+mod events;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -58,8 +60,10 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kindex_serve::watches::{Seat, WatchLimits, Watches};
 use kindex_store::MetadataStorage;
+use tokio_util::sync::CancellationToken;
 
 use cluster::{Call, Upstream};
+use events::Hubs;
 use names::Names;
 use rights::{Rights, Wanted};
 use snapshot::Snapshots;
@@ -70,6 +74,7 @@ use crate::figures::{Figures, TurnedAway};
 
 pub use caller::{Caller, Impersonation, RightsOf, User};
 pub use cluster::{Behind, Relayed};
+pub use events::{EventOptions, Messages, Sent};
 pub use get::GetOptions;
 pub use kindex_kube_api::status::{Details, Reason};
 pub use list::Listed;
@@ -143,6 +148,9 @@ pub struct Operations {
     names: Names,
     sizes: Sizes,
     pace: Pace,
+    hubs: Arc<Hubs>,
+    /// Cancelled when subscriptions to events are to end.
+    ending: CancellationToken,
 }
 
 impl Operations {
@@ -196,6 +204,8 @@ impl Operations {
             names: Names::default(),
             sizes: Sizes::default(),
             pace: Pace::default(),
+            hubs: Arc::new(Hubs::new(registry.kinds, Pace::default().events)),
+            ending: CancellationToken::new(),
         }
     }
 
@@ -217,6 +227,7 @@ impl Operations {
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
+        self.hubs = Arc::new(Hubs::new(self.registry.kinds, pace.events));
         self.followed_anew()
     }
 

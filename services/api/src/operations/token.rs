@@ -98,6 +98,7 @@ pub(super) mod tests {
         table: "run",
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

@@ -15,6 +15,8 @@ mod write;
 
 mod references;
 
+mod events;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -129,16 +131,24 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     // A request that kube-apiserver passes on is for us or for nobody: what we would hand on comes back here.
     let about = rest.about(&path).filter(|about| about.is_aggregated || !is_vouched);
     let references = references::about(rest.operations.registry().kinds, &path).filter(|_| !is_vouched);
-    let operation = operation_of(about.as_ref(), references.as_ref(), &method, &query);
+    let events = events::about(&path).filter(|_| !is_vouched);
+    let operation = match &events {
+        Some(about) => Operation {
+            verb: about.verb(),
+            kind: about.kind(&rest.operations),
+        },
+        None => operation_of(about.as_ref(), references.as_ref(), &method, &query),
+    };
     let deprecation = about.as_ref().and_then(|about| about.resource.deprecation());
-    let answered = match (about, references) {
-        (Some(about), _) if about.is_aggregated && !aggregated::serves(operation.verb) => {
+    let answered = match (about, references, events) {
+        (Some(about), ..) if about.is_aggregated && !aggregated::serves(operation.verb) => {
             Err(Refusal::method_not_allowed())
         }
-        (Some(about), _) => respond(&rest, &caller, about, query, request).await,
-        (None, Some(about)) => about_references(&rest, &caller, about, &query, request).await,
-        (None, None) if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
-        (None, None) => relay(&rest, &caller, &query, request).await,
+        (Some(about), ..) => respond(&rest, &caller, about, query, request).await,
+        (None, Some(about), _) => about_references(&rest, &caller, about, &query, request).await,
+        (None, None, Some(about)) => about_events(&rest, &caller, &about, &query, request).await,
+        (None, None, None) if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
+        (None, None, None) => relay(&rest, &caller, &query, request).await,
     };
     let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
     let code = response.status().as_u16();
@@ -187,6 +197,17 @@ async fn about_references(
     let about = about?;
     let (parts, _body) = open(rest, request).await?;
     references::answer(rest, caller, &about, &parts.method, query).await
+}
+
+async fn about_events(
+    rest: &Rest,
+    caller: &Caller,
+    about: &events::About,
+    query: &Query,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let (parts, _body) = open(rest, request).await?;
+    events::answer(rest, caller, about, &parts.method, &parts.headers, query).await
 }
 
 /// As Kubernetes names what is asked for.

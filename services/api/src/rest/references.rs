@@ -254,6 +254,7 @@ mod tests {
         table: "run",
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

@@ -26,6 +26,9 @@ pub trait Guard: Send + Sync {
     /// # Errors
     /// Who is nobody, and what a page of a browser asks of a server that would do it.
     fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>>;
+
+    /// The server stops: what would never end by itself is to end.
+    fn stop(&self) {}
 }
 
 /// Lets everybody in.
@@ -59,5 +62,9 @@ impl Guard for Operations {
             }
         }
         .boxed()
+    }
+
+    fn stop(&self) {
+        self.end_events();
     }
 }

@@ -68,7 +68,7 @@ pub async fn serve(
     figures: Figures,
     stop: CancellationToken,
 ) {
-    let entrance = Arc::new(Entrance::new(&limits, guard, figures.clone()));
+    let entrance = Arc::new(Entrance::new(&limits, guard.clone(), figures.clone()));
     let router = router.layer(middleware::from_fn_with_state(entrance, admit));
     let listener = Listener {
         tls,
@@ -80,5 +80,9 @@ pub async fn serve(
         let answer = router.clone().oneshot(request);
         async move { answer.await.unwrap_or_else(|never| match never {}) }
     };
-    listener.serve(answer, stop).await;
+    let ending = async {
+        stop.cancelled().await;
+        guard.stop();
+    };
+    tokio::join!(listener.serve(answer, stop.clone()), ending);
 }

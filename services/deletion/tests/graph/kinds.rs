@@ -54,6 +54,7 @@ const fn kind(
         table: singular,
         immutable: false,
         history: false,
+        events: false,
         columns: &[],
         keys: &[],
         printer_columns: &[],

@@ -34,6 +34,7 @@ static WIDGET: kindex_model::kind::Kind = kindex_model::kind::Kind {
     table: "widget",
     immutable: false,
     history: false,
+    events: false,
     columns: &[],
     keys: &[],
     printer_columns: &[],

@@ -36,6 +36,7 @@ const KIND: Kind = Kind {
     table: "trial",
     immutable: false,
     history: false,
+    events: false,
     columns: &[],
     keys: &[],
     printer_columns: &[],

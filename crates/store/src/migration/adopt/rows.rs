@@ -197,6 +197,7 @@ mod tests {
             table: "model",
             immutable,
             history: false,
+            events: false,
             columns: &[],
             keys: &[],
             printer_columns: &[],

@@ -39,6 +39,8 @@ pub struct Pace {
     /// After so long everybody has seen a change. Longer than `fresh`, by more than one server of a database may be
     /// behind another.
     pub settled: Duration,
+    /// How often the events of a kind are read while somebody subscribes to them.
+    pub events: Duration,
 }
 
 impl Default for Pace {
@@ -47,6 +49,7 @@ impl Default for Pace {
             every: Duration::from_millis(500),
             fresh: Duration::from_secs(2),
             settled: Duration::from_secs(10),
+            events: Duration::from_millis(100),
         }
     }
 }

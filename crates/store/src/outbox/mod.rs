@@ -1,6 +1,8 @@
 //! The outbox: one row per object of a kind with `events = true`, live and archived alike, with what changed last. From
 //! it subscribers learn what exists and what goes. Knows no dialect.
 
+mod fill;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
@@ -54,7 +56,11 @@ pub struct Mark {
 /// place. The tombstone of an object is there before its row is erased, and for seven days.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// The end of the newest transaction; zero where there is none yet.
+    /// The end of the newest transaction; zero where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Schema`] where objects have no entries because a program wrote that knows the kind without
+    /// `events = true`.
     async fn head(&self, kind: &Kind) -> Result<Mark, StoreError>;
 
     /// A page of all objects, tombstones too, in order of uid.
@@ -77,6 +83,13 @@ pub trait Outbox: Send + Sync {
 impl<D: Driver> Outbox for SqlStore<D> {
     async fn head(&self, kind: &Kind) -> Result<Mark, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
+        if kind.events && !self.is_filled(kind).await? {
+            return Err(StoreError::Schema(format!(
+                "{}: not all objects are in the outbox, since a program wrote without `events = true`: \
+                 start a program with it, which completes the outbox first",
+                kind.name
+            )));
+        }
         let rows = self.connections.query(sql::head(), &[Param::Text(kind.name)]).await;
         let rows = rows.map_err(failed)?;
         let head = rows.first().map(mark).transpose().map_err(failed)?;
