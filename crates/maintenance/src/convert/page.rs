@@ -38,6 +38,13 @@ pub(super) struct Page {
     pub(super) walked: u64,
 }
 
+impl Page {
+    /// Whether there is anything to convert.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+}
+
 /// What became of a page.
 pub(super) struct Outcome {
     pub(super) last: Arrival,
@@ -59,11 +66,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) async fn read(
-        self,
-        after: Option<Arrival>,
-        until: Option<Arrival>,
-    ) -> Result<Option<Page>, StoreError> {
+    pub(super) async fn read(self, after: Option<Arrival>, until: Option<Arrival>) -> Result<Option<Page>, StoreError> {
         let page_rows = self.options.page_rows.max(1);
         let read = || self.storage.rows_of_other_versions(self.kind, after, until, page_rows);
         let page = with_retries(self.options.retry_budget, read).await?;
@@ -74,7 +77,9 @@ impl Table {
         }))
     }
 
-    pub(super) async fn convert(self, page: Page) -> Result<Outcome, StoreError> {
+    /// Converts a page, and writes it together with a place: pages that are written at the same time may end in any
+    /// order, so it is the one up to which all rows were done before.
+    pub(super) async fn convert(self, page: Page, place: Option<ResumePoint>) -> Result<Outcome, StoreError> {
         let (platform, kind, rows) = (self.platform, self.kind, page.rows);
         let planned = spawn_blocking(move || plan(&platform, kind, rows)).await;
         let Planned { conversions, refusals } = planned.unwrap_or_else(|error| resume_unwind(error.into_panic()));
@@ -90,24 +95,25 @@ impl Table {
             Mode::DryRun => outcome.converted = conversions.len() as u64,
             Mode::Convert if conversions.is_empty() => {}
             Mode::Convert => {
-                self.write(&conversions, &mut outcome).await?;
+                self.write(&conversions, place, &mut outcome).await?;
                 outcome.is_written = true;
             }
         }
         Ok(outcome)
     }
 
-    /// Saves how far all rows are done, once they are: pages that are written at the same time may end in any order.
-    pub(super) async fn save(&self, place: &ResumePoint) -> Result<(), StoreError> {
-        self.write_rows(&[], Some(&place.text())).await.map(drop)
-    }
-
     /// Writes rows in one transaction; where the database refuses it, finds the rows that are to blame and writes the
     /// others.
-    async fn write(&self, conversions: &[RowConversion], outcome: &mut Outcome) -> Result<(), StoreError> {
+    async fn write(
+        &self,
+        conversions: &[RowConversion],
+        place: Option<ResumePoint>,
+        outcome: &mut Outcome,
+    ) -> Result<(), StoreError> {
+        let place = place.map(|place| place.text());
         let mut parts = vec![conversions];
         while let Some(part) = parts.pop() {
-            match (self.write_rows(part, None).await, part) {
+            match (self.write_rows(part, place.as_deref()).await, part) {
                 (Err(StoreError::Refused { source, .. }), [one]) => {
                     let reason = format!("the database refuses the converted row: {source}");
                     let refusal = Refusal::of(self.kind, one.row(), Blame::row(reason));

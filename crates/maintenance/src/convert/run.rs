@@ -84,6 +84,7 @@ pub async fn convert(
         progress,
         began: Instant::now(),
         pace: Pace::new(options.rows_per_second),
+        place: None,
         converted: Converted {
             kind: kind.name,
             rows: 0,
@@ -118,6 +119,8 @@ struct Walk<'a> {
     progress: &'a dyn Progress,
     began: Instant,
     pace: Pace,
+    /// How far all rows are done, until a page is written that it is saved with.
+    place: Option<ResumePoint>,
     converted: Converted,
 }
 
@@ -133,7 +136,9 @@ impl Walk<'_> {
                 if let Some(page) = read.done().await? {
                     sleep(self.pause_after(&page)).await;
                     reading = Some(self.reading(Some(page.last), until));
-                    written.push_back(Task::start(self.table.clone().convert(page)));
+                    let place = self.place.take_if(|_| page.has_rows());
+                    let converting = self.table.clone().convert(page, place);
+                    written.push_back(Task::start(converting));
                 }
             }
             let Some(oldest) = written.pop_front() else {
@@ -141,9 +146,7 @@ impl Walk<'_> {
             };
             let outcome = oldest.done().await?;
             let walked = outcome.walked;
-            if let Some(place) = self.converted.count(outcome) {
-                self.table.save(&place).await?;
-            }
+            self.place = self.converted.count(outcome).or(self.place.take());
             self.progress.advance(walked);
         }
     }

@@ -336,8 +336,8 @@ impl Progress for Pages {
 
 async fn a_run_that_is_cut_off_anywhere_is_gone_on_with(backend: Backend) {
     // A run goes on over pages that the one before had written and not come to: these save no place.
-    const ROWS: u64 = 80;
-    const PAGES: u64 = 6;
+    const ROWS: u64 = 140;
+    const PAGES: u64 = 10;
     let store = today(&backend).await;
     let uid = |row: u64| format!("u{row:03}");
     let mut objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Archived)).collect();
