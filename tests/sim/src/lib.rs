@@ -28,6 +28,7 @@ pub mod api;
 
 mod http;
 
+mod subscriber;
 mod sqlite;
 
 pub mod storage;
