@@ -182,7 +182,7 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
     assert_eq!(follower.read(&backend).await, [gone("u1", 4), gone("u2", 8)]);
 
     let request = DeleteCollection {
-        select: Select::of(&NOTICE),
+        select: Select::all(&NOTICE),
         everything: true,
         rows: 10,
     };
