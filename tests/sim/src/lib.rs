@@ -28,8 +28,8 @@ pub mod api;
 
 mod http;
 
-mod subscriber;
 mod sqlite;
+mod subscriber;
 
 pub mod storage;
 

@@ -32,7 +32,9 @@ const POISON: &str = "poison";
 
 /// One batch: each object at most once, and now and then one that is refused, so that all of it is rolled back.
 fn batch(random: &mut StdRng, version: u64) -> Vec<RowWrite> {
-    let uids: BTreeSet<u64> = (0..random.random_range(1..8)).map(|_| random.random_range(0..OBJECTS)).collect();
+    let uids: BTreeSet<u64> = (0..random.random_range(1..8))
+        .map(|_| random.random_range(0..OBJECTS))
+        .collect();
     let mut batch: Vec<RowWrite> = Vec::new();
     for number in uids {
         let uid = format!("u{number:02}");
@@ -86,7 +88,11 @@ async fn who_follows_many_writers_and_rollbacks_misses_nothing(backend: Backend)
         assert_eq!(known, there, "seed {seed}");
         let replay = backend.store.replay(&NOTICE, None, 1_000).await.expect("readable");
         for entry in replay.iter().filter(|entry| !entry.erased) {
-            assert_eq!(follower.objects.get(&*entry.uid.0), Some(entry), "seed {seed}: the last change was seen");
+            assert_eq!(
+                follower.objects.get(&*entry.uid.0),
+                Some(entry),
+                "seed {seed}: the last change was seen"
+            );
         }
     }
 }
@@ -108,7 +114,11 @@ async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Back
     let changes = [
         soft_delete("u000"),
         leaving.live(),
-        Widget { version: 2, ..leaving.clone() }.live(),
+        Widget {
+            version: 2,
+            ..leaving.clone()
+        }
+        .live(),
         Widget {
             uid: "u002".to_owned(),
             name: "n2".to_owned(),
@@ -120,8 +130,16 @@ async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Back
     backend.write_all(&[&changes[..2], &changes[3..]].concat(), at(2)).await;
     let name = ReferenceName::new("Cluster", "compute.example.com", "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce");
     let (uid, name) = (Uid::from("u003"), name.expect("a name"));
-    backend.store.place_reference(&WIDGET, &uid, &name, "jane", at(3)).await.expect("placed");
-    backend.store.delete_direct(&WIDGET, &uid, None, at(7)).await.expect("held");
+    backend
+        .store
+        .place_reference(&WIDGET, &uid, &name, "jane", at(3))
+        .await
+        .expect("placed");
+    backend
+        .store
+        .delete_direct(&WIDGET, &uid, None, at(7))
+        .await
+        .expect("held");
 
     let is_the_same = can_be_reopened(&backend);
     let backend = backend.with_registry(EVENTFUL).await;
@@ -136,9 +154,14 @@ async fn objects_from_before_are_in_a_replay_from_the_first_moment(backend: Back
     let since = |uid: &str| {
         let entry = replay.iter().find(|entry| *entry.uid.0 == *uid).expect("it is there");
         assert!(!entry.erased);
-        entry.deletion_timestamp.map(|time| time.as_second() - at(0).as_second())
+        entry
+            .deletion_timestamp
+            .map(|time| time.as_second() - at(0).as_second())
     };
-    assert_eq!([since("u001"), since("u002"), since("u003"), since("u004")], [Some(4), None, Some(7), None]);
+    assert_eq!(
+        [since("u001"), since("u002"), since("u003"), since("u004")],
+        [Some(4), None, Some(7), None]
+    );
     assert_eq!(head.position.0, 449);
     let mut follower = Follower::default();
     follower.read(&backend).await;
@@ -153,16 +176,28 @@ async fn what_a_program_without_events_wrote_is_made_up_for(backend: Backend) {
     write(&backend, &[widget("u1", "a", 1).live(), widget("u2", "b", 1).live()], 1).await;
     let mark = backend.store.head(&NOTICE).await.expect("complete");
     let backend = backend.with_registry(EVENTFUL).await;
-    assert_eq!(backend.store.head(&NOTICE).await.expect("complete"), mark, "nothing was missed");
+    assert_eq!(
+        backend.store.head(&NOTICE).await.expect("complete"),
+        mark,
+        "nothing was missed"
+    );
     let backend = backend.with_registry(REGISTRY).await;
-    backend.write_all(&[soft_delete("u1"), widget("u3", "c", 1).live()], at(2)).await;
+    backend
+        .write_all(&[soft_delete("u1"), widget("u3", "c", 1).live()], at(2))
+        .await;
     let incomplete = backend.store.head(&NOTICE).await;
     assert!(matches!(incomplete, Err(StoreError::Schema(_))), "{incomplete:?}");
     let backend = backend.with_registry(EVENTFUL).await;
-    assert!(!is_known(&backend, mark).await, "who reads on from there would miss what was not written");
+    assert!(
+        !is_known(&backend, mark).await,
+        "who reads on from there would miss what was not written"
+    );
     let mut follower = Follower::default();
     follower.read(&backend).await;
-    assert_eq!(follower.objects.keys().map(String::as_str).collect::<Vec<_>>(), ["u2", "u3"]);
+    assert_eq!(
+        follower.objects.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["u2", "u3"]
+    );
     assert!(follower.mark.position > mark.position);
 }
 
@@ -173,7 +208,9 @@ async fn a_restored_database_refuses_the_marks_that_it_lost(backend: Backend) {
     write(&backend, &[widget("u1", "a", 1).live()], 1).await;
     let backed_up = backend.store.head(&NOTICE).await.expect("readable");
     for table in tables {
-        let copied = backend.rows(&format!("CREATE TABLE backup_{table} AS SELECT * FROM {table}")).await;
+        let copied = backend
+            .rows(&format!("CREATE TABLE backup_{table} AS SELECT * FROM {table}"))
+            .await;
         if copied.is_none() {
             return;
         }
@@ -182,7 +219,9 @@ async fn a_restored_database_refuses_the_marks_that_it_lost(backend: Backend) {
     let lost = backend.store.head(&NOTICE).await.expect("readable");
     for table in tables {
         backend.rows(&format!("DELETE FROM {table}")).await;
-        backend.rows(&format!("INSERT INTO {table} SELECT * FROM backup_{table}")).await;
+        backend
+            .rows(&format!("INSERT INTO {table} SELECT * FROM backup_{table}"))
+            .await;
     }
     assert!(!is_known(&backend, lost).await, "it is ahead of the database");
     assert!(is_known(&backend, backed_up).await);
@@ -191,6 +230,9 @@ async fn a_restored_database_refuses_the_marks_that_it_lost(backend: Backend) {
     assert_eq!(head.position, lost.position, "another change has the place");
     assert!(!is_known(&backend, lost).await, "of another history");
     write(&backend, &[widget("u4", "d", 1).live()], 4).await;
-    assert!(!is_known(&backend, lost).await, "although the database has gone beyond it");
+    assert!(
+        !is_known(&backend, lost).await,
+        "although the database has gone beyond it"
+    );
     assert!(is_known(&backend, backed_up).await);
 }
