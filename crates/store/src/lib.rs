@@ -167,7 +167,11 @@ pub fn connect(address: &str, registry: Registry, pool: &PoolConfig) -> Result<A
 /// [`StoreError::Address`] where the address names no database.
 pub fn open(address: &Address, registry: Registry, pool: &PoolConfig) -> Result<Arc<dyn MetadataStorage>, StoreError> {
     Ok(match address {
-        Address::Sqlite(place) => Arc::new(SqlStore::new(sqlite::SqliteDriver::new(place, pool), registry, rand::random)),
+        Address::Sqlite(place) => Arc::new(SqlStore::new(
+            sqlite::SqliteDriver::new(place, pool),
+            registry,
+            rand::random,
+        )),
         Address::MySql(options) => {
             let driver = mysql::MySqlDriver::new((**options).clone(), pool)?;
             Arc::new(SqlStore::new(driver, registry, rand::random))

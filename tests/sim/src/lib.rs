@@ -29,6 +29,7 @@ pub mod api;
 mod http;
 
 mod sqlite;
+mod subscriber;
 
 pub mod storage;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use jiff::Timestamp;
+use kindex_model::kind::Kind;
 use kindex_model::value::Value;
 use kindex_store::{Address, MetadataStorage, PoolConfig, SqliteLocation};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -15,6 +16,7 @@ use sqlx::{ConnectOptions as _, Row as _};
 use tokio::sync::Mutex;
 
 use super::database::{SimDatabase, SimRow};
+use super::subscriber::Subscriber;
 use super::thing::REGISTRY;
 
 /// Everything in three texts and one statement, so that little crosses between threads: all rows;
@@ -44,7 +46,7 @@ const EVERYTHING: &str = "
             UNION ALL
             SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid))";
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 14] = [
     "DELETE FROM thing",
     "DELETE FROM thing_labels",
     "DELETE FROM thing_annotations",
@@ -56,6 +58,9 @@ const TABLES: [&str; 11] = [
     "DELETE FROM kindex_changes",
     "DELETE FROM kindex_reference",
     "DELETE FROM kindex_tombstone",
+    "DELETE FROM kindex_outbox",
+    "DELETE FROM kindex_outbox_mark",
+    "DELETE FROM kindex_outbox_counter",
 ];
 
 /// Ids of side rows by table and uid, with how often the model had written them then.
@@ -65,6 +70,7 @@ type Ids = BTreeMap<String, (String, u32)>;
 pub struct RealStore {
     pub(crate) store: Arc<dyn MetadataStorage>,
     observer: Mutex<(SqliteConnection, Ids)>,
+    subscriber: Mutex<Subscriber>,
 }
 
 impl RealStore {
@@ -83,6 +89,7 @@ impl RealStore {
         Arc::new(Self {
             store,
             observer: Mutex::new((observer, Ids::new())),
+            subscriber: Mutex::default(),
         })
     }
 
@@ -94,6 +101,13 @@ impl RealStore {
             emptied.expect("tables can be emptied");
         }
         observer.1.clear();
+        *self.subscriber.lock().await = Subscriber::default();
+    }
+
+    /// What a subscriber knows who follows the outbox, where that is not what exists.
+    pub(crate) async fn misunderstanding(&self, kind: &Kind, model: &SimDatabase) -> Option<String> {
+        let mut subscriber = self.subscriber.lock().await;
+        subscriber.follow(&*self.store, kind, model).await
     }
 
     /// Every difference between the database and its model; `None` where they agree.

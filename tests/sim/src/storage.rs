@@ -105,6 +105,16 @@ impl SimStorage {
         }
     }
 
+    /// A subscriber of events knows what exists.
+    async fn compare_events(&self, kind: &Kind) {
+        if let Some(real) = &self.real {
+            let model = self.database().clone();
+            if let Some(difference) = real.misunderstanding(kind, &model).await {
+                self.differ(difference);
+            }
+        }
+    }
+
     /// Compares the histories of these objects, byte for byte and in order.
     async fn compare_history(&self, kind: &Kind, uids: &[Uid]) {
         let (Some(real), true) = (&self.real, kind.history) else {
@@ -208,6 +218,7 @@ impl Rows for SimStorage {
                     }
                 }
                 self.compare_rows().await;
+                self.compare_events(kind).await;
                 let uids: Vec<Uid> = batch.iter().map(|write| write.uid().clone()).collect();
                 self.compare_history(kind, &uids).await;
                 found

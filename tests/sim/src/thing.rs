@@ -70,6 +70,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
         table: "thing",
         immutable,
         history,
+        events: true,
         columns: &[Column {
             name: "value",
             path: &["spec", "value"],

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kindex_harness::require::passed_over;
+use kindex_model::kind::Registry;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqliteLocation, Written};
@@ -51,7 +52,7 @@ impl Backend {
     }
 
     async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
-        Self::opened(address, database, directory, &patient()).await
+        Self::opened(address, database, directory, REGISTRY, &patient()).await
     }
 
     /// The same database, whose pages have so much text at most. One in memory begins anew.
@@ -60,16 +61,22 @@ impl Backend {
             page_bytes,
             ..patient()
         };
-        Self::opened(self.address, self.database, self._directory, &config).await
+        Self::opened(self.address, self.database, self._directory, REGISTRY, &config).await
+    }
+
+    /// The same database as another program has it. One in memory begins anew.
+    pub(crate) async fn with_registry(self, registry: Registry) -> Self {
+        Self::opened(self.address, self.database, self._directory, registry, &patient()).await
     }
 
     async fn opened(
         address: Address,
         database: Option<Database>,
         directory: Option<TempDir>,
+        registry: Registry,
         config: &PoolConfig,
     ) -> Self {
-        let store = kindex_store::open(&address, REGISTRY, config);
+        let store = kindex_store::open(&address, registry, config);
         let store = store.expect("the address names a database");
         store.prepare().await.expect("an empty database is prepared");
         Self {

@@ -127,7 +127,11 @@ async fn a_row_is_removed_with_all_its_parts_and_never_while_it_lives(backend: B
         before: Some(at(6)),
         ..both()
     };
-    let mut removed = backend.store.remove(&WIDGET, &before, &every, at(9)).await.expect("removed");
+    let mut removed = backend
+        .store
+        .remove(&WIDGET, &before, &every, at(9))
+        .await
+        .expect("removed");
     removed.sort();
     assert_eq!(removed, ["u1", "u2", "u4", "u5"].map(Uid::from));
     assert_eq!(names(&backend, &both()).await, ["u7", "u8"]);
@@ -143,7 +147,11 @@ async fn a_row_is_removed_with_all_its_parts_and_never_while_it_lives(backend: B
             assert_eq!(owners, ["u0", "u3", "u6", "u7", "u8"], "{table}");
         }
     }
-    let again = backend.store.remove(&WIDGET, &before, &every).await.expect("removed");
+    let again = backend
+        .store
+        .remove(&WIDGET, &before, &every, at(9))
+        .await
+        .expect("removed");
     assert_eq!(again, []);
 }
 
@@ -157,7 +165,11 @@ async fn the_history_of_a_removed_row_goes_with_it(backend: Backend) {
         }
     }
     let every = ["u1", "u2"].map(Uid::from);
-    let removed = backend.store.remove(&KEEPSAKE, &both(), &every).await.expect("removed");
+    let removed = backend
+        .store
+        .remove(&KEEPSAKE, &both(), &every, at(9))
+        .await
+        .expect("removed");
     assert_eq!(removed, [Uid::from("u1")]);
     let versions = async |uid: &str| {
         let history = backend.store.history(&KEEPSAKE, &Uid::from(uid), None, 10).await;

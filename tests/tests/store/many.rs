@@ -96,7 +96,11 @@ async fn writes_are_about_all_the_rows_that_are_named(backend: Backend) {
         deleted: true,
         ..Gone::default()
     };
-    let removed = backend.store.remove(&WIDGET, &deleted, &uids(), at(9)).await.expect("removed");
+    let removed = backend
+        .store
+        .remove(&WIDGET, &deleted, &uids(), at(9))
+        .await
+        .expect("removed");
     assert_eq!(removed.len() as u64, MANY);
     assert_eq!(rows(&backend).await, (0, 0));
     assert_eq!(backend.store.side_owners(&WIDGET, None, 1).await.expect("read"), []);

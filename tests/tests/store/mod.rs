@@ -67,6 +67,8 @@ mod large;
 mod many;
 mod migrate;
 mod names;
+mod outbox;
+mod outbox_histories;
 mod outlast;
 mod page_bytes;
 mod pages;

@@ -184,7 +184,11 @@ async fn an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged(
         ..Gone::default()
     };
     let uids = ["u1", "u4"].map(Uid::from);
-    let removed = backend.store.remove(&WIDGET, &deleted, &uids).await.expect("removed");
+    let removed = backend
+        .store
+        .remove(&WIDGET, &deleted, &uids, at(9))
+        .await
+        .expect("removed");
     assert_eq!(removed.len(), 2);
     let state = backend.store.state(&WIDGET, "replaced/u1").await.expect("readable");
     assert_eq!(state, None, "nothing is left of it");

@@ -132,7 +132,11 @@ async fn empty(backend: &Backend, rows: &[Known]) {
         ..Gone::default()
     };
     let uids: Vec<Uid> = rows.iter().map(|row| Uid::from(row.uid.as_str())).collect();
-    backend.store.remove(&WIDGET, &all, &uids, Timestamp::now()).await.expect("removed");
+    backend
+        .store
+        .remove(&WIDGET, &all, &uids, Timestamp::now())
+        .await
+        .expect("removed");
     assert!(present(backend).await.is_empty());
 }
 

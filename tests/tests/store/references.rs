@@ -315,10 +315,18 @@ async fn what_references_hold_is_not_purged(backend: Backend) {
         .expect("readable");
     assert_eq!(newest.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["u1"]);
     let both = ["u1", "u2"].map(Uid::from);
-    let removed = backend.store.remove(&WIDGET, &gone, &both, at(9)).await.expect("removed");
+    let removed = backend
+        .store
+        .remove(&WIDGET, &gone, &both, at(9))
+        .await
+        .expect("removed");
     assert_eq!(removed, [Uid::from("u1")]);
     assert_eq!(backend.life("u2").await, Some(Life::Archived));
     assert_eq!(release(&backend, "u2", 1, 2).await, Released::Released);
-    let removed = backend.store.remove(&WIDGET, &gone, &both, at(9)).await.expect("removed");
+    let removed = backend
+        .store
+        .remove(&WIDGET, &gone, &both, at(9))
+        .await
+        .expect("removed");
     assert_eq!(removed, [Uid::from("u2")]);
 }

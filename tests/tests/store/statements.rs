@@ -14,6 +14,7 @@ use serde_json::json;
 use sqlx::mysql::MySqlConnectOptions;
 
 use super::backend::mysql_rows;
+use super::outbox::NOTICE;
 use super::widget::{KEEPSAKE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 /// The account of the store: what others ask the server is not counted.
@@ -253,6 +254,48 @@ async fn references_cost_one_statement_of_an_eviction() {
     ] {
         server.assert_costs(&WIDGET, &batch, expected, what).await;
     }
+}
+
+/// Counter, its value, entries and mark: after everything else, since others wait for the counter from then on. After
+/// some hundred changes, old entries are looked for as well.
+#[tokio::test]
+async fn events_cost_four_statements_which_come_last_where_rows_change() {
+    let Some(server) = Logged::start().await else {
+        return;
+    };
+    let archived = |version| -> Vec<RowWrite> {
+        let archived = objects(32, version).into_iter();
+        archived.map(|object| object.store(Life::Archived, false)).collect()
+    };
+    for (what, batch, expected) in [
+        ("first writes", live(objects(32, 1)), one_transaction(3, 6, 0, 0)),
+        ("the same again", live(objects(32, 1)), one_transaction(1, 0, 0, 0)),
+        ("another version", live(objects(32, 2)), one_transaction(2, 4, 0, 0)),
+        ("evicted", archived(2), one_transaction(1, 0, 1, 0)),
+        ("back again", live(objects(32, 3)), one_transaction(2, 4, 0, 2)),
+        // What the rows held is compared with what comes.
+        ("evicted with another version", archived(4), one_transaction(2, 1, 0, 0)),
+    ] {
+        server.assert_costs(&NOTICE, &batch, expected, what).await;
+    }
+    let log = server.costs(&NOTICE, &live(objects(32, 5))).await;
+    let changes = log
+        .iter()
+        .filter(|statement| statement.contains("kindex_outbox") || statement.contains("widget"));
+    let tables: Vec<&str> = changes
+        .filter_map(|statement| {
+            statement
+                .split(['`', ' '])
+                .find(|word| word.starts_with("kindex_") || word.starts_with("widget"))
+        })
+        .collect();
+    let last = [
+        "kindex_outbox_counter",
+        "kindex_outbox_counter",
+        "kindex_outbox",
+        "kindex_outbox_mark",
+    ];
+    assert!(tables.ends_with(&last), "{log:#?}");
 }
 
 /// The key that each statement of a batch walks, on tables so small that a scan would be cheaper: a scan would wait for

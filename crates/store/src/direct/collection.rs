@@ -207,7 +207,11 @@ async fn delete_evicted_on<D: Driver>(
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
     let rows = D::query(batch.connection, once(query.sql), &params).await?;
     let names = names::<D>(&rows)?;
-    let found: Vec<&FoundRow> = names.evicted.iter().filter_map(|found| locked.get(&found.uid)).collect();
+    let found: Vec<&FoundRow> = names
+        .evicted
+        .iter()
+        .filter_map(|found| locked.get(&found.uid))
+        .collect();
     let deletions = batch.delete_archived(&found, false).await?;
     let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
     let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();

@@ -102,15 +102,15 @@ impl Fill<'_> {
         self.note::<D>(connection, Param::Int(i64::MIN), Param::Null).await
     }
 
-    async fn fill<D: Driver>(
-        &self,
-        connection: &mut Raw<D>,
-        after: i64,
-        position: u64,
-    ) -> Result<bool, sqlx::Error> {
+    async fn fill<D: Driver>(&self, connection: &mut Raw<D>, after: i64, position: u64) -> Result<bool, sqlx::Error> {
         let kind = Param::Text(self.0.kind.name);
         let statement = sql::without_entry(self.0.spelling, self.0.kind);
-        let rows = D::query(connection, statement, &[kind, kind, Param::Int(after), Param::Int(ROWS)]).await?;
+        let rows = D::query(
+            connection,
+            statement,
+            &[kind, kind, Param::Int(after), Param::Int(ROWS)],
+        )
+        .await?;
         let Some(last) = rows.last() else {
             // A reader can begin here even where there is no object yet.
             end::<D>(connection, &self.0, position).await?;
@@ -168,7 +168,11 @@ impl<D: Driver> SqlStore<D> {
     pub(crate) async fn fill_outbox(&self) -> Result<(), StoreError> {
         let failed = |error| failure::<D>(BOOKKEEPING, error);
         let spelling = self.connections.driver.spelling();
-        let rows = self.connections.query(sql::fills(spelling), &[]).await.map_err(failed)?;
+        let rows = self
+            .connections
+            .query(sql::fills(spelling), &[])
+            .await
+            .map_err(failed)?;
         for kind in self.registry.kinds {
             let mut stage = Stage::Stale;
             for row in &rows {

@@ -71,12 +71,8 @@ pub trait Outbox: Send + Sync {
     ///
     /// A page ends where a transaction ends. It has more entries than `limit` where one transaction has. A page without
     /// entries is the last one. The zero mark is before everything, and always valid.
-    async fn since(
-        &self,
-        kind: &Kind,
-        after: Mark,
-        limit: u32,
-    ) -> Result<Option<(Vec<OutboxEntry>, Mark)>, StoreError>;
+    async fn since(&self, kind: &Kind, after: Mark, limit: u32)
+    -> Result<Option<(Vec<OutboxEntry>, Mark)>, StoreError>;
 }
 
 #[async_trait]
@@ -157,9 +153,11 @@ impl<D: Driver> SqlStore<D> {
             let ended = D::query(connection, sql::last_between(), &params).await?;
             if let Some(end) = ended.first().map(mark).transpose()? {
                 entries.retain(|entry| entry.position <= end.position);
-                return Ok(Some((entries, end)));
+                if !entries.is_empty() {
+                    return Ok(Some((entries, end)));
+                }
             }
-            // One transaction has more than that.
+            // The next transaction with entries has more of them.
             limit = limit.saturating_mul(2);
         }
     }

@@ -139,7 +139,9 @@ pub(crate) fn note_fill() -> Statement {
 
 /// Uids of any entries. Parameter: kind.
 pub(crate) fn some_entries() -> Statement {
-    kept(format!("SELECT [uid] FROM [kindex_outbox] WHERE [kind] = ? ORDER BY [uid] LIMIT {LIST_MAX}"))
+    kept(format!(
+        "SELECT [uid] FROM [kindex_outbox] WHERE [kind] = ? ORDER BY [uid] LIMIT {LIST_MAX}"
+    ))
 }
 
 /// A page of objects that exist and have no entry: place, uid, namespace, name, the text of a live one, and since when

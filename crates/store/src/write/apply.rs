@@ -250,11 +250,7 @@ impl<D: Driver> Batch<'_, D> {
 
     /// Rows whose name a newer object has. Leaves out those that this batch deletes anyway. The read locks the rows: of two writers that store two objects of one name at once, one sees the row of
     /// the other.
-    async fn superseded(
-        &mut self,
-        arrived: &[&Version],
-        deleted: &[&str],
-    ) -> Result<Vec<Superseded>, sqlx::Error> {
+    async fn superseded(&mut self, arrived: &[&Version], deleted: &[&str]) -> Result<Vec<Superseded>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()
             .map(|version| {

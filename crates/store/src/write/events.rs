@@ -67,13 +67,7 @@ pub(crate) struct Events<'a> {
 
 impl<'a> Events<'a> {
     /// Notes what follows from one write to a row.
-    pub(crate) fn note(
-        &mut self,
-        write: &'a RowWrite,
-        row: Option<&'a FoundRow>,
-        decision: &Plan<'a>,
-        now: Timestamp,
-    ) {
+    pub(crate) fn note(&mut self, write: &'a RowWrite, row: Option<&'a FoundRow>, decision: &Plan<'a>, now: Timestamp) {
         let version: Option<&'a Version> = match write {
             RowWrite::Store { version, .. } => Some(version),
             RowWrite::SoftDelete { .. } | RowWrite::Record { .. } => None,
@@ -215,7 +209,9 @@ mod tests {
         events.settle(|_| Some(at(3)));
         let sorted = events.into_sorted();
         assert!(sorted.len() <= 1);
-        let event = sorted.first().map(|event| (event.deletion.map(Timestamp::as_second), event.erased));
+        let event = sorted
+            .first()
+            .map(|event| (event.deletion.map(Timestamp::as_second), event.erased));
         (event, compared)
     }
 

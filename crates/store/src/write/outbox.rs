@@ -70,7 +70,11 @@ pub(crate) async fn append<D: Driver>(
                 Param::Text(event.namespace),
                 Param::Text(event.name),
                 event.deletion.map_or(Param::Null, Param::Time),
-                if event.erased { Param::Time(work.now) } else { Param::Null },
+                if event.erased {
+                    Param::Time(work.now)
+                } else {
+                    Param::Null
+                },
             ]);
         }
         D::execute(connection, sql::store(work.spelling, now.len()), &params).await?;
@@ -105,23 +109,14 @@ pub(crate) async fn end<D: Driver>(
     last: u64,
 ) -> Result<(), sqlx::Error> {
     let stamp = Param::Int((work.draw)().cast_signed());
-    let params = [
-        Param::Text(work.kind.name),
-        number(last),
-        stamp,
-        Param::Time(work.now),
-    ];
+    let params = [Param::Text(work.kind.name), number(last), stamp, Param::Time(work.now)];
     D::execute(connection, sql::mark(work.spelling), &params).await?;
     Ok(())
 }
 
 /// Drops some of what is old, and says whether there may be more. A tombstone goes after all marks before it: whoever
 /// reads on from a mark that is left misses none.
-async fn drop_old<D: Driver>(
-    connection: &mut Raw<D>,
-    work: &OutboxWork<'_>,
-    last: u64,
-) -> Result<bool, sqlx::Error> {
+async fn drop_old<D: Driver>(connection: &mut Raw<D>, work: &OutboxWork<'_>, last: u64) -> Result<bool, sqlx::Error> {
     let kind = Param::Text(work.kind.name);
     let before = work.now.saturating_sub(TOMBSTONES_KEPT).unwrap_or(Timestamp::MIN);
     let marks = D::query(connection, sql::oldest_marks(work.spelling), &[kind]).await?;
