@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod asking;
 mod converting;
+mod following;
 mod healing;
 mod past;
 mod planning;
@@ -16,6 +17,7 @@ mod upkeep;
 mod versions;
 
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
+pub use following::{EventForm, EventsArgs};
 pub use healing::{
     BackfillArgs, DropArgs, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
     StoreArgs, VerifyArgs,
@@ -122,6 +124,8 @@ pub enum Command {
     Why(WhyArgs),
     /// List the references on an object, or release one that was left behind.
     References(ReferencesArgs),
+    /// Show what exists of a kind and what changes, from a running API server.
+    Events(EventsArgs),
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {

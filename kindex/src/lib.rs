@@ -122,6 +122,8 @@ mod why;
 
 mod references;
 
+mod events;
+
 mod migrate;
 
 mod up;

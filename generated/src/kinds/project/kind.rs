@@ -18,7 +18,7 @@ pub static KIND: Kind = Kind {
     table: "project",
     immutable: false,
     history: false,
-    events: false,
+    events: true,
     columns: COLUMNS,
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,

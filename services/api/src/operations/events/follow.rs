@@ -191,6 +191,12 @@ impl Following<'_> {
         }
     }
 
+    /// Says how far the subscription has come.
+    async fn keep_alive(&mut self) -> Result<(), End> {
+        let position = Some(self.place.write(&self.topic));
+        self.send(Sent::new(Message::Alive(position))).await
+    }
+
     async fn pass_on(&mut self, page: &Page) -> Result<(), End> {
         for sent in page.sent(&self.topic, &self.place, self.follow.deleting) {
             self.send(sent).await?;
@@ -207,6 +213,7 @@ impl Following<'_> {
         let follow = self.follow;
         // Who joins is up to date: the poller of all is not to read what one of them has missed.
         self.catch_up().await?;
+        self.keep_alive().await?;
         let hub = follow.hubs.join(&follow.store, follow.kind, self.place.after);
         let mut news = hub.news();
         loop {
@@ -221,8 +228,7 @@ impl Following<'_> {
                         // The hub is ours: its sender is there.
                         _ = news.changed() => {}
                         () = tokio::time::sleep_until(self.last_sent + follow.keep_alive) => {
-                            let position = Some(self.place.write(&self.topic));
-                            self.send(Sent::new(Message::Alive(position))).await?;
+                            self.keep_alive().await?;
                         }
                     }
                 }
