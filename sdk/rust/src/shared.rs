@@ -121,7 +121,10 @@ impl Shared {
             }
             let Some(left) = timeout.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) else {
                 let points = state.buffer.len();
-                let why = state.failure.clone().unwrap_or_else(|| "the service takes long".to_owned());
+                let why = state
+                    .failure
+                    .clone()
+                    .unwrap_or_else(|| "the service takes long".to_owned());
                 return Err(Error::Timeout { points, timeout, why });
             };
             let waited = self.answered.wait_timeout(state, left);

@@ -33,7 +33,9 @@ fn a_service_of_another_authority_gets_nothing_and_the_timeout_says_why() {
     );
     let plain = Run::start(settings(&server.url().replace("https", "http"))).expect("a run");
     log(&plain, 0..1);
-    let late = plain.flush(Duration::from_secs(2)).expect_err("it does not speak in the clear");
+    let late = plain
+        .flush(Duration::from_secs(2))
+        .expect_err("it does not speak in the clear");
     assert!(matches!(&late, Error::Timeout { .. }), "{late}");
     assert!(!server.knows(run.id()) && !server.knows(plain.id()));
 }
