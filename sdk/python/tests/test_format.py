@@ -15,7 +15,7 @@ from kindex._journal import DELIVERED, SET_ASIDE, Item, Journal, State, encode_c
 from kindex._records import POINTS, decode_operation, decode_points, decode_shape, encode_operation, encode_points
 from kindex._records import PARAMS, encode_shape
 from kindex._segment import START, Segment, read_extent
-from kindex._spool import pack_values
+from kindex._spool import packer
 
 payloads = st.lists(st.binary(min_size=1, max_size=80), min_size=1, max_size=12)
 SLOW = settings(deadline=None, max_examples=150)
@@ -82,7 +82,7 @@ def test_every_double_comes_back_to_the_bit(bits: List[int], step: int) -> None:
     values = struct.unpack(f"<{len(bits)}d", raw)
     names = tuple(f"m{index}" for index in range(len(bits)))
     shape, read = decode_shape(encode_shape(7, names))
-    record = decode_points(encode_points(7, step, -5, pack_values(values)), {shape: read})
+    record = decode_points(encode_points(7, step, -5, packer(len(values))(*values)), {shape: read})
     assert struct.pack(f"<{len(bits)}d", *record.values) == raw
     assert (record.names, record.step, record.time_us) == (names, step, -5)
 

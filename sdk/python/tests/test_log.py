@@ -234,6 +234,41 @@ def test_a_signal_handler_may_log_in_the_middle_of_log(offline: Options) -> None
     assert sum(1 for name, _ in found if name == "handler") == len(handled)
 
 
+def test_what_a_signal_handler_deferred_is_written_by_the_call_that_it_interrupted(tmp_path: Path) -> None:
+    spool = _spool.Spool(tmp_path, 1 << 20, 1 << 24, 1_000, 1 << 20, lambda: None, lambda _: None)
+    one = _spool.packer(1)
+    assert spool.points(("a",), 0, 0, one(1.0))
+    put = spool._put_points
+
+    def interrupted(*record: Any) -> bool:
+        # A handler runs on the thread that it interrupts, which holds the lock and is at its work.
+        spool._put_points = put  # type: ignore[method-assign]
+        assert spool.points(("handler",), 1, 0, one(2.0))
+        return put(*record)
+
+    spool._put_points = interrupted  # type: ignore[method-assign]
+    assert spool.points(("a",), 1, 0, one(3.0))
+    assert spool.points_total == 3, "nothing waits for the next call"
+    spool.close()
+
+
+def test_a_full_segment_is_unmapped_by_another_thread(offline: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: List[int] = []
+    close = _segment.Segment.close
+
+    def noted(segment: _segment.Segment) -> None:
+        closed.append(threading.get_ident())
+        close(segment)
+
+    monkeypatch.setattr(_segment.Segment, "close", noted)
+    run = kindex.init(**{**offline, "spool_bytes": 64 << 20})
+    for step in range(80_000):
+        run.log({"a": step}, step=step)
+    until(lambda: len(closed) >= 2)
+    assert threading.get_ident() not in closed
+    run.finish()
+
+
 def test_the_spool_stops_at_its_limit(offline: Options, caplog: pytest.LogCaptureFixture) -> None:
     run = kindex.init(**{**offline, "spool_bytes": 3 << 20})
     for step in range(80_000):

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Uri;
 use prost_types::Timestamp;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::TlsConnector;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Code, Response, Status as GrpcStatus};
 use tonic_types::StatusExt as _;
@@ -50,23 +51,25 @@ enum Attempt<T> {
     /// It may succeed later.
     Failed {
         wait: Option<Duration>,
+        why: String,
     },
     Refused(Refusal),
 }
 
+/// How the service is reached.
+pub(crate) struct Way {
+    pub(crate) url: Uri,
+    /// Whom to trust, where the address is `https`.
+    pub(crate) trusted: Option<TlsConnector>,
+    pub(crate) key: Option<MetadataValue<Ascii>>,
+}
+
 /// Sends all that is logged to a run, until it has ended, is dropped or refused.
-pub(crate) async fn deliver(
-    shared: Arc<Shared>,
-    settings: Settings,
-    url: Uri,
-    key: Option<MetadataValue<Ascii>>,
-    run: String,
-) {
+pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, way: Way, run: String) {
     let mut courier = Courier {
         shared: Arc::clone(&shared),
         settings,
-        url,
-        key,
+        way,
         run,
         token: None,
         link: None,
@@ -81,8 +84,7 @@ pub(crate) async fn deliver(
 struct Courier {
     shared: Arc<Shared>,
     settings: Settings,
-    url: Uri,
-    key: Option<MetadataValue<Ascii>>,
+    way: Way,
     run: String,
     /// By which a crashed run is resumed.
     token: Option<String>,
@@ -252,7 +254,10 @@ impl Courier {
             let wait = match self.attempt(request.clone(), &call).await {
                 Attempt::Answered(answer) => return Ok(answer),
                 Attempt::Refused(refusal) => return Err(Stop::Refused(refusal)),
-                Attempt::Failed { wait } => wait.map_or(pause, |wait| wait.max(pause)),
+                Attempt::Failed { wait, why } => {
+                    self.shared.failed(why);
+                    wait.map_or(pause, |wait| wait.max(pause))
+                }
             };
             pause = (pause * 2).min(PAUSE.1);
             self.pause(wait).await;
@@ -272,16 +277,17 @@ impl Courier {
     ) -> Attempt<A> {
         let link = match self.link.take() {
             Some(link) => link,
-            None => match timeout(ANSWER, Link::connect(&self.url)).await {
+            None => match timeout(ANSWER, Link::connect(&self.way.url, self.way.trusted.as_ref())).await {
                 Ok(Ok(link)) => link,
-                Ok(Err(_)) | Err(_) => return Attempt::Failed { wait: None },
+                Ok(Err(error)) => return failed(format!("{} {error}", self.way.url)),
+                Err(_) => return failed(format!("{} does not answer", self.way.url)),
             },
         };
         let mut request = tonic::Request::new(request);
-        if let Some(key) = &self.key {
+        if let Some(key) = &self.way.key {
             request.metadata_mut().insert("authorization", key.clone());
         }
-        let client = IngestServiceClient::with_origin(link.clone(), self.url.clone());
+        let client = IngestServiceClient::with_origin(link.clone(), self.way.url.clone());
         match timeout(ANSWER, call(client, request)).await {
             Ok(Ok(response)) => {
                 self.link = Some(link);
@@ -295,9 +301,13 @@ impl Courier {
                 }
                 sorted
             }
-            Err(_) => Attempt::Failed { wait: None },
+            Err(_) => failed(format!("{} does not answer", self.way.url)),
         }
     }
+}
+
+fn failed<A>(why: String) -> Attempt<A> {
+    Attempt::Failed { wait: None, why }
 }
 
 /// Whether the same request may succeed later.
@@ -312,6 +322,7 @@ fn sort<A>(status: &GrpcStatus) -> Attempt<A> {
         | Code::Unavailable
         | Code::Unknown => Attempt::Failed {
             wait: status.get_details_retry_info().and_then(|info| info.retry_delay),
+            why: format!("{:?}: {}", status.code(), status.message()),
         },
         Code::AlreadyExists
         | Code::DataLoss

@@ -26,6 +26,14 @@ pub enum Error {
     /// The key.
     #[error("the API key has characters that a header cannot carry")]
     Key,
+    /// The certificate authorities.
+    #[error("no certificate authorities are in {place}: {why}; name a file in PEM form with Settings::ca_file")]
+    Authorities {
+        /// Where they were looked for.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The thread that sends.
     #[error("the thread that sends cannot be started: {0}")]
     Thread(String),
@@ -42,11 +50,13 @@ pub enum Error {
     #[error("the service refused: {0}")]
     Refused(#[from] Refusal),
     /// The time is over.
-    #[error("{points} points were not answered within {timeout:?}; is the service running?")]
+    #[error("{points} points were not answered within {timeout:?}: {why}")]
     Timeout {
         /// How many points wait.
         points: usize,
         /// How long it was waited.
         timeout: Duration,
+        /// Why the last attempt failed.
+        why: String,
     },
 }

@@ -8,8 +8,9 @@ use http::Uri;
 use tonic::metadata::{Ascii, MetadataValue};
 use uuid::Uuid;
 
-use crate::courier;
+use crate::courier::{self, Way};
 use crate::error::Error;
+use crate::link;
 use crate::settings::{Settings, Status};
 use crate::shared::{Report, Shared};
 
@@ -24,18 +25,23 @@ impl Run {
     /// Starts a run, whether the service is there or not.
     ///
     /// # Errors
-    /// An address or a key that can never be used, and a thread that cannot be started.
+    /// An address, a key or a file of authorities that can never be used, and a thread that cannot be started.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let url = address(&settings.url)?;
         let key = settings.api_key.as_deref().map(bearer).transpose()?;
+        let trusted = match url.scheme_str() {
+            Some("https") => Some(link::trusting(settings.ca_file.as_deref())?),
+            _ => None,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Error::Thread(error.to_string()))?;
         let shared = Arc::new(Shared::new(settings.buffer_points));
         let id = Uuid::new_v4().to_string();
         let (sent, run) = (Arc::clone(&shared), id.clone());
+        let way = Way { url, trusted, key };
         thread::Builder::new()
             .name("kindex-runs".to_owned())
-            .spawn(move || runtime.block_on(courier::deliver(sent, settings, url, key, run)))
+            .spawn(move || runtime.block_on(courier::deliver(sent, settings, way, run)))
             .map_err(|error| Error::Thread(error.to_string()))?;
         Ok(Self { id, shared })
     }

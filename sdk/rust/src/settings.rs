@@ -1,5 +1,7 @@
 //! How a run is started, and how it ends.
 
+use std::path::PathBuf;
+
 use crate::wire::RunStatus;
 
 /// How a run is started. Fields with defaults are set by the functions of their names.
@@ -9,6 +11,7 @@ pub struct Settings {
     pub(crate) project: String,
     pub(crate) name: Option<String>,
     pub(crate) api_key: Option<String>,
+    pub(crate) ca_file: Option<PathBuf>,
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) params: Vec<(String, String)>,
     pub(crate) buffer_points: usize,
@@ -26,13 +29,14 @@ impl std::fmt::Debug for Settings {
 
 impl Settings {
     /// A run of a project, at a service that listens at a URL such as `http://127.0.0.1:50051`. `https` trusts the
-    /// certificate authorities of the machine, or those of the file that `SSL_CERT_FILE` names.
+    /// certificate authorities of the machine, those of the file that `SSL_CERT_FILE` names, or those of [`Self::ca_file`].
     pub fn new(url: impl Into<String>, project: impl Into<String>) -> Self {
         Self {
             url: url.into(),
             project: project.into(),
             name: None,
             api_key: None,
+            ca_file: None,
             tags: Vec::new(),
             params: Vec::new(),
             buffer_points: 1_000_000,
@@ -50,6 +54,13 @@ impl Settings {
     #[must_use]
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(key.into());
+        self
+    }
+
+    /// A file in PEM form with the only certificate authorities to trust, for an address with `https`.
+    #[must_use]
+    pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.ca_file = Some(path.into());
         self
     }
 

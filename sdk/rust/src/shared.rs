@@ -35,6 +35,8 @@ struct State {
     /// The run was dropped.
     is_abandoned: bool,
     refusal: Option<Refusal>,
+    /// Why the last attempt failed, since the last answer.
+    failure: Option<String>,
 }
 
 /// What is to be done now.
@@ -72,6 +74,7 @@ impl Shared {
                 has_ended: false,
                 is_abandoned: false,
                 refusal: None,
+                failure: None,
             }),
             wake: Notify::new(),
             answered: Condvar::new(),
@@ -118,7 +121,11 @@ impl Shared {
             }
             let Some(left) = timeout.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) else {
                 let points = state.buffer.len();
-                return Err(Error::Timeout { points, timeout });
+                let why = state
+                    .failure
+                    .clone()
+                    .unwrap_or_else(|| "the service takes long".to_owned());
+                return Err(Error::Timeout { points, timeout, why });
             };
             let waited = self.answered.wait_timeout(state, left);
             state = waited.expect("nothing panics while it has the state").0;
@@ -153,9 +160,15 @@ impl Shared {
         self.state().is_abandoned
     }
 
+    /// An attempt failed, and there will be another.
+    pub(crate) fn failed(&self, why: String) {
+        self.state().failure = Some(why);
+    }
+
     /// The first points were answered.
     pub(crate) fn answered(&self, points: usize, of: Report) {
         let mut state = self.state();
+        state.failure = None;
         state.buffer.answered(points);
         state.is_urgent = state.is_urgent && state.buffer.len() > 0;
         state.report.accepted += of.accepted;
@@ -201,9 +214,12 @@ mod tests {
         assert_eq!(sends(with(1).task(true)), 1);
         assert_eq!(sends(with(BATCH_POINTS as i64 + 1).task(false)), BATCH_POINTS);
         let shared = with(1);
+        shared.failed("nobody is there".to_owned());
         let late = shared.wait(None, Duration::ZERO).expect_err("nobody answers");
-        let (points, timeout) = (1, Duration::ZERO);
-        assert_eq!(late, Error::Timeout { points, timeout });
+        assert_eq!(
+            late.to_string(),
+            "1 points were not answered within 0ns: nobody is there"
+        );
         assert_eq!(sends(shared.task(false)), 1);
     }
 

@@ -185,3 +185,62 @@ fn helm_installs_changes_and_removes_a_release() {
     ]);
     assert_eq!(left["items"], json!([]));
 }
+
+/// The volume has all runs: neither a change of the release, nor its end, nor an installation after that may lose it.
+#[test]
+fn the_volume_of_runs_outlives_every_change_of_its_release() {
+    let Some(cluster) = Cluster::start() else { return };
+    let chart = helm::chart();
+    let chart = chart.to_str().expect("letters");
+    let upgrade = [
+        "upgrade",
+        "--install",
+        "--reuse-values",
+        "--no-hooks",
+        helm::RELEASE,
+        chart,
+    ];
+    let with = |values: &[&str]| cluster.helm(&[&upgrade[..], values].concat());
+    let volume = || cluster.get(&["pvc", "kindex-runs"])["metadata"]["uid"].clone();
+    let mounted = || {
+        let pod = cluster.get(&["statefulset", "kindex-runs"])["spec"]["template"]["spec"].clone();
+        let volumes = pod["volumes"].as_array().expect("volumes").clone();
+        let data = volumes.into_iter().find(|volume| volume["name"] == "data");
+        data.expect("its data")["persistentVolumeClaim"]["claimName"].clone()
+    };
+    let install = [
+        "--set=config.mysql.host=db",
+        "--set=runs.enabled=true",
+        "--set=runs.options.allowPlaintext=true",
+    ];
+    with(&install);
+    let (first, made) = (
+        volume(),
+        cluster.get(&["statefulset", "kindex-runs"])["metadata"]["uid"].clone(),
+    );
+    for change in [
+        "--set=image.tag=next",
+        "--set=runs.options.durability=normal",
+        "--set=runs.resources.limits.memory=2Gi",
+        "--set=runs.podAnnotations.changed=yes",
+        "--set=runs.replicas=0",
+        "--set=runs.replicas=1",
+    ] {
+        with(&[change]);
+        assert_eq!((volume(), mounted()), (first.clone(), json!("kindex-runs")), "{change}");
+        let now = cluster.get(&["statefulset", "kindex-runs"])["metadata"]["uid"].clone();
+        assert_eq!(now, made, "{change}: it is changed, and not made anew");
+    }
+    with(&["--set=runs.enabled=false"]);
+    assert_eq!(volume(), first, "disabled");
+    with(&["--set=runs.enabled=true"]);
+    assert_eq!(
+        (volume(), mounted()),
+        (first.clone(), json!("kindex-runs")),
+        "enabled again"
+    );
+    cluster.helm(&["uninstall", "--no-hooks", helm::RELEASE]);
+    assert_eq!(volume(), first, "the release is gone");
+    with(&install);
+    assert_eq!((volume(), mounted()), (first, json!("kindex-runs")), "installed again");
+}

@@ -104,3 +104,47 @@ fn a_service_on_a_full_disk_loses_nothing_and_goes_on_when_there_is_room() {
     }
     server.verify();
 }
+
+#[test]
+fn a_service_whose_disk_can_no_longer_be_written_says_so_and_has_all_that_it_answered_on_the_next_one() {
+    if !require("mount", Server::may_mount_files()) {
+        return;
+    }
+    let server = Server::on_disk_in_a_file();
+    server.start();
+    send(
+        server.rest,
+        "/api/v1/runs",
+        &json!({ "project": "vision", "run_id": "r" }),
+    );
+    for number in 0..10 {
+        send(server.rest, "/api/v1/ingest/batch", &batch(number));
+    }
+    server.break_disk();
+    let (status, text) = post(server.rest, "/api/v1/ingest/batch", &batch(10)).expect("an answer");
+    assert_eq!(status, 503, "{text}");
+    wait_until("the reason", || match scrape::get(server.health, "/readyz") {
+        Ok((503, text)) if text.contains("make the directory of the runs writable") => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    let (_, text) = post(server.rest, "/api/v1/ingest/batch", &batch(10)).expect("an answer");
+    assert!(text.contains("Nothing was stored"), "{text}");
+    let count = |server: &Server| read(server.rest, "/api/v1/runs/r")["metrics_count"].clone();
+    assert_eq!(count(&server), json!(2000), "reading goes on");
+    server.kill();
+
+    let (is_well, said) = server.try_read_only();
+    let data = server.data().display().to_string();
+    assert!(!is_well && said.contains(&data), "{said}");
+    assert!(
+        said.contains("Read-only file system") && said.contains("may you write to it"),
+        "{said}"
+    );
+
+    server.start();
+    until_ready(&server, 200);
+    assert_eq!(count(&server), json!(2000));
+    send(server.rest, "/api/v1/ingest/batch", &batch(10));
+    assert_eq!(count(&server), json!(2200));
+    server.verify();
+}

@@ -1,9 +1,10 @@
 //! `kindex runs serve` as a process that is killed and started again, and requests that are sent until it answers.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,9 +22,17 @@ pub(super) struct Server {
     pub(super) rest: SocketAddr,
     pub(super) health: SocketAddr,
     flags: Vec<String>,
-    /// On a disk of its own, of this size.
-    disk: Option<&'static str>,
+    disk: Option<Disk>,
     child: Mutex<Option<Child>>,
+}
+
+/// A disk of its own, which nobody else sees.
+#[derive(Clone, Copy)]
+enum Disk {
+    /// In memory, of this size, and gone with the process.
+    Memory(&'static str),
+    /// In a file beside the folder, which outlives the process.
+    File,
 }
 
 impl Server {
@@ -48,8 +57,31 @@ impl Server {
     /// Keeps its runs on a disk of its own, which nobody else sees and which is gone with it.
     pub(super) fn on_disk_of(size: &'static str) -> Self {
         let mut server = Self::new(&[]);
-        server.disk = Some(size);
+        server.disk = Some(Disk::Memory(size));
         server
+    }
+
+    /// Keeps its runs on a disk in a file, which can break and be mounted again, and answers when they are on it.
+    pub(super) fn on_disk_in_a_file() -> Self {
+        let mut server = Self::new(&["--durability", "full"]);
+        server.disk = Some(Disk::File);
+        assert!(make_image(&server.image()), "no file system can be made");
+        server
+    }
+
+    /// Whether a process may have a disk in a file here.
+    pub(super) fn may_mount_files() -> bool {
+        let folder = tempfile::tempdir().expect("a folder");
+        let image = folder.path().join("image");
+        let mount = || {
+            let mut command = Command::new("unshare");
+            command
+                .args(["-m", "mount", "-o", "loop"])
+                .arg(&image)
+                .arg(folder.path());
+            command.stderr(Stdio::null()).status()
+        };
+        make_image(&image) && mount().is_ok_and(|mounted| mounted.success())
     }
 
     /// Whether a process may have a disk of its own here.
@@ -62,16 +94,52 @@ impl Server {
     }
 
     fn command(&self) -> Command {
-        let Some(size) = self.disk else {
-            return Command::new(KINDEX);
-        };
-        let script = r#"mkdir -p "$0" && mount -t tmpfs -o "size=$1" kindex "$0" && shift && exec "$@""#;
+        match self.disk {
+            None => Command::new(KINDEX),
+            Some(Disk::Memory(size)) => self.mounted(r#"mount -t tmpfs -o "size=$1" kindex "$0""#, OsStr::new(size)),
+            Some(Disk::File) => self.mounted(r#"mount -o loop "$1" "$0""#, self.image().as_os_str()),
+        }
+    }
+
+    /// The program, once a shell has mounted something with this argument where its runs are kept.
+    fn mounted(&self, mount: &str, of: &OsStr) -> Command {
+        let script = format!(r#"mkdir -p "$0" && {mount} && shift && exec "$@""#);
         let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &script]).arg(self.data());
+        command.arg(of).arg(KINDEX);
         command
-            .args(["-m", "sh", "-c", script])
-            .arg(self.data())
-            .args([size, KINDEX]);
+    }
+
+    fn image(&self) -> PathBuf {
+        self.folder.path().join("image")
+    }
+
+    /// Nothing more can be written to its disk, as after an error of the device.
+    pub(super) fn break_disk(&self) {
+        let mut command = self.beside();
+        let broken = command.args(["mount", "-o", "remount,abort"]).arg(self.data()).status();
+        assert!(broken.expect("nsenter starts").success());
+    }
+
+    /// A command that sees the disk of the service.
+    fn beside(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &self.id().to_string(), "-m", "--"]);
         command
+    }
+
+    /// Starts on a disk on which nothing can be written; whether it ended well, and what it said.
+    pub(super) fn try_read_only(&self) -> (bool, String) {
+        let mut command = self.mounted(
+            r#"mount -o loop "$1" "$0" && mount -o remount,ro "$0""#,
+            self.image().as_os_str(),
+        );
+        let serve = command.args(["runs", "serve", "--data-dir"]).arg(self.data());
+        let ended = serve.args(&self.flags).output().expect("unshare starts");
+        (
+            ended.status.success(),
+            String::from_utf8_lossy(&ended.stderr).into_owned(),
+        )
     }
 
     pub(super) fn data(&self) -> PathBuf {
@@ -127,9 +195,9 @@ impl Server {
     pub(super) fn verify(&self) {
         let mut command = match self.disk {
             None => Command::new(KINDEX),
-            Some(_) => {
-                let mut command = Command::new("nsenter");
-                command.args(["-t", &self.id().to_string(), "-m", "--", KINDEX]);
+            Some(Disk::Memory(_) | Disk::File) => {
+                let mut command = self.beside();
+                command.arg(KINDEX);
                 command
             }
         };
@@ -145,6 +213,13 @@ impl Server {
             String::from_utf8_lossy(&verified.stderr)
         );
     }
+}
+
+/// A file with an empty file system; whether that could be made.
+fn make_image(path: &Path) -> bool {
+    let mut command = Command::new("mkfs.ext4");
+    let made = command.arg("-q").arg(path).arg("32m").stderr(Stdio::null()).status();
+    made.is_ok_and(|made| made.success())
 }
 
 impl Drop for Server {

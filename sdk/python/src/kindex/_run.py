@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type, Union
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from . import _values
 from ._config import Config
@@ -17,7 +17,7 @@ from ._folder import release_in_child
 from ._pipeline import Pipeline, new_id
 from ._protocol import ARTIFACT_TYPES
 from ._records import ARTIFACT, FINISH, PARAMS, TAGS, encode_operation
-from ._spool import RECORD_POINTS_MAX, pack_values
+from ._spool import RECORD_POINTS_MAX, Pack, Spool, packer
 from ._warn import Warner, logger
 
 _PARAMS_PER_RECORD = 50
@@ -50,13 +50,15 @@ class Run:
         self._warner = Warner()
         self._params: Dict[str, str] = {}
         self._report: Optional[FinishReport] = None
-        self._good_names: Set[Tuple[str, ...]] = set()
+        self._packers: Dict[Tuple[str, ...], Pack] = {}
         self._forked = False
         self._fork_lock = threading.Lock()
         self._opens_later = False
         self._pipeline: Optional[Pipeline] = None
+        #: The spool while there is nothing to look after before writing into it.
+        self._open_spool: Optional[Spool] = None
         if config.mode != "disabled":
-            self._pipeline = self._open()
+            self._use(self._open())
             _live.add(self)
 
     @property
@@ -106,21 +108,25 @@ class Run:
                 if problem:
                     self._complain("step", problem + ": its points are left out")
                     return
-            pipeline = self._writable()
-            if pipeline is None:
-                return
+            spool = self._open_spool
+            if spool is None:
+                pipeline = self._writable()
+                if pipeline is None:
+                    return
+                spool = pipeline.spool
             names = tuple(metrics)
-            if names in self._good_names:
+            pack = self._packers.get(names)
+            if pack is not None:
                 try:
-                    pipeline.spool.points(names, step, time_us, pack_values(tuple(metrics.values())))
+                    spool.points(names, step, time_us, pack(*metrics.values()))
                     return
                 except Exception:  # noqa: BLE001 - one value is no number: the careful way finds it
                     pass
-            self._log_carefully(pipeline, dict(metrics), step, time_us)
+            self._log_carefully(spool, dict(metrics), step, time_us)
         except Exception as error:  # noqa: BLE001 - logging never ends a training
             self._complain("log", f"log: {type(error).__name__}: {error}")
 
-    def _log_carefully(self, pipeline: Pipeline, metrics: Dict[Any, Any], step: Optional[int], time_us: int) -> None:
+    def _log_carefully(self, spool: Spool, metrics: Dict[Any, Any], step: Optional[int], time_us: int) -> None:
         good: Dict[str, float] = {}
         for name, value in metrics.items():
             problem = _values.names_error((name,))
@@ -132,13 +138,13 @@ class Run:
             else:
                 good[name] = number
         names = tuple(good)
-        if names == tuple(metrics) and len(names) <= RECORD_POINTS_MAX and len(self._good_names) < 10_000:
-            self._good_names.add(names)
+        if names == tuple(metrics) and len(names) <= RECORD_POINTS_MAX and len(self._packers) < 10_000:
+            self._packers[names] = packer(len(names))
         for at in range(0, len(names), RECORD_POINTS_MAX):
             part = names[at : at + RECORD_POINTS_MAX]
             if step is None:
-                step = pipeline.spool.next_step
-            pipeline.spool.points(part, step, time_us, pack_values(tuple(good[name] for name in part)))
+                step = spool.next_step
+            spool.points(part, step, time_us, packer(len(part))(*(good[name] for name in part)))
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Log parameters. Nested ones become `outer.inner`. The first value of a parameter is kept. Never raises."""
@@ -232,6 +238,7 @@ class Run:
             body = {"status": status, "exit_code": exit_code, "error_message": error_message[:1000]}
             self._operation(FINISH, body)
         self._report = FinishReport(False, 0, 0, 0, 0)
+        self._open_spool = None
         try:
             self._report = self._end(self._pipeline, self._patience(timeout))
         except Exception as error:  # noqa: BLE001
@@ -305,15 +312,19 @@ class Run:
             with self._fork_lock:
                 if self._opens_later:
                     self._opens_later = False
-                    self._pipeline = self._open()
+                    self._use(self._open())
         return self._pipeline
+
+    def _use(self, pipeline: Optional[Pipeline]) -> None:
+        self._pipeline = pipeline
+        self._open_spool = pipeline.spool if pipeline else None
 
     def after_fork_in_child(self) -> None:
         """The child leaves the parent's spool alone. Its first call of `log` opens one of its own."""
         self._fork_lock = threading.Lock()
         if self._pipeline is not None:
             self._pipeline.abandon()
-            self._pipeline = None
+            self._use(None)
             self._opens_later = True
         self._forked = True
 

@@ -52,6 +52,7 @@ class Spool:
         self._orders = itertools.count(1)
         self._bytes = 0
         self._reserve: Deque[Segment] = deque()
+        self._full: Deque[Segment] = deque()
         self._sealed: List[Extent] = []
         self._current: Optional[Segment] = None
         self._shapes: Dict[Tuple[str, ...], _Shape] = {}
@@ -69,6 +70,19 @@ class Spool:
 
     def points(self, names: Tuple[str, ...], step: Optional[int], time_us: int, values: bytes) -> bool:
         """Store one value for each name. Without a step it is the one after the highest so far. False: dropped."""
+        # The usual case, without the detours of `_write`: nobody else writes, and there is room.
+        with self._lock:
+            if not (self._busy or self._closed):
+                self._busy = True
+                try:
+                    done = self._put_points(names, step, time_us, values)
+                finally:
+                    self._busy = False
+                # From here on a signal handler writes its own: what was deferred before is all there is.
+                if done and not self._deferred:
+                    return True
+                if done:
+                    return self._write(lambda: True, 0)
         return self._write(lambda: self._put_points(names, step, time_us, values), len(names))
 
     def operation(self, payload: bytes) -> bool:
@@ -104,6 +118,7 @@ class Spool:
             self._closed = True
         self._need_room.set()
         self._keeper.join()
+        self._unmap_full()
         for segment in self._reserve:
             segment.close()
             segment.path.unlink(missing_ok=True)
@@ -174,6 +189,8 @@ class Spool:
         if self._current is not None:
             full = self._current
             self._sealed.append(Extent(full.order, full.path, full.end, True))
+            # To unmap it takes long: another thread does so.
+            self._full.append(full)
         self._current = self._reserve.popleft()
         self._current.begin(next(self._orders))
         self._shapes = {}
@@ -206,20 +223,20 @@ class Spool:
         while not self._closed:
             self._need_room.wait(_ROOM_RETRY_S if lacking else None)
             self._need_room.clear()
+            self._unmap_full()
             if not self._closed and not self._reserve:
                 lacking = not self._make_room()
 
 
-def pack_values(values: Tuple[float, ...]) -> bytes:
-    """The bytes of the values, each to the bit; `struct.error` or what a value's `__float__` raises."""
-    return _packer(len(values)).pack(*values)
+    def _unmap_full(self) -> None:
+        while self._full:
+            self._full.popleft().close()
 
 
-_packers: Dict[int, struct.Struct] = {}
+#: Makes bytes of values.
+Pack = Callable[..., bytes]
 
 
-def _packer(count: int) -> struct.Struct:
-    found = _packers.get(count)
-    if found is None:
-        found = _packers[count] = struct.Struct(f"<{count}d")
-    return found
+def packer(count: int) -> Pack:
+    """What makes bytes of so many values, each to the bit; it raises `struct.error` or what a value's `__float__` does."""
+    return struct.Struct(f"<{count}d").pack

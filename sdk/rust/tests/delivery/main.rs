@@ -1,6 +1,7 @@
 //! What the client guarantees, against the real service: it is away, restarted, and its answers are lost.
 
 mod proxy;
+mod secured;
 mod service;
 
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use kindex_runs::lifecycle::SilenceRules;
 use kindex_runs::service::{Options, Service};
 use kindex_runs::store::{SeriesRequest, Settings, Store};
 use kindex_runs::validate::Oversized;
+use kindex_serve::listen::Tls;
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
@@ -37,6 +39,7 @@ pub(crate) struct Server {
     /// Bound, so that the port stays its own, and never listening.
     _place: TcpSocket,
     silence: SilenceRules,
+    tls: Option<Tls>,
     at_work: Option<AtWork>,
 }
 
@@ -54,8 +57,17 @@ impl Server {
             port: place.local_addr().expect("an address"),
             _place: place,
             silence,
+            tls: None,
             at_work: None,
         }
+    }
+
+    /// With this certificate of `127.0.0.1`, which is its own authority.
+    pub(crate) fn secured(name: &str) -> Self {
+        let (certificate, key) = (pem(&format!("{name}.crt")), pem(&format!("{name}.key")));
+        let mut server = Self::new();
+        server.tls = Some(Tls::read(&certificate, &key, None).expect("a certificate and its key"));
+        server
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -63,7 +75,8 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.port)
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.port)
     }
 
     pub(crate) fn start(&mut self) {
@@ -77,7 +90,7 @@ impl Server {
             oversized: Oversized::Cut,
             cors: Cors::default(),
             public_url: None,
-            tls: None,
+            tls: self.tls.clone(),
             connections: 100,
             body_bytes: 32 * 1024 * 1024,
             body_rate_min: NonZeroU32::new(1024).expect("more than 0"),
@@ -110,6 +123,11 @@ impl Server {
     pub(crate) fn run(&self, id: &str) -> Run {
         let run = self.runtime.block_on(self.store().run(&RunId::new(id)));
         run.expect("readable").expect("there is such a run")
+    }
+
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        let run = self.runtime.block_on(self.store().run(&RunId::new(id)));
+        run.expect("readable").is_some()
     }
 
     /// Waits until a run has this state.
@@ -148,6 +166,13 @@ impl Server {
         });
         points.collect()
     }
+}
+
+/// A certificate of the tests, or its key.
+pub(crate) fn pem(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/tests/api/tls")
+        .join(file)
 }
 
 impl Drop for Server {

@@ -29,7 +29,6 @@ const QUERIES: usize = 64;
 /// An answer has up to a million points.
 const SERIES: usize = 8;
 const FILES: usize = 64;
-const STREAMS: usize = 256;
 /// A batch of a thousand points is worked on without a turn, one of ten thousand waits for those of its size.
 const WEIGHT_DIVISOR: usize = 4;
 
@@ -67,7 +66,7 @@ impl RunsTerms {
         Self {
             public: Lane::unlimited(bodies),
             files: Lane::new(FILES, WAIT_MAX, bodies),
-            streams: Lane::new(STREAMS, WAIT_MAX, bodies),
+            streams: Lane::new(limits::STREAMS.max, WAIT_MAX, bodies),
             ingest: Lane::new(INGEST, WAIT_MAX, bodies),
             series: Lane::new(SERIES, WAIT_MAX, bodies),
             queries: Lane::new(QUERIES, WAIT_MAX, bodies),

@@ -4,6 +4,8 @@ pub mod status;
 
 mod under_way;
 
+mod places;
+
 mod stream;
 
 mod ingest;

@@ -1,17 +1,22 @@
-//! The two-way stream of batches: one answer for each request, in their order, several of them under way at once.
+//! The two-way stream of batches: one answer for each request, in their order, several of them under way at once. A
+//! stream that says nothing for long ends, and so does one whose key is valid no longer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
 use kindex_serve::deadline::Deadline;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
 
+use super::places::{Place, Places};
 use super::status;
 use super::under_way::UnderWay;
-use crate::keys::Caller;
+use crate::domain::{Clock, nanos};
+use crate::keys::{Caller, KeyRing};
+use crate::limits;
 use crate::operations::Operations;
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1::{LogMetricsRequest, LogMetricsResponse, LogMetricsStreamRequest, LogMetricsStreamResponse};
@@ -20,14 +25,28 @@ use crate::wire::v1::{LogMetricsRequest, LogMetricsResponse, LogMetricsStreamReq
 const UNDER_WAY: usize = 8;
 
 /// The streams of a server.
-#[derive(Clone, Debug)]
-pub struct Streams(Arc<Semaphore>);
+#[derive(Clone)]
+pub struct Streams {
+    places: Places,
+    keys: Arc<KeyRing>,
+    clock: Clock,
+}
 
 impl Streams {
-    /// So many at once.
+    /// For callers with these keys.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        Self(Arc::new(Semaphore::new(most)))
+    pub fn new(keys: Arc<KeyRing>, clock: Clock) -> Self {
+        Self {
+            places: Places::default(),
+            keys,
+            clock,
+        }
+    }
+
+    /// Callers are looked at with each batch: a stream may be open for days.
+    fn still(&self, caller: &Caller) -> Result<(), Status> {
+        let now = nanos((self.clock)()).unwrap_or(i64::MAX);
+        self.keys.still(caller, now).map_err(|refusal| status::of(&refusal))
     }
 
     /// Answers the batches of a stream.
@@ -42,19 +61,17 @@ impl Streams {
         requests: impl Stream<Item = Result<LogMetricsStreamRequest, Status>> + Send + 'static,
         deadline: Deadline,
     ) -> Result<BoxStream<'static, Result<LogMetricsStreamResponse, Status>>, Status> {
-        let place = self.0.clone().try_acquire_owned().map_err(|_| {
-            let message = "as many streams are open as may be; end one, or send the batches by LogMetrics";
-            let refusal = Refusal::new(Code::ResourceExhausted, "STREAMS_EXHAUSTED", message);
-            status::of(&refusal.again_after(std::time::Duration::from_secs(5)))
-        })?;
-        let caller = Arc::new(caller);
+        let place = self.places.take(&caller.key).map_err(|refusal| status::of(&refusal))?;
+        let (streams, caller) = (self.clone(), Arc::new(caller));
         let opened = Span::current();
         let answers = requests.map(move |request| {
-            let (operations, caller) = (operations.clone(), caller.clone());
+            let (operations, streams, caller) = (operations.clone(), streams.clone(), caller.clone());
             let span = debug_span!(parent: &opened, "stream batch");
             let held = under_way.next();
             let answered = async move {
-                let answer = one(&operations, &caller, request?.batch.unwrap_or_default()).await;
+                let batch = request?.batch.unwrap_or_default();
+                streams.still(&caller)?;
+                let answer = one(&operations, &caller, batch).await;
                 // Not only when the client takes the answer.
                 drop(held);
                 answer
@@ -65,22 +82,33 @@ impl Streams {
     }
 }
 
-/// A stream ends with its first status and at its deadline, and gives its place back.
+/// A stream ends with its first status, at its deadline, and when it has said nothing for long; it gives its place back.
 fn until_refused(
     answers: impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send + 'static,
-    place: OwnedSemaphorePermit,
+    place: Place,
     deadline: Deadline,
 ) -> impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send {
     let begin = Some((Box::pin(answers), place));
     stream::unfold(begin, move |open| async move {
         let (mut answers, place) = open?;
-        let answer = match deadline.bound(answers.next()).await {
-            Ok(answer) => answer?,
+        let silence_max = Duration::from_secs(limits::STREAM_SILENCE.max as u64);
+        let answer = match deadline.bound(timeout(silence_max, answers.next())).await {
+            Ok(Ok(answer)) => answer?,
+            Ok(Err(_silent)) => Err(status::of(&silent())),
             Err(late) => Err(status::late(&late)),
         };
         let open = answer.is_ok().then_some((answers, place));
         Some((answer, open))
     })
+}
+
+fn silent() -> Refusal {
+    let limit = limits::STREAM_SILENCE;
+    let message = format!(
+        "no batch came for {} seconds, and others may need the place of the stream; open another when there is a batch",
+        limit.max
+    );
+    Refusal::new(Code::Unavailable, "STREAM_SILENT", message)
 }
 
 /// What unary LogMetrics would refuse is answered in the stream, so that the batches behind it go on. Who may not ask
@@ -109,4 +137,41 @@ async fn one(
     Ok(LogMetricsStreamResponse {
         response: Some(response),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(seconds: usize) -> impl Stream<Item = Result<LogMetricsStreamResponse, Status>> {
+        stream::once(async move {
+            tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
+            Ok(LogMetricsStreamResponse::default())
+        })
+    }
+
+    /// The clock runs ahead while nothing else is to be done.
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_says_nothing_for_long_ends_and_gives_its_place_back() {
+        let most = limits::STREAM_SILENCE.max;
+        for (silence, is_answered) in [(most - 1, true), (most, true), (most + 1, false)] {
+            let places = Places::default();
+            let place = places.take("a").expect("a place");
+            // Each batch begins the time anew.
+            let answers = after(most - 1).chain(after(silence));
+            let all: Vec<_> = until_refused(answers, place, Deadline::NONE).collect().await;
+            assert_eq!((all.len(), all[0].is_ok()), (2, true), "{silence}");
+            match &all[1] {
+                Ok(_) => assert!(is_answered, "{silence}"),
+                Err(status) => {
+                    assert!(!is_answered, "{silence}");
+                    assert_eq!(status.code(), tonic::Code::Unavailable);
+                    assert!(status.message().contains("600 seconds"), "{status}");
+                }
+            }
+            let free: Result<Vec<Place>, Refusal> =
+                (0..limits::STREAMS_OF_CALLER.max).map(|_| places.take("a")).collect();
+            assert!(free.is_ok(), "{silence}: all places are free");
+        }
+    }
 }

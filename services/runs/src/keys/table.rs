@@ -9,7 +9,10 @@ use crate::refusal::{Code, Refusal};
 
 /// All keys that were ever made.
 #[derive(Clone, Debug, Default)]
-pub struct KeyTable(HashMap<[u8; 32], Key>);
+pub struct KeyTable {
+    by_hash: HashMap<[u8; 32], Key>,
+    hash_by_id: HashMap<String, [u8; 32]>,
+}
 
 /// Who calls, and what the caller may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,19 +31,21 @@ impl KeyTable {
     /// Of what the store holds.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = Key>) -> Self {
-        Self(keys.into_iter().map(|key| (key.hash, key)).collect())
+        let by_hash: HashMap<[u8; 32], Key> = keys.into_iter().map(|key| (key.hash, key)).collect();
+        let hash_by_id = by_hash.values().map(|key| (key.id.clone(), key.hash)).collect();
+        Self { by_hash, hash_by_id }
     }
 
     /// Whether callers need no key: none was ever made.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.0.is_empty()
+        self.by_hash.is_empty()
     }
 
     /// Whether a secret is of any key, valid or not.
     #[must_use]
     pub fn knows(&self, secret: &str) -> bool {
-        self.0.contains_key(&hash(secret))
+        self.by_hash.contains_key(&hash(secret))
     }
 
     /// Who shows this secret at this time.
@@ -57,12 +62,8 @@ impl KeyTable {
                 "the request has no API key; send it as `authorization: Bearer KEY`, over REST also as `x-api-key: KEY`",
             ));
         };
-        let is_valid = |key: &&Key| key.revoked_at.is_none() && key.of.expires_at.is_none_or(|end| now < end);
-        let Some(key) = self.0.get(&hash(secret)).filter(is_valid) else {
-            return Err(unauthenticated(
-                "KEY_INVALID",
-                "the API key is unknown, expired or revoked; make another with `kindex runs key create`",
-            ));
+        let Some(key) = self.by_hash.get(&hash(secret)).filter(|key| is_valid(key, now)) else {
+            return Err(invalid());
         };
         Ok(Caller {
             key: key.id.clone(),
@@ -71,6 +72,32 @@ impl KeyTable {
             scopes: key.of.scopes,
         })
     }
+
+    /// Whether a caller who was let in would be let in at this time too.
+    ///
+    /// # Errors
+    /// As [`Self::caller`].
+    pub fn still(&self, caller: &Caller, now: i64) -> Result<(), Refusal> {
+        if caller.key.is_empty() {
+            return self.caller(None, now).map(|_| ());
+        }
+        let key = self.hash_by_id.get(&caller.key).and_then(|hash| self.by_hash.get(hash));
+        match key.is_some_and(|key| is_valid(key, now)) {
+            true => Ok(()),
+            false => Err(invalid()),
+        }
+    }
+}
+
+fn is_valid(key: &Key, now: i64) -> bool {
+    key.revoked_at.is_none() && key.of.expires_at.is_none_or(|end| now < end)
+}
+
+fn invalid() -> Refusal {
+    unauthenticated(
+        "KEY_INVALID",
+        "the API key is unknown, expired or revoked; make another with `kindex runs key create`",
+    )
 }
 
 fn unauthenticated(reason: &'static str, message: &str) -> Refusal {

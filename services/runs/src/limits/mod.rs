@@ -14,6 +14,8 @@ pub enum Unit {
     Bytes,
     /// Things of a list.
     Items,
+    /// Seconds.
+    Seconds,
 }
 
 /// What becomes of what is over a limit.
@@ -48,7 +50,7 @@ impl Limit {
     pub fn size(&self, text: &str) -> usize {
         match self.unit {
             Unit::Characters => text.chars().count(),
-            Unit::Bytes | Unit::Items => text.len(),
+            Unit::Bytes | Unit::Items | Unit::Seconds => text.len(),
         }
     }
 
@@ -150,6 +152,12 @@ limits! {
     ARTIFACTS_OF_RUN = Limit::refused("artifacts of a run", 10_000, Unit::Items);
     /// The uploads of a run that are under way.
     UPLOADS_OF_RUN = Limit::refused("open uploads of a run", 100, Unit::Items);
+    /// The two-way streams that are open.
+    STREAMS = Limit::refused("open streams", 256, Unit::Items);
+    /// The two-way streams of one API key; without keys, of all clients.
+    STREAMS_OF_CALLER = Limit::refused("open streams of a caller", 128, Unit::Items);
+    /// How long a two-way stream may say nothing.
+    STREAM_SILENCE = Limit::refused("silence of a stream", 600, Unit::Seconds);
     /// A page of a list.
     PAGE = Limit::clamped("runs or artifacts in a page", 1000);
     /// A page of search results.

@@ -21,7 +21,7 @@ use super::{project, select};
 use crate::domain::{MetricName, Run as StoredRun, RunId};
 use crate::lifecycle::refusals::unknown_run;
 use crate::refusal::Refusal;
-use crate::store::{NamedSeries, SeriesRequest, Store};
+use crate::store::{NamedSeries, SeriesRequest, Store, StoreError};
 use crate::validate;
 use crate::wire::v1::{
     CompareRunsRequest, CompareRunsResponse, GetMetricsRequest, GetMetricsResponse, GetProjectStatsRequest,
@@ -127,9 +127,14 @@ impl Reader {
         for wanted in &wanted {
             answer.begin(&wanted.run.run);
             for names in wanted.names.chunks(wanted.at_once) {
-                for found in self.series(&wanted.run.run, names, &query.range).await? {
-                    answer.add(&found.name, &found.series, query.method, points_max);
-                }
+                let found = self.series(&wanted.run.run, names, &query.range).await?;
+                answer = apart(move || {
+                    for found in &found {
+                        answer.add(&found.name, &found.series, query.method, points_max);
+                    }
+                    answer
+                })
+                .await?;
             }
         }
         Ok(answer.finish())
@@ -148,11 +153,13 @@ impl Reader {
         let buckets_max = shared_points_max(request.buckets_max, wanted.names.len());
         let mut charts = Vec::with_capacity(wanted.names.len());
         for names in wanted.names.chunks(wanted.at_once) {
-            for found in self.series(&request.run, names, &request.range).await? {
-                if !found.series.is_empty() {
-                    charts.push(Chart::of(found.name, &found.series, buckets_max));
-                }
-            }
+            let found = self.series(&request.run, names, &request.range).await?;
+            let drawn = apart(move || {
+                let found = found.into_iter().filter(|found| !found.series.is_empty());
+                let drawn = found.map(|found| Chart::of(found.name, &found.series, buckets_max));
+                drawn.collect::<Vec<Chart>>()
+            });
+            charts.extend(drawn.await?);
         }
         Ok((charts, all))
     }
@@ -298,6 +305,12 @@ impl Reader {
         };
         self.store.series(run, request).await?.ok_or_else(|| unknown_run(run))
     }
+}
+
+/// Works on points where no batch waits for the thread.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| StoreError::Closed.refusal())
 }
 
 fn bounds(min: Option<i64>, max: Option<i64>) -> RangeInclusive<i64> {

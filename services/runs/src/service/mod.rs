@@ -35,8 +35,6 @@ use gauges::StoreGauges;
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Two-way streams at once.
-const STREAMS_MAX: usize = 256;
 
 /// Why the service does not start.
 #[derive(Debug, thiserror::Error)]
@@ -159,7 +157,8 @@ impl Service {
             bytes_per_second: options.body_rate_min,
             ..BodyPace::default()
         };
-        let (grpc, health) = grpc::router(operations.clone(), Streams::new(STREAMS_MAX)).await?;
+        let streams = Streams::new(keys.clone(), options.clock.clone());
+        let (grpc, health) = grpc::router(operations.clone(), streams).await?;
         let front = Front::new(Parts {
             keys: keys.clone(),
             clock: options.clock,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use kindex_series::{Series, batch, chunk, in_step_order, merge_all};
+use kindex_series::{DecodeError, Series, batch, chunk, in_step_order, merge_all};
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::domain::{MetricName, ProjectName, Run, RunId, Status};
@@ -127,34 +127,25 @@ fn decode(
     bodies: &[(i64, Arc<[u8]>)],
     request: &SeriesRequest,
 ) -> Result<Vec<NamedSeries>, StoreError> {
-    let damaged = |what: String| move |source| StoreError::Damaged { what, source };
-    let mut arrived: HashMap<u32, Series> = parts.iter().map(|part| (part.number, Series::default())).collect();
-    for (arrival, body) in bodies {
-        let head = batch::decode_head(body).map_err(damaged(format!("the batch {arrival}")))?;
-        if !head.iter().any(|number| arrived.contains_key(number)) {
-            continue;
-        }
-        let body = batch::decode(body).map_err(damaged(format!("the batch {arrival}")))?;
-        let split = body.columns.split(body.numbers.len());
-        for (number, series) in body.numbers.iter().zip(split) {
-            if let Some(arrived) = arrived.get_mut(number) {
-                arrived.extend(&series);
-            }
-        }
-    }
+    let mut arrived = arrived(&parts, bodies)?.into_iter();
     let mut decoder = chunk::Decoder::default();
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {
         let mut older = Series::default();
         for body in &part.chunks {
-            older.extend(
-                &decoder
-                    .decode(body)
-                    .map_err(damaged(format!("a chunk of {}", part.name)))?,
-            );
+            let decoded = decoder
+                .decode(body)
+                .map_err(|source| damaged(format!("a chunk of {}", part.name), source))?;
+            match older.is_empty() {
+                true => older = decoded,
+                false => older.extend(&decoded),
+            }
         }
-        let newer = in_step_order(arrived.remove(&part.number).unwrap_or_default());
-        let merged = merge_all([&older, &newer]);
+        let newer = in_step_order(arrived.next().unwrap_or_default());
+        let merged = match newer.is_empty() {
+            true => older,
+            false => merge_all([&older, &newer]),
+        };
         let range = merged.within_steps(Some(*request.steps.start()), Some(*request.steps.end()));
         let merged = if range.len() == merged.len() {
             merged
@@ -167,6 +158,35 @@ fn decode(
         });
     }
     Ok(all)
+}
+
+/// The points of each part in batches, in the order in which they were applied. Others are not copied.
+fn arrived(parts: &[Parts], bodies: &[(i64, Arc<[u8]>)]) -> Result<Vec<Series>, StoreError> {
+    let places: HashMap<u32, usize> = parts
+        .iter()
+        .zip(0..)
+        .map(|(part, place)| (part.number, place))
+        .collect();
+    let mut arrived = vec![Series::default(); parts.len()];
+    for (arrival, body) in bodies {
+        let of_batch = |source| damaged(format!("the batch {arrival}"), source);
+        let numbers = batch::decode_head(body).map_err(of_batch)?;
+        let places: Vec<Option<usize>> = numbers.iter().map(|number| places.get(number).copied()).collect();
+        if places.iter().all(Option::is_none) {
+            continue;
+        }
+        let columns = batch::decode(body).map_err(of_batch)?.columns;
+        for (index, &name) in columns.names.iter().enumerate() {
+            if let Some(place) = places[name as usize] {
+                arrived[place].push(columns.steps[index], columns.times[index], columns.bits[index]);
+            }
+        }
+    }
+    Ok(arrived)
+}
+
+fn damaged(what: String, source: DecodeError) -> StoreError {
+    StoreError::Damaged { what, source }
 }
 
 row! {

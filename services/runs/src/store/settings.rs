@@ -87,7 +87,7 @@ impl Default for Settings {
             held_bytes_max: 1024 * MIB as u64,
             tail_bytes_max: 64 * MIB,
             compact_points: 50_000,
-            compact_chunks: 64,
+            compact_chunks: 32,
             backlog_points_max: 200_000_000,
             metric_names_max: limits::METRIC_NAMES_OF_RUN.max as u64,
             params_max: limits::PARAMS_OF_RUN.max as u64,

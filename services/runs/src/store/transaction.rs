@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 
 use super::cache::{RunCache, RunState};
 use super::error::StoreError;
-use super::settings::Settings;
+use super::settings::{Durability, Settings};
 use super::statements::{batches, counters, runs};
 
 /// Why a command was not done.
@@ -83,6 +83,8 @@ pub(super) enum Effect {
 pub struct Tx {
     connection: SqliteConnection,
     settings: Arc<Settings>,
+    /// What commits survive.
+    survives: Durability,
     runs: RunCache,
     numbers: Numbers,
     now: i64,
@@ -108,6 +110,7 @@ impl Tx {
     pub(super) fn new(connection: SqliteConnection, settings: Arc<Settings>) -> Self {
         Self {
             connection,
+            survives: settings.durability,
             settings,
             runs: RunCache::default(),
             numbers: Numbers::default(),
@@ -290,6 +293,19 @@ impl Tx {
         Ok(())
     }
 
+    /// From now on, commits survive this. Outside of transactions.
+    pub(super) async fn survive(&mut self, what: Durability) -> Result<(), StoreError> {
+        if self.survives != what {
+            let statement = match what {
+                Durability::Normal => "PRAGMA synchronous = NORMAL",
+                Durability::Full => "PRAGMA synchronous = FULL",
+            };
+            sqlx::query(statement).execute(&mut self.connection).await?;
+            self.survives = what;
+        }
+        Ok(())
+    }
+
     pub(super) async fn begin(&mut self, now: i64) -> Result<(), StoreError> {
         self.now = now;
         self.statements = 0;
@@ -330,6 +346,7 @@ impl Tx {
     /// Goes on with another connection.
     pub(super) fn reconnect(&mut self, connection: SqliteConnection) {
         self.connection = connection;
+        self.survives = self.settings.durability;
     }
 
     /// Writes the log back and closes the connection.

@@ -1,6 +1,8 @@
 //! The one writer: takes commands from a queue, does as many as wait in one transaction, and answers after the commit.
 //! What can wait, such as compaction, comes by another queue and has a transaction of its own: when nothing waits, and
-//! otherwise one after each group, so that a batch waits for one of them at most. Knows no command.
+//! otherwise one after each group, so that a batch waits for one of them at most. It does not wait for the disk: after a
+//! power failure it is done once more, and a commit of the other queue takes all that was committed before it along.
+//! Knows no command.
 
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
@@ -22,7 +24,7 @@ use super::files::Files;
 use super::health::{Ends, Health};
 use super::meter::Meter;
 use super::queue::{Handle, Message, Taken, Waiting, queues};
-use super::settings::Settings;
+use super::settings::{Durability, Settings};
 use super::transaction::{Effect, Failure, Tx};
 
 /// What hears of commits.
@@ -50,6 +52,8 @@ pub(super) struct Writer<O> {
     parts: Parts<O>,
     /// The connection is of no use.
     is_broken: bool,
+    /// The transaction that is under way can wait.
+    can_wait: bool,
 }
 
 impl<O: Observer> Writer<O> {
@@ -57,6 +61,7 @@ impl<O: Observer> Writer<O> {
         Self {
             parts,
             is_broken: false,
+            can_wait: false,
         }
     }
 
@@ -76,10 +81,10 @@ impl<O: Observer> Writer<O> {
                 count = taken.messages.recv_many(&mut waiting, self.parts.settings.group_max) => {
                     is_open = count > 0 && self.take(&taken, &mut waiting).await;
                     if let Ok(job) = taken.others.try_recv() {
-                        self.write_guarded(vec![job]).await;
+                        self.write_later(job).await;
                     }
                 }
-                Some(job) = taken.others.recv() => self.write_guarded(vec![job]).await,
+                Some(job) = taken.others.recv() => self.write_later(job).await,
             }
         }
         // Whoever waits still is told that the store is closed.
@@ -112,6 +117,12 @@ impl<O: Observer> Writer<O> {
             let _gone = reply.send(self.parts.tx.checkpoint().await);
         }
         is_open
+    }
+
+    async fn write_later(&mut self, job: Box<dyn Waiting>) {
+        self.can_wait = true;
+        self.write_guarded(vec![job]).await;
+        self.can_wait = false;
     }
 
     /// Where a defect ends it, whoever waits for an answer of this group learns that there is none; others get theirs.
@@ -184,6 +195,12 @@ impl<O: Observer> Writer<O> {
             self.is_broken = false;
             parts.files.reopened();
         }
+        let survives = if self.can_wait {
+            Durability::Normal
+        } else {
+            parts.settings.durability
+        };
+        parts.tx.survive(survives).await?;
         let now = nanos((parts.clock)()).unwrap_or(0);
         parts.tx.begin(now).await?;
         let is_alone = group.len() == 1;
@@ -319,9 +336,12 @@ mod tests {
         }
     }
 
-    async fn writer(folder: &std::path::Path) -> Handle {
+    async fn writer(folder: &std::path::Path, durability: Durability) -> Handle {
         let lock = connect::claim(folder).expect("it is free");
-        let settings = Arc::new(Settings::default());
+        let settings = Arc::new(Settings {
+            durability,
+            ..Settings::default()
+        });
         let options = connect::writer_options(folder, settings.durability);
         let mut connection = connect::writer(&options).await.expect("it opens");
         schema::migrate(&mut connection).await.expect("the tables are made");
@@ -343,7 +363,7 @@ mod tests {
     #[tokio::test]
     async fn a_batch_waits_for_one_of_the_commands_that_can_wait_at_most() {
         let folder = tempfile::tempdir().expect("a folder");
-        let handle = writer(folder.path()).await;
+        let handle = writer(folder.path(), Durability::Normal).await;
         let said = Arc::new(Mutex::new(Vec::new()));
         let named = |name, held| Named {
             name,
@@ -366,5 +386,29 @@ mod tests {
         assert!(one.is_ok() && two.is_ok() && batch.is_ok());
         assert!(first.await.expect("no panic").is_ok());
         assert_eq!(*said.lock().expect("no panic"), ["first", "one", "batch", "two"]);
+    }
+
+    /// Says how commits are synchronized: 1 is NORMAL, 2 is FULL.
+    struct Synchronized;
+
+    impl Command for Synchronized {
+        type Answer = i64;
+
+        async fn apply(&self, tx: &mut Tx) -> Result<i64, Failure> {
+            let synchronous = sqlx::query_scalar("PRAGMA synchronous");
+            Ok(synchronous.fetch_one(tx.step()?).await?)
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_cannot_wait_waits_for_the_disk() {
+        for (durability, expected) in [(Durability::Normal, 1), (Durability::Full, 2)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let handle = writer(folder.path(), durability).await;
+            for _ in 0..2 {
+                assert_eq!(handle.send(Synchronized).await.expect("done"), expected);
+                assert_eq!(handle.send_later(Synchronized).await.expect("done"), 1);
+            }
+        }
     }
 }

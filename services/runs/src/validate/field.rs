@@ -37,6 +37,7 @@ pub(super) fn text(field: &str, text: &str, limit: Limit) -> Result<(), Refusal>
     let unit = match limit.unit {
         Unit::Characters => "characters",
         Unit::Bytes | Unit::Items => "bytes",
+        Unit::Seconds => "seconds",
     };
     let message = format!(
         "{field}: the {} has {} {unit}, at most {} are stored",

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
+use kindex_runs::domain::RunId;
+use kindex_runs::keys::KeyStore;
+use kindex_runs::limits;
 use kindex_runs::wire::v1::{LogMetricsRequest, LogMetricsStreamRequest};
 use tonic::{Code, Request};
+use tonic_types::StatusExt as _;
 
 use crate::server::{Server, batch};
 
@@ -103,6 +107,71 @@ async fn many_streams_with_large_messages_share_little_memory_and_all_are_answer
             .collect();
         assert_eq!(accepted, [3000; 3]);
     }
+}
+
+#[tokio::test]
+async fn a_stream_ends_once_its_key_is_revoked_and_stores_nothing_more() {
+    let server = Server::start().await;
+    let run = server.run("r").await;
+    let key = server.key(None, "ingest").await;
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let mut request = Request::new(receiver);
+    let header = format!("Bearer {key}").parse().expect("a header");
+    request.metadata_mut().insert("authorization", header);
+    let send = |number: i64| {
+        let batch = Some(batch(&run, &number.to_string(), &[("loss", number, 0.5)]));
+        sender
+            .unbounded_send(LogMetricsStreamRequest { batch })
+            .expect("it is open");
+    };
+    send(0);
+    let answers = server.ingest().log_metrics_stream(request).await.expect("a stream");
+    let mut answers = answers.into_inner();
+    answers.next().await.expect("an answer").expect("stored");
+    let keys = KeyStore::open(&server.folder.path().join("runs/keys.db"))
+        .await
+        .expect("the keys");
+    let id = keys.all().await.expect("keys")[0].id.clone();
+    assert!(keys.revoke(&id, 1).await.expect("revoked"));
+    let ended = async {
+        for number in 1.. {
+            send(number);
+            if let Err(status) = answers.next().await.expect("an answer") {
+                return (number, status);
+            }
+        }
+        unreachable!("there are many numbers")
+    };
+    let (number, status) = tokio::time::timeout(Duration::from_secs(30), ended)
+        .await
+        .expect("it ends");
+    assert_eq!(status.code(), Code::Unauthenticated, "{status}");
+    assert!(answers.next().await.is_none(), "the stream has ended");
+    let stored = server.store.run(&RunId::new(run.as_str())).await.expect("readable");
+    assert_eq!(stored.expect("a run").points, number as u64);
+}
+
+#[tokio::test]
+async fn a_caller_opens_as_many_streams_as_the_limit_allows() {
+    let server = Server::start().await;
+    // It says nothing, and ends when the sender is dropped.
+    let open = || async {
+        let (sender, silent) = futures::channel::mpsc::unbounded::<LogMetricsStreamRequest>();
+        let answers = server.ingest().log_metrics_stream(Request::new(silent)).await;
+        answers.map(|answers| (sender, answers))
+    };
+    let mut streams = Vec::new();
+    for number in 0..limits::STREAMS_OF_CALLER.max {
+        streams.push(open().await.unwrap_or_else(|status| panic!("{number}: {status}")));
+    }
+    let refused = open().await.expect_err("one too many");
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.get_error_details().retry_info().is_some(), "{refused:?}");
+    streams.pop();
+    let given_back = async { while open().await.is_err() {} };
+    tokio::time::timeout(Duration::from_secs(30), given_back)
+        .await
+        .expect("the place is free again");
 }
 
 /// The header that clients of gRPC send for a deadline.

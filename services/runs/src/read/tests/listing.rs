@@ -1,8 +1,12 @@
 //! Lists, searches and sums of runs.
 
+use sqlx::Row as _;
+
 use super::*;
 use crate::domain::to_wire;
 use crate::fixture::START;
+use crate::read::listing::Listing;
+use crate::read::{rows, select};
 use crate::refusal::Code;
 use crate::wire::v1::{
     ComparisonOp, GetProjectStatsRequest, GetRunRequest, ParameterFilter, RunSort, RunSortField, SearchRunsRequest,
@@ -44,6 +48,36 @@ async fn runs_are_listed_by_every_filter() {
         (only(|filters| filters.parent_run_id = Some("a".to_owned())), ""),
     ] {
         assert_eq!(listed(&reader, filters.clone()).await.concat(), expected, "{filters:?}");
+    }
+}
+
+/// A page is as quick among a million runs as among five.
+#[tokio::test]
+async fn the_newest_runs_are_found_by_a_key_and_not_sorted() {
+    let (on, reader) = five().await;
+    let mut connection = on.store.readers().acquire().await.expect("a connection");
+    for (project_id, key) in [(None, "run_by_time"), (project(), "run_by_project")] {
+        let first = ListRunsRequest {
+            project_id,
+            page_size: 2,
+            ..ListRunsRequest::default()
+        };
+        let shown = reader.list_runs(first.clone()).await.expect("a page");
+        let second = ListRunsRequest {
+            page_token: shown.next_page_token,
+            ..first.clone()
+        };
+        assert!(!second.page_token.is_empty());
+        for request in [first, second] {
+            let mut page = select::page(&Listing::of(request).expect("a list"));
+            page.text.insert_str(0, "EXPLAIN QUERY PLAN ");
+            let steps = rows::fetch(page, &mut connection).await.expect("a plan");
+            let steps: Vec<String> = steps.iter().map(|step| step.get("detail")).collect();
+            assert!(
+                matches!(&steps[..], [only] if only.contains(&format!("USING COVERING INDEX {key}"))),
+                "{steps:?}"
+            );
+        }
     }
 }
 
