@@ -104,6 +104,8 @@ mod status;
 
 mod settled;
 
+mod verify_references;
+
 mod verify;
 
 mod versions;
@@ -121,6 +123,8 @@ mod purge;
 mod why;
 
 mod references;
+
+mod move_command;
 
 mod migrate;
 

@@ -11,8 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, diff, generate, get, graph, history, lint, migrate, plan, purge, quarantine, query_command,
-    references, release, restore, say, sides, status, up, verify, versions, why,
+    against, backfill, diff, generate, get, graph, history, lint, migrate, move_command, plan, purge, quarantine,
+    query_command, references, release, restore, say, sides, status, up, verify, versions, why,
 };
 
 /// Runs the command that the process was started with.
@@ -58,6 +58,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Lint(args) => lint::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Why(args) => block_on(why::run(&platform.registry, &args)),
+        Command::Move(args) => block_on(move_command::run(&platform.registry, &args)),
         Command::References(args) => block_on(references::run(&platform.registry, &args.command)),
         Command::Completions { shell } => {
             let mut script = Vec::new();

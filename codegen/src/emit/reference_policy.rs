@@ -1,5 +1,5 @@
-//! What keeps references on objects: a policy by which kube-apiserver refuses to take finalizers off that are references,
-//! unless Kindex does so or an operator says which one.
+//! What keeps references on objects: a policy by which kube-apiserver refuses to take finalizers off that are
+//! references, unless Kindex does so or an operator says which one.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/>
 
 use serde::Serialize;

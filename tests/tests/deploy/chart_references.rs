@@ -1,5 +1,5 @@
-//! The deletion graph in the chart: its flags, the role of holders' controllers, and the policy that keeps references on
-//! objects, on a real kube-apiserver.
+//! The deletion graph in the chart: its flags, the role of holders' controllers, and the policy that keeps references
+//! on objects, on a real kube-apiserver.
 
 use std::process::{Command, Output, Stdio};
 

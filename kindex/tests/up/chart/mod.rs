@@ -340,11 +340,11 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     let Some(release) = Release::install() else { return };
     Pod::of(release.manifest("Job", "kindex-schema"), "schema", &release, None).run(&release);
     let (deletion_seen, deletion_access) = release.witness("kindex-deletion");
-    let of_graph = ["a", "b"].map(|replica| {
+    let mut of_graph = ["a", "b"].map(|replica| {
         let pod = release.pod("kindex-deletion", replica, &deletion_access);
         pod.start(&release)
     });
-    wait_for("readiness", || of_graph.iter().all(Container::is_ready));
+    wait_for("readiness", || of_graph.iter_mut().all(Container::is_ready));
     graph::delete_every_sample(&release);
     of_graph.map(|mut container| container.stop());
     let (ingester_seen, ingester_access) = release.witness("kindex-ingester");

@@ -162,7 +162,8 @@ impl Deletion {
         }
     }
 
-    /// Reports what has waited for too long, once for each set of others that it waits for, and which references vanished.
+    /// Reports what has waited for too long, once for each set of others that it waits for, and which references
+    /// vanished.
     async fn look(&self, work: &mut Work) {
         let now = Instant::now();
         for kind in self.cluster.kinds().all() {

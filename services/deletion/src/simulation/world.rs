@@ -144,6 +144,8 @@ pub(super) struct World {
     pub(super) down: Option<String>,
     /// Uids of holders that went without the chance to release: evicted, or by force.
     pub(super) vanished: BTreeSet<String>,
+    /// Uids of holders that somebody moved: what they place last may be left behind, when the holder goes meanwhile.
+    pub(super) moved: BTreeSet<String>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
 }
@@ -159,6 +161,7 @@ impl World {
             outside: BTreeSet::new(),
             down: None,
             vanished: BTreeSet::new(),
+            moved: BTreeSet::new(),
             broken: None,
         }
     }
@@ -417,7 +420,7 @@ impl World {
         }
         let reference = object.reference();
         let left: Vec<_> = self.objects.values().filter(|other| other.bears(&reference)).collect();
-        if let (Some(left), true) = (left.first(), strict) {
+        if let (Some(left), true) = (left.first(), strict && !self.moved.contains(&object.uid)) {
             let broken = format!("{} is freed, and {} still bears its reference", object.key, left.key);
             self.broken(broken);
         } else if !left.is_empty() {
