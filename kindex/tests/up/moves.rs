@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::thread;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::process::{Running, kubectl_is_there, wait_for};
 
@@ -197,9 +197,12 @@ fn a_move_against_a_deletion_has_one_winner() {
                 ],
                 "",
             );
-            let two = r#"{"spec":{"modelFamily":{"name":"two","namespace":"default"}}}"#;
-            run.kubectl(&["patch", "model", "m", "--type=merge", "-p", two], "");
-            wait_for("the reference", || bears(&run, "two"));
+            let back = format!("back-{round}");
+            let family = OBJECTS.split("---").next().expect("a manifest").replace("one", &back);
+            run.kubectl(&["apply", "-f", "-"], &family);
+            let named = json!({"spec": {"modelFamily": {"name": back, "namespace": "default"}}}).to_string();
+            run.kubectl(&["patch", "model", "m", "--type=merge", "-p", &named], "");
+            wait_for("the reference", || bears(&run, &back));
         } else {
             run.kubectl(
                 &[

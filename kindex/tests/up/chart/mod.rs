@@ -346,7 +346,9 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     });
     wait_for("readiness", || of_graph.iter_mut().all(Container::is_ready));
     graph::delete_every_sample(&release);
-    of_graph.map(|mut container| container.stop());
+    for container in of_graph {
+        container.stop();
+    }
     let (ingester_seen, ingester_access) = release.witness("kindex-ingester");
     let (api_seen, api_access) = release.witness("kindex-api");
     let start = |replica: &str| {

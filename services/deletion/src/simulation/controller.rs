@@ -136,7 +136,9 @@ impl Controller {
             return;
         };
         self.queue.remove(&key);
-        let Some(object) = self.graph.get(&key) else {
+        // One step of an object at a time: it is decided on again once that is over.
+        let is_busy = self.tasks.iter().any(|task| task.key == key);
+        let Some(object) = self.graph.get(&key).filter(|_| !is_busy) else {
             return;
         };
         let outside = match world.outside.contains(&object.uid) {

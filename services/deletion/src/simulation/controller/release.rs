@@ -35,22 +35,41 @@ impl Controller {
                     return Progress::Again;
                 };
                 task.read = found.filter(|found| found.uid == target.uid).map(|found| found.version);
-                Progress::Next
-            }
-            1 => match world.write(&task.key, Some(&task.uid), Some(task.version), |_| ()) {
-                Ok(object) => {
-                    self.know(world, &object);
-                    Progress::Next
+                match task.read {
+                    Some(_) => Progress::Next,
+                    None => {
+                        let concerned = self.graph.remove(&target.key, &target.uid);
+                        self.wake(concerned);
+                        Progress::Done
+                    }
                 }
-                Err(refusal) => self.refused(world, &task.key.clone(), refusal),
-            },
-            _ => match task.read.filter(|_| bug != Bug::ReleaseAnyVersion) {
-                None if bug != Bug::ReleaseAnyVersion => Progress::Again,
-                read => self.take_off(world, task, target, read, lost),
-            },
+            }
+            1 => {
+                // From here on, whoever lets the holder name the target again has placed the reference anew.
+                let found = world.objects.get(&target.key).filter(|found| found.uid == target.uid);
+                if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
+                    let found = found.clone();
+                    world.judge_release(&task.uid, &found);
+                }
+                self.detach(world, task)
+            }
+            _ if bug == Bug::ReleaseAnyVersion => self.take_off(world, task, target, None, lost),
+            _ => self.take_off(world, task, target, task.read, lost),
         }
     }
 
+    /// Writes to the holder, on condition of the version that was decided on.
+    fn detach(&mut self, world: &mut World, task: &Task) -> Progress {
+        match world.write(&task.key, Some(&task.uid), Some(task.version), |_| ()) {
+            Ok(object) => {
+                self.know(world, &object);
+                Progress::Next
+            }
+            Err(refusal) => self.refused(world, &task.key, refusal),
+        }
+    }
+
+    /// In this version of the target, or in whatever version it is.
     pub(super) fn take_off(
         &mut self,
         world: &mut World,
@@ -59,8 +78,7 @@ impl Controller {
         version: Option<u64>,
         lost: bool,
     ) -> Progress {
-        let found = world.objects.get(&target.key);
-        let found = found.filter(|found| version.is_none_or(|version| version == found.version));
+        let found = world.objects.get(&target.key).filter(|_| version.is_none());
         if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
             let found = found.clone();
             world.judge_release(&task.uid, &found);
