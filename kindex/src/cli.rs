@@ -10,6 +10,7 @@ mod asking;
 mod converting;
 mod following;
 mod healing;
+mod moving;
 mod past;
 mod planning;
 mod reasons;
@@ -22,6 +23,7 @@ pub use healing::{
     BackfillArgs, DropArgs, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
     StoreArgs, VerifyArgs,
 };
+pub use moving::MoveArgs;
 pub use past::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{GraphArgs, GraphForm, LintArgs, LintForm, PlanArgs};
 pub use reasons::{
@@ -122,6 +124,8 @@ pub enum Command {
     Graph(GraphArgs),
     /// Show what holds an object, and what that waits for.
     Why(WhyArgs),
+    /// Let a field of an object name another one, such as the network of a cluster.
+    Move(MoveArgs),
     /// List the references on an object, or release one that was left behind.
     References(ReferencesArgs),
     /// Show what exists of a kind and what changes, from a running API server.

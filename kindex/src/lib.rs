@@ -104,6 +104,8 @@ mod status;
 
 mod settled;
 
+mod verify_references;
+
 mod verify;
 
 mod versions;
@@ -123,6 +125,7 @@ mod why;
 mod references;
 
 mod events;
+mod move_command;
 
 mod migrate;
 

@@ -5,20 +5,26 @@ use jiff::Timestamp;
 use kindex_api::operations::{Caller, Held, ObjectKey, Operations, References, RightsOf};
 use kindex_model::kind::{Kind, Registry, Scope};
 use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::cli::{DropReferenceArgs, Form, ListReferencesArgs, ReferencesCommand, TargetArgs};
-use crate::client::Access;
+use crate::client::{Access, api_resource};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::target::kind_and_name;
 use crate::{output, say, sides};
+
+/// After the group of the platform: the annotation with the references that may be taken off an object.
+const RELEASED: &str = "release-references";
 
 /// An object, with what is needed to ask about it.
 struct Target<'a> {
     kind: &'static Kind,
     namespace: &'a str,
     name: &'a str,
+    /// Of the platform.
+    group: &'static str,
     operations: Operations,
     access: Access,
     store: Store,
@@ -38,6 +44,7 @@ impl<'a> Target<'a> {
                 Scope::Cluster => "",
             },
             name,
+            group: registry.platform.group,
             operations: operations.map_err(|error| CommandError::usage(chain(&error)))?,
             access,
             store,
@@ -62,6 +69,26 @@ impl<'a> Target<'a> {
             404 => CommandError::failure(refusal).hint("another namespace? name it with -n"),
             _ => CommandError::failure(refusal),
         })
+    }
+
+    /// Names the reference on the object, if that is in the cluster: a policy there may keep all others on it.
+    async fn name_released(&self, reference: &str) -> CommandResult {
+        let resource = api_resource(self.kind);
+        let client = self.access.client.clone();
+        let api: Api<DynamicObject> = match self.kind.scope {
+            Scope::Namespaced => Api::namespaced_with(client, self.namespace, &resource),
+            Scope::Cluster => Api::all_with(client, &resource),
+        };
+        let annotation = format!("{}/{RELEASED}", self.group);
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {(annotation): reference}}}));
+        match api.patch(self.name, &PatchParams::default(), &patch).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(CommandError::failure(format_args!(
+                "nothing was released, for the object cannot be annotated: {}",
+                chain(&error)
+            ))),
+        }
     }
 
     async fn close(self) {
@@ -129,6 +156,7 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
         &event(&found, reference, reason, Timestamp::now()),
     )
     .await?;
+    target.name_released(reference).await?;
     let done = target
         .operations
         .delete_reference(&Caller::default(), &target.key(), reference)

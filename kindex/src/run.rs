@@ -11,7 +11,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, diff, events, generate, get, graph, history, lint, migrate, plan, purge, quarantine,
+    against, backfill, diff, events, generate, get, graph, history, lint, migrate, move_command, plan, purge, quarantine,
     query_command, references, release, restore, say, sides, status, up, verify, versions, why,
 };
 
@@ -58,6 +58,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Lint(args) => lint::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Why(args) => block_on(why::run(&platform.registry, &args)),
+        Command::Move(args) => block_on(move_command::run(&platform.registry, &args)),
         Command::References(args) => block_on(references::run(&platform.registry, &args.command)),
         Command::Events(args) => block_on(events::run(&platform.registry, &args)),
         Command::Completions { shell } => {

@@ -12,6 +12,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
+use crate::verify_references::{self, References};
 use crate::{say, sides};
 
 /// What is printed: what was counted, and the first of what was found.
@@ -22,6 +23,9 @@ struct Printed<'a> {
     kinds: &'a [Checked],
     /// Kinds that were not compared, for the cluster does not serve them.
     skipped: Vec<&'static str>,
+    /// Of all kinds together; absent where only some were to be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    references: Option<&'a References>,
 }
 
 /// Compares and prints; a difference is a failure.
@@ -50,27 +54,43 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
             checked => report.kinds.push(checked.map_err(|error| failed(&error))?),
         }
     }
+    // References lead from everywhere to everywhere.
+    let references = match (&args.namespace, &args.kinds[..]) {
+        (None, []) => Some(verify_references::compare(registry, args, &sides, settle, &bar).await?),
+        _ => None,
+    };
     sides.storage.close().await;
     unserved.report(&kinds)?;
     let skipped = unserved.names();
-    say::print(render(&report, &findings, &skipped, args.output)?)?;
-    judge(&report, findings.len(), &skipped)
+    let text = render(&report, &findings, &skipped, references.as_ref(), args.output)?;
+    say::print(text)?;
+    judge(&report, findings.len(), &skipped, references.as_ref())
 }
 
 fn failed(error: &RepairError) -> CommandError {
     CommandError::failure(chain(error)).hint("check that cluster and database belong to the same ingester")
 }
 
-fn render(report: &Report, findings: &[Finding], skipped: &[&'static str], form: Form) -> CommandResult<String> {
+fn render(
+    report: &Report,
+    findings: &[Finding],
+    skipped: &[&'static str],
+    references: Option<&References>,
+    form: Form,
+) -> CommandResult<String> {
     let printed = Printed {
         differing: report.differing(),
         findings,
         kinds: &report.kinds,
         skipped: skipped.to_vec(),
+        references,
     };
     match form {
         Form::Json | Form::Yaml => document(&printed, form),
-        Form::Table => Ok(as_tables(report, findings)),
+        Form::Table => {
+            let references = references.map_or_else(String::new, |references| format!("\n{}", references.text()));
+            Ok(as_tables(report, findings) + &references)
+        }
     }
 }
 
@@ -112,8 +132,12 @@ fn as_tables(report: &Report, findings: &[Finding]) -> String {
 }
 
 /// What was not compared is not known to be equal.
-fn judge(report: &Report, printed: usize, skipped: &[&str]) -> CommandResult {
+fn judge(report: &Report, printed: usize, skipped: &[&str], references: Option<&References>) -> CommandResult {
     let differing = report.differing();
+    if let (true, Some(count @ 1..)) = (report.is_clean(), references.map(References::differing)) {
+        return Err(CommandError::failure(format_args!("{count} references differ"))
+            .hint("docs/src/how-to/find-out-what-holds-an-object.md says what to do about each difference"));
+    }
     match (report.is_clean(), skipped) {
         (true, []) => return Ok(()),
         (true, _) => {

@@ -17,6 +17,8 @@ mod graph;
 
 mod rbac;
 
+mod reference_policy;
+
 mod rust;
 
 mod migrations;
@@ -58,7 +60,7 @@ pub use descriptors::descriptors;
 pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
     let placement = Placement::new(model);
     let placement = &placement;
-    let emitters: [&(dyn Fn() -> Artifacts + Sync); 13] = [
+    let emitters: [&(dyn Fn() -> Artifacts + Sync); 14] = [
         &|| rust_types::emit(model, placement),
         &|| indexed::emit(model, placement),
         &|| kinds::emit(model, placement),
@@ -68,6 +70,7 @@ pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
         &|| sql::emit(model),
         &|| crd::emit(model),
         &|| rbac::emit(model),
+        &|| reference_policy::emit(model),
         &|| api_service::emit(model),
         &|| proto_service::emit(model),
         &|| sql_reference::emit(model),

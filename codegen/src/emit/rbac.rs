@@ -1,47 +1,15 @@
 //! Who may do what in a cluster: a table of the services' roles, and those for people, which Kubernetes adds to its own
 //! roles `view` and `edit`.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
+mod manifest;
 
 use super::api_service::aggregated_group;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
-use crate::model::{Kind, Model, SubresourceStatus};
+use crate::model::{Kind, Model, OnDelete, SubresourceStatus, TargetKind};
+use manifest::{People, Role, Rule, Verb};
 
 /// Where the roles are for people, and where the chart has the same files, to the byte.
 const DIRECTORIES: [&str; 2] = ["schema/rbac", "deploy/helm/kindex/files/rbac"];
-
-/// What a rule lets be done.
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verb {
-    Create,
-    Delete,
-    DeleteCollection,
-    Get,
-    List,
-    Patch,
-    Update,
-    Watch,
-}
-
-/// Kubernetes' own roles for people.
-#[derive(Clone, Copy)]
-enum People {
-    View,
-    Edit,
-}
-
-impl People {
-    /// By which a role becomes a part of it.
-    const fn label(self) -> &'static str {
-        match self {
-            Self::View => "rbac.authorization.k8s.io/aggregate-to-view",
-            Self::Edit => "rbac.authorization.k8s.io/aggregate-to-edit",
-        }
-    }
-}
 
 /// What a service asks a cluster for in its own name.
 struct ServiceRole {
@@ -49,7 +17,9 @@ struct ServiceRole {
     name: &'static str,
     description: &'static str,
     scope: Scope,
-    /// On every kind.
+    /// On which kinds.
+    of: Kinds,
+    /// What is done with these.
     kinds: &'static [Verb],
     /// On Kubernetes' own resources: group, resource and verbs.
     others: &'static [(&'static str, &'static str, &'static [Verb])],
@@ -64,6 +34,14 @@ struct Definitions {
     verbs: &'static [Verb],
     /// Names beside those of the kinds.
     beside: &'static [&'static str],
+}
+
+/// Which kinds a service works with.
+#[derive(Clone, Copy)]
+enum Kinds {
+    All,
+    /// Those that wait for each other when they are deleted.
+    OfGraph,
 }
 
 /// Where a role holds.
@@ -81,6 +59,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "ingester",
         description: "What kindex ingester asks a cluster for.",
         scope: Scope::Cluster,
+        of: Kinds::All,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
         others: &[
             ("", "events", &[Verb::Create]),
@@ -93,6 +72,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "ingester-leases",
         description: "What several ingesters need beside that, in the namespace of their leases.",
         scope: Scope::Namespace,
+        of: Kinds::All,
         kinds: &[],
         others: &[(
             "coordination.k8s.io",
@@ -106,6 +86,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "api",
         description: "What kindex api asks a cluster for in its own name, beside what it does with each caller's rights.",
         scope: Scope::Cluster,
+        of: Kinds::All,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch],
         others: &[
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
@@ -119,6 +100,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "migrator",
         description: "What kindex migrator asks a cluster for, to migrate the kinds.",
         scope: Scope::Cluster,
+        of: Kinds::All,
         kinds: &[Verb::List, Verb::Patch],
         others: &[
             (
@@ -160,6 +142,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "migrator-all",
         description: "What kindex migrator needs beside that to migrate every resource of the cluster.",
         scope: Scope::Cluster,
+        of: Kinds::All,
         kinds: &[],
         others: &[("*", "*", &[Verb::List, Verb::Patch])],
         definitions: None,
@@ -169,6 +152,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "migrator-in-tree",
         description: "What kindex migrator needs beside that to go through Kubernetes' own migrator.",
         scope: Scope::Cluster,
+        of: Kinds::All,
         kinds: &[],
         others: &[(
             "storagemigration.k8s.io",
@@ -185,6 +169,32 @@ const SERVICES: &[ServiceRole] = &[
         name: "migrator-leases",
         description: "What several migrators need beside that, in the namespace of their lease.",
         scope: Scope::Namespace,
+        of: Kinds::All,
+        kinds: &[],
+        others: &[(
+            "coordination.k8s.io",
+            "leases",
+            &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
+        )],
+        definitions: None,
+    },
+    ServiceRole {
+        name: "deletion",
+        description: "What kindex deletion asks a cluster for.",
+        scope: Scope::Cluster,
+        of: Kinds::OfGraph,
+        kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
+        others: &[
+            ("", "events", &[Verb::Create]),
+            ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
+        ],
+        definitions: None,
+    },
+    ServiceRole {
+        name: "deletion-leases",
+        description: "What several replicas of kindex deletion need beside that, in the namespace of their lease.",
+        scope: Scope::Namespace,
+        of: Kinds::OfGraph,
         kinds: &[],
         others: &[(
             "coordination.k8s.io",
@@ -198,6 +208,7 @@ const SERVICES: &[ServiceRole] = &[
         name: "api-aggregated",
         description: "What kindex api needs beside that behind kube-apiserver, where no token of a caller reaches it.",
         scope: Scope::Cluster,
+        of: Kinds::All,
         kinds: &[Verb::Create, Verb::DeleteCollection, Verb::Watch],
         others: &[],
         definitions: None,
@@ -208,10 +219,10 @@ impl ServiceRole {
     fn role(&self, model: &Model) -> Role {
         let others = self.others.iter();
         let others = others.map(|(group, resource, verbs)| Rule::new(group, [*resource], verbs));
-        let kinds = if self.kinds.is_empty() {
-            Vec::new()
-        } else {
-            of_kinds(model, self.kinds)
+        let kinds = match (self.kinds, self.of) {
+            ([], _) => Vec::new(),
+            (verbs, Kinds::All) => of_kinds(model, verbs),
+            (verbs, Kinds::OfGraph) => of_graph(model, verbs, |kind| kind.plural.clone()),
         };
         let definitions = self.definitions.map(|definitions| definitions.rule(model));
         let rules = kinds.into_iter().chain(others).chain(definitions).collect();
@@ -240,6 +251,7 @@ pub(super) fn emit(model: &Model) -> Artifacts {
     let people = [
         ("view", view(model)),
         ("edit", edit(model)),
+        ("references", references(model)),
         (
             "view-archive",
             of_archive(model, People::View, &[Verb::Get, Verb::List, Verb::Watch]),
@@ -304,6 +316,38 @@ fn edit(model: &Model) -> Role {
     role.added_to(People::Edit)
 }
 
+/// For controllers: by this right the API server takes it that somebody speaks for a holder.
+fn references(model: &Model) -> Role {
+    let mut rules = of_graph(model, &[Verb::Get], |kind| kind.plural.clone());
+    rules.extend(of_graph(model, &[Verb::Update], |kind| {
+        format!("{}/references", kind.plural)
+    }));
+    Role::cluster(
+        "references",
+        "Sets and releases references by way of kindex api; for the accounts of controllers.",
+        rules,
+    )
+}
+
+/// The same verbs for every kind whose deletion waits for others, or is waited for.
+fn of_graph(model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> String) -> Vec<Rule> {
+    let waiting = |kind: &Kind| {
+        let references = kind.references.iter();
+        let waiting = references.filter(|reference| reference.owned || reference.on_delete != OnDelete::Orphan);
+        waiting
+            .flat_map(|reference| reference.target.kinds().to_vec())
+            .collect::<Vec<TargetKind>>()
+    };
+    let targets: Vec<TargetKind> = model.kinds.iter().flat_map(waiting).collect();
+    let is_target = |kind: &Kind| {
+        let mut targets = targets.iter();
+        targets.any(|target| target.service.is_none() && target.kind == kind.name)
+    };
+    grouped(model, verbs, |kind| {
+        (is_target(kind) || !waiting(kind).is_empty()).then(|| resource(kind))
+    })
+}
+
 /// The same verbs for every kind.
 fn of_kinds(model: &Model, verbs: &'static [Verb]) -> Vec<Rule> {
     grouped(model, verbs, |kind| Some(kind.plural.clone()))
@@ -321,70 +365,4 @@ fn grouped(model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> Op
         }
     }
     rules
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Role {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: Metadata,
-    rules: Vec<Rule>,
-}
-
-#[derive(Serialize)]
-struct Metadata {
-    name: String,
-    labels: BTreeMap<String, &'static str>,
-    annotations: Annotations,
-}
-
-#[derive(Serialize)]
-struct Annotations {
-    #[serde(rename = "kubernetes.io/description")]
-    description: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Rule {
-    api_groups: [String; 1],
-    resources: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    resource_names: Vec<String>,
-    verbs: &'static [Verb],
-}
-
-impl Role {
-    /// For the whole cluster.
-    fn cluster(name: &'static str, description: &'static str, rules: Vec<Rule>) -> Self {
-        Self {
-            api_version: "rbac.authorization.k8s.io/v1",
-            kind: "ClusterRole",
-            metadata: Metadata {
-                name: format!("kindex-{name}"),
-                labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "kindex")]),
-                annotations: Annotations { description },
-            },
-            rules,
-        }
-    }
-
-    /// As a part of one of Kubernetes' own roles for people.
-    /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles>
-    fn added_to(mut self, role: People) -> Self {
-        self.metadata.labels.insert(role.label().to_owned(), "true");
-        self
-    }
-}
-
-impl Rule {
-    fn new(group: &str, resources: impl IntoIterator<Item = impl Into<String>>, verbs: &'static [Verb]) -> Self {
-        Self {
-            api_groups: [group.to_owned()],
-            resources: resources.into_iter().map(Into::into).collect(),
-            resource_names: Vec::new(),
-            verbs,
-        }
-    }
 }

@@ -10,6 +10,8 @@ mod pages;
 
 pub mod verify;
 
+pub mod references;
+
 pub mod backfill;
 
 pub mod release;

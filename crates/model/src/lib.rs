@@ -12,6 +12,8 @@ pub mod tables;
 
 pub mod spelling;
 
+pub mod named_object;
+
 pub mod value;
 
 pub mod wire;

@@ -96,6 +96,14 @@ pub trait References: Send + Sync {
     /// The references on these objects, in order of uid and name.
     async fn references(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Reference>, StoreError>;
 
+    /// A page of the references on all objects of a kind, in order of uid and name.
+    async fn reference_page(
+        &self,
+        kind: &Kind,
+        after: Option<&Reference>,
+        limit: u32,
+    ) -> Result<Vec<Reference>, StoreError>;
+
     /// How many references an object has.
     async fn count_references(&self, kind: &Kind, uid: &Uid) -> Result<u64, StoreError>;
 
@@ -256,6 +264,26 @@ impl<D: Driver> References for SqlStore<D> {
             }
         }
         Ok(found)
+    }
+
+    async fn reference_page(
+        &self,
+        kind: &Kind,
+        after: Option<&Reference>,
+        limit: u32,
+    ) -> Result<Vec<Reference>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let (uid, name) = after.map_or(("", ""), |after| (&after.uid.0, &after.name));
+        let params = [
+            Param::Text(kind.name),
+            Param::Text(uid),
+            Param::Text(uid),
+            Param::Text(name),
+            Param::Int(limit.into()),
+        ];
+        let statement = sql::page(self.connections.driver.spelling());
+        let rows = self.connections.query(statement, &params).await.map_err(failed)?;
+        rows.iter().map(reference).collect::<Result<_, _>>().map_err(failed)
     }
 
     async fn count_references(&self, kind: &Kind, uid: &Uid) -> Result<u64, StoreError> {

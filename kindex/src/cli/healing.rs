@@ -95,6 +95,7 @@ pub struct VerifyArgs {
 }
 
 const VERIFY_EXAMPLES: &str = "\
+Without --kind and --namespace, references are compared as well: declared fields, references on objects, and rows.
 Exits 1 where anything differs, and where a kind could not be compared because the cluster does not serve it.
 
 Examples:

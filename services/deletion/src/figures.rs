@@ -1,5 +1,7 @@
 //! The metrics of the deletion graph, each with its name and help text.
 
+use std::time::Duration;
+
 use prometheus::core::Collector;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
@@ -11,6 +13,8 @@ pub struct Figures {
     steps: IntCounterVec,
     failures: IntCounterVec,
     blocked: IntGaugeVec,
+    longest_wait: IntGaugeVec,
+    vanished: IntCounterVec,
 }
 
 impl Default for Figures {
@@ -18,10 +22,8 @@ impl Default for Figures {
         let counter = |name: &str, help: &str, labels: &[&str]| {
             IntCounterVec::new(Opts::new(name, help), labels).expect("a valid metric")
         };
-        let blocked = Opts::new(
-            "kindex_deletion_blocked",
-            "Objects of the kind whose deletion waits for longer than the limit.",
-        );
+        let gauge =
+            |name: &str, help: &str| IntGaugeVec::new(Opts::new(name, help), &["kind"]).expect("a valid metric");
         Self {
             steps: counter(
                 "kindex_deletion_steps_total",
@@ -33,7 +35,19 @@ impl Default for Figures {
                 "Steps that failed and are tried again, by kind.",
                 &["kind"],
             ),
-            blocked: IntGaugeVec::new(blocked, &["kind"]).expect("a valid metric"),
+            blocked: gauge(
+                "kindex_deletion_blocked",
+                "Objects of the kind whose deletion waits for longer than the limit.",
+            ),
+            longest_wait: gauge(
+                "kindex_deletion_longest_wait_seconds",
+                "For how long the deletion of an object of the kind has waited for the same others, at most.",
+            ),
+            vanished: counter(
+                "kindex_deletion_references_vanished_total",
+                "References that were taken off objects of the kind past the API, while their holders named them.",
+                &["kind"],
+            ),
         }
     }
 }
@@ -45,10 +59,12 @@ impl Figures {
     /// Where the registry shows a deletion graph already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 3] = [
+        let collectors: [Box<dyn Collector>; 5] = [
             Box::new(figures.steps.clone()),
             Box::new(figures.failures.clone()),
             Box::new(figures.blocked.clone()),
+            Box::new(figures.longest_wait.clone()),
+            Box::new(figures.vanished.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one deletion graph a registry");
@@ -60,7 +76,8 @@ impl Figures {
     pub(crate) fn begin(&self, kind: &str) {
         self.steps.with_label_values(&[kind, word(&Step::Guard)]);
         self.failures.with_label_values(&[kind]);
-        self.blocked(kind, 0);
+        self.vanished.with_label_values(&[kind]);
+        self.blocked(kind, 0, Duration::ZERO);
     }
 
     pub(crate) fn carried_out(&self, kind: &str, step: &Step) {
@@ -71,9 +88,15 @@ impl Figures {
         self.failures.with_label_values(&[kind]).inc();
     }
 
-    pub(crate) fn blocked(&self, kind: &str, objects: usize) {
+    pub(crate) fn vanished(&self, kind: &str) {
+        self.vanished.with_label_values(&[kind]).inc();
+    }
+
+    pub(crate) fn blocked(&self, kind: &str, objects: usize, longest: Duration) {
         let shown = i64::try_from(objects).unwrap_or(i64::MAX);
         self.blocked.with_label_values(&[kind]).set(shown);
+        let seconds = i64::try_from(longest.as_secs()).unwrap_or(i64::MAX);
+        self.longest_wait.with_label_values(&[kind]).set(seconds);
     }
 }
 

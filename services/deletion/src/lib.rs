@@ -1,9 +1,10 @@
 //! The deletion graph at work: objects that others refer to go after them, and take along what cascades and what they
 //! own.
 //!
-//! [`object`] is an object as far as its deletion is concerned, [`edges`] reads which objects its declared fields name.
-//! [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one next step
-//! of that. These are pure. [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
+//! [`object`] is an object as far as its deletion is concerned, [`edges`] reads which objects its declared fields
+//! name. [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one
+//! next step of that. These are pure, as [`vanished`] is, which finds references that somebody took off by hand.
+//! [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -22,6 +23,8 @@ pub mod kinds;
 pub mod figures;
 
 pub mod notice;
+
+pub mod vanished;
 
 pub mod cluster;
 

@@ -99,6 +99,8 @@ pub struct Names {
     pub phase: String,
     /// The annotation with the time at which the phase began.
     pub since: String,
+    /// The annotation with the target whose reference is released next, on a holder that stays.
+    pub detached: String,
     /// The ingester's finalizer, which goes last of all.
     pub ingester: String,
     /// Annotation that asks for deletion when `"true"`.
@@ -124,6 +126,7 @@ impl Names {
             finalizer: format!("{group}/deletion"),
             phase: format!("{group}/deletion-phase"),
             since: format!("{group}/deletion-since"),
+            detached: format!("{group}/detached-from"),
             ingester: String::new(),
             deleting: String::new(),
             immutable: String::new(),

@@ -233,7 +233,7 @@ fn the_roles_are_the_emitted_ones() {
     for role in ["view", "edit"] {
         assert_eq!(*rules("ClusterRole", &format!("kindex-kindex-{role}")), emitted(role));
     }
-    for service in ["ingester", "migrator"] {
+    for service in ["deletion", "ingester", "migrator"] {
         let leases = format!("{service}-leases");
         assert_eq!(*rules("Role", &format!("kindex-{leases}")), emitted(&leases));
     }

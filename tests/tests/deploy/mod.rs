@@ -5,6 +5,7 @@
 mod chart;
 mod chart_in_a_cluster;
 mod chart_migrator;
+mod chart_references;
 mod chart_retention;
 mod chart_runs;
 mod chart_values;

@@ -78,10 +78,15 @@ fn the_chart_has_the_same_manifests_to_the_byte() {
         let files = artifacts.iter();
         files.filter_map(move |(path, text)| Some((path.as_str().strip_prefix(directory)?, text)))
     };
-    assert_eq!(below(ours).count(), 12);
+    assert_eq!(below(ours).count(), 15);
     assert!(below(ours).eq(below(charts)));
     let aggregation = |directory: &str| text(&artifacts, &format!("{directory}/aggregation.yaml"));
     assert_eq!(aggregation("schema"), aggregation("deploy/helm/kindex/files"));
+    let policy = |file: &str| text(&artifacts, file);
+    assert_eq!(
+        policy("schema/admission/references.yaml"),
+        policy("deploy/helm/kindex/files/references.yaml")
+    );
 }
 
 #[test]

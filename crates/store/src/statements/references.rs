@@ -100,6 +100,15 @@ pub(crate) fn tombstone_page(spelling: &'static dyn Spelling) -> Statement {
     ))
 }
 
+/// As [`of_objects`], of all objects of a kind. Parameters: kind, the uid, the uid again and the name after which to
+/// begin, the limit.
+pub(crate) fn page(spelling: &'static dyn Spelling) -> Statement {
+    kept(format!(
+        "{} WHERE [kind] = ? AND ([uid] > ? OR ([uid] = ? AND [name] > ?)) ORDER BY [uid], [name] LIMIT ?",
+        selected(spelling),
+    ))
+}
+
 /// Parameters: kind, padded uids.
 pub(crate) fn forget_tombstones(uids: usize) -> Statement {
     kept(format!(

@@ -1,4 +1,5 @@
-//! References set through the API server of the chart: what it asks the cluster for in its own name, whoever holds.
+//! References set through the API server of the chart: what it asks the cluster for in its own name, whoever holds. By
+//! the role that the chart has for controllers, somebody speaks for holders of the kinds.
 
 use kindex_model::kind::Kind;
 use serde_json::json;
@@ -6,6 +7,7 @@ use serde_json::json;
 use super::{Alice, Release, SAMPLES, kinds};
 
 const HOLDER: &str = "holder.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+const OF_A_KIND: &str = "triggerrun.michelangelo.api/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
 /// Sets a reference on an object of each kind, and releases it: with the right of its holder, and none to the object.
 pub(super) fn hold_every_sample(release: &Release, alice: &Alice) {
@@ -23,6 +25,11 @@ pub(super) fn hold_every_sample(release: &Release, alice: &Alice) {
         ],
         "",
     );
+    let role = "--clusterrole=kindex-kindex-references";
+    release.kubectl(
+        &["create", "clusterrolebinding", "controllers", role, "--user=alice"],
+        "",
+    );
     for Kind { plural, group, .. } in kinds() {
         let resource = format!("{plural}.{group}");
         let name = [
@@ -34,8 +41,10 @@ pub(super) fn hold_every_sample(release: &Release, alice: &Alice) {
             "jsonpath={.items[0].metadata.name}",
         ];
         let name = release.kubectl(&name, "");
-        let path = format!("/api/v1/{resource}/{SAMPLES}/{name}/references/{HOLDER}");
-        alice.kubectl(&["replace", "--raw", &path, "-f", "-"], "{}");
-        alice.kubectl(&["delete", "--raw", &path], "");
+        for holder in [HOLDER, OF_A_KIND] {
+            let path = format!("/api/v1/{resource}/{SAMPLES}/{name}/references/{holder}");
+            alice.kubectl(&["replace", "--raw", &path, "-f", "-"], "{}");
+            alice.kubectl(&["delete", "--raw", &path], "");
+        }
     }
 }

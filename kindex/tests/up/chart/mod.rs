@@ -3,6 +3,7 @@
 //! what the emitted roles grant.
 
 mod deletions;
+mod graph;
 mod holders;
 mod pod;
 mod roles;
@@ -99,6 +100,9 @@ impl Release {
             "--set=database.tls.caSecret=kindex-mysql",
             "--set=schema.bundledSql.enabled=true",
             "--set=retention.enabled=true",
+            "--set=deletion.enabled=true",
+            "--set=deletion.options.blockedAfterSeconds=1",
+            "--set=deletion.options.leaseSeconds=3",
         ];
         release.manifests = helm::template(&values).expect("rendered");
         let chart = helm::chart();
@@ -135,6 +139,14 @@ impl Release {
             (
                 "system:serviceaccount:kindex:kindex-api",
                 ["list", models, "--namespace", SAMPLES],
+            ),
+            (
+                "system:serviceaccount:kindex:kindex-deletion",
+                ["list", models, "--namespace", SAMPLES],
+            ),
+            (
+                "system:serviceaccount:kindex:kindex-deletion",
+                ["create", "leases", "--namespace", helm::RELEASE],
             ),
             ("alice", ["list", models, "--namespace", SAMPLES]),
             ("alice", ["create", models, "--namespace", SAMPLES]),
@@ -327,6 +339,16 @@ fn kindex_samples() -> String {
 fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     let Some(release) = Release::install() else { return };
     Pod::of(release.manifest("Job", "kindex-schema"), "schema", &release, None).run(&release);
+    let (deletion_seen, deletion_access) = release.witness("kindex-deletion");
+    let mut of_graph = ["a", "b"].map(|replica| {
+        let pod = release.pod("kindex-deletion", replica, &deletion_access);
+        pod.start(&release)
+    });
+    wait_for("readiness", || of_graph.iter_mut().all(Container::is_ready));
+    graph::delete_every_sample(&release);
+    for container in of_graph {
+        container.stop();
+    }
     let (ingester_seen, ingester_access) = release.witness("kindex-ingester");
     let (api_seen, api_access) = release.witness("kindex-api");
     let start = |replica: &str| {
@@ -372,6 +394,7 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     for (witness, roles) in [
         (&ingester_seen, &["ingester", "ingester-leases"][..]),
         (&api_seen, &["api"]),
+        (&deletion_seen, &["deletion", "deletion-leases"]),
     ] {
         let seen = witness.seen();
         let granted = granted(roles);

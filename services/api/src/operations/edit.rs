@@ -70,6 +70,41 @@ impl Edit {
         Ok(new)
     }
 
+    /// Whether it can change what a reference of a kind names: whether it mentions where one begins.
+    pub(super) fn may_move(&self, kind: &Kind) -> bool {
+        let waiting = kind.references.iter().filter(|reference| reference.waits());
+        let mut paths = waiting.flat_map(|reference| {
+            let columns = kind.columns.iter();
+            let column = columns.filter(move |column| Some(column.name) == reference.kind_column);
+            column.map(|column| column.path).chain([reference.path])
+        });
+        match self {
+            Self::Replace(_) => true,
+            Self::Merge(patch) => paths.any(|path| {
+                let mut at = Some(patch);
+                for name in path {
+                    at = match at {
+                        Some(Value::Object(fields)) => fields.get(*name),
+                        // It replaces all that was below.
+                        Some(_) => return true,
+                        None => return false,
+                    };
+                }
+                at.is_some()
+            }),
+            Self::Patch(_) => true,
+        }
+    }
+
+    /// What a part of an object is after the edit; nothing where it does not fit.
+    pub(super) fn result(&self, old: &Value, part: Part) -> Option<Value> {
+        let wanted = self.apply(old).ok()?;
+        Some(match part {
+            Part::Main => merged(old, &wanted),
+            Part::Status => with_status(old, &wanted),
+        })
+    }
+
     /// Whether `wanted`, made of `old`, is meant for this version of it.
     fn check_version(&self, key: &ObjectKey<'_>, old: &Value, wanted: &Value) -> Result<(), Refusal> {
         let field = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -132,6 +167,9 @@ impl Operations {
         };
         if new == old {
             return Ok(Answer::found(new.to_string()));
+        }
+        if self.may_move(key) {
+            self.refuse_moves(caller, key, &old, &new).await?;
         }
         let text = counted(&old, new).to_string();
         let object = Object::parse_str(&text)

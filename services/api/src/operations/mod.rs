@@ -79,7 +79,7 @@ pub use get::GetOptions;
 pub use kindex_kube_api::status::{Details, Reason};
 pub use list::Listed;
 pub use options::{ListOptions, Part, WriteOptions};
-pub use references::{Bounds, Field, Held, Holder, Node, Peers, References, State, Target};
+pub use references::{Bounds, Field, Held, Holder, Moved, Node, Peers, References, State, Target};
 pub use refusal::Refusal;
 pub use remove::{DeleteOptions, Preconditions};
 pub use resource::Resource;

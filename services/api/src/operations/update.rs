@@ -33,6 +33,11 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, wanted("update", key, part)).await?;
+        if self.may_move(key) {
+            let wanted = decode::json(text.as_bytes()).map(|read| read.value);
+            self.look_for_moves(caller, key, part, wanted.ok().map(Edit::Replace))
+                .await?;
+        }
         let body = match part {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
             Part::Main if self.is_storing() => with_finalizer(text, &self.registry.platform)?,
@@ -65,6 +70,14 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, wanted("patch", key, part)).await?;
+        if self.may_move(key) {
+            let edit = match patch_type {
+                // What is applied is merged, as far as references are concerned.
+                PatchType::Apply => Edit::patch(PatchType::Merge, &patch),
+                other => Edit::patch(other, &patch),
+            };
+            self.look_for_moves(caller, key, part, edit.ok()).await?;
+        }
         if patch_type == PatchType::Apply && self.is_storing() {
             return self.apply(caller, key, part, patch, options).await;
         }
@@ -78,6 +91,31 @@ impl Operations {
                 self.edit_stored(caller, key, part, &edit, options, refusal).await
             }
             answer => answer,
+        }
+    }
+
+    /// Refuses to let a field of a live object name another one while one of them is being deleted. What makes no edit,
+    /// or fits no object, is the cluster's to refuse.
+    async fn look_for_moves(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        part: Part,
+        edit: Option<Edit>,
+    ) -> Result<(), Refusal> {
+        let Some(edit) = edit.filter(|edit| edit.may_move(key.resource.kind)) else {
+            return Ok(());
+        };
+        let server = caller.on_behalf();
+        let found = match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
+            Ok(answer) => answer,
+            Err(refusal) if refusal.is_of_absent_object() => return Ok(()),
+            Err(refusal) => return Err(refusal),
+        };
+        let old: Value = serde_json::from_slice(&found.text).unwrap_or_default();
+        match edit.result(&old, part) {
+            Some(new) => self.refuse_moves(caller, key, &old, &new).await,
+            None => Ok(()),
         }
     }
 

@@ -120,15 +120,29 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
 }
 
 /// Releases a reference, unless the holder has changed since: its field may name the target again.
+///
+/// A live holder may be about to name the target, by a move that has placed the reference already. So the target is
+/// read, then the holder is written, then the reference is released in the version of the target that was read. Either
+/// the move has written to the target in between, and the release is refused; or it has read the holder before, and
+/// its own write is.
 async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Outcome) -> Result<(), ClusterError> {
-    let holder = read(cluster, &Seen::of(&task.object), outcome).await?;
-    if holder.is_some_and(|holder| holder.version != task.object.version) {
+    let Some(name) = task.object.reference_name().map(|name| name.to_string()) else {
+        return Ok(());
+    };
+    let Some(holder) = read(cluster, &Seen::of(&task.object), outcome).await? else {
+        return take_off(cluster, target, &name, outcome).await;
+    };
+    if holder.version != task.object.version {
         return Ok(());
     }
-    match task.object.reference_name() {
-        Some(name) => take_off(cluster, target, &name.to_string(), outcome).await,
-        None => Ok(()),
+    if holder.is_leaving() {
+        return take_off(cluster, target, &name, outcome).await;
     }
+    let Some(found) = read(cluster, target, outcome).await? else {
+        return Ok(());
+    };
+    written(cluster.detach(&holder, &found).await, outcome)?;
+    write_without(cluster, &found, &name, outcome).await
 }
 
 /// That the target is gone, or does not bear the reference, is success.
@@ -136,14 +150,20 @@ async fn take_off(cluster: &Cluster, target: &Seen, name: &str, outcome: &mut Ou
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
-    let left: Vec<_> = found
-        .finalizers
-        .iter()
-        .filter(|finalizer| *finalizer != name)
-        .cloned()
-        .collect();
+    write_without(cluster, &found, name, outcome).await
+}
+
+/// For the version of the target that was read.
+async fn write_without(
+    cluster: &Cluster,
+    found: &Object,
+    name: &str,
+    outcome: &mut Outcome,
+) -> Result<(), ClusterError> {
+    let finalizers = found.finalizers.iter();
+    let left: Vec<_> = finalizers.filter(|finalizer| *finalizer != name).cloned().collect();
     match left.len() < found.finalizers.len() {
-        true => written(cluster.set_finalizers(&found, &left).await, outcome),
+        true => written(cluster.set_finalizers(found, &left).await, outcome),
         false => Ok(()),
     }
 }

@@ -82,6 +82,13 @@ impl Cluster {
         self.annotate(object, &annotations).await
     }
 
+    /// Records on a live holder which target it uses no more, in which version: that write is what matters.
+    async fn detach(&self, holder: &Object, target: &Object) -> Result<Object, ClusterError> {
+        let former = format!("{}@{}", target.uid, target.version);
+        let annotations = json!({ &self.kinds.names.detached: former });
+        self.annotate(holder, &annotations).await
+    }
+
     async fn annotate(&self, object: &Object, annotations: &serde_json::Value) -> Result<Object, ClusterError> {
         let kind = self.kind(&object.key);
         let resource = resource_of(kind);

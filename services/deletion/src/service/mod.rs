@@ -124,8 +124,8 @@ impl Deletion {
                 self.troubles().remove(&kind.to_string());
                 work.listed(&kind, version, objects);
             }
-            Report::Applied(object) => work.seen(*object),
-            Report::Deleted(key, uid) => work.gone(&key, &uid),
+            Report::Applied(object) => work.seen(*object, Instant::now()),
+            Report::Deleted(key, uid) => work.gone(&key, &uid, Instant::now()),
             Report::Lost(kind, why) => {
                 let trouble = format!("{kind} cannot be followed: {why}");
                 self.troubles().insert(kind.to_string(), trouble);
@@ -141,10 +141,10 @@ impl Deletion {
                 let key = task.object.key.clone();
                 let kind = &key.kind.kind;
                 for object in outcome.seen {
-                    work.seen(object);
+                    work.seen(object, Instant::now());
                 }
                 for (key, uid) in outcome.gone {
-                    work.gone(&key, &uid);
+                    work.gone(&key, &uid, Instant::now());
                 }
                 let Some(failed) = outcome.failed else {
                     self.figures.carried_out(kind, &task.step);
@@ -162,12 +162,19 @@ impl Deletion {
         }
     }
 
-    /// Reports what has waited for too long, once for each set of others that it waits for.
+    /// Reports what has waited for too long, once for each set of others that it waits for, and which references
+    /// vanished.
     async fn look(&self, work: &mut Work) {
+        let now = Instant::now();
         for kind in self.cluster.kinds().all() {
-            self.figures.blocked(kind.name, work.blocked(kind.name));
+            let (objects, longest) = work.blocked(kind.name, now);
+            self.figures.blocked(kind.name, objects, longest);
         }
-        for (object, notice) in work.overdue(Instant::now(), self.options.patience) {
+        let vanished = work.vanished(now);
+        for (object, _) in &vanished {
+            self.figures.vanished(&object.key.kind.kind);
+        }
+        for (object, notice) in work.overdue(now, self.options.patience).into_iter().chain(vanished) {
             tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
             if let Err(error) = self.cluster.report(&object, &notice).await {
                 tracing::warn!(object = %object.key, %error, "An event cannot be recorded");

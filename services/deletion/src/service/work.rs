@@ -12,6 +12,7 @@ use crate::decide::{Outside, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::notice::{Notice, notice};
 use crate::object::{Key, KindName, Object};
+use crate::vanished::Vanished;
 
 /// An object that waits.
 struct Waiting {
@@ -29,6 +30,7 @@ pub(super) struct Work {
     busy: BTreeSet<Key>,
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
+    vanished: Vanished,
 }
 
 impl Work {
@@ -39,6 +41,7 @@ impl Work {
             busy: BTreeSet::new(),
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
+            vanished: Vanished::default(),
         }
     }
 
@@ -51,12 +54,20 @@ impl Work {
         self.graph.lose(kind);
     }
 
-    pub(super) fn seen(&mut self, object: Object) {
+    pub(super) fn seen(&mut self, object: Object, now: Instant) {
+        let known = self.graph.get(&object.key);
+        let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
+        if let Some(known) = known {
+            self.vanished.compare(&self.graph, known, Some(&object), now);
+        }
         let concerned = self.graph.apply(object);
         self.queue.extend(concerned);
     }
 
-    pub(super) fn gone(&mut self, key: &Key, uid: &str) {
+    pub(super) fn gone(&mut self, key: &Key, uid: &str, now: Instant) {
+        if let Some(known) = self.graph.get(key).filter(|known| known.uid == uid) {
+            self.vanished.compare(&self.graph, known, None, now);
+        }
         let concerned = self.graph.remove(key, uid);
         self.queue.extend(concerned);
     }
@@ -129,12 +140,21 @@ impl Work {
         *failures - 1
     }
 
-    /// How many objects of a kind have waited for too long.
-    pub(super) fn blocked(&self, kind: &str) -> usize {
+    /// How many objects of a kind have waited for too long to go, and for how long one of them has at most.
+    pub(super) fn blocked(&self, kind: &str, now: Instant) -> (usize, Duration) {
         let waiting = self.waiting.iter();
-        waiting
-            .filter(|(key, waiting)| key.kind.kind == kind && waiting.reported)
-            .count()
+        let leaving = waiting.filter(|(key, waiting)| key.kind.kind == kind && matches!(waiting.step, Step::Wait(_)));
+        let (mut count, mut longest) = (0, Duration::ZERO);
+        for (_, waiting) in leaving {
+            count += usize::from(waiting.reported);
+            longest = longest.max(now.duration_since(waiting.since));
+        }
+        (count, longest)
+    }
+
+    /// The objects from which references vanished, with what to tell.
+    pub(super) fn vanished(&mut self, now: Instant) -> Vec<(Object, Notice)> {
+        self.vanished.judge(&self.graph, now)
     }
 
     /// The objects that have waited for too long since somebody was told, with what to tell.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kindex_model::object::ResourceVersion;
 
+mod release;
+
 use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
 use crate::decide::{Cause, Look, Named, Outside, Seen, Step, decide};
@@ -22,6 +24,8 @@ struct Task {
     step: Step,
     /// Requests that were answered.
     done: usize,
+    /// The version in which the target was read that loses the reference.
+    read: Option<u64>,
 }
 
 /// What came of a request.
@@ -132,7 +136,9 @@ impl Controller {
             return;
         };
         self.queue.remove(&key);
-        let Some(object) = self.graph.get(&key) else {
+        // One step of an object at a time: it is decided on again once that is over.
+        let is_busy = self.tasks.iter().any(|task| task.key == key);
+        let Some(object) = self.graph.get(&key).filter(|_| !is_busy) else {
             return;
         };
         let outside = match world.outside.contains(&object.uid) {
@@ -151,6 +157,7 @@ impl Controller {
             reference,
             step,
             done: 0,
+            read: None,
             key,
         };
         self.tasks.push(task);
@@ -163,7 +170,7 @@ impl Controller {
         }
         let at = choice % self.tasks.len();
         let mut task = self.tasks.swap_remove(at);
-        match self.request(world, &task, lost, strict, bug) {
+        match self.request(world, &mut task, lost, strict, bug) {
             Progress::Next => {
                 task.done += 1;
                 self.tasks.push(task);
@@ -174,9 +181,9 @@ impl Controller {
         }
     }
 
-    fn request(&mut self, world: &mut World, task: &Task, lost: bool, strict: bool, bug: Bug) -> Progress {
+    fn request(&mut self, world: &mut World, task: &mut Task, lost: bool, strict: bool, bug: Bug) -> Progress {
         let own = names(&self.group);
-        match &task.step {
+        match &task.step.clone() {
             Step::Guard => self.change(world, task, lost, |object| {
                 object.finalizers.push(own.finalizer.clone())
             }),
@@ -191,7 +198,7 @@ impl Controller {
                 self.learn(world, &task.key, written, lost)
             }
             Step::Place { target, .. } => self.place(world, task, target),
-            Step::Release(target) => self.release(world, task, target, lost),
+            Step::Release(target) => self.release(world, task, &target.clone(), lost, bug),
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
             Step::CleanUp => {
                 world.outside.remove(&task.uid);
@@ -222,7 +229,7 @@ impl Controller {
             let is_there = holder.map(|uid| uid.as_ref() == Some(&task.uid));
             return match is_there {
                 Ok(true) => Progress::Done,
-                Ok(false) => self.release(world, task, target, false),
+                Ok(false) => self.take_off(world, task, target, None, false),
                 Err(_) => Progress::Again,
             };
         }
@@ -243,36 +250,6 @@ impl Controller {
                 Progress::Next
             }
             Err(refusal) => self.refused(world, &target.key, refusal),
-        }
-    }
-
-    fn release(&mut self, world: &mut World, task: &Task, target: &Seen, lost: bool) -> Progress {
-        let Ok(holder) = world.get(&task.key) else {
-            return Progress::Again;
-        };
-        // The holder is read again: a field that changed may name the target again.
-        let holder = holder.filter(|holder| holder.uid == task.uid).cloned();
-        if holder.as_ref().is_some_and(|holder| holder.version != task.version) {
-            return self.know_and_again(world, holder);
-        }
-        if let Some(found) = world
-            .objects
-            .get(&target.key)
-            .filter(|found| found.bears(&task.reference))
-        {
-            let found = found.clone();
-            world.judge_release(&task.uid, &found);
-        }
-        let written = world.write(&target.key, Some(&target.uid), None, |object| {
-            object.finalizers.retain(|finalizer| *finalizer != task.reference);
-        });
-        match written {
-            Err(Refusal::Gone) => {
-                let concerned = self.graph.remove(&target.key, &target.uid);
-                self.wake(concerned);
-                Progress::Done
-            }
-            written => self.learn(world, &target.key, written, lost),
         }
     }
 

@@ -67,7 +67,9 @@ impl Play {
     fn left_behind(&self) -> Result<(), String> {
         for object in self.world.objects.values() {
             for name in object.references() {
-                let known = self.holder(name.uid()).is_some() || self.world.vanished.contains(name.uid());
+                let known = self.holder(name.uid()).is_some()
+                    || self.world.vanished.contains(name.uid())
+                    || self.world.moved.contains(name.uid());
                 if !known && self.setting.strict() {
                     return Err(format!("{} bears {name}, whose holder left it behind", object.key));
                 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
 
-use super::world::{Event, World};
+use super::mover::{Ended, Move};
+use super::world::{Event, World, fields};
 use super::{Bug, Play, Setting};
 use crate::decide::{Outside, Step, Wait};
 use crate::object::Key;
@@ -22,6 +23,7 @@ fn calm(divided: bool) -> Play {
         },
         world: World::new(divided),
         controllers: Vec::new(),
+        moves: Vec::new(),
     };
     play.employ();
     play
@@ -165,6 +167,87 @@ fn what_moved_before_its_old_target_is_deleted_stays() {
     assert!(play.erased(&old) && !play.erased(&network));
     let reference = play.world.objects[&network].reference();
     assert!(play.world.objects[&new].bears(&reference));
+}
+
+/// A move was given up once it had placed the reference. While the controller releases that one again, somebody begins
+/// anew, request by request.
+pub(super) fn move_again(seed: u64, bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    play.with("Project", "a", &[]);
+    play.with("Project", "b", &[]);
+    let budget = play.with("Budget", "a", &[("project", "a")]);
+    play.settle()?;
+    (play.random, play.bug) = (Xoshiro256PlusPlus::seed_from_u64(seed), bug);
+    let field = fields("Budget").find(|field| field.name == "project").expect("a field");
+    let begin = |play: &Play| Move::begin(&play.world, &budget, field, "b").expect("all are there");
+    begin(&play).send(&mut play.world, true, Bug::None);
+    let (mut moving, mut ended): (Option<Move>, _) = (None, None);
+    for _ in 0..200 {
+        match play.random.random_range(0..8) {
+            0 => match &mut moving {
+                None => moving = Some(begin(&play)),
+                Some(moving) if ended.is_none() => ended = moving.send(&mut play.world, true, bug),
+                Some(_) => {}
+            },
+            1..4 => {
+                let kind = play.any_watched(0);
+                play.controllers[0].hear(&play.world, &kind, None, bug);
+            }
+            4..6 => play.controllers[0].decide(&play.world, 0, bug),
+            _ => play.controllers[0].send(&mut play.world, 0, false, true, bug),
+        }
+        play.hold()?;
+    }
+    play.bug = Bug::None;
+    play.settle()
+}
+
+/// All orders of a move, of a release that has been decided already, and of the deletion of one of the three.
+#[test]
+fn a_move_and_a_deletion_end_with_one_of_them_refused_or_the_new_target_held() {
+    for (seed, victim) in (0..400).flat_map(|seed| ["old", "new", "holder"].map(|victim| (seed, victim))) {
+        let mut play = calm(seed % 2 == 0);
+        let old = play.with("Project", "a", &[]);
+        let new = play.with("Project", "b", &[]);
+        let budget = play.with("Budget", "a", &[("project", "a")]);
+        play.settled();
+        play.random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let field = fields("Budget").find(|field| field.name == "project").expect("a field");
+        let mut moving = Move::begin(&play.world, &budget, field, "b").expect("all are there");
+        let (mut ended, mut deleted) = (None, false);
+        while ended.is_none() || !deleted {
+            match play.random.random_range(0..4) {
+                0 if ended.is_none() => ended = moving.send(&mut play.world, true, Bug::None),
+                1 if !deleted && play.random.random_bool(0.3) => {
+                    deleted = true;
+                    play.delete(match victim {
+                        "old" => &old,
+                        "new" => &new,
+                        _ => &budget,
+                    });
+                }
+                _ => play.round().expect("nothing is broken"),
+            }
+        }
+        play.settle()
+            .unwrap_or_else(|rule| panic!("{seed} {victim} {ended:?}: {rule}"));
+        let is_there = |key: &Key| play.world.objects.contains_key(key);
+        match (victim, ended) {
+            ("holder", _) => assert!(!is_there(&budget) && is_there(&old) && is_there(&new), "{seed}"),
+            ("old", Some(Ended::Moved)) => assert!(!is_there(&old) && is_there(&budget), "{seed}"),
+            ("new", Some(Ended::Moved)) => {
+                assert!(
+                    is_there(&new) && is_there(&budget),
+                    "{seed}: it is held: {:?}",
+                    play.phase(&new)
+                );
+            }
+            // What is refused has left nothing behind.
+            ("new", _) => assert!(!is_there(&new) && is_there(&old), "{seed}"),
+            _ => assert!(is_there(&old) && is_there(&budget), "{seed}"),
+        }
+        play.hold().expect("nothing is broken");
+    }
 }
 
 #[test]

@@ -144,6 +144,11 @@ pub(super) struct World {
     pub(super) down: Option<String>,
     /// Uids of holders that went without the chance to release: evicted, or by force.
     pub(super) vanished: BTreeSet<String>,
+    /// Whether a holder may release its old target although its new one has just lost the reference: to somebody who
+    /// took it off, or to another controller that had not seen the holder's new field.
+    pub(super) lenient: bool,
+    /// Uids of holders that somebody moved: what they place last may be left behind, when the holder goes meanwhile.
+    pub(super) moved: BTreeSet<String>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
 }
@@ -159,6 +164,8 @@ impl World {
             outside: BTreeSet::new(),
             down: None,
             vanished: BTreeSet::new(),
+            lenient: false,
+            moved: BTreeSet::new(),
             broken: None,
         }
     }
@@ -396,7 +403,8 @@ impl World {
         let mut edges = self.edges(holder).into_iter();
         let lapses = edges.any(|edge| {
             let named = self.objects.get(&edge.target).filter(|named| named.key != holder.key);
-            edge.target == target.key || named.is_some_and(|named| !named.bears(&reference))
+            let unheld = named.is_some_and(|named| !named.bears(&reference));
+            edge.target == target.key || (unheld && !self.lenient)
         });
         if lapses || holder.terminating {
             let broken = format!("{} is released from {} before its time", holder.key, target.key);
@@ -417,7 +425,7 @@ impl World {
         }
         let reference = object.reference();
         let left: Vec<_> = self.objects.values().filter(|other| other.bears(&reference)).collect();
-        if let (Some(left), true) = (left.first(), strict) {
+        if let (Some(left), true) = (left.first(), strict && !self.moved.contains(&object.uid)) {
             let broken = format!("{} is freed, and {} still bears its reference", object.key, left.key);
             self.broken(broken);
         } else if !left.is_empty() {

@@ -25,6 +25,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 mod kinds;
+mod vanished;
 
 use kinds::{GROUP, definition, registry};
 

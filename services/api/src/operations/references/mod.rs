@@ -21,6 +21,10 @@ mod peers;
 
 mod look;
 
+mod fields;
+
+mod moving;
+
 #[cfg(test)]
 mod race;
 
@@ -34,6 +38,7 @@ use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 pub use answer::{Held, Holder, References, State, Target};
 use archived::ArchivedObject;
 use decide::{Decision, Seen, Standing, Verb, Why, decide};
+pub use moving::Moved;
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
 pub use tree::{Bounds, Field, Node};

@@ -31,6 +31,11 @@ impl LiveObject {
         &self.object.metadata.uid.0
     }
 
+    /// The version in which it was read.
+    pub(in super::super) fn version(&self) -> String {
+        self.object.metadata.resource_version.to_string()
+    }
+
     pub(in super::super) fn state(&self) -> State {
         if self.head.is_leaving() {
             State::Deleting
@@ -74,9 +79,8 @@ impl LiveObject {
     }
 
     fn patch(&self, finalizers: Vec<&str>) -> Bytes {
-        let version = self.object.metadata.resource_version.to_string();
         let patch: Value = json!({
-            "metadata": {"uid": self.uid(), "resourceVersion": version, "finalizers": finalizers},
+            "metadata": {"uid": self.uid(), "resourceVersion": self.version(), "finalizers": finalizers},
         });
         Bytes::from(patch.to_string())
     }

@@ -1,0 +1,233 @@
+//! What differs between the fields of objects, the references on others, and the rows of references. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use kindex_model::kind::Kind;
+use kindex_model::reference_name::ReferenceName;
+use serde::Serialize;
+
+use super::Bearer;
+
+/// How references differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// A field names the object, which lacks the reference.
+    ReferenceMissing,
+    /// The object bears the reference of a holder that does not exist.
+    HolderMissing,
+    /// The object bears the reference of a holder that names others.
+    HolderElsewhere,
+    /// A row of a reference on an object that is gone.
+    ReferenceStray,
+    /// A row of a requested deletion, of an object that is gone.
+    TombstoneStray,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReferenceMissing => "reference-missing",
+            Self::HolderMissing => "holder-missing",
+            Self::HolderElsewhere => "holder-elsewhere",
+            Self::ReferenceStray => "reference-stray",
+            Self::TombstoneStray => "tombstone-stray",
+        })
+    }
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Difference {
+    /// The kind of the object that has, or lacks, the reference.
+    pub kind: &'static str,
+    /// Its namespace; empty for cluster-wide kinds, and where it is not known.
+    pub namespace: String,
+    /// Its name; empty where it is not known.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// What sort of difference.
+    pub class: Class,
+    /// For people.
+    pub detail: String,
+    /// The versions of both objects, by which one that changes is known.
+    #[serde(skip)]
+    pub(super) versions: (u64, u64),
+}
+
+/// Where an object is: group and kind, namespace, name.
+pub(super) type Place = (&'static str, &'static str, String, String);
+
+/// An object, without its text.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) kind: &'static Kind,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) version: u64,
+    /// Whether it is being deleted: it takes no new references, and releases its own.
+    pub(super) leaving: bool,
+    /// Whether it has the finalizer of `kindex deletion`.
+    pub(super) guarded: bool,
+    /// What its fields name that delay deletions, each with the name of the reference.
+    pub(super) names: Vec<(&'static str, Place)>,
+    /// Those on it.
+    pub(super) references: BTreeSet<ReferenceName>,
+}
+
+impl Known {
+    pub(super) fn place(&self) -> Place {
+        (
+            self.kind.group,
+            self.kind.name,
+            self.namespace.clone(),
+            self.name.clone(),
+        )
+    }
+
+    /// `cluster default/a`.
+    fn shown(&self) -> String {
+        match self.namespace.as_str() {
+            "" => format!("{} {}", self.kind.singular, self.name),
+            namespace => format!("{} {namespace}/{}", self.kind.singular, self.name),
+        }
+    }
+}
+
+/// Both sides, as they were read.
+#[derive(Debug, Default)]
+pub(super) struct Everything {
+    pub(super) kinds: Vec<&'static Kind>,
+    /// By uid.
+    pub(super) objects: BTreeMap<String, Known>,
+    /// Rows of references whose objects are neither live nor archived: kind, uid, and the reference.
+    pub(super) stray_references: BTreeSet<(&'static str, String, String)>,
+    /// The same of requested deletions.
+    pub(super) stray_tombstones: BTreeSet<(&'static str, String)>,
+}
+
+impl Everything {
+    /// Whether somebody places references of declared fields.
+    pub(super) fn is_placed(&self) -> bool {
+        self.objects.values().any(|object| object.guarded)
+    }
+
+    fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
+        let mut kinds = self.kinds.iter().copied();
+        kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
+    }
+
+    /// Those of holders that are of none of the kinds.
+    pub(super) fn foreign(&self) -> Vec<(ReferenceName, Bearer)> {
+        let bearers = self.objects.values().flat_map(|object| {
+            let foreign = object.references.iter().filter(|name| self.kind_of(name).is_none());
+            foreign.map(move |name| {
+                let bearer = Bearer {
+                    kind: object.kind.name,
+                    group: object.kind.group,
+                    namespace: object.namespace.clone(),
+                    name: object.name.clone(),
+                };
+                (name.clone(), bearer)
+            })
+        });
+        bearers.collect()
+    }
+}
+
+/// Everything that differs, in order.
+pub(super) fn compare(all: &Everything) -> Vec<Difference> {
+    let by_place: BTreeMap<Place, &String> = all.objects.iter().map(|(uid, known)| (known.place(), uid)).collect();
+    let is_placed = all.is_placed();
+    let mut found = BTreeSet::new();
+    for (uid, object) in &all.objects {
+        if is_placed {
+            found.extend(missing(all, &by_place, uid, object));
+        }
+        found.extend(
+            object
+                .references
+                .iter()
+                .filter_map(|name| unfounded(all, uid, object, name)),
+        );
+    }
+    let stray = |kind: &'static str, uid: &String, class, detail| Difference {
+        kind,
+        namespace: String::new(),
+        name: String::new(),
+        uid: uid.clone(),
+        class,
+        detail,
+        versions: (0, 0),
+    };
+    found.extend(all.stray_references.iter().map(|(kind, uid, name)| {
+        let detail = format!("kindex_reference has {name} on it, and it is gone");
+        stray(*kind, uid, Class::ReferenceStray, detail)
+    }));
+    found.extend(all.stray_tombstones.iter().map(|(kind, uid)| {
+        let detail = "kindex_tombstone says that its deletion waits, and it is gone".to_owned();
+        stray(*kind, uid, Class::TombstoneStray, detail)
+    }));
+    found.into_iter().collect()
+}
+
+/// What a holder names that lacks its reference. Who is being deleted releases, and takes none.
+fn missing(all: &Everything, by_place: &BTreeMap<Place, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
+    let name = ReferenceName::new(holder.kind.name, holder.kind.group, uid).ok();
+    let Some(name) = name.filter(|_| !holder.leaving) else {
+        return Vec::new();
+    };
+    let lacking = holder.names.iter().filter_map(|(reference, place)| {
+        let target_uid = *by_place.get(place)?;
+        let target = &all.objects[target_uid];
+        let excused = target.leaving || target_uid == uid || target.references.contains(&name);
+        let detail = || format!("{} names it in {reference}, and it lacks {name}", holder.shown());
+        (!excused).then(|| difference(target, target_uid, holder.version, Class::ReferenceMissing, detail()))
+    });
+    lacking.collect()
+}
+
+/// A reference on an object, of a holder of these kinds, that nothing stands behind. A kind without a declared field
+/// for objects of this one may hold it by its controller's own will.
+fn unfounded(all: &Everything, uid: &str, object: &Known, name: &ReferenceName) -> Option<Difference> {
+    let kind = all.kind_of(name)?;
+    let Some(holder) = all.objects.get(name.uid()) else {
+        let detail = format!("it bears {name}, and there is no such {}", kind.singular);
+        return Some(difference(object, uid, 0, Class::HolderMissing, detail));
+    };
+    let mut references = kind.references.iter().filter(|reference| reference.waits());
+    let declared = references.any(|reference| reference.target(object.kind.group, object.kind.name).is_some());
+    let names = holder.names.iter().any(|(_, place)| *place == object.place());
+    // What is being deleted has released it, or will.
+    if !declared || names || holder.leaving {
+        return None;
+    }
+    let others: Vec<_> = holder
+        .names
+        .iter()
+        .map(|(_, (_, kind, _, name))| format!("{kind} {name}"))
+        .collect();
+    let instead = match others[..] {
+        [] => "nothing".to_owned(),
+        _ => others.join(", "),
+    };
+    let detail = format!("it bears {name}, and {} names {instead}", holder.shown());
+    Some(difference(object, uid, holder.version, Class::HolderElsewhere, detail))
+}
+
+fn difference(object: &Known, uid: &str, other: u64, class: Class, detail: String) -> Difference {
+    Difference {
+        kind: object.kind.name,
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
+        uid: uid.to_owned(),
+        class,
+        detail,
+        versions: (object.version, other),
+    }
+}
+
+#[cfg(test)]
+mod tests;

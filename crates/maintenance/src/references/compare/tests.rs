@@ -1,0 +1,186 @@
+//! Every sort of difference, and what is none.
+
+use kindex_model::kind::{Encoded, Scope};
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
+
+use super::*;
+
+const GROUP: &str = "x.example.com";
+const HOLDER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+const fn kind(name: &'static str, singular: &'static str, references: &'static [Reference]) -> Kind {
+    Kind {
+        name,
+        group: GROUP,
+        version: "v1",
+        versions: &[],
+        plural: "",
+        singular,
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: "",
+        immutable: false,
+        history: false,
+        columns: &[],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        references,
+        manifest: "",
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+        decode: |_| Ok(String::new()),
+    }
+}
+
+static NETWORK: Kind = kind("Network", "network", &[]);
+static NOTE: Kind = kind("Note", "note", &[]);
+static CLUSTER: Kind = kind(
+    "Cluster",
+    "cluster",
+    &[Reference {
+        name: "network",
+        targets: &[Target {
+            service: None,
+            group: GROUP,
+            kind: "Network",
+        }],
+        kind_column: None,
+        path: &["spec", "network"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Block,
+    }],
+);
+
+fn place(name: &str) -> Place {
+    (GROUP, "Network", "n".to_owned(), name.to_owned())
+}
+
+fn known(kind: &'static Kind, name: &str) -> Known {
+    Known {
+        kind,
+        namespace: "n".to_owned(),
+        name: name.to_owned(),
+        version: 1,
+        leaving: false,
+        guarded: true,
+        names: Vec::new(),
+        references: BTreeSet::new(),
+    }
+}
+
+/// A cluster that names the network `a`, which bears its reference.
+fn sound() -> Everything {
+    let reference = ReferenceName::new("Cluster", GROUP, HOLDER).expect("a name");
+    let cluster = Known {
+        names: vec![("network", place("a"))],
+        ..known(&CLUSTER, "c")
+    };
+    let network = Known {
+        references: BTreeSet::from([reference]),
+        ..known(&NETWORK, "a")
+    };
+    Everything {
+        kinds: vec![&CLUSTER, &NETWORK, &NOTE],
+        objects: BTreeMap::from([(HOLDER.to_owned(), cluster), ("a".to_owned(), network)]),
+        ..Everything::default()
+    }
+}
+
+fn found(all: &Everything) -> Vec<(Class, String)> {
+    let differences = compare(all).into_iter();
+    differences
+        .map(|difference| (difference.class, difference.detail))
+        .collect()
+}
+
+fn classes(all: &Everything) -> Vec<Class> {
+    found(all).into_iter().map(|(class, _)| class).collect()
+}
+
+#[test]
+fn fields_and_references_that_agree_are_no_difference() {
+    assert!(compare(&sound()).is_empty());
+    let mut dangling = sound();
+    dangling.objects.remove("a");
+    assert!(compare(&dangling).is_empty(), "a field may name what is not there");
+}
+
+#[test]
+fn a_field_whose_target_lacks_the_reference_is_a_difference_where_somebody_places_them() {
+    let mut all = sound();
+    all.objects.get_mut("a").expect("it is there").references.clear();
+    let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
+    assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
+    for object in all.objects.values_mut() {
+        object.guarded = false;
+    }
+    assert!(compare(&all).is_empty(), "nobody places them");
+    for leaving in [HOLDER, "a"] {
+        let mut all = sound();
+        all.objects.get_mut("a").expect("it is there").references.clear();
+        all.objects.get_mut(leaving).expect("it is there").leaving = true;
+        assert!(compare(&all).is_empty(), "{leaving} is being deleted");
+    }
+}
+
+#[test]
+fn a_reference_of_a_holder_that_is_gone_or_names_another_is_a_difference() {
+    let mut all = sound();
+    all.objects.remove(HOLDER);
+    assert_eq!(classes(&all), [Class::HolderMissing]);
+    let mut all = sound();
+    all.objects.insert("b".to_owned(), known(&NETWORK, "b"));
+    all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", place("b"))];
+    let detail = format!("it bears cluster.{GROUP}/{HOLDER}, and cluster n/c names Network b");
+    assert!(
+        found(&all).contains(&(Class::HolderElsewhere, detail)),
+        "{:?}",
+        found(&all)
+    );
+    assert_eq!(classes(&all).len(), 2, "and the other one lacks it");
+    all.objects.get_mut(HOLDER).expect("it is there").leaving = true;
+    assert!(compare(&all).is_empty(), "it releases what it held");
+}
+
+#[test]
+fn who_holds_without_a_declared_field_or_is_of_another_service_is_not_judged() {
+    let other = "00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+    let mut all = sound();
+    let mut add = |kind: &str, group: &str, uid: &str| {
+        let name = ReferenceName::new(kind, group, uid).expect("a name");
+        all.objects.get_mut("a").expect("it is there").references.insert(name);
+    };
+    add("Note", GROUP, other);
+    add("Server", "other.example.com", other);
+    all.objects.insert(other.to_owned(), known(&NOTE, "o"));
+    assert!(compare(&all).is_empty());
+    let foreign = all.foreign();
+    assert_eq!(foreign.len(), 1);
+    assert_eq!(
+        (foreign[0].0.group(), foreign[0].1.name.as_str()),
+        ("other.example.com", "a")
+    );
+}
+
+#[test]
+fn rows_of_what_is_gone_are_differences() {
+    let mut all = sound();
+    let name = format!("cluster.{GROUP}/{HOLDER}");
+    all.stray_references.insert(("Network", "gone".to_owned(), name));
+    all.stray_tombstones.insert(("Network", "gone".to_owned()));
+    assert_eq!(classes(&all), [Class::ReferenceStray, Class::TombstoneStray]);
+}
+
+#[test]
+fn what_changes_in_between_is_another_difference() {
+    let mut all = sound();
+    all.objects.remove(HOLDER);
+    let before = compare(&all);
+    all.objects.get_mut("a").expect("it is there").version = 2;
+    assert_ne!(before, compare(&all));
+}

@@ -1,0 +1,111 @@
+//! Compares references on both sides: what the declared fields of all objects name, live and archived, what references
+//! these objects bear, and the rows of archived ones. What differs is read again before it is reported, because changes
+//! in flight are not differences. Memory: all objects of the graph, without their texts.
+//!
+//! `compare` decides and is pure; `read` reads both sides.
+
+mod compare;
+
+mod read;
+
+use std::time::Duration;
+
+use kindex_model::kind::Registry;
+use kindex_model::reference_name::ReferenceName;
+use kindex_store::progress::Progress;
+use serde::Serialize;
+use tokio::time::sleep;
+
+use crate::retries::RetryBudget;
+use crate::sides::{RepairError, Sides};
+pub use compare::{Class, Difference};
+use compare::{Everything, compare};
+
+/// How often both sides are read, at most.
+const READINGS_MAX: u32 = 5;
+
+/// What was compared, and what differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Live and archived objects.
+    pub objects: u64,
+    /// References on them.
+    pub references: u64,
+    /// Whether `kindex deletion` is at work: else nobody places the references of declared fields.
+    pub placed: bool,
+    /// What stood still and differs.
+    pub differences: Vec<Difference>,
+    /// What changed at every reading.
+    pub unsettled: u64,
+    /// References of holders of other services, each with the object that bears it, as `namespace/name` of a kind.
+    #[serde(skip)]
+    pub foreign: Vec<(ReferenceName, Bearer)>,
+}
+
+/// An object that bears a reference.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bearer {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its group.
+    pub group: &'static str,
+    /// Empty for kinds of the whole cluster.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Compares the references of all kinds.
+///
+/// # Guarantees
+/// Read only. A difference was found in two readings, `settle` apart, between which neither of the two objects changed.
+///
+/// # Errors
+/// If the cluster or the database does not answer within the retry budget.
+pub async fn verify(
+    sides: &Sides,
+    registry: &Registry,
+    settle: Duration,
+    retry_budget: RetryBudget,
+    progress: &dyn Progress,
+) -> Result<Report, RepairError> {
+    let mut everything = read::everything(sides, registry, retry_budget, progress).await?;
+    let mut before = compare(&everything);
+    let mut confirmed: Vec<Difference> = Vec::new();
+    let mut unsettled = 0;
+    for _ in 1..READINGS_MAX {
+        if before.iter().all(|difference| confirmed.contains(difference)) {
+            break;
+        }
+        sleep(settle).await;
+        everything = read::everything(sides, registry, retry_budget, progress).await?;
+        let after = compare(&everything);
+        confirmed = after
+            .iter()
+            .filter(|difference| before.contains(difference))
+            .cloned()
+            .collect();
+        let moving = after.len() - confirmed.len();
+        unsettled = u64::try_from(moving).unwrap_or(u64::MAX);
+        before = after;
+        if moving == 0 {
+            break;
+        }
+    }
+    progress.end();
+    Ok(report(&everything, confirmed, unsettled))
+}
+
+fn report(everything: &Everything, differences: Vec<Difference>, unsettled: u64) -> Report {
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let objects = || everything.objects.values();
+    Report {
+        objects: count(everything.objects.len()),
+        references: count(objects().map(|object| object.references.len()).sum()),
+        placed: everything.is_placed(),
+        differences,
+        unsettled,
+        foreign: everything.foreign(),
+    }
+}

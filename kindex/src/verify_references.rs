@@ -1,0 +1,153 @@
+//! References in `kindex verify`: both sides are compared, and other services are asked about their holders. One that
+//! does not answer is a note and no difference.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, RightsOf, State};
+use kindex_maintenance::references::{Bearer, Report, verify};
+use kindex_maintenance::retries::RetryBudget;
+use kindex_maintenance::sides::Sides;
+use kindex_model::kind::Registry;
+use kindex_store::progress::Progress;
+use serde::Serialize;
+
+use crate::cli::VerifyArgs;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::output::table;
+use crate::sides;
+
+/// What was compared, with what other services say.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct References {
+    #[serde(flatten)]
+    report: Report,
+    /// Objects that bear references of holders which other services have deleted.
+    left_behind: Vec<String>,
+    /// What is not known, and why.
+    notes: Vec<String>,
+}
+
+/// Compares, and asks the other services.
+pub(crate) async fn compare(
+    registry: &Registry,
+    args: &VerifyArgs,
+    opened: &Sides,
+    settle: Duration,
+    progress: &dyn Progress,
+) -> CommandResult<References> {
+    let report = verify(opened, registry, settle, RetryBudget::default(), progress).await;
+    let report = report.map_err(|error| CommandError::failure(chain(&error)))?;
+    let mut references = References {
+        report,
+        left_behind: Vec::new(),
+        notes: Vec::new(),
+    };
+    if !references.report.placed {
+        references.notes.push(format!(
+            "no object has the finalizer {}/deletion, so that nobody places the references of declared fields: they \
+             are not compared with these",
+            registry.platform.group
+        ));
+    }
+    let mut bearers: BTreeMap<Bearer, Vec<String>> = BTreeMap::new();
+    for (name, bearer) in &references.report.foreign {
+        bearers.entry(bearer.clone()).or_default().push(name.to_string());
+    }
+    if bearers.is_empty() {
+        return Ok(references);
+    }
+    let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+    let operations = Operations::new(*registry, access.behind(), opened.storage.clone(), RightsOf::Server);
+    let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+    // Of each of these, the services are asked that have the holders.
+    for (bearer, names) in bearers {
+        ask(&operations, &bearer, &names, &mut references).await;
+    }
+    Ok(references)
+}
+
+async fn ask(operations: &Operations, bearer: &Bearer, names: &[String], references: &mut References) {
+    let mut kinds = operations.registry().kinds.iter().copied();
+    let Some(kind) = kinds.find(|kind| kind.name == bearer.kind && kind.group == bearer.group) else {
+        return;
+    };
+    let key = ObjectKey {
+        resource: kind.into(),
+        namespace: &bearer.namespace,
+        name: &bearer.name,
+    };
+    let bounds = Bounds {
+        depth: 1,
+        ..Bounds::default()
+    };
+    let shown = |reference: &str| match bearer.namespace.as_str() {
+        "" => format!("{}/{} bears {reference}", kind.singular, bearer.name),
+        namespace => format!("{}/{namespace}/{} bears {reference}", kind.singular, bearer.name),
+    };
+    let tree = match operations.holders(&Caller::default(), &key, bounds).await {
+        Ok(tree) => tree,
+        // It went meanwhile.
+        Err(refusal) if refusal.code == 404 => return,
+        Err(refusal) => return references.notes.push(refusal.to_string()),
+    };
+    for name in names {
+        let is_it = |node: &&Node| name.ends_with(&node.uid) && node.holds;
+        let Some(holder) = tree.holders.iter().find(is_it) else {
+            continue;
+        };
+        match holder.state {
+            State::Deleted => references.left_behind.push(format!(
+                "{}, and its service says that {} is deleted",
+                shown(name),
+                holder.label()
+            )),
+            State::Unknown => {
+                let why = holder
+                    .notes
+                    .first()
+                    .map_or("it is not known of whom that is", String::as_str);
+                references.notes.push(format!("{}: {why}", shown(name)));
+            }
+            State::Live | State::Archived | State::Deleting => {}
+        }
+    }
+}
+
+impl References {
+    /// How many differ.
+    pub(crate) fn differing(&self) -> usize {
+        self.report.differences.len() + self.left_behind.len()
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let Report {
+            objects,
+            references,
+            differences,
+            unsettled,
+            ..
+        } = &self.report;
+        let mut text = String::new();
+        if !differences.is_empty() {
+            let rows = differences.iter().map(|difference| {
+                vec![
+                    difference.kind.to_owned(),
+                    difference.namespace.clone(),
+                    difference.name.clone(),
+                    difference.uid.clone(),
+                    difference.class.to_string(),
+                    difference.detail.clone(),
+                ]
+            });
+            text += &table(&["kind", "namespace", "name", "uid", "difference", "detail"], rows);
+            text.push('\n');
+        }
+        text.extend(self.left_behind.iter().map(|line| format!("{line}\n")));
+        text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
+        let differing = self.differing();
+        text + &format!("references: {references} on {objects} objects, {differing} differing, {unsettled} unsettled\n")
+    }
+}

@@ -1,0 +1,218 @@
+//! `kindex move`, and what the API server refuses of plain updates that do the same.
+
+use std::process::{Command, Output};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::process::{Running, kubectl_is_there, wait_for};
+
+const OBJECTS: &str = "
+apiVersion: michelangelo.api/v2
+kind: ModelFamily
+metadata: {name: one, namespace: default}
+spec: {name: one}
+---
+apiVersion: michelangelo.api/v2
+kind: ModelFamily
+metadata: {name: two, namespace: default}
+spec: {name: two}
+---
+apiVersion: michelangelo.api/v2
+kind: Model
+metadata: {name: m, namespace: default}
+spec: {algorithm: a, modelFamily: {name: one, namespace: default}}
+";
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn notes(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn start() -> Option<Running> {
+    if !kubectl_is_there() {
+        return None;
+    }
+    let run = Running::start(&["--deletion"]);
+    run.kubectl(&["apply", "-f", "-"], OBJECTS);
+    wait_for("the reference", || bears(&run, "one"));
+    Some(run)
+}
+
+fn finalizers(run: &Running, family: &str) -> String {
+    let path = "jsonpath={.metadata.finalizers}";
+    run.kubectl(&["get", "modelfamily", family, "--ignore-not-found", "-o", path], "")
+}
+
+fn bears(run: &Running, family: &str) -> bool {
+    let path = "jsonpath={.metadata.uid}";
+    let uid = run.kubectl(&["get", "model", "m", "--ignore-not-found", "-o", path], "");
+    !uid.is_empty() && finalizers(run, family).contains(&format!("model.michelangelo.api/{uid}"))
+}
+
+fn named(run: &Running) -> String {
+    let path = "jsonpath={.spec.modelFamily.name}";
+    run.kubectl(&["get", "model", "m", "-o", path], "")
+}
+
+fn moved(run: &Running, to: &str, more: &[&str]) -> Output {
+    let to = format!("modelfamily/{to}");
+    run.command(&[&["move", "model/m", "--to", &to][..], more].concat())
+}
+
+#[test]
+fn a_move_takes_the_reference_along() {
+    let Some(run) = start() else { return };
+    let tried = moved(&run, "two", &["--dry-run"]);
+    assert_eq!(
+        text(&tried),
+        "model/default/m: spec.modelFamily would name modelfamily/default/two instead of modelfamily/default/one\n",
+        "{}",
+        notes(&tried)
+    );
+    assert!(named(&run) == "one" && !bears(&run, "two"), "nothing was written");
+    let done = moved(&run, "two", &["-o", "json"]);
+    let answer: Value = serde_json::from_str(&text(&done)).expect("JSON");
+    assert_eq!(answer["reference"], "model_family", "{answer}");
+    assert!(named(&run) == "two" && bears(&run, "two"), "{answer}");
+    wait_for("the old family to be free", || !bears(&run, "one"));
+    assert!(text(&moved(&run, "two", &[])).contains("names modelfamily/default/two already"));
+
+    // The old one goes, and does not take the model along.
+    run.kubectl(&["delete", "modelfamily", "one"], "");
+    let gone = moved(&run, "one", &[]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(notes(&gone).contains("not found"), "{}", notes(&gone));
+    assert!(named(&run) == "two" && bears(&run, "two"));
+}
+
+#[test]
+fn what_is_not_clear_or_not_possible_is_refused() {
+    let Some(run) = start() else { return };
+    for (args, code, said) in [
+        (
+            &["model/m", "--to", "pipeline/a"][..],
+            2,
+            "no reference of Model names objects of Pipeline",
+        ),
+        (&["model/m", "--to", "modelfamily"], 2, "which ModelFamily?"),
+        (
+            &["model/m", "--to", "modelfamily/two", "--reference", "family"],
+            2,
+            "Model has no reference family",
+        ),
+        (&["model/x", "--to", "modelfamily/two"], 1, "not found"),
+        (&["trigger/x", "--to", "pipeline/two"], 2, "unknown kind"),
+    ] {
+        let refused = run.command(&[&["move"], args].concat());
+        assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", notes(&refused));
+        assert!(notes(&refused).contains(said), "{args:?}: {}", notes(&refused));
+    }
+}
+
+#[test]
+fn nothing_moves_from_or_to_what_is_being_deleted() {
+    let Some(run) = start() else { return };
+    let server = format!("http://{}", run.api().expect("it says where"));
+    let update = |to: &str| {
+        let patch = format!(r#"{{"spec":{{"modelFamily":{{"name":"{to}"}}}}}}"#);
+        let mut command = Command::new("kubectl");
+        command.args(["--server", &server, "patch", "model", "m", "--type=merge", "-p", &patch]);
+        command.env("HOME", "/nonexistent").output().expect("kubectl runs")
+    };
+    // It waits for the model.
+    run.kubectl(&["delete", "modelfamily", "one", "--wait=false"], "");
+    for (by, refused) in [("move", moved(&run, "two", &[])), ("update", update("two"))] {
+        assert_eq!(refused.status.code(), Some(1), "{by}");
+        let said = notes(&refused);
+        let why = "spec.modelFamily named modelfamily/default/one, which is being deleted";
+        assert!(
+            said.contains(why) && said.contains("kindex why modelfamily/one -n default"),
+            "{by}: {said}"
+        );
+    }
+    assert!(named(&run) == "one" && !bears(&run, "two"));
+    let labelled = run.kubectl(&["--server", &server, "label", "model", "m", "a=b"], "");
+    assert!(labelled.contains("labeled"), "other fields change");
+}
+
+/// An archived model names another family, by the API server's own write.
+#[test]
+fn an_archived_object_moves_as_well() {
+    let Some(run) = start() else { return };
+    run.kubectl(&["annotate", "model", "m", "michelangelo/Immutable=true"], "");
+    wait_for("the archive", || {
+        run.kubectl(&["get", "models", "-o", "name"], "").is_empty()
+    });
+    let done = moved(&run, "two", &[]);
+    assert!(done.status.success(), "{}", notes(&done));
+    let model = run.get(&["models/m", "-o", "json"]);
+    assert!(
+        model.contains(r#""name":"two""#) || model.contains(r#""name": "two""#),
+        "{model}"
+    );
+    assert!(
+        finalizers(&run, "two").contains("model.michelangelo.api/"),
+        "{}",
+        finalizers(&run, "two")
+    );
+    assert!(
+        !finalizers(&run, "one").contains("model.michelangelo.api/"),
+        "{}",
+        finalizers(&run, "one")
+    );
+}
+
+#[test]
+fn a_move_against_a_deletion_has_one_winner() {
+    let Some(run) = start() else { return };
+    for round in 0..4 {
+        let (from, to) = (named(&run), format!("to-{round}"));
+        let family = OBJECTS.split("---").next().expect("a manifest").replace("one", &to);
+        run.kubectl(&["apply", "-f", "-"], &family);
+        let victim = if round % 2 == 0 { to.clone() } else { from.clone() };
+        let done = thread::scope(|scope| {
+            let deleting = scope.spawn(|| run.kubectl(&["delete", "modelfamily", &victim, "--wait=false"], ""));
+            let done = moved(&run, &to, &[]);
+            deleting.join().expect("kubectl runs");
+            done
+        });
+        let now = named(&run);
+        let expected = if done.status.success() { &to } else { &from };
+        assert_eq!(now, *expected, "{}", notes(&done));
+        assert!(bears(&run, &now), "what is named is held: {}", finalizers(&run, &now));
+        if now == victim {
+            // It waits for the model, which is let go by a field that names nothing.
+            let free = r#"{"spec":{"modelFamily":null}}"#;
+            run.kubectl(&["patch", "model", "m", "--type=merge", "-p", free], "");
+            run.kubectl(
+                &[
+                    "wait",
+                    "--for=delete",
+                    "--timeout=60s",
+                    &format!("modelfamily/{victim}"),
+                ],
+                "",
+            );
+            let back = format!("back-{round}");
+            let family = OBJECTS.split("---").next().expect("a manifest").replace("one", &back);
+            run.kubectl(&["apply", "-f", "-"], &family);
+            let named = json!({"spec": {"modelFamily": {"name": back, "namespace": "default"}}}).to_string();
+            run.kubectl(&["patch", "model", "m", "--type=merge", "-p", &named], "");
+            wait_for("the reference", || bears(&run, &back));
+        } else {
+            run.kubectl(
+                &[
+                    "wait",
+                    "--for=delete",
+                    "--timeout=60s",
+                    &format!("modelfamily/{victim}"),
+                ],
+                "",
+            );
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A release, request by request.
+
+use super::super::Bug;
+use super::super::world::{Refusal, World};
+use super::{Controller, Progress, Task};
+use crate::decide::Seen;
+
+impl Controller {
+    /// Of a live holder, the target is read, the holder is written, and the target loses the reference in the version
+    /// that was read. Of one that is on its way out or gone, it is taken off at once.
+    pub(super) fn release(
+        &mut self,
+        world: &mut World,
+        task: &mut Task,
+        target: &Seen,
+        lost: bool,
+        bug: Bug,
+    ) -> Progress {
+        if task.done < 2 {
+            let Ok(holder) = world.get(&task.key) else {
+                return Progress::Again;
+            };
+            // The holder is read again: a field that changed may name the target again.
+            let holder = holder.filter(|holder| holder.uid == task.uid).cloned();
+            if holder.as_ref().is_some_and(|holder| holder.version != task.version) {
+                return self.know_and_again(world, holder);
+            }
+            if holder.is_none_or(|holder| holder.terminating) || bug == Bug::ReleaseUndetached {
+                return self.take_off(world, task, target, None, lost);
+            }
+        }
+        match task.done {
+            0 => {
+                let Ok(found) = world.get(&target.key) else {
+                    return Progress::Again;
+                };
+                task.read = found.filter(|found| found.uid == target.uid).map(|found| found.version);
+                match task.read {
+                    Some(_) => Progress::Next,
+                    None => {
+                        let concerned = self.graph.remove(&target.key, &target.uid);
+                        self.wake(concerned);
+                        Progress::Done
+                    }
+                }
+            }
+            1 => {
+                // From here on, whoever lets the holder name the target again has placed the reference anew.
+                let found = world.objects.get(&target.key).filter(|found| found.uid == target.uid);
+                if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
+                    let found = found.clone();
+                    world.judge_release(&task.uid, &found);
+                }
+                self.detach(world, task)
+            }
+            _ if bug == Bug::ReleaseAnyVersion => self.take_off(world, task, target, None, lost),
+            _ => self.take_off(world, task, target, task.read, lost),
+        }
+    }
+
+    /// Writes to the holder, on condition of the version that was decided on.
+    fn detach(&mut self, world: &mut World, task: &Task) -> Progress {
+        match world.write(&task.key, Some(&task.uid), Some(task.version), |_| ()) {
+            Ok(object) => {
+                self.know(world, &object);
+                Progress::Next
+            }
+            Err(refusal) => self.refused(world, &task.key, refusal),
+        }
+    }
+
+    /// In this version of the target, or in whatever version it is.
+    pub(super) fn take_off(
+        &mut self,
+        world: &mut World,
+        task: &Task,
+        target: &Seen,
+        version: Option<u64>,
+        lost: bool,
+    ) -> Progress {
+        let found = world.objects.get(&target.key).filter(|_| version.is_none());
+        if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
+            let found = found.clone();
+            world.judge_release(&task.uid, &found);
+        }
+        let written = world.write(&target.key, Some(&target.uid), version, |object| {
+            object.finalizers.retain(|finalizer| *finalizer != task.reference);
+        });
+        match written {
+            Err(Refusal::Gone) => {
+                let concerned = self.graph.remove(&target.key, &target.uid);
+                self.wake(concerned);
+                Progress::Done
+            }
+            written => self.learn(world, &target.key, written, lost),
+        }
+    }
+}

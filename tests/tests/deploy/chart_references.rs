@@ -1,0 +1,183 @@
+//! The deletion graph in the chart: its flags, the role of holders' controllers, and the policy that keeps references
+//! on objects, on a real kube-apiserver.
+
+use std::process::{Command, Output, Stdio};
+
+use clap::Parser as _;
+use kindex::cli::Cli;
+use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::require::{program, require};
+use kindex_harness::wait::wait_until;
+use serde_json::{Value, json};
+
+use super::chart::{helm_is_there, one, rendered};
+use super::manifest::documents;
+use super::path;
+
+const ON: &str = "--set=deletion.enabled=true";
+const REFERENCE: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+const BACKUP: &str = "example.com/backup";
+const ANNOTATION: &str = "michelangelo.api/release-references";
+
+#[test]
+fn the_container_runs_a_command_that_the_program_takes() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(&[ON, "--set=deletion.options.blockedAfterSeconds=3600"]);
+    let deployment = one(&manifests, "Deployment", "kindex-deletion");
+    let args = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
+    let args = args
+        .as_array()
+        .expect("arguments")
+        .iter()
+        .map(|arg| arg.as_str().expect("text"));
+    let args: Vec<_> = args.collect();
+    assert!(args.contains(&"--blocked-after=3600"), "{args:?}");
+    assert!(Cli::try_parse_from(["kindex"].iter().chain(&args)).is_ok(), "{args:?}");
+    assert_eq!(deployment["spec"]["replicas"], 2);
+}
+
+fn is_policy(manifest: &&Value) -> bool {
+    manifest["apiVersion"] == "admissionregistration.k8s.io/v1"
+}
+
+#[test]
+fn the_policy_is_the_emitted_one_with_the_accounts_of_the_release() {
+    if !helm_is_there() {
+        return;
+    }
+    assert_eq!(rendered(&[]).iter().filter(is_policy).count(), 0);
+    let off = [ON, "--set=references.policy.enabled=false,references.role=false"];
+    assert_eq!(rendered(&off).iter().filter(is_policy).count(), 0);
+    let name = "fleet-data-references";
+    let manifests = rendered(&[ON, "--set=fullnameOverride=fleet", "--namespace=data"]);
+    let policy = one(&manifests, "ValidatingAdmissionPolicy", name);
+    let binding = one(&manifests, "ValidatingAdmissionPolicyBinding", name);
+    assert_eq!(binding["spec"]["policyName"], name);
+    let mut expected = documents("schema/admission/references.yaml")[0]["items"][0]["spec"].clone();
+    let accounts = &policy["spec"]["variables"][0]["expression"];
+    for role in ["api", "deletion", "ingester"] {
+        let account = format!("'system:serviceaccount:data:fleet-{role}'");
+        assert!(accounts.as_str().expect("text").contains(&account), "{accounts}");
+    }
+    expected["variables"][0]["expression"] = accounts.clone();
+    assert_eq!(policy["spec"], expected);
+    let role = one(&manifests, "ClusterRole", name);
+    assert_eq!(role["rules"], documents("schema/rbac/references.yaml")[0]["rules"]);
+}
+
+struct Cluster {
+    plane: ControlPlane,
+}
+
+impl Cluster {
+    /// With the kind of models and the policy in it.
+    fn start() -> Option<Self> {
+        let kubectl = require("kubectl", program("kubectl").is_some());
+        if !(helm_is_there() && kubectl && require("controlplane", ControlPlane::installed())) {
+            return None;
+        }
+        let cluster = Self {
+            plane: ControlPlane::start(),
+        };
+        let models = path("schema/crds/models.yaml").display().to_string();
+        cluster.done(&["create", "-f", &models], "");
+        cluster.done(
+            &["wait", "--for=condition=established", "--timeout=240s", "crd", "--all"],
+            "",
+        );
+        let policies: Vec<_> = rendered(&[ON]).into_iter().filter(|it| is_policy(&it)).collect();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": policies});
+        cluster.done(&["create", "-f", "-"], &list.to_string());
+        Some(cluster)
+    }
+
+    fn kubectl(&self, args: &[&str], input: &str) -> Output {
+        let mut child = Command::new("kubectl")
+            .args(args)
+            .env("KUBECONFIG", self.plane.kubeconfig())
+            .env("HOME", "/nonexistent")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl runs");
+        let written = std::io::Write::write_all(&mut child.stdin.take().expect("piped"), input.as_bytes());
+        written.expect("kubectl reads");
+        child.wait_with_output().expect("kubectl ends")
+    }
+
+    fn done(&self, args: &[&str], input: &str) {
+        let output = self.kubectl(args, input);
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    /// What is answered to a change of the model's metadata.
+    fn change(&self, metadata: &Value, flags: &[&str]) -> Result<(), String> {
+        let patch = json!({"metadata": metadata}).to_string();
+        let args = ["patch", "models.michelangelo.api", "m", "--type=merge", "-p", &patch];
+        let output = self.kubectl(&[&args[..], flags].concat(), "");
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+}
+
+#[test]
+fn a_reference_is_taken_off_by_kindex_or_by_whoever_names_it() {
+    let Some(cluster) = Cluster::start() else { return };
+    let model = json!({"apiVersion": "michelangelo.api/v2", "kind": "Model",
+        "metadata": {"name": "m", "finalizers": [REFERENCE, OTHER, BACKUP]}, "spec": {"algorithm": "a"}});
+    cluster.done(&["create", "-f", "-"], &model.to_string());
+    let dry = "--dry-run=server";
+    let none = json!({"finalizers": null});
+    let message = wait_until("the policy at work", || match cluster.change(&none, &[dry]) {
+        Ok(()) => Err("it is not refused".to_owned()),
+        Err(message) => Ok(message),
+    });
+    for part in ["forbidden", REFERENCE, OTHER, "kindex references drop", ANNOTATION] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!message.contains(BACKUP), "{message}");
+
+    let but_one = json!({"finalizers": [OTHER, BACKUP]});
+    let message = cluster.change(&but_one, &[dry]).expect_err("refused");
+    assert!(message.contains(REFERENCE) && !message.contains(OTHER), "{message}");
+    let named = |names: &str| json!({"finalizers": [OTHER, BACKUP], "annotations": {ANNOTATION: names}});
+    cluster.change(&named(OTHER), &[dry]).expect_err("another one is named");
+    cluster
+        .change(&named(&format!("{OTHER},{REFERENCE}")), &[dry])
+        .expect("it is named");
+
+    for finalizers in [
+        json!([REFERENCE, OTHER]),
+        json!([BACKUP, OTHER, REFERENCE, "example.com/other"]),
+    ] {
+        let metadata = json!({"finalizers": finalizers, "labels": {"changed": "yes"}});
+        cluster
+            .change(&metadata, &[dry])
+            .expect("those of controllers are theirs");
+    }
+    let masters = "--as-group=system:masters";
+    for account in ["api", "deletion", "ingester"] {
+        let account = format!("--as=system:serviceaccount:kindex:kindex-{account}");
+        cluster
+            .change(&none, &[dry, &account, masters])
+            .expect("an account of the release");
+    }
+    let stranger = "--as=system:serviceaccount:default:kindex-api";
+    cluster
+        .change(&none, &[dry, stranger, masters])
+        .expect_err("another account");
+    let operators = "--as-group=kindex:reference-operators";
+    cluster
+        .change(&none, &["--as=ana", masters, operators])
+        .expect("an operator");
+}
