@@ -211,7 +211,7 @@ impl ServiceRole {
         let kinds = if self.kinds.is_empty() {
             Vec::new()
         } else {
-            of_kinds(model, self.kinds)
+            grouped(model, self.kinds, |kind| kind.cluster.then(|| kind.plural.clone()))
         };
         let definitions = self.definitions.map(|definitions| definitions.rule(model));
         let rules = kinds.into_iter().chain(others).chain(definitions).collect();
@@ -225,7 +225,8 @@ impl ServiceRole {
 
 impl Definitions {
     fn rule(self, model: &Model) -> Rule {
-        let names = model.kinds.iter().map(|kind| format!("{}.{}", kind.plural, kind.group));
+        let kinds = model.kinds.iter().filter(|kind| kind.cluster);
+        let names = kinds.map(|kind| format!("{}.{}", kind.plural, kind.group));
         let beside = self.beside.iter().map(|name| (*name).to_owned());
         Rule {
             resource_names: names.chain(beside).collect(),

@@ -26,6 +26,7 @@ mod renames;
 
 mod columns;
 mod references;
+mod sql_only;
 mod retention;
 mod versions;
 

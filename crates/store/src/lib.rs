@@ -65,6 +65,8 @@ mod references;
 
 mod direct;
 
+mod sql_only;
+
 mod migration;
 
 mod conversion;
@@ -100,12 +102,13 @@ pub use outage::Outage;
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
 pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
+pub use sql_only::{SqlOnly, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten, sql_only_version};
 pub use statement::Statement;
 pub use statements::select::ToSql;
 pub use version_counts::{VersionCounts, VersionRows};
 pub use write::{
     CHANGES_KEPT, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined, Rewind, Rows,
-    Saving, is_cut,
+    SQL_ONLY_CHANGES_KEPT, Saving, is_cut,
 };
 
 use kindex_model::kind::Registry;
@@ -129,6 +132,7 @@ pub trait MetadataStorage:
     + Changes
     + References
     + Direct
+    + SqlOnly
     + Migrations
     + Verification
     + VersionCounts

@@ -33,6 +33,7 @@ pub(crate) const PARTS: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "widget",
+    cluster: true,
     immutable: false,
     history: false,
     columns: COLUMNS,

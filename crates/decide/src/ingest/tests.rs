@@ -33,6 +33,7 @@ pub(super) fn head(version: u64) -> Head {
         held: false,
         in_use: false,
         deleting: false,
+        cluster: true,
         immutable: false,
     }
 }
@@ -152,6 +153,7 @@ fn gone_with_evicted_or_deleted_row_stores_the_last_write_of_others() {
         ..terminating(9)
     };
     let immutable = Head {
+        cluster: true,
         immutable: true,
         ..leaving
     };

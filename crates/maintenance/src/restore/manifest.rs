@@ -141,6 +141,7 @@ pub(super) mod tests {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "thing",
+        cluster: true,
         immutable: false,
         history: false,
         columns: &[],
@@ -268,6 +269,7 @@ pub(super) mod tests {
     #[test]
     fn a_kind_whose_objects_never_stay_is_refused() {
         let kind = Kind {
+            cluster: true,
             immutable: true,
             ..KIND
         };

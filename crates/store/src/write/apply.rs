@@ -147,6 +147,15 @@ impl<D: Driver> Batch<'_, D> {
         self.carry_out(&sorted).await.map(drop)
     }
 
+    /// Adds one row, of an object whose name nobody has.
+    pub(crate) async fn insert(&mut self, row: NewRow<'_>) -> Result<(), sqlx::Error> {
+        let sorted = Sorted {
+            inserts: vec![row],
+            ..Sorted::default()
+        };
+        self.carry_out(&sorted).await.map(drop)
+    }
+
     /// Gives back those that were archived and replaced: no event of the cluster reports their end.
     async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {

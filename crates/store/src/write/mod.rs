@@ -31,7 +31,7 @@ mod quarantine;
 pub(crate) use batch::{Batch, Work};
 pub use checkpoints::{Checkpoints, Saving};
 pub(crate) use feed::FeedEntry;
-pub use feed::{CHANGES_KEPT, Position};
+pub use feed::{CHANGES_KEPT, Position, SQL_ONLY_CHANGES_KEPT};
 pub(crate) use feed::{number, position};
 pub(crate) use plan::{NewRow, replacement};
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
