@@ -88,6 +88,7 @@ impl Poll {
     async fn run(self, nudge: Arc<Notify>) {
         loop {
             tokio::select! {
+                () = self.to.closed() => return,
                 () = nudge.notified() => {}
                 () = tokio::time::sleep(POLL_EVERY) => {}
             }
