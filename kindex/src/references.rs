@@ -12,7 +12,7 @@ use crate::client::Access;
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::target::kind_and_name;
-use crate::{output, say, sides};
+use crate::{output, say, sides, sql_only};
 
 /// An object, with what is needed to ask about it.
 struct Target<'a> {
@@ -31,6 +31,7 @@ impl<'a> Target<'a> {
         let store = sides::store(registry, &args.sides.store)?;
         let access = sides::answering(sides::cluster(&args.sides).await?).await?;
         let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
+        let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
         Ok(Self {
             kind,
             namespace: match kind.scope {
@@ -38,7 +39,7 @@ impl<'a> Target<'a> {
                 Scope::Cluster => "",
             },
             name,
-            operations: operations.map_err(|error| CommandError::usage(chain(&error)))?,
+            operations: sql_only::beside(operations, registry, &store).await?,
             access,
             store,
         })
