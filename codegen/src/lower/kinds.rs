@@ -155,6 +155,7 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
         messages: context.messages,
     };
     let references = references::lower(&holding, &context.targets, found);
+    let references = sql_only::among_clusters(references, &context.sql_only);
     let mut keys = keys::base(&draft.table);
     keys.extend(columns.keys);
     sql_only::check(spec, &references, &context.sql_only, found);

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use crate::diag::{Collector, messages as errors};
-use crate::model::{KindName, OnDelete, Reference};
+use crate::model::{KindName, OnDelete, Reference, ReferenceTarget};
 use crate::spec::KindSpec;
 
 /// Whether a cluster has the objects of a kind.
@@ -14,6 +14,21 @@ pub(super) fn has_cluster(spec: &KindSpec) -> bool {
 pub(super) fn names(drafts: &[Draft<'_>]) -> Vec<KindName> {
     let without = drafts.iter().filter(|draft| !has_cluster(draft.spec));
     without.map(|draft| draft.name.clone()).collect()
+}
+
+/// The references of a kind. Where the kinds that a column may name are not listed, and their deletion has an order,
+/// those that no cluster has are none of them.
+pub(super) fn among_clusters(mut references: Vec<Reference>, sql_only: &[KindName]) -> Vec<Reference> {
+    for reference in &mut references {
+        if let ReferenceTarget::KindIn {
+            kinds, listed: false, ..
+        } = &mut reference.target
+            && reference.on_delete != OnDelete::Orphan
+        {
+            kinds.retain(|target| target.service.is_some() || !sql_only.contains(&target.kind));
+        }
+    }
+    references
 }
 
 /// Refuses what has no meaning without a cluster, and deletions in an order that nobody would keep: the order is kept by

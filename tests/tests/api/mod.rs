@@ -26,6 +26,7 @@ mod request;
 mod rights;
 mod sizes;
 mod slow;
+mod sql_only;
 mod stage;
 mod storage_off;
 mod stored;

@@ -14,7 +14,7 @@ use kindex_generated::kinds::{model, project};
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_model::kind::{Kind, Registry};
+use kindex_model::kind::{Encoded, Kind, Registry, Scope};
 use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
 use kindex_serve::listen::{FrontProxy, Tls};
@@ -44,6 +44,31 @@ const PACE: Pace = Pace {
 };
 /// Models keep their history, projects do not.
 static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
+/// The same, where no cluster has projects.
+pub(super) static ALONE: &[&Kind] = &[&model::KIND, &SQL_ONLY_PROJECT];
+/// Projects that no cluster has.
+pub(super) static SQL_ONLY_PROJECT: Kind = Kind {
+    name: "Project",
+    group: "michelangelo.api",
+    version: "v2",
+    versions: &[],
+    plural: "projects",
+    singular: "project",
+    short_names: &[],
+    scope: Scope::Namespaced,
+    table: "project",
+    cluster: false,
+    immutable: false,
+    history: false,
+    columns: project::COLUMNS,
+    keys: project::KEYS,
+    printer_columns: project::PRINTER_COLUMNS,
+    retention: None,
+    references: &[],
+    manifest: include_str!("../../../schema/crds/projects.yaml"),
+    encode: |_| Encoded::default(),
+    decode: |_| Err(Vec::new()),
+};
 /// Where models are.
 pub(super) const MODELS: &str = "/apis/michelangelo.api/v2/namespaces/default/models";
 /// The annotation that evicts.
@@ -113,7 +138,8 @@ impl Ground {
     /// A client of the cluster, once the kinds are served.
     pub(super) async fn with_kinds(&self) -> Client {
         let client = Client::try_from(self.config.clone()).unwrap();
-        install(&client, self.registry.kinds, &self.webhook).await;
+        let kinds: Vec<&'static Kind> = self.registry.cluster_kinds().collect();
+        install(&client, &kinds, &self.webhook).await;
         client
     }
 
@@ -226,6 +252,23 @@ impl Stage {
         Some(Self::on(ground, &address, None, rights).await)
     }
 
+    /// With projects that no cluster has.
+    pub(super) async fn with_sql_only_projects() -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.registry.kinds = ALONE;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
+    /// The same, behind a guard who knows whose tokens allow what.
+    pub(super) async fn with_sql_only_projects_and_rights() -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.registry.kinds = ALONE;
+        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Caller).await
+    }
+
     pub(super) async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
         let registry = ground.registry();
         let store = kindex_store::open(address, registry, &patient()).unwrap();
@@ -236,10 +279,15 @@ impl Stage {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });
+        let sql_only = kindex::sql_only::client(&registry, store.clone()).await.unwrap();
         let operations = || {
             let config = ground.seen_by_the_server.clone();
             let operations = Operations::new(registry, config, store.clone(), rights).unwrap();
-            operations.with_pace(PACE)
+            let operations = operations.with_pace(PACE);
+            match &sql_only {
+                Some(api) => operations.with_sql_only(api.clone()),
+                None => operations,
+            }
         };
         let address = serve(operations(), None, &ground.stop).await;
         let tls = keys(&ground.directory);
