@@ -158,7 +158,10 @@ pub(crate) fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<
 pub(crate) fn cluster_kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<&'static Kind>> {
     let mut kinds = kinds(registry, names)?;
     if let Some(kind) = kinds.iter().find(|kind| !kind.cluster && !names.is_empty()) {
-        let error = CommandError::usage(format_args!("no cluster has kind {}: its objects are in SQL alone", kind.name));
+        let error = CommandError::usage(format_args!(
+            "no cluster has kind {}: its objects are in SQL alone",
+            kind.name
+        ));
         return Err(error.hint("there is nothing to compare them with: leave the kind out"));
     }
     kinds.retain(|kind| kind.cluster);

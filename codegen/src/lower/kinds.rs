@@ -9,8 +9,8 @@ use super::messages::{Enums, Messages};
 use super::{keys, references, retention, sql_only, storage_version, versions};
 use crate::diag::{Collector, messages as errors};
 use crate::model::{
-    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType, QualifiedName as _,
-    Scope, Service, Shape, SideTable, SubresourceStatus, Version,
+    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType,
+    QualifiedName as _, Scope, Service, Shape, SideTable, SubresourceStatus, Version,
 };
 use crate::source::{Span, Text};
 use crate::spec::ColumnSpec;

@@ -26,8 +26,8 @@ mod renames;
 
 mod columns;
 mod references;
-mod sql_only;
 mod retention;
+mod sql_only;
 mod versions;
 
 mod kinds;

@@ -53,7 +53,11 @@ pub(super) fn check(spec: &KindSpec, references: &[Reference], sql_only: &[KindN
         let lowered = references.iter().find(|it| it.name.as_str() == written.name.value)?;
         Some((written, lowered))
     }) {
-        let named = reference.target.kinds().iter().filter(|target| target.service.is_none());
+        let named = reference
+            .target
+            .kinds()
+            .iter()
+            .filter(|target| target.service.is_none());
         let named = named.map(|target| &target.kind).find(|kind| sql_only.contains(kind));
         let without = if has_cluster(spec) {
             named.map(KindName::as_str)
@@ -62,7 +66,11 @@ pub(super) fn check(spec: &KindSpec, references: &[Reference], sql_only: &[KindN
         };
         if let (Some(without), true) = (without, reference.on_delete != OnDelete::Orphan) {
             let span = written.on_delete.as_ref().map_or(written.name.span, |text| text.span);
-            found.push(errors::order_without_cluster(without, reference.on_delete.as_str(), span));
+            found.push(errors::order_without_cluster(
+                without,
+                reference.on_delete.as_str(),
+                span,
+            ));
         }
     }
 }

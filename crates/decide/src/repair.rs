@@ -130,7 +130,6 @@ mod tests {
             held: false,
             in_use: false,
             deleting: false,
-            cluster: true,
             immutable: false,
         }
     }
@@ -161,7 +160,6 @@ mod tests {
     #[test]
     fn a_backfill_leaves_an_eviction_under_way_alone() {
         let immutable = Head {
-            cluster: true,
             immutable: true,
             ..head(5)
         };
@@ -221,7 +219,6 @@ mod tests {
     #[test]
     fn an_eviction_under_way_is_released_as_one() {
         let immutable = Head {
-            cluster: true,
             immutable: true,
             ..leaving(6)
         };

@@ -435,16 +435,6 @@ impl Registry {
         kind.references.iter().any(Reference::waits) || referrers.any(|(_, reference, _)| reference.waits())
     }
 
-    /// The kinds whose objects a cluster has.
-    pub fn cluster_kinds(&self) -> impl Iterator<Item = &'static Kind> + use<> {
-        self.kinds.iter().copied().filter(|kind| kind.cluster)
-    }
-
-    /// The kinds whose objects SQL alone keeps.
-    pub fn sql_only_kinds(&self) -> impl Iterator<Item = &'static Kind> + use<> {
-        self.kinds.iter().copied().filter(|kind| !kind.cluster)
-    }
-
     /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides
     /// another kind's name.
     pub fn find(&self, name: &str) -> Option<&'static Kind> {

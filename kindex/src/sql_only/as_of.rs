@@ -126,11 +126,17 @@ mod tests {
         };
         let since = since();
         assert_eq!(since.seen, ResourceVersion(16));
-        assert_eq!(names(since.page(rows(), &start, None, None)), was(&[("a", 1), ("b", 2), ("d", 4)]));
+        assert_eq!(
+            names(since.page(rows(), &start, None, None)),
+            was(&[("a", 1), ("b", 2), ("d", 4)])
+        );
         assert_eq!(names(since.page(rows(), &start, None, Some("other"))), was(&[("a", 1)]));
         // A page that ends with b has nothing of what comes behind it.
         let (a, b) = (("n".to_owned(), "a".to_owned()), ("n".to_owned(), "b".to_owned()));
-        assert_eq!(names(since.page(vec![object("b", 14)], &a, Some(&b), None)), was(&[("b", 2)]));
+        assert_eq!(
+            names(since.page(vec![object("b", 14)], &a, Some(&b), None)),
+            was(&[("b", 2)])
+        );
         assert_eq!(since.count(3, &start, None), 3, "c is not counted, and d is");
         assert_eq!(since.count(1, &b, None), 1);
     }

@@ -92,7 +92,10 @@ impl Rows {
             return Ok(Vec::new());
         }
         let found = self.store.get_by_name(listed.kind, namespace, name).await;
-        let rows = found.map_err(|error| refused(&error))?.into_iter().map(|row| row.object);
+        let rows = found
+            .map_err(|error| refused(&error))?
+            .into_iter()
+            .map(|row| row.object);
         let rows = rows.collect();
         let mut since = Since::new(listed.at);
         self.catch_up(listed.kind, &mut since).await?;
@@ -183,7 +186,9 @@ impl Backing for Rows {
         let kind = self.kind(resource)?;
         let changes = self.changes(kind, ResourceVersion(rv), limit).await?;
         let resource: Arc<str> = resource.into();
-        let objects = changes.into_iter().map(|change| Arc::new(change_of(&resource, &change)));
+        let objects = changes
+            .into_iter()
+            .map(|change| Arc::new(change_of(&resource, &change)));
         let objects: Vec<Arc<Revision>> = objects.collect();
         Ok(Page {
             rv: objects.last().map_or(rv, |last| last.rv),

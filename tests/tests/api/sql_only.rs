@@ -12,8 +12,9 @@ use kindex_tests::databases::patient;
 use kube::Client;
 use serde_json::{Value, json};
 
+use super::alone::{ALONE, SQL_ONLY_PROJECT};
 use super::request::install;
-use super::stage::{ALONE, Ground, MODELS, SQL_ONLY_PROJECT, Stage, eventually, manifest, names, send, send_with};
+use super::stage::{Ground, MODELS, Stage, eventually, manifest, names, send, send_with};
 
 const PROJECTS: &str = "/apis/michelangelo.api/v2/namespaces/nowhere/projects";
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -42,7 +43,10 @@ async fn objects_live_in_sql_as_they_would_in_a_cluster() {
     let stage = Stage::with_sql_only_projects().await;
     let created = create(&stage.api, "a").await;
     let metadata = &created["metadata"];
-    assert_eq!((&metadata["generation"], &metadata["namespace"]), (&json!(1), &json!("nowhere")));
+    assert_eq!(
+        (&metadata["generation"], &metadata["namespace"]),
+        (&json!(1), &json!("nowhere"))
+    );
     for field in ["uid", "creationTimestamp", "resourceVersion", "managedFields"] {
         assert!(!metadata[field].is_null(), "{field} of {metadata}");
     }
@@ -51,7 +55,11 @@ async fn objects_live_in_sql_as_they_would_in_a_cluster() {
     let mut changed = created.clone();
     changed["spec"]["description"] = "two".into();
     let (code, updated) = send(&stage.api, "PUT", &project("a"), &changed).await;
-    assert_eq!((code, &updated["metadata"]["generation"]), (200, &json!(2)), "{updated}");
+    assert_eq!(
+        (code, &updated["metadata"]["generation"]),
+        (200, &json!(2)),
+        "{updated}"
+    );
     let (code, refused) = send(&stage.api, "PUT", &project("a"), &changed).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     let apply = [("content-type", "application/apply-patch+yaml")];
@@ -66,9 +74,19 @@ async fn objects_live_in_sql_as_they_would_in_a_cluster() {
     assert_eq!(send(&stage.api, "POST", &strict, &unknown).await.0, 400);
     let (_, list) = get(&stage.api, "/apis/michelangelo.api/v2/projects").await;
     assert_eq!(names(&list), ["a", "b"]);
-    let row = stage.store.get_by_name(&SQL_ONLY_PROJECT, "nowhere", "a").await.unwrap().unwrap();
-    assert_eq!((row.life, row.object.metadata.resource_version.to_string()),
-        (Life::Live, updated["metadata"]["resourceVersion"].as_str().unwrap().to_owned()));
+    let row = stage
+        .store
+        .get_by_name(&SQL_ONLY_PROJECT, "nowhere", "a")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (row.life, row.object.metadata.resource_version.to_string()),
+        (
+            Life::Live,
+            updated["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+        )
+    );
     let (code, _) = get(&stage.cluster, PROJECTS).await;
     assert_eq!(code, 404, "no cluster serves them");
     stage.end().await;
@@ -87,7 +105,11 @@ async fn a_tombstone_stays_until_its_last_finalizer_and_its_last_reference_are_g
     assert_eq!(code, 200, "{left}");
     assert!(left["metadata"]["deletionTimestamp"].is_string(), "{left}");
     let other = reference.replace("7f7a15ab", "00000000");
-    assert_eq!(send(&stage.api, "PUT", &other, &Value::Null).await.0, 409, "it takes no new ones");
+    assert_eq!(
+        send(&stage.api, "PUT", &other, &Value::Null).await.0,
+        409,
+        "it takes no new ones"
+    );
     let free = json!({"metadata": {"finalizers": [HOLDER]}});
     assert_eq!(send(&stage.api, "PATCH", &project("a"), &free).await.0, 200);
     assert_eq!(get(&stage.api, &project("a")).await.0, 200, "its holder has not let go");
@@ -119,12 +141,18 @@ async fn a_watch_sees_every_change_through_its_selector() {
     for wanted in ["ADDED", "DELETED", "ADDED", "DELETED"] {
         let event: Value = serde_json::from_str(&lines.next().await.unwrap().unwrap()).unwrap();
         assert_eq!(event["type"], wanted, "{event}");
-        let version = event["object"]["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+        let version = event["object"]["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         versions.push(version.parse::<u64>().unwrap());
     }
     assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
     // Who lost the connection goes on where it was.
-    let path = format!("{PROJECTS}?watch=true&labelSelector=team%3Da&resourceVersion={}", versions[1]);
+    let path = format!(
+        "{PROJECTS}?watch=true&labelSelector=team%3Da&resourceVersion={}",
+        versions[1]
+    );
     let request = http::Request::get(path).body(Vec::new()).unwrap();
     let mut lines = stage.api.request_stream(request).await.unwrap().lines();
     for wanted in ["ADDED", "DELETED"] {
@@ -138,12 +166,20 @@ async fn a_watch_sees_every_change_through_its_selector() {
 async fn a_watch_sees_what_another_server_writes() {
     let stage = Stage::with_sql_only_projects().await;
     let registry = stage.ground.registry();
-    let other = kindex::sql_only::client(&registry, stage.store.clone()).await.unwrap().unwrap();
-    let request = http::Request::get(format!("{PROJECTS}?watch=true")).body(Vec::new()).unwrap();
+    let other = kindex::sql_only::client(&registry, stage.store.clone())
+        .await
+        .unwrap()
+        .unwrap();
+    let request = http::Request::get(format!("{PROJECTS}?watch=true"))
+        .body(Vec::new())
+        .unwrap();
     let mut lines = stage.api.request_stream(request).await.unwrap().lines();
     create(&other, "x").await;
     let event: Value = serde_json::from_str(&lines.next().await.unwrap().unwrap()).unwrap();
-    assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("ADDED"), &json!("x")));
+    assert_eq!(
+        (&event["type"], &event["object"]["metadata"]["name"]),
+        (&json!("ADDED"), &json!("x"))
+    );
     stage.end().await;
 }
 
@@ -166,7 +202,10 @@ async fn the_pages_of_a_list_are_of_one_version() {
     let (_, second) = get(&stage.api, &format!("{PROJECTS}?limit=2&continue={token}")).await;
     assert_eq!(names(&second), ["d", "f"], "{second}");
     assert!(second["items"][0]["metadata"]["labels"].is_null());
-    assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    assert_eq!(
+        second["metadata"]["resourceVersion"],
+        first["metadata"]["resourceVersion"]
+    );
     let (_, now) = get(&stage.api, PROJECTS).await;
     assert_eq!(names(&now), ["a", "b", "c", "d", "e"]);
     stage.end().await;
@@ -187,9 +226,16 @@ async fn discovery_names_them_beside_what_the_cluster_has() {
     let aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let headers = [("accept", aggregated)];
     let (_, all) = send_with(&stage.api, "GET", "/apis", &headers, String::new()).await;
-    let group = all["items"].as_array().unwrap().iter().find(|it| it["metadata"]["name"] == "michelangelo.api");
+    let group = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["metadata"]["name"] == "michelangelo.api");
     let found = plural(&group.unwrap()["versions"][0]["resources"], "resource");
-    assert!(found.contains(&"models".to_owned()) && found.contains(&"projects".to_owned()), "{found:?}");
+    assert!(
+        found.contains(&"models".to_owned()) && found.contains(&"projects".to_owned()),
+        "{found:?}"
+    );
     let (_, document) = get(&stage.api, "/openapi/v3/apis/michelangelo.api/v2").await;
     let schemas = &document["components"]["schemas"];
     assert!(schemas["api.michelangelo.v2.Project"].is_object() && schemas["api.michelangelo.v2.Model"].is_object());
@@ -202,12 +248,25 @@ async fn discovery_names_them_beside_what_the_cluster_has() {
 async fn it_takes_the_same_rights() {
     let stage = Stage::with_sql_only_projects_and_rights().await;
     let path = PROJECTS.replace("nowhere", "other");
-    for (method, path) in [("POST", path.clone()), ("GET", path.clone()), ("GET", format!("{path}/a")),
-        ("PUT", format!("{path}/a")), ("DELETE", format!("{path}/a")), ("DELETE", path.clone()),
-        ("GET", format!("{path}?watch=true"))] {
-        let headers = [("authorization", "Bearer jane-token"), ("content-type", "application/json")];
+    for (method, path) in [
+        ("POST", path.clone()),
+        ("GET", path.clone()),
+        ("GET", format!("{path}/a")),
+        ("PUT", format!("{path}/a")),
+        ("DELETE", format!("{path}/a")),
+        ("DELETE", path.clone()),
+        ("GET", format!("{path}?watch=true")),
+    ] {
+        let headers = [
+            ("authorization", "Bearer jane-token"),
+            ("content-type", "application/json"),
+        ];
         let (code, refused) = send_with(&stage.api, method, &path, &headers, body("a", "x").to_string()).await;
-        assert_eq!((code, &refused["reason"]), (403, &json!("Forbidden")), "{method} {path}: {refused}");
+        assert_eq!(
+            (code, &refused["reason"]),
+            (403, &json!("Forbidden")),
+            "{method} {path}: {refused}"
+        );
         let (code, _) = send_with(&stage.api, method, &path, &headers[1..], body("a", "x").to_string()).await;
         assert_eq!(code, 401, "{method} {path}");
     }
@@ -218,7 +277,10 @@ async fn it_takes_the_same_rights() {
 async fn of_many_that_create_one_name_at_two_servers_one_is_done() {
     let stage = Stage::with_sql_only_projects().await;
     let registry = stage.ground.registry();
-    let other = kindex::sql_only::client(&registry, stage.store.clone()).await.unwrap().unwrap();
+    let other = kindex::sql_only::client(&registry, stage.store.clone())
+        .await
+        .unwrap()
+        .unwrap();
     let wanted = body("a", "x");
     let all = (0..10).map(|n| send(if n % 2 == 0 { &stage.api } else { &other }, "POST", PROJECTS, &wanted));
     let mut codes: Vec<u16> = join_all(all).await.into_iter().map(|(code, _)| code).collect();
@@ -239,19 +301,28 @@ async fn what_the_cluster_lacks_is_not_gone() {
     install(&cluster, ALONE, &Value::Null).await;
     let store = kindex_store::open(&ground.sqlite(), registry, &patient()).unwrap();
     store.prepare().await.unwrap();
-    let api = kindex::sql_only::client(&registry, store.clone()).await.unwrap().unwrap();
+    let api = kindex::sql_only::client(&registry, store.clone())
+        .await
+        .unwrap()
+        .unwrap();
     create(&api, "a").await;
     let (code, answer) = send(&cluster, "POST", MODELS, &manifest(json!({"name": "m"}), json!({}))).await;
     assert_eq!(code, 201, "{answer}");
     let kube_cluster = Arc::new(KubeCluster::new(ground.config()).unwrap());
-    let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| Settings::default());
+    let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| {
+        Settings::default()
+    });
     eventually("all is ingested", async || {
         let model = store.get_by_name(ALONE[0], "default", "m").await.unwrap();
         model.is_some() && ingester.status().is_caught_up()
     })
     .await;
     let row = store.get_by_name(&SQL_ONLY_PROJECT, "nowhere", "a").await.unwrap();
-    assert_eq!(row.map(|row| row.life), Some(Life::Live), "no cluster says what becomes of it");
+    assert_eq!(
+        row.map(|row| row.life),
+        Some(Life::Live),
+        "no cluster says what becomes of it"
+    );
     ingester.shutdown().await;
     ground.stop().cancel();
     store.close().await;

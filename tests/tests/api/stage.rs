@@ -14,7 +14,7 @@ use kindex_generated::kinds::{model, project};
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_model::kind::{Encoded, Kind, Registry, Scope};
+use kindex_model::kind::{Kind, Registry};
 use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
 use kindex_serve::listen::{FrontProxy, Tls};
@@ -31,6 +31,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::alone::ALONE;
 use super::guard::Guard;
 use super::request::install;
 
@@ -44,31 +45,6 @@ const PACE: Pace = Pace {
 };
 /// Models keep their history, projects do not.
 static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
-/// The same, where no cluster has projects.
-pub(super) static ALONE: &[&Kind] = &[&model::KIND, &SQL_ONLY_PROJECT];
-/// Projects that no cluster has.
-pub(super) static SQL_ONLY_PROJECT: Kind = Kind {
-    name: "Project",
-    group: "michelangelo.api",
-    version: "v2",
-    versions: &[],
-    plural: "projects",
-    singular: "project",
-    short_names: &[],
-    scope: Scope::Namespaced,
-    table: "project",
-    cluster: false,
-    immutable: false,
-    history: false,
-    columns: project::COLUMNS,
-    keys: project::KEYS,
-    printer_columns: project::PRINTER_COLUMNS,
-    retention: None,
-    references: &[],
-    manifest: include_str!("../../../schema/crds/projects.yaml"),
-    encode: |_| Encoded::default(),
-    decode: |_| Err(Vec::new()),
-};
 /// Where models are.
 pub(super) const MODELS: &str = "/apis/michelangelo.api/v2/namespaces/default/models";
 /// The annotation that evicts.

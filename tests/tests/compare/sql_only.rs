@@ -121,10 +121,15 @@ async fn compare(script: &str, text: &str) {
     let Some(real) = ControlPlane::shared() else { return };
     let directory = tempfile::tempdir().unwrap();
     let registry = registry();
-    let address: Address = format!("sqlite:{}", directory.path().join("rows.db").display()).parse().unwrap();
+    let address: Address = format!("sqlite:{}", directory.path().join("rows.db").display())
+        .parse()
+        .unwrap();
     let store = kindex_store::open(&address, registry, &patient()).unwrap();
     store.prepare().await.unwrap();
-    let sql_only = kindex::sql_only::client(&registry, store.clone()).await.unwrap().expect("two kinds");
+    let sql_only = kindex::sql_only::client(&registry, store.clone())
+        .await
+        .unwrap()
+        .expect("two kinds");
     let (_stop, stopped) = oneshot::channel::<()>();
     let (embedded, _) = Embedded::serve(ClusterOptions::default(), async { drop(stopped.await) }).await;
     let address = served(&embedded, sql_only).await;
@@ -150,5 +155,10 @@ async fn compare(script: &str, text: &str) {
         }
         findings.extend(listed::judge(&name, &found));
     }
-    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+    assert!(
+        findings.is_empty(),
+        "{} findings:\n{}",
+        findings.len(),
+        findings.join("\n")
+    );
 }

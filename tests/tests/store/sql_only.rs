@@ -56,22 +56,33 @@ async fn create(backend: &Backend, object: &Widget) -> ResourceVersion {
 }
 
 async fn changes(backend: &Backend, after: u64) -> Vec<SqlOnlyChange> {
-    let changes = backend.store.sql_only_changes(&ALONE, ResourceVersion(after), 100).await;
+    let changes = backend
+        .store
+        .sql_only_changes(&ALONE, ResourceVersion(after), 100)
+        .await;
     changes.expect("readable").expect("kept")
 }
 
 fn count_done(written: &[SqlOnlyWritten]) -> usize {
-    written.iter().filter(|one| matches!(one, SqlOnlyWritten::Done(_))).count()
+    written
+        .iter()
+        .filter(|one| matches!(one, SqlOnlyWritten::Done(_)))
+        .count()
 }
 
 async fn of_many_that_create_one_name_one_is_done(backend: Backend) {
     for round in 0..5 {
         let name = format!("n{round}");
         let objects: Vec<Widget> = (0..6).map(|one| object(&format!("{round}-{one}"), &name)).collect();
-        let all = objects.iter().map(|object| write(&backend, object, SqlOnlyWrite::Create));
+        let all = objects
+            .iter()
+            .map(|object| write(&backend, object, SqlOnlyWrite::Create));
         let written = join_all(all).await;
         assert_eq!(count_done(&written), 1, "{written:?}");
-        let exists = written.iter().filter(|one| matches!(one, SqlOnlyWritten::Exists)).count();
+        let exists = written
+            .iter()
+            .filter(|one| matches!(one, SqlOnlyWritten::Exists))
+            .count();
         assert_eq!(exists, 5);
     }
 }
@@ -83,7 +94,10 @@ async fn of_many_that_replace_one_version_one_is_done(backend: Backend) {
     let written = join_all(others.iter().map(|object| write(&backend, object, replace))).await;
     assert_eq!(count_done(&written), 1, "{written:?}");
     let removal = SqlOnlyWrite::Remove { read: version };
-    assert!(matches!(write(&backend, &others[0], removal).await, SqlOnlyWritten::Changed));
+    assert!(matches!(
+        write(&backend, &others[0], removal).await,
+        SqlOnlyWritten::Changed
+    ));
 }
 
 async fn all_of_many_that_create_other_names_are_done_and_numbered(backend: Backend) {
@@ -91,7 +105,11 @@ async fn all_of_many_that_create_other_names_are_done_and_numbered(backend: Back
     let versions = join_all(objects.iter().map(|object| create(&backend, object))).await;
     let versions: BTreeSet<u64> = versions.into_iter().map(|version| version.0).collect();
     assert_eq!(versions, (2..14).collect());
-    let told: Vec<u64> = changes(&backend, 1).await.iter().map(|change| change.version.0).collect();
+    let told: Vec<u64> = changes(&backend, 1)
+        .await
+        .iter()
+        .map(|change| change.version.0)
+        .collect();
     assert_eq!(told, (2..14).collect::<Vec<u64>>());
 }
 
@@ -100,7 +118,9 @@ async fn a_write_reaches_everything_that_sql_holds(backend: Backend) {
     let version = create(&backend, &first.spec(json!({"group": "red", "order": 1}))).await;
     expect_whole(&backend, "u").await;
     assert_eq!(backend.life("u").await, Some(Life::Live));
-    let second = object("u", "a").label("team", "risk").spec(json!({"group": "blue", "order": 2}));
+    let second = object("u", "a")
+        .label("team", "risk")
+        .spec(json!({"group": "blue", "order": 2}));
     let next = done(&backend, &second, SqlOnlyWrite::Replace { read: version }).await;
     assert!(next > version);
     expect_whole(&backend, "u").await;
@@ -117,10 +137,20 @@ async fn what_is_refused_leaves_no_gap(backend: Backend) {
         write(&backend, &object("v", "a"), SqlOnlyWrite::Create).await,
         SqlOnlyWritten::Exists
     ));
-    let stale = SqlOnlyWrite::Replace { read: ResourceVersion(1) };
-    assert!(matches!(write(&backend, &object("u", "a"), stale).await, SqlOnlyWritten::Changed));
-    let gone = SqlOnlyWrite::Remove { read: ResourceVersion(2) };
-    assert!(matches!(write(&backend, &object("w", "w"), gone).await, SqlOnlyWritten::Changed));
+    let stale = SqlOnlyWrite::Replace {
+        read: ResourceVersion(1),
+    };
+    assert!(matches!(
+        write(&backend, &object("u", "a"), stale).await,
+        SqlOnlyWritten::Changed
+    ));
+    let gone = SqlOnlyWrite::Remove {
+        read: ResourceVersion(2),
+    };
+    assert!(matches!(
+        write(&backend, &object("w", "w"), gone).await,
+        SqlOnlyWritten::Changed
+    ));
     assert_eq!(create(&backend, &object("b", "b")).await, ResourceVersion(3));
     assert_eq!(changes(&backend, 1).await.len(), 2);
 }
@@ -130,7 +160,10 @@ async fn a_name_is_free_once_its_object_is_gone(backend: Backend) {
     done(&backend, &object("u", "a"), SqlOnlyWrite::Remove { read: version }).await;
     create(&backend, &object("v", "a")).await;
     let found = backend.store.get_by_name(&ALONE, "shop", "a").await.expect("readable");
-    assert_eq!(found.map(|row| row.object.metadata.uid.to_string()), Some("v".to_owned()));
+    assert_eq!(
+        found.map(|row| row.object.metadata.uid.to_string()),
+        Some("v".to_owned())
+    );
 }
 
 async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
@@ -148,16 +181,31 @@ async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
     let one = |before: Option<&str>, after: &str, deleted| (before.map(str::to_owned), after.to_owned(), deleted);
     assert_eq!(
         told,
-        [one(None, "1", false), one(Some("1"), "2", false), one(Some("2"), "2", true)]
+        [
+            one(None, "1", false),
+            one(Some("1"), "2", false),
+            one(Some("2"), "2", true)
+        ]
     );
     assert_eq!(changes(&backend, changed.0).await.len(), 1);
 }
 
 async fn pages_come_in_order_of_namespace_and_name(backend: Backend) {
-    for (uid, namespace, name) in [("1", "b", "a"), ("2", "a", "z"), ("3", "a", "b"), ("4", "c", "a"), ("5", "a", "c")] {
-        let text = object(uid, name).text().replace("\"shop\"", &format!("\"{namespace}\""));
+    for (uid, namespace, name) in [
+        ("1", "b", "a"),
+        ("2", "a", "z"),
+        ("3", "a", "b"),
+        ("4", "c", "a"),
+        ("5", "a", "c"),
+    ] {
+        let text = object(uid, name)
+            .text()
+            .replace("\"shop\"", &format!("\"{namespace}\""));
         let object = Object::parse_str(&text).expect("an object");
-        let written = backend.store.write_sql_only(&ALONE, &object, SqlOnlyWrite::Create, at(1)).await;
+        let written = backend
+            .store
+            .write_sql_only(&ALONE, &object, SqlOnlyWrite::Create, at(1))
+            .await;
         assert!(matches!(written, Ok(SqlOnlyWritten::Done(_))));
     }
     let page = async |namespace, after, limit| {
@@ -168,7 +216,10 @@ async fn pages_come_in_order_of_namespace_and_name(backend: Backend) {
         };
         let rows = backend.store.page_sql_only(&ALONE, page).await.expect("readable");
         let names = rows.iter().map(|row| row.object.metadata.uid.to_string());
-        (names.collect::<Vec<_>>().concat(), backend.store.count_sql_only(&ALONE, page).await.expect("readable"))
+        (
+            names.collect::<Vec<_>>().concat(),
+            backend.store.count_sql_only(&ALONE, page).await.expect("readable"),
+        )
     };
     assert_eq!(page(None, ("", ""), 3).await, ("352".to_owned(), 5));
     assert_eq!(page(None, ("a", "z"), 3).await, ("14".to_owned(), 2));
@@ -177,7 +228,12 @@ async fn pages_come_in_order_of_namespace_and_name(backend: Backend) {
 
 async fn a_history_has_every_version(backend: Backend) {
     static KEPT: &Kind = &KEEPSAKE;
-    let text = |n: u64| object("u", "a").spec(json!({"order": n})).text().replace("Widget", "Keepsake");
+    let text = |n: u64| {
+        object("u", "a")
+            .spec(json!({"order": n}))
+            .text()
+            .replace("Widget", "Keepsake")
+    };
     let mut intent = SqlOnlyWrite::Create;
     for n in 0..3 {
         let object = Object::parse_str(&text(n)).expect("an object");
@@ -189,7 +245,14 @@ async fn a_history_has_every_version(backend: Backend) {
             read: object.metadata.resource_version,
         };
     }
-    let past = backend.store.history(KEPT, &"u".into(), None, 10).await.expect("readable");
-    let versions: Vec<u64> = past.iter().map(|past| past.object.metadata.resource_version.0).collect();
+    let past = backend
+        .store
+        .history(KEPT, &"u".into(), None, 10)
+        .await
+        .expect("readable");
+    let versions: Vec<u64> = past
+        .iter()
+        .map(|past| past.object.metadata.resource_version.0)
+        .collect();
     assert_eq!(versions, [4, 3, 2]);
 }

@@ -48,7 +48,6 @@ fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
 fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
     let evicted = Some(row(5, Life::Archived));
     let immutable = Head {
-        cluster: true,
         immutable: true,
         ..terminating(6)
     };
@@ -365,7 +364,6 @@ fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
 
 pub(super) fn immutable(version: u64) -> Head {
     Head {
-        cluster: true,
         immutable: true,
         ..head(version)
     }

@@ -33,7 +33,6 @@ pub(super) fn head(version: u64) -> Head {
         held: false,
         in_use: false,
         deleting: false,
-        cluster: true,
         immutable: false,
     }
 }
@@ -153,7 +152,6 @@ fn gone_with_evicted_or_deleted_row_stores_the_last_write_of_others() {
         ..terminating(9)
     };
     let immutable = Head {
-        cluster: true,
         immutable: true,
         ..leaving
     };

@@ -269,7 +269,6 @@ pub(super) mod tests {
     #[test]
     fn a_kind_whose_objects_never_stay_is_refused() {
         let kind = Kind {
-            cluster: true,
             immutable: true,
             ..KIND
         };

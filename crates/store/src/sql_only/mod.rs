@@ -152,7 +152,11 @@ impl<D: Driver> SqlOnly for SqlStore<D> {
     async fn count_sql_only(&self, kind: &Kind, page: SqlOnlyPage<'_>) -> Result<u64, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
         let statement = self.texts(kind).count_after_name(page.namespace.is_some());
-        let rows = self.connections.query(statement, &page.params()).await.map_err(failed)?;
+        let rows = self
+            .connections
+            .query(statement, &page.params())
+            .await
+            .map_err(failed)?;
         let row = rows.first().expect("an aggregate without groups has one row");
         row.int(0).map(i64::unsigned_abs).map_err(failed)
     }
@@ -224,7 +228,10 @@ impl<D: Driver> SqlStore<D> {
         let mut found = HashMap::with_capacity(uids.len());
         for chunk in uids.chunks(crate::statements::LIST_MAX) {
             let params = padded_list(chunk);
-            let rows = self.connections.query(self.texts(kind).by_ids(params.len()), &params).await;
+            let rows = self
+                .connections
+                .query(self.texts(kind).by_ids(params.len()), &params)
+                .await;
             for row in rows.map_err(|error| failure::<D>(kind.name, error))? {
                 let row = stored(kind, &row)?;
                 found.insert(row.object.metadata.uid.clone(), row);
@@ -324,7 +331,11 @@ mod tests {
     fn a_row_that_is_newer_than_the_page_deletes_nothing_yet() {
         let page = [None, Some((2, 10))];
         let changes = told(&page, row(9, 90, Life::Deleted));
-        assert_eq!(changes[1], (3, "90".to_owned(), false), "its deletion has an entry of its own");
+        assert_eq!(
+            changes[1],
+            (3, "90".to_owned(), false),
+            "its deletion has an entry of its own"
+        );
     }
 
     #[test]

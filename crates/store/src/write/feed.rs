@@ -94,11 +94,7 @@ impl<D: Driver> Batch<'_, D> {
     }
 
     /// Writes changes whose numbers were taken, of which this is the last.
-    pub(crate) async fn write_to_feed(
-        &mut self,
-        last: Position,
-        changes: &[FeedEntry<'_>],
-    ) -> Result<(), sqlx::Error> {
+    pub(crate) async fn write_to_feed(&mut self, last: Position, changes: &[FeedEntry<'_>]) -> Result<(), sqlx::Error> {
         let kind = Param::Text(self.work.kind.name);
         let last = last.0;
         let first = last - changes.len() as u64;

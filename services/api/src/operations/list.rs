@@ -198,7 +198,13 @@ impl Walk<'_> {
     }
 
     async fn read(&self, call: Call<'_>) -> Result<Page, Refusal> {
-        Page::read(&self.operations.behind(self.resource.kind)?.call(self.caller, call).await?)
+        Page::read(
+            &self
+                .operations
+                .behind(self.resource.kind)?
+                .call(self.caller, call)
+                .await?,
+        )
     }
 
     /// Remembers a page of the cluster's list without selectors.

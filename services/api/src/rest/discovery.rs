@@ -65,7 +65,11 @@ pub(super) async fn answer(operations: &Operations, caller: &Caller, parts: &Par
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => return Err(Refusal::from_status(code.as_u16(), &of_cluster)),
     };
-    let kind = if document["kind"] == "APIGroupDiscoveryList" { AGGREGATED } else { JSON };
+    let kind = if document["kind"] == "APIGroupDiscoveryList" {
+        AGGREGATED
+    } else {
+        JSON
+    };
     Ok(exchange::typed(kind, document.to_string().into()))
 }
 
@@ -114,10 +118,15 @@ fn add_all(there: &mut Value, list: &str, more: Vec<Value>) {
     if !there[list].is_array() {
         there[list] = Value::Array(Vec::new());
     }
-    let Some(entries) = there[list].as_array_mut() else { return };
+    let Some(entries) = there[list].as_array_mut() else {
+        return;
+    };
     for entry in more {
         let name = name_of(&entry);
-        match entries.iter_mut().find(|known| name.is_some() && name_of(known) == name) {
+        match entries
+            .iter_mut()
+            .find(|known| name.is_some() && name_of(known) == name)
+        {
             Some(known) => *known = merged(known.take(), entry),
             None => entries.push(entry),
         }
@@ -125,13 +134,20 @@ fn add_all(there: &mut Value, list: &str, more: Vec<Value>) {
 }
 
 fn name_of(entry: &Value) -> Option<String> {
-    let texts = [&entry["name"], &entry["metadata"]["name"], &entry["version"], &entry["resource"]];
+    let texts = [
+        &entry["name"],
+        &entry["metadata"]["name"],
+        &entry["version"],
+        &entry["resource"],
+    ];
     texts.into_iter().find_map(|text| text.as_str().map(str::to_owned))
 }
 
 /// Adds paths of an index or of a document. An address of both changes with each of the two documents behind it.
 fn add_paths(there: &mut Value, more: Map<String, Value>) {
-    let Some(paths) = there["paths"].as_object_mut() else { return };
+    let Some(paths) = there["paths"].as_object_mut() else {
+        return;
+    };
     for (path, own) in more {
         let Some(known) = paths.get_mut(&path) else {
             paths.insert(path, own);
@@ -175,8 +191,10 @@ mod tests {
 
     #[test]
     fn an_address_changes_with_either_document_behind_it() {
-        let index = |hash: &str| json!({"paths": {"apis/g/v1": {
-            "serverRelativeURL": format!("/openapi/v3/apis/g/v1?hash={hash}")}}});
+        let index = |hash: &str| {
+            json!({"paths": {"apis/g/v1": {
+            "serverRelativeURL": format!("/openapi/v3/apis/g/v1?hash={hash}")}}})
+        };
         let url = |document: &Value| document["paths"]["apis/g/v1"]["serverRelativeURL"].clone();
         assert_eq!(
             url(&merged(index("AB"), index("CD"))),

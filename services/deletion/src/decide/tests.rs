@@ -80,7 +80,6 @@ fn object(standing: Standing) -> Object {
         version: ResourceVersion(1),
         standing,
         requested: standing == Standing::Requested,
-        cluster: true,
         immutable: false,
         finalizers: Vec::new(),
         guarded: true,
@@ -425,7 +424,6 @@ fn what_a_field_names_is_read_again_before_the_object_is_freed() {
 #[test]
 fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
     let object = Object {
-        cluster: true,
         immutable: true,
         ..object(Standing::Evicting)
     };
