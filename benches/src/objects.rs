@@ -38,6 +38,7 @@ pub static RUN: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "run",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

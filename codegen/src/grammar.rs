@@ -229,6 +229,12 @@ pub static KIND: Section = Section {
             "Whether objects live in namespaces. Default: `Namespaced`.",
         ),
         key(
+            "cluster",
+            Sort::Flag,
+            "Whether a Kubernetes cluster has the objects of this kind. `false`: SQL alone keeps them, and the API server \
+             serves them. Default: true.",
+        ),
+        key(
             "immutable",
             Sort::Flag,
             "Whether every object is final as soon as it exists, so that it leaves etcd once it is stored. Default: \

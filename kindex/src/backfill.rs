@@ -13,7 +13,7 @@ use crate::{say, sides};
 
 /// Fills kind by kind and prints what was done.
 pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResult {
-    let kinds = sides::kinds(registry, &args.kinds)?;
+    let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     if args.objects_per_second.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
         return Err(CommandError::usage("--objects-per-second must be above 0"));
     }

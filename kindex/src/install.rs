@@ -37,7 +37,7 @@ pub(crate) enum Whose {
 pub(crate) async fn crds(client: &Client, registry: &Registry, whose: Whose) -> CommandResult {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut awaited = Vec::new();
-    for kind in registry.kinds {
+    for kind in registry.cluster_kinds() {
         let manifest = match (kind.manifest, whose) {
             ("", Whose::Ours) => registry.foreign_manifest(kind),
             ("", Whose::Theirs) => None,

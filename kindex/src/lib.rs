@@ -34,6 +34,8 @@ mod config_file;
 
 mod client;
 
+pub mod sql_only;
+
 mod install;
 
 mod samples;

@@ -88,6 +88,7 @@ mod tests {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "trial",
+        cluster: true,
         immutable: false,
         history: true,
         events: false,

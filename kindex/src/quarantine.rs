@@ -82,7 +82,7 @@ fn failed(error: &dyn std::error::Error) -> CommandError {
 /// The records that are asked for; every uid that is named must have one.
 async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn QuarantineRecords) -> CommandResult<Vec<Record>> {
     let mut records = Vec::new();
-    for kind in sides::kinds(registry, &args.kinds)? {
+    for kind in sides::cluster_kinds(registry, &args.kinds)? {
         records.extend(of_kind(kind, &args.uids, store, PAGE_ROWS).await?);
     }
     if records.is_empty() && args.uids.is_empty() {

@@ -13,7 +13,7 @@ use crate::client::{Access, api_resource};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::target::kind_and_name;
-use crate::{output, say, sides};
+use crate::{output, say, sides, sql_only};
 
 /// After the group of the platform: the annotation with the references that may be taken off an object.
 const RELEASED: &str = "release-references";
@@ -37,6 +37,7 @@ impl<'a> Target<'a> {
         let store = sides::store(registry, &args.sides.store)?;
         let access = sides::answering(sides::cluster(&args.sides).await?).await?;
         let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
+        let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
         Ok(Self {
             kind,
             namespace: match kind.scope {
@@ -45,7 +46,7 @@ impl<'a> Target<'a> {
             },
             name,
             group: registry.platform.group,
-            operations: operations.map_err(|error| CommandError::usage(chain(&error)))?,
+            operations: sql_only::beside(operations, registry, &store).await?,
             access,
             store,
         })

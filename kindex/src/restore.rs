@@ -32,6 +32,13 @@ const PAGE_ROWS: u32 = 200;
 pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResult {
     let (kind, name) = kind_and_name(registry, &args.kind, args.name.as_deref())?;
     let bulk = args.evicted || args.deleted;
+    if !kind.cluster {
+        let error = CommandError::usage(format_args!(
+            "no cluster has kind {}: nothing can be restored to one",
+            kind.name
+        ));
+        return Err(error.hint("what it was before is in its history, if it keeps one: kindex get --at"));
+    }
     if name.is_none() && args.uid.is_none() && !bulk {
         let hint = format!(
             "name it: {}/NAME; or say --evicted, --deleted or both, for all of them",

@@ -10,12 +10,19 @@ use crate::install::FIELD_MANAGER;
 use crate::platform::Sample;
 
 /// Applies the manifests in their order, each with its status, as its controller would report it; returns how many.
-pub(crate) async fn apply(client: &Client, registry: &Registry, samples: &[Sample]) -> CommandResult<usize> {
+/// Those of kinds that no cluster has are for the other client, which is of their API.
+pub(crate) async fn apply(
+    cluster: &Client,
+    sql_only: Option<&Client>,
+    registry: &Registry,
+    samples: &[Sample],
+) -> CommandResult<usize> {
     for (file, text) in samples {
         let failed = |error: &dyn std::error::Error| CommandError::failure(format_args!("{file}: {}", chain(error)));
         let object: DynamicObject = serde_saphyr::from_str(text).map_err(|error| failed(&error))?;
         let resource = resource_of(registry, &object)
             .ok_or_else(|| CommandError::usage(format_args!("{file}: its kind is not declared in crds.toml")))?;
+        let client = sql_only.filter(|_| is_sql_only(registry, &object)).unwrap_or(cluster);
         let api: Api<DynamicObject> = match object.namespace() {
             Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
@@ -37,6 +44,14 @@ pub(crate) async fn apply(client: &Client, registry: &Registry, samples: &[Sampl
         }
     }
     Ok(samples.len())
+}
+
+fn is_sql_only(registry: &Registry, object: &DynamicObject) -> bool {
+    let named = object.types.as_ref();
+    named.is_some_and(|types| {
+        let mut kinds = registry.sql_only_kinds();
+        kinds.any(|kind| kind.name == types.kind && kind.api_version() == types.api_version)
+    })
 }
 
 fn resource_of(registry: &Registry, object: &DynamicObject) -> Option<ApiResource> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kindex_model::kind::Registry;
+use kindex_model::kind::{Kind, Registry};
 use kube::Client;
 use tokio::time::{Instant, sleep};
 
@@ -34,10 +34,11 @@ pub(crate) async fn wait(
     limit: Duration,
 ) -> CommandResult<Vec<Settled>> {
     let deadline = Instant::now() + limit;
+    let kinds: Vec<&'static Kind> = registry.cluster_kinds().collect();
     loop {
         let missing = match ingestion.store() {
             None => return Err(ingestion.off_error()),
-            Some(store) => match status::collect(registry.kinds, &registry.platform, client, store.as_ref()).await {
+            Some(store) => match status::collect(&kinds, &registry.platform, client, store.as_ref()).await {
                 Ok(kinds) => match behind(&kinds, ingestion) {
                     missing if missing.is_empty() => return Ok(summary(&kinds, ingestion)),
                     missing => missing.join("\n  "),

@@ -154,6 +154,20 @@ pub(crate) fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<
     Ok(kinds)
 }
 
+/// The same of the kinds that a cluster has: for what is about both sides.
+pub(crate) fn cluster_kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<&'static Kind>> {
+    let mut kinds = kinds(registry, names)?;
+    if let Some(kind) = kinds.iter().find(|kind| !kind.cluster && !names.is_empty()) {
+        let error = CommandError::usage(format_args!(
+            "no cluster has kind {}: its objects are in SQL alone",
+            kind.name
+        ));
+        return Err(error.hint("there is nothing to compare them with: leave the kind out"));
+    }
+    kinds.retain(|kind| kind.cluster);
+    Ok(kinds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

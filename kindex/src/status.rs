@@ -115,7 +115,7 @@ impl State {
 
 /// Counts and prints, once or until all is settled; what is not is a failure.
 pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult {
-    let kinds = sides::kinds(registry, &args.kinds)?;
+    let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let store = sides::store(registry, &args.sides.store)?;
     let client = sides::cluster(&args.sides).await?.client;
     let statuses = if args.wait {

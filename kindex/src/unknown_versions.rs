@@ -122,7 +122,8 @@ fn is_dropped(registry: &Registry, kind: &Kind, version: &str) -> bool {
 
 async fn in_cluster(registry: &Registry, client: &Client) -> Vec<Unknown> {
     let api: Api<StoredDefinition> = Api::all_with(client.clone(), &resource());
-    let definitions = own_kinds(registry).map(async |kind| match api.get_opt(&kind.crd_name()).await {
+    let definitions = own_kinds(registry).filter(|kind| kind.cluster);
+    let definitions = definitions.map(async |kind| match api.get_opt(&kind.crd_name()).await {
         Ok(found) => found.map(|definition| (kind, definition)),
         Err(error) => {
             let error = chain(&error);

@@ -30,7 +30,7 @@ struct Printed<'a> {
 
 /// Compares and prints; a difference is a failure.
 pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult {
-    let kinds = sides::kinds(registry, &args.kinds)?;
+    let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let settle = Duration::try_from_secs_f64(args.settle)
         .map_err(|error| CommandError::usage(format_args!("--settle {}: {error}", args.settle)))?;
     let options = Options {

@@ -8,7 +8,7 @@ use kindex_model::kind::{Registry, Scope};
 use crate::cli::{Form, WhyArgs, WhyForm};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::target::kind_and_name;
-use crate::{output, say, sides};
+use crate::{output, say, sides, sql_only};
 
 /// Prints the tree; a failure where a part of it is missing.
 pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
@@ -21,6 +21,7 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
     let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+    let operations = sql_only::beside(operations, registry, &store).await?;
     let key = ObjectKey {
         resource: kind.into(),
         namespace: match kind.scope {

@@ -221,7 +221,7 @@ impl ServiceRole {
         let others = others.map(|(group, resource, verbs)| Rule::new(group, [*resource], verbs));
         let kinds = match (self.kinds, self.of) {
             ([], _) => Vec::new(),
-            (verbs, Kinds::All) => of_kinds(model, verbs),
+            (verbs, Kinds::All) => grouped(model, verbs, |kind| kind.cluster.then(|| kind.plural.clone())),
             (verbs, Kinds::OfGraph) => of_graph(model, verbs, |kind| kind.plural.clone()),
         };
         let definitions = self.definitions.map(|definitions| definitions.rule(model));
@@ -236,7 +236,8 @@ impl ServiceRole {
 
 impl Definitions {
     fn rule(self, model: &Model) -> Rule {
-        let names = model.kinds.iter().map(|kind| format!("{}.{}", kind.plural, kind.group));
+        let kinds = model.kinds.iter().filter(|kind| kind.cluster);
+        let names = kinds.map(|kind| format!("{}.{}", kind.plural, kind.group));
         let beside = self.beside.iter().map(|name| (*name).to_owned());
         Rule {
             resource_names: names.chain(beside).collect(),

@@ -27,6 +27,7 @@ mod renames;
 mod columns;
 mod references;
 mod retention;
+mod sql_only;
 mod versions;
 
 mod kinds;

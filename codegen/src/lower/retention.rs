@@ -25,7 +25,7 @@ pub(super) fn lower(
         keep_days: keep_days.map(|days| days.value),
         keep_last_per_namespace: keep_last.map(|rows| rows.value),
         states: states?,
-        evicted: spec.evicted,
+        evicted: spec.evicted.is_some_and(|flag| flag.value),
     })
 }
 

@@ -54,6 +54,8 @@ pub struct Kind {
     pub categories: Vec<String>,
     /// Namespaced or cluster-wide.
     pub scope: Scope,
+    /// Whether a cluster has its objects. Otherwise SQL alone keeps them.
+    pub cluster: bool,
     /// Whether every object of this kind is evicted from etcd as soon as it is stored.
     pub immutable: bool,
     /// Whether every version is kept, in a table of its own.

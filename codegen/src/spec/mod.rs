@@ -83,8 +83,10 @@ pub struct KindSpec {
     pub categories: Vec<Text>,
     /// `Namespaced` or `Cluster`.
     pub scope: Option<Text>,
-    /// Whether all objects are final.
-    pub immutable: bool,
+    /// Whether a cluster has its objects, and where that is said.
+    pub cluster: Option<WithSpan<bool>>,
+    /// Whether all objects are final, where that is said.
+    pub immutable: Option<WithSpan<bool>>,
     /// Whether versions are kept.
     pub history: bool,
     /// Whether the outbox has an entry for each object.
@@ -175,7 +177,7 @@ pub struct RetentionSpec {
     /// Column of the states.
     pub state_column: Option<Text>,
     /// Evicted rows too.
-    pub evicted: bool,
+    pub evicted: Option<WithSpan<bool>>,
 }
 
 /// An entry of `[kinds.<Kind>.columns]`.

@@ -94,7 +94,6 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         let span = reader.span(value);
         Some(retention(reader, span, value.get_ref().as_table()?))
     });
-    let flag = |key| table.flag(key, reader).is_some_and(|flag| flag.value);
     KindSpec {
         doc: table.text("doc", reader),
         message: table.text("message", reader),
@@ -105,9 +104,10 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         short_names: table.texts("short_names", reader),
         categories: table.texts("categories", reader),
         scope: table.text("scope", reader),
-        immutable: flag("immutable"),
-        history: flag("history"),
-        events: flag("events"),
+        cluster: table.flag("cluster", reader),
+        immutable: table.flag("immutable", reader),
+        history: table.flag("history", reader).is_some_and(|flag| flag.value),
+        events: table.flag("events", reader).is_some_and(|flag| flag.value),
         storage: table.text("storage", reader),
         versions,
         retention,
@@ -127,7 +127,7 @@ fn retention(reader: &mut Reader<'_>, span: Span, table: &DeTable<'_>) -> Retent
         keep_last_per_namespace: table.count("keep_last_per_namespace", reader),
         states: table.spanned_texts("states", reader),
         state_column: table.text("state_column", reader),
-        evicted: table.flag("evicted", reader).is_some_and(|flag| flag.value),
+        evicted: table.flag("evicted", reader),
     }
 }
 

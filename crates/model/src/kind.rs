@@ -191,6 +191,8 @@ pub struct Kind {
     pub scope: Scope,
     /// Main table; [`tables`](Self::tables) names the others.
     pub table: &'static str,
+    /// Whether a cluster has the objects; otherwise SQL alone keeps them.
+    pub cluster: bool,
     /// Every object is final at birth and is evicted once stored.
     pub immutable: bool,
     /// Every version is kept, in a table of its own.
@@ -207,7 +209,7 @@ pub struct Kind {
     pub retention: Option<Retention>,
     /// The fields that name objects of other kinds: the edges of the declared graph that begin here.
     pub references: &'static [Reference],
-    /// The CRD to install, as YAML; empty for a kind whose CRD others own.
+    /// Its CRD, as YAML, to install where a cluster has the kind; empty for a kind whose CRD others own.
     pub manifest: &'static str,
     /// Encodes an object's JSON text as its message.
     pub encode: fn(&str) -> Encoded,

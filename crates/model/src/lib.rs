@@ -8,6 +8,8 @@ pub mod reference_name;
 
 pub mod kind;
 
+mod sql_only;
+
 pub mod tables;
 
 pub mod spelling;

@@ -78,6 +78,7 @@ impl Kind {
             short_names: &[],
             scope,
             table: K::TABLE,
+            cluster: true,
             immutable: false,
             history: false,
             events: false,

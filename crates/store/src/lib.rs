@@ -67,6 +67,8 @@ mod references;
 
 mod direct;
 
+mod sql_only;
+
 mod migration;
 
 mod conversion;
@@ -103,12 +105,13 @@ pub use outbox::{Mark, Outbox, OutboxEntry};
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
 pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
+pub use sql_only::{SqlOnly, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten, sql_only_version};
 pub use statement::Statement;
 pub use statements::select::ToSql;
 pub use version_counts::{VersionCounts, VersionRows};
 pub use write::{
     CHANGES_KEPT, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined, Rewind, Rows,
-    Saving, TOMBSTONES_KEPT, is_cut,
+    SQL_ONLY_CHANGES_KEPT, Saving, TOMBSTONES_KEPT, is_cut,
 };
 
 use kindex_model::kind::Registry;
@@ -133,6 +136,7 @@ pub trait MetadataStorage:
     + Outbox
     + References
     + Direct
+    + SqlOnly
     + Migrations
     + Verification
     + VersionCounts

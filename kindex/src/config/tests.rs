@@ -15,6 +15,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         short_names: &[],
         scope: Scope::Namespaced,
         table,
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

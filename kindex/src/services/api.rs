@@ -32,7 +32,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
-use crate::{config_file, database, front_proxy, unknown_versions};
+use crate::{config_file, database, front_proxy, sql_only, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -189,7 +189,7 @@ impl Server {
             _ => None,
         };
         check_exposure(args, whose, tls.is_some())?;
-        let operations = operations(context, whose)?;
+        let operations = operations(context, whose).await?;
         let figures = Figures::new(&context.figures);
         let watches = context.limits.watches(WatchLimits::default());
         let operations = operations.with_figures(figures.clone()).with_watch_limits(watches);
@@ -336,14 +336,18 @@ impl Service for Api {
 }
 
 /// The verbs over cluster and database.
-fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> {
+async fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> {
     let rights = match whose {
         Whose::Caller => RightsOf::Caller,
         Whose::Server => RightsOf::Server,
     };
     let behind = context.access.behind();
     let operations = match &context.rows {
-        Rows::Stored(store) => Operations::new(*context.registry, behind, store.clone(), rights),
+        Rows::Stored(store) => {
+            let operations = Operations::new(*context.registry, behind, store.clone(), rights);
+            let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+            return sql_only::beside(operations, context.registry, store).await;
+        }
         Rows::Off(reason) => {
             tracing::info!(
                 reason,

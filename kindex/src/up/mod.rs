@@ -1,6 +1,5 @@
 //! `kindex up`: cluster, CRDs, ingester, database and the services beside them in one process.
 
-mod convert;
 mod report;
 
 use std::path::Path;
@@ -23,7 +22,7 @@ use crate::install::{self, Whose};
 use crate::platform::Platform;
 use crate::services::Context;
 use crate::services::ingester::{Ingestion, Setup};
-use crate::{interrupt, migrate, samples, settled};
+use crate::{interrupt, migrate, samples, settled, sql_only};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
@@ -118,7 +117,12 @@ fn uses(args: &UpArgs) -> bool {
 async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
     let limit = Duration::from_secs(args.timeout);
     if args.samples {
-        samples::apply(&place.access.client, &platform.registry, platform.samples).await?;
+        let (cluster, registry) = (&place.access.client, &platform.registry);
+        let sql_only = match ingestion.store() {
+            Some(store) => sql_only::client(registry, store.clone()).await?,
+            None => None,
+        };
+        samples::apply(cluster, sql_only.as_ref(), registry, platform.samples).await?;
     }
     if args.samples || args.once {
         let settled = settled::wait(&platform.registry, &place.access.client, ingestion, limit).await?;
@@ -168,7 +172,7 @@ impl ClusterPlace {
         let options = ClusterOptions {
             path: Some(database.clone()),
             token: Some(token.clone()),
-            converter: Some(Arc::new(convert::Versions(*registry))),
+            converter: Some(Arc::new(sql_only::Versions(*registry))),
             limits: Limits {
                 connections: ConnectionLimits {
                     body: limits.body_pace(),

@@ -24,7 +24,7 @@ struct Checked {
 
 /// Asks, prints, and fails where a version is stored that the release does not know.
 pub(super) async fn run(registry: &Registry, args: &CheckVersionsArgs) -> CommandResult {
-    let kinds = sides::kinds(registry, &args.kinds)?;
+    let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let lock = read(&args.target)?;
     let sources = Sources::open(registry, &args.sides).await?;
     let surveys = sources.surveys().await?;

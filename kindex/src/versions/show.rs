@@ -84,7 +84,7 @@ struct VerdictReport {
 
 /// Asks, prints, and with `--exit-code` fails where a version may not be dropped.
 pub(super) async fn run(registry: &Registry, args: &ShowVersionsArgs) -> CommandResult {
-    let kinds = sides::kinds(registry, &args.kinds)?;
+    let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let sources = Sources::open(registry, &args.sides).await?;
     let surveys = sources.surveys().await?;
     let mut reports = Vec::new();

@@ -118,7 +118,7 @@ impl Ingester {
         let figures = prometheus::Registry::new();
         let mut kinds = Vec::new();
         let mut supervised = Vec::new();
-        for kind in registry.kinds.iter().copied() {
+        for kind in registry.cluster_kinds() {
             let (sender, status) = watch::channel(KindStatus::starting(kind.name));
             let (turn, turned) = watch::channel(division == Division::Alone);
             let (worker, working) = watch::channel(false);

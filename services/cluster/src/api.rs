@@ -19,6 +19,9 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) store: Store,
+    /// Whether this is a whole cluster, with namespaces and definitions that come and go, and controllers of its own;
+    /// otherwise it serves some custom resources for good.
+    pub(crate) is_cluster: bool,
     pub(crate) registry: Arc<Registry>,
     pub(crate) namespaces: Arc<Namespaces>,
     pub(crate) turns: Arc<Turns>,

@@ -147,6 +147,7 @@ impl Cluster {
         let store = Store::open(&path, options_of_store).await?;
         let api = Api {
             store,
+            is_cluster: true,
             registry,
             namespaces,
             turns: Arc::default(),

@@ -45,10 +45,15 @@ mod in_process;
 
 mod cluster;
 
+mod fixed;
+
 pub use access::{Token, kubeconfig};
 pub use api::Clock;
 pub use cluster::{Cluster, ClusterError, ClusterOptions};
+pub use fixed::{FixedApi, FixedOptions, NotServed};
 pub use in_process::InProcess;
 pub use limits::Limits;
 pub use resource::Convert;
-pub use store::StoreError;
+pub use store::{
+    Backing, Change, Guard, Intent, Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, WriteError,
+};

@@ -95,6 +95,14 @@ impl Registry {
         }
     }
 
+    /// A registry of nothing.
+    pub(crate) fn empty(converter: Option<Arc<dyn Convert>>) -> Self {
+        Self {
+            converter,
+            current: RwLock::default(),
+        }
+    }
+
     /// What is served now.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))

@@ -110,6 +110,7 @@ mod tests {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "note",
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

@@ -37,9 +37,9 @@ impl Kinds {
     /// # Errors
     /// Where a reference that waits leads to another service.
     pub fn of(registry: &Registry) -> Result<Self, OfAnotherService> {
-        let in_graph = registry.kinds.iter().filter(|kind| registry.is_of_graph(kind));
+        let in_graph = registry.cluster_kinds().filter(|kind| registry.is_of_graph(kind));
         let kinds = Self {
-            of: in_graph.map(|kind| (name_of(kind), *kind)).collect(),
+            of: in_graph.map(|kind| (name_of(kind), kind)).collect(),
             names: Names::of(&registry.platform),
         };
         for kind in kinds.of.values() {

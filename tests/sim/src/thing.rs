@@ -68,6 +68,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "thing",
+        cluster: true,
         immutable,
         history,
         events: true,

@@ -1,5 +1,6 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
+mod alone;
 mod asked;
 mod each_right;
 mod early;
@@ -26,6 +27,7 @@ mod request;
 mod rights;
 mod sizes;
 mod slow;
+mod sql_only;
 mod stage;
 mod storage_off;
 mod stored;

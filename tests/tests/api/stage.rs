@@ -31,6 +31,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::alone::ALONE;
 use super::guard::Guard;
 use super::request::install;
 
@@ -114,7 +115,8 @@ impl Ground {
     /// A client of the cluster, once the kinds are served.
     pub(super) async fn with_kinds(&self) -> Client {
         let client = Client::try_from(self.config.clone()).unwrap();
-        install(&client, self.registry.kinds, &self.webhook).await;
+        let kinds: Vec<&'static Kind> = self.registry.cluster_kinds().collect();
+        install(&client, &kinds, &self.webhook).await;
         client
     }
 
@@ -227,6 +229,23 @@ impl Stage {
         Some(Self::on(ground, &address, None, rights).await)
     }
 
+    /// With projects that no cluster has.
+    pub(super) async fn with_sql_only_projects() -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.registry.kinds = ALONE;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
+    /// The same, behind a guard who knows whose tokens allow what.
+    pub(super) async fn with_sql_only_projects_and_rights() -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.registry.kinds = ALONE;
+        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Caller).await
+    }
+
     pub(super) async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
         let registry = ground.registry();
         let store = kindex_store::open(address, registry, &patient()).unwrap();
@@ -237,10 +256,15 @@ impl Stage {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });
+        let sql_only = kindex::sql_only::client(&registry, store.clone()).await.unwrap();
         let operations = || {
             let config = ground.seen_by_the_server.clone();
             let operations = Operations::new(registry, config, store.clone(), rights).unwrap();
-            operations.with_pace(PACE)
+            let operations = operations.with_pace(PACE);
+            match &sql_only {
+                Some(api) => operations.with_sql_only(api.clone()),
+                None => operations,
+            }
         };
         let address = serve(operations(), None, &ground.stop).await;
         let tls = keys(&ground.directory);

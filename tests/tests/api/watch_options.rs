@@ -74,6 +74,7 @@ async fn what_a_server_changes_in_sql_its_watches_are_told_at_once() {
         every: hour,
         fresh: 2 * hour,
         settled: 3 * hour,
+        events: hour,
     };
     let operations = stage.operations().with_pace(pace);
     let slow = client_of(serve(operations, None, stage.ground.stop()).await);

@@ -12,6 +12,8 @@ mod webhook;
 
 mod listed;
 
+mod sql_only;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -73,6 +73,7 @@ const THING_PARTS: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "thing",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

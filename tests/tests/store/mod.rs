@@ -3,7 +3,7 @@
 
 pub(crate) mod backend;
 mod shelf;
-mod widget;
+pub(crate) mod widget;
 
 /// Runs each of the module's scenarios, `async fn(Backend)`, over every backend.
 macro_rules! scenarios {
@@ -81,6 +81,7 @@ mod reads;
 mod references;
 mod restore;
 mod selectors;
+mod sql_only;
 mod stalls;
 mod statements;
 mod statistics;

@@ -33,6 +33,7 @@ pub(crate) const PARTS: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "widget",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,
@@ -76,7 +77,9 @@ const COLUMNS: &[Column] = &[
 pub(crate) static WIDGET: Kind = PARTS;
 
 /// As a widget, and every version is kept.
-pub(crate) static KEEPSAKE: Kind = Kind {
+pub(crate) static KEEPSAKE: Kind = KEEPSAKE_PARTS;
+
+pub(crate) const KEEPSAKE_PARTS: Kind = Kind {
     name: "Keepsake",
     plural: "keepsakes",
     singular: "keepsake",

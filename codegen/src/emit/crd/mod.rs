@@ -20,12 +20,16 @@ const SELECTABLE_FIELDS_MAX: usize = 8;
 /// Where the manifest of a kind lies, if it has one.
 pub(super) fn path(kind: &Kind) -> Option<RelativePath> {
     match kind.shape {
-        Shape::Message | Shape::Inline(_) => Some(RelativePath::new(format!("schema/crds/{}.yaml", kind.plural))),
+        Shape::Message | Shape::Inline(_) => {
+            // Whoever installs the definitions of the folder installs none that no cluster has.
+            let folder = if kind.cluster { "crds" } else { "sql_only" };
+            Some(RelativePath::new(format!("schema/{folder}/{}.yaml", kind.plural)))
+        }
         Shape::Crd { .. } => None,
     }
 }
 
-/// One manifest for each kind whose CRD is Kindex's to install.
+/// One manifest for each kind whose definition is Kindex's, of which a cluster gets those in `schema/crds`.
 pub(super) fn emit(model: &Model) -> Artifacts {
     let manifest = |kind| Some((path(kind)?, manifest(model, kind)));
     model.kinds.iter().filter_map(manifest).collect()
@@ -45,7 +49,11 @@ fn manifest(model: &Model, kind: &Kind) -> String {
         },
     };
     let yaml = serde_saphyr::to_string(&definition).expect("a manifest holds only text and numbers");
-    format!("# {HEADER}\n{yaml}")
+    let purpose = match kind.cluster {
+        true => "",
+        false => "# For the API server alone, which keeps the objects in SQL: no cluster needs this definition.\n",
+    };
+    format!("# {HEADER}\n{purpose}{yaml}")
 }
 
 fn names(kind: &Kind) -> Names<'_> {

@@ -109,6 +109,7 @@ pub(crate) static KIND: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "trial",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

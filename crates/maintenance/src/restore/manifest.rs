@@ -141,6 +141,7 @@ pub(super) mod tests {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "thing",
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

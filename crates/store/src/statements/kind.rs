@@ -177,6 +177,35 @@ impl KindSql {
         ))
     }
 
+    /// Rows that are not deleted, in order of namespace and name, after one of them. Parameters: of one namespace it and
+    /// the name after which to begin; of all of them the namespace twice and the name; then the limit.
+    pub(crate) fn after_name(&self, one_namespace: bool) -> Statement {
+        kept(format!(
+            "SELECT {} FROM {} ORDER BY [namespace], [name] LIMIT ?",
+            self.stored_columns,
+            self.undeleted_after(one_namespace),
+        ))
+    }
+
+    /// How many these are. The same parameters, without the limit.
+    pub(crate) fn count_after_name(&self, one_namespace: bool) -> Statement {
+        kept(format!("SELECT COUNT(*) FROM {}", self.undeleted_after(one_namespace)))
+    }
+
+    fn undeleted_after(&self, one_namespace: bool) -> String {
+        let walk = self.names_key.map(|key| self.spelling.walk(key));
+        let after = match one_namespace {
+            true => "[namespace] = ? AND [name] > ?",
+            false => "([namespace] > ? OR ([namespace] = ? AND [name] > ?))",
+        };
+        format!(
+            "[{}]{} WHERE {after} AND {}",
+            self.tables.main,
+            walk.unwrap_or_default(),
+            self.spelling.is_null("delete_time"),
+        )
+    }
+
     /// All rows of a name. Parameters: `exact` parameters of a namespace and of a name.
     pub(crate) fn rows_of_name(&self) -> Statement {
         kept(format!(

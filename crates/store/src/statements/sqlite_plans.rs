@@ -30,6 +30,7 @@ async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "thing",
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

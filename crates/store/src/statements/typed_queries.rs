@@ -20,6 +20,7 @@ pub(crate) static KIND: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "run",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

@@ -196,6 +196,15 @@ impl<D: Driver> Batch<'_, D> {
         self.carry_out(&sorted).await.map(drop)
     }
 
+    /// Adds one row, of an object whose name nobody has.
+    pub(crate) async fn insert(&mut self, row: NewRow<'_>) -> Result<(), sqlx::Error> {
+        let sorted = Sorted {
+            inserts: vec![row],
+            ..Sorted::default()
+        };
+        self.carry_out(&sorted).await.map(drop)
+    }
+
     /// Gives back those whose names others have now.
     async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Superseded>, sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {

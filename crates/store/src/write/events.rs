@@ -34,7 +34,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    fn of_version(version: &'a Version, deletion: Option<Timestamp>) -> Self {
+    /// The object of a version, which is there.
+    pub(crate) fn of_version(version: &'a Version, deletion: Option<Timestamp>) -> Self {
         let metadata = &version.object.metadata;
         Self {
             uid: &metadata.uid.0,

@@ -11,6 +11,8 @@ use crate::write::batch::Batch;
 
 /// How many changes of a kind are kept, at least.
 pub const CHANGES_KEPT: u64 = 100_000;
+/// The same of a kind that SQL alone keeps: each with the whole object before it.
+pub const SQL_ONLY_CHANGES_KEPT: u64 = 10_000;
 /// Dropped at once.
 const CHANGES_DROPPED: u64 = 1_000;
 
@@ -43,20 +45,28 @@ pub(crate) fn becomes_another(before: &str, after: &str) -> bool {
 /// One change of an archived object.
 pub(crate) struct FeedEntry<'a> {
     uid: &'a str,
-    /// The labels that an update replaces, as JSON.
-    labels: Option<String>,
+    /// What an update replaces, as JSON: the labels, or the whole object of a kind that SQL alone keeps.
+    before: Option<String>,
 }
 
 impl<'a> FeedEntry<'a> {
     pub(crate) fn deletion(uid: &'a str) -> Self {
-        Self { uid, labels: None }
+        Self { uid, before: None }
+    }
+
+    /// Of an object that SQL alone keeps, with the text that it had, if it was there.
+    pub(crate) fn of_object(uid: &'a str, before: Option<&str>) -> Self {
+        Self {
+            uid,
+            before: before.map(str::to_owned),
+        }
     }
 
     pub(crate) fn update(uid: &'a str, before: &BTreeMap<String, String>) -> Self {
-        let labels = serde_json::to_string(before).expect("texts are JSON");
+        let before = serde_json::to_string(before).expect("texts are JSON");
         Self {
             uid,
-            labels: Some(labels),
+            before: Some(before),
         }
     }
 }
@@ -68,29 +78,46 @@ impl<D: Driver> Batch<'_, D> {
         let Some(count) = u64::try_from(changes.len()).ok().filter(|count| *count > 0) else {
             return Ok(());
         };
+        let last = self.advance_feed(count).await?;
+        self.write_to_feed(last, changes).await
+    }
+
+    /// Takes so many numbers, and gives back the last. From here on every other writer of the kind who takes one
+    /// waits for the end of the transaction, also where none is taken.
+    pub(crate) async fn advance_feed(&mut self, count: u64) -> Result<Position, sqlx::Error> {
         let (kind, spelling) = (Param::Text(self.work.kind.name), self.work.sql.spelling());
         D::execute(self.connection, advance(spelling), &[kind, number(count)]).await?;
         let read = fixed("SELECT [position] FROM [kindex_feed] WHERE [kind] = ?");
         let rows = D::query(self.connection, read, &[kind]).await?;
         let last = rows.first().map(|row| position(row, 0)).transpose()?;
-        let last = last.ok_or(sqlx::Error::RowNotFound)?.0;
-        let first = last - count;
+        last.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// Writes changes whose numbers were taken, of which this is the last.
+    pub(crate) async fn write_to_feed(&mut self, last: Position, changes: &[FeedEntry<'_>]) -> Result<(), sqlx::Error> {
+        let kind = Param::Text(self.work.kind.name);
+        let last = last.0;
+        let first = last - changes.len() as u64;
         for (chunk, after) in changes.chunks(LIST_MAX).zip((first..).step_by(LIST_MAX)) {
             let mut params = Vec::with_capacity(chunk.len() * 5);
             for (change, place) in chunk.iter().zip(after + 1..) {
-                let labels = change.labels.as_deref().map_or(Param::Null, Param::Text);
+                let before = change.before.as_deref().map_or(Param::Null, Param::Text);
                 params.extend([
                     kind,
                     number(place),
                     Param::Text(change.uid),
-                    labels,
+                    before,
                     Param::Time(self.work.now),
                 ]);
             }
             D::execute(self.connection, insert(chunk.len()), &params).await?;
         }
         if first / CHANGES_DROPPED != last / CHANGES_DROPPED
-            && let Some(old) = last.checked_sub(CHANGES_KEPT)
+            && let Some(old) = last.checked_sub(if self.work.kind.cluster {
+                CHANGES_KEPT
+            } else {
+                SQL_ONLY_CHANGES_KEPT
+            })
         {
             let drop = fixed("DELETE FROM [kindex_changes] WHERE [kind] = ? AND [position] <= ?");
             D::execute(self.connection, drop, &[kind, number(old)]).await?;

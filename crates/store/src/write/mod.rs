@@ -36,7 +36,7 @@ pub(crate) use batch::{Batch, Work};
 pub use checkpoints::{Checkpoints, Saving};
 pub(crate) use events::Event;
 pub(crate) use feed::FeedEntry;
-pub use feed::{CHANGES_KEPT, Position};
+pub use feed::{CHANGES_KEPT, Position, SQL_ONLY_CHANGES_KEPT};
 pub(crate) use feed::{number, position};
 pub use outbox::TOMBSTONES_KEPT;
 pub(crate) use outbox::{OutboxWork, advance, append, end};

@@ -16,6 +16,7 @@ pub static KIND: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "deployment",
+    cluster: true,
     immutable: false,
     history: true,
     events: false,

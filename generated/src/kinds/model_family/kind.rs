@@ -16,6 +16,7 @@ pub static KIND: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "modelfamily",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

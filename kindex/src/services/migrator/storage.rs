@@ -305,7 +305,7 @@ fn wanted(registry: &Registry, named: &[String]) -> CommandResult<BTreeSet<Group
 }
 
 fn kinds(registry: &Registry) -> BTreeSet<GroupResource> {
-    let kinds = registry.kinds.iter();
+    let kinds = registry.cluster_kinds();
     let resource = kinds.map(|kind| GroupResource {
         group: kind.group.to_owned(),
         resource: kind.plural.to_owned(),

@@ -53,11 +53,11 @@ impl Operations {
                 resource.version, kind.version
             )));
         }
-        if options.is_dry_run() || !self.is_storing() {
+        if options.is_dry_run() || !self.archives(kind) {
             let body = Bytes::from(options.to_json().to_string());
             let path = resource.collection(which.namespace.as_deref());
             let call = Call::json(Method::DELETE, path, selectors(which), body);
-            return self.upstream.call(caller, call).await;
+            return self.behind(kind)?.call(caller, call).await;
         }
         // It takes the right to delete collections, and no right to each of its objects.
         self.clear_cluster(&caller.on_behalf(), resource, which, options)

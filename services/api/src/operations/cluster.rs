@@ -103,6 +103,11 @@ impl Upstream {
         Ok(Self { own, plain })
     }
 
+    /// What answers for kinds that no cluster has, in the same process. It knows no callers.
+    pub(super) fn in_process(own: kube::Client) -> Self {
+        Self { own, plain: None }
+    }
+
     /// Sends a request and reads the whole answer.
     pub(super) async fn call(&self, caller: &Caller, call: Call<'_>) -> Result<Answer, Refusal> {
         let response = self.open(caller, call).await?;

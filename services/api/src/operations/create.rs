@@ -26,9 +26,9 @@ impl Operations {
         self.allow(caller, Wanted::of("create", resource, Some(namespace)))
             .await?;
         let path = resource.collection(Some(namespace));
-        if !self.is_storing() {
+        if !self.archives(resource.kind) {
             let call = Call::json(Method::POST, path, options.query(), Bytes::from(text.to_owned()));
-            return self.upstream.call(caller, call).await;
+            return self.behind(resource.kind)?.call(caller, call).await;
         }
         let guarded = with_finalizer(text, &self.registry.platform)?;
         let head = Head::read(text.as_bytes());

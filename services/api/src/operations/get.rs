@@ -43,7 +43,11 @@ impl Operations {
             "" => Vec::new(),
             version => vec![("resourceVersion", version.to_owned())],
         };
-        match self.upstream.call(caller, Call::get(key.path(), query)).await {
+        match self
+            .behind(key.resource.kind)?
+            .call(caller, Call::get(key.path(), query))
+            .await
+        {
             Err(refusal) if refusal.is_of_absent_object() => self.get_stored(key, options, refusal).await,
             answer => answer,
         }
@@ -66,7 +70,11 @@ impl Operations {
 
     /// What the cluster shows under the name, if that is the one, else what SQL has of it.
     async fn get_by_uid(&self, caller: &Caller, key: &ObjectKey<'_>, uid: &str) -> Result<Answer, Refusal> {
-        match self.upstream.call(caller, Call::get(key.path(), Vec::new())).await {
+        match self
+            .behind(key.resource.kind)?
+            .call(caller, Call::get(key.path(), Vec::new()))
+            .await
+        {
             Ok(answer) if Head::read(&answer.text).metadata.uid == uid => return Ok(answer),
             Err(refusal) if !refusal.is_of_absent_object() => return Err(refusal),
             Ok(_) | Err(_) => {}

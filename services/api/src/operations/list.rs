@@ -179,7 +179,10 @@ impl Walk<'_> {
         let shown = items.filter(|(_, uid)| !hidden.contains(uid));
         self.items
             .extend(shown.map(|(item, _)| String::from(Box::<str>::from(item))));
-        let stored = self.operations.is_storing().then_some(Next::Stored);
+        // Of a kind that no cluster has, the rows beside are those of deleted objects.
+        let operations = self.operations;
+        let more = operations.archives(self.resource.kind) || self.options.include_deleted;
+        let stored = more.then_some(Next::Stored);
         Ok(next.map(Next::Cluster).or(stored))
     }
 
@@ -195,7 +198,13 @@ impl Walk<'_> {
     }
 
     async fn read(&self, call: Call<'_>) -> Result<Page, Refusal> {
-        Page::read(&self.operations.upstream.call(self.caller, call).await?)
+        Page::read(
+            &self
+                .operations
+                .behind(self.resource.kind)?
+                .call(self.caller, call)
+                .await?,
+        )
     }
 
     /// Remembers a page of the cluster's list without selectors.
@@ -213,7 +222,7 @@ impl Walk<'_> {
 
     /// Those of these objects that will be listed as archived: their eviction began before the list.
     async fn shown_by_sql(&self, uids: &[Uid]) -> Result<HashSet<Uid>, Refusal> {
-        if !self.operations.is_storing() {
+        if !self.operations.archives(self.resource.kind) {
             return Ok(HashSet::new());
         }
         let store = self.operations.store()?;
@@ -299,7 +308,7 @@ impl Walk<'_> {
                 None => query.extend(self.exactly()),
             }
             let call = Call::get(path.clone(), query);
-            let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
+            let page = Page::read(&self.operations.behind(self.resource.kind)?.call(&server, call).await?)?;
             let uids = page.uids();
             count += uids.len();
             let rest = page.0.metadata.remaining_item_count.unwrap_or_default();
@@ -330,7 +339,7 @@ impl Walk<'_> {
         let path = self.resource.collection(Some(&metadata.namespace));
         let server = self.caller.on_behalf();
         let call = Call::get(path, query);
-        let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
+        let page = Page::read(&self.operations.behind(self.resource.kind)?.call(&server, call).await?)?;
         let found = page.0.items.unwrap_or_default();
         let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
         Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))

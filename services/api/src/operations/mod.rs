@@ -55,7 +55,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kindex_model::kind::Registry;
+use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kindex_serve::watches::{Seat, WatchLimits, Watches};
@@ -138,6 +138,8 @@ enum Storage {
 pub struct Operations {
     registry: Registry,
     upstream: Arc<Upstream>,
+    /// What answers for the kinds that no cluster has.
+    sql_only: Option<Upstream>,
     storage: Storage,
     rights: Rights,
     peers: Peers,
@@ -194,6 +196,7 @@ impl Operations {
         Self {
             registry,
             upstream,
+            sql_only: None,
             storage,
             rights: Rights::new(rights),
             peers: Peers::of(&registry),
@@ -213,6 +216,13 @@ impl Operations {
     #[must_use]
     pub fn with_peers(mut self, peers: Peers) -> Self {
         self.peers = peers;
+        self
+    }
+
+    /// The same with an API of the kinds that no cluster has: the objects are all there, and only there.
+    #[must_use]
+    pub fn with_sql_only(mut self, api: kube::Client) -> Self {
+        self.sql_only = Some(Upstream::in_process(api));
         self
     }
 
@@ -323,9 +333,43 @@ impl Operations {
         self.upstream.relay(caller, request).await
     }
 
-    /// Whether archived objects are kept: what leaves the cluster is guarded until SQL has it.
+    /// The same of the API of the kinds that no cluster has; nothing where there are none.
+    pub(crate) async fn ask_sql_only(&self, request: http::Request<Bytes>) -> Option<Result<Relayed, Refusal>> {
+        let own = self.sql_only.as_ref()?;
+        Some(own.relay(&Caller::default().on_behalf(), request).await)
+    }
+
+    /// Whether there are kinds that no cluster has.
+    pub(crate) fn has_sql_only(&self) -> bool {
+        self.sql_only.is_some()
+    }
+
+    /// What has the live objects of a kind: the cluster, or the API of the kinds that no cluster has.
+    ///
+    /// # Errors
+    /// 400 for such a kind where there is no database.
+    fn behind(&self, kind: &Kind) -> Result<&Upstream, Refusal> {
+        if kind.cluster {
+            return Ok(&self.upstream);
+        }
+        let own = self.sql_only.as_ref();
+        own.ok_or_else(|| match &self.storage {
+            Storage::Off { reason } => refusal::storage_is_off(reason),
+            Storage::On { .. } => Refusal::bad_request(format!(
+                "{} are in SQL alone, and this server serves no such kinds: ask kindex api",
+                kind.plural
+            )),
+        })
+    }
+
+    /// Whether objects are archived at all: what leaves the cluster is guarded until SQL has it.
     fn is_storing(&self) -> bool {
         matches!(self.storage, Storage::On { .. })
+    }
+
+    /// The same of a kind: what no cluster has leaves none.
+    fn archives(&self, kind: &Kind) -> bool {
+        kind.cluster && self.is_storing()
     }
 
     /// The database, for what cannot be answered without one.

@@ -46,6 +46,11 @@ impl Refusal {
         Self::new(Reason::BadRequest, message)
     }
 
+    /// 503: what the cluster sends is no answer.
+    pub(crate) fn bad_gateway(message: impl Into<String>) -> Self {
+        Self::try_again(Reason::ServiceUnavailable, message)
+    }
+
     /// With a word of when to ask again.
     pub(crate) fn try_again(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(reason, message).with(Details {

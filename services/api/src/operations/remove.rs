@@ -161,10 +161,10 @@ impl Operations {
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, Wanted::at("delete", key)).await?;
-        if options.is_for_the_cluster() || !self.is_storing() {
+        if options.is_for_the_cluster() || !self.archives(key.resource.kind) {
             let body = Bytes::from(options.to_json().to_string());
             let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
-            let mut answer = match self.upstream.call(caller, call).await {
+            let mut answer = match self.behind(key.resource.kind)?.call(caller, call).await {
                 Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
                 answer => answer,
             }?;

@@ -96,6 +96,7 @@ pub(super) mod tests {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "run",
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

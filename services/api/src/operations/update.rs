@@ -40,11 +40,11 @@ impl Operations {
         }
         let body = match part {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
-            Part::Main if self.is_storing() => with_finalizer(text, &self.registry.platform)?,
+            Part::Main if self.archives(key.resource.kind) => with_finalizer(text, &self.registry.platform)?,
             Part::Main | Part::Status => text.to_owned(),
         };
         let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
-        match self.upstream.call(caller, call).await {
+        match self.behind(key.resource.kind)?.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() => {
                 let wanted = decode::json(text.as_bytes())
                     .map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
@@ -78,15 +78,15 @@ impl Operations {
             };
             self.look_for_moves(caller, key, part, edit.ok()).await?;
         }
-        if patch_type == PatchType::Apply && self.is_storing() {
+        if patch_type == PatchType::Apply && self.archives(key.resource.kind) {
             return self.apply(caller, key, part, patch, options).await;
         }
         let call = Call {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
-        match self.upstream.call(caller, call).await {
-            Err(refusal) if refusal.is_of_absent_object() && self.is_storing() => {
+        match self.behind(key.resource.kind)?.call(caller, call).await {
+            Err(refusal) if refusal.is_of_absent_object() && self.archives(key.resource.kind) => {
                 let edit = Edit::patch(patch_type, &patch)?;
                 self.edit_stored(caller, key, part, &edit, options, refusal).await
             }

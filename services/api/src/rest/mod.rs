@@ -17,6 +17,8 @@ mod references;
 
 mod events;
 
+mod discovery;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -235,6 +237,10 @@ async fn open(rest: &Rest, request: Request<Body>) -> Result<(Parts, Bytes), Ref
 }
 
 async fn relay(rest: &Rest, caller: &Caller, query: &Query, request: Request<Body>) -> Result<Response, Refusal> {
+    if request.method() == Method::GET && rest.operations.has_sql_only() && discovery::is_one(request.uri().path()) {
+        let (parts, _body) = open(rest, request).await?;
+        return discovery::answer(&rest.operations, caller, &parts).await;
+    }
     // Of other kinds, and of ours in a form that is not served here: it lasts as long as any.
     let is_watch = request.method() == Method::GET && query.is_on("watch");
     let seat = is_watch.then(|| rest.operations.seat()).transpose()?;

@@ -252,6 +252,7 @@ mod tests {
         short_names: &[],
         scope: Scope::Namespaced,
         table: "run",
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

@@ -27,7 +27,7 @@ const CHUNK: u32 = 500;
 /// Runs until the server stops.
 pub(crate) async fn run(api: Api) {
     let mut feed = api.store.subscribe(None);
-    let mut position = api.store.committed();
+    let mut position = api.store.committed(None).unwrap_or_default();
     let mut sweep_at = Some(Instant::now());
     let mut events_at = Instant::now() + EVENTS_EVERY;
     loop {
@@ -66,7 +66,7 @@ async fn catch_up(api: &Api, position: &mut u64, sweep_at: &mut Option<Instant>)
         let page = match api.store.log_after(None, *position, CHUNK).await {
             Ok(page) => page,
             Err(StoreError::Compacted { .. }) => {
-                *position = api.store.committed();
+                *position = api.store.committed(None).unwrap_or_default();
                 *sweep_at = Some(Instant::now());
                 return Ok(());
             }

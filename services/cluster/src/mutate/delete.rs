@@ -71,7 +71,8 @@ pub(crate) async fn delete(
         let before = before.value().map_err(|error| store_failed(&error))?;
         check_preconditions(resource, before, options)?;
         let mut object = before.clone();
-        set_propagation(&mut object, options.propagation);
+        // Elsewhere nobody would ever take these finalizers off.
+        set_propagation(&mut object, options.propagation.filter(|_| api.is_cluster));
         let kept = resource.nature == Nature::Definition || !admit::is_released(resource, &object);
         let (intent, guards) = if !kept || (meta::is_deleting(before) && admit::is_released(resource, &object)) {
             (Intent::Remove(Arc::clone(&revision)), removal_guards(resource, before))

@@ -49,6 +49,7 @@ pub(crate) fn store_failed(error: &StoreError) -> Status {
             );
             Status::internal(error)
         }
+        StoreError::Elsewhere(why) => Status::unavailable(why),
     }
 }
 
@@ -72,6 +73,7 @@ fn write_failed(resource: &Resource, name: &str, error: WriteError) -> Status {
             Status::conflict(resource.named(), name, "it still has content")
         }
         WriteError::Database(what) => Status::internal(&what),
+        WriteError::Elsewhere(why) => Status::unavailable(&why),
         WriteError::Closed => Status::unavailable("the cluster is shutting down"),
     }
 }
@@ -100,7 +102,8 @@ pub(crate) async fn create(
     dry_run: bool,
 ) -> Result<Written, Status> {
     let mut guards = Vec::new();
-    if resource.namespaced {
+    // Elsewhere a namespace is a part of the name.
+    if resource.namespaced && api.is_cluster {
         let name = meta::name(&object);
         match api.namespaces.phase(namespace) {
             None => return Err(Status::not_found(NAMESPACES, namespace)),
@@ -110,7 +113,7 @@ pub(crate) async fn create(
             Some(Phase::Active) => guards.push(Guard::Live(ObjectKey::new(namespaces::STORAGE, "", namespace))),
         }
     }
-    if resource.nature == Nature::Custom {
+    if resource.nature == Nature::Custom && api.is_cluster {
         if resource.terminating {
             return Err(Status::definition_terminating(resource.named()));
         }

@@ -226,7 +226,10 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
             "specifying resource version is not allowed when using continue",
         ));
     }
-    let current = call.api.store.committed();
+    let current = call.api.store.committed(Some(&call.resource.storage));
+    let Some(current) = current else {
+        return Err(Status::unavailable("what keeps the objects does not answer; try again"));
+    };
     match query.rv {
         Some(rv) if rv > current => Err(Status::future_version(rv, current)),
         _ => Ok(()),

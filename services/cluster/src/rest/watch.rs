@@ -224,7 +224,11 @@ impl Watch {
 
     /// Says how far the watch has come: to the last committed version, once all before it has been shown.
     async fn bookmark(&mut self, lines: &mut Lines) -> Result<Phase, Status> {
-        let committed = self.api.store.committed();
+        let committed = self
+            .api
+            .store
+            .committed(Some(&self.resource.storage))
+            .unwrap_or_default();
         loop {
             match self.feed.ready() {
                 Ok(Some(revision)) => self.push_change(lines, &revision).await?,

@@ -1,6 +1,6 @@
-//! The revisions of all objects, in SQLite: every mutation is one row, an object's JSON is written exactly once,
+//! The revisions of all objects. In a cluster's own file, SQLite: every mutation is one row, an object's JSON is written exactly once,
 //! and the rows since the compaction floor are the log from which watches resume. Knows keys, revisions and JSON
-//! text; refuses to know resources, schemas or HTTP.
+//! text; refuses to know resources, schemas or HTTP. Or wherever a [`Backing`] keeps them.
 
 mod compact;
 
@@ -12,6 +12,12 @@ mod read;
 
 mod write;
 
+mod backing;
+
+mod followed;
+
+mod either;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +28,14 @@ use tokio::sync::mpsc;
 
 use crate::private;
 
+pub use backing::Backing;
+pub(crate) use either::Store;
+pub(crate) use followed::Followed;
 pub(crate) use hub::{Feed, FeedError};
-pub(crate) use read::{Page, PageRequest};
-pub(crate) use record::{Change, ObjectKey, Revision};
-pub(crate) use write::{Guard, Intent, Mutation, Observer, WriteError};
+pub use read::{Page, PageRequest};
+pub use record::{Change, ObjectKey, Revision};
+pub(crate) use write::Observer;
+pub use write::{Guard, Intent, Mutation, WriteError};
 
 /// Parallel readers; SQLite in WAL mode serves them beside the one writer.
 const READERS_MAX: u32 = 4;
@@ -68,6 +78,9 @@ pub enum StoreError {
         /// The oldest resource version from which history is complete.
         floor: u64,
     },
+    /// What keeps the objects elsewhere does not answer, or not with objects.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// How a store is opened.
@@ -80,15 +93,15 @@ pub(crate) struct StoreOptions {
     pub(crate) observer: Observer,
 }
 
-/// A handle to the store; clones share the writer.
+/// A handle to the store in a file; clones share the writer.
 #[derive(Clone)]
-pub(crate) struct Store {
+pub(crate) struct FileStore {
     readers: SqlitePool,
     writer: mpsc::Sender<write::Job>,
     hub: Arc<hub::Hub>,
 }
 
-impl Store {
+impl FileStore {
     /// Opens or creates the database at `path` and starts its writer.
     pub(crate) async fn open(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let refused = |source| StoreError::Open {

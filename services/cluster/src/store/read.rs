@@ -9,32 +9,35 @@ use sqlx::{Row, SqliteConnection, SqliteExecutor, SqlitePool};
 
 use super::hub::Feed;
 use super::record::{Change, ObjectKey, Revision};
-use super::{Store, StoreError};
+use super::{FileStore, StoreError};
 
 /// Stands for "no bound" where SQL wants a number.
 const UNBOUNDED: i64 = -1;
 
 /// Which part of a list is wanted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PageRequest {
-    pub(crate) resource: String,
+pub struct PageRequest {
+    /// The resource, `plural.group`.
+    pub resource: String,
     /// One namespace, or all.
-    pub(crate) namespace: Option<String>,
+    pub namespace: Option<String>,
     /// One name of the namespace, or of the whole cluster where there are none; or all.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Begin after this namespace and name.
-    pub(crate) after: Option<(String, String)>,
+    pub after: Option<(String, String)>,
     /// At most so many.
-    pub(crate) limit: Option<u32>,
+    pub limit: Option<u32>,
     /// As of this resource version; the newest where absent.
-    pub(crate) at: Option<u64>,
+    pub at: Option<u64>,
 }
 
 /// A part of a list, all as of one resource version.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) rv: u64,
-    pub(crate) objects: Vec<Arc<Revision>>,
+pub struct Page {
+    /// That version.
+    pub rv: u64,
+    /// In order of namespace and name; of the log in order of their versions.
+    pub objects: Vec<Arc<Revision>>,
 }
 
 /// `(floor, newest)` of the log.
@@ -57,7 +60,7 @@ const COUNT_PAST: &str = "SELECT COUNT(*) FROM revisions r \
      AND r.rv = (SELECT MAX(x.rv) FROM revisions x \
          WHERE x.resource = r.resource AND x.namespace = r.namespace AND x.name = r.name AND x.rv <= ?5)";
 
-impl Store {
+impl FileStore {
     /// The last committed resource version. Everything up to it is in the feeds.
     pub(crate) fn committed(&self) -> u64 {
         self.hub.committed()

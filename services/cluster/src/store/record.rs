@@ -10,15 +10,18 @@ use super::StoreError;
 
 /// Where an object lives: resource (`plural.group`), namespace (empty for cluster scope) and name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ObjectKey {
-    pub(crate) resource: Arc<str>,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
+pub struct ObjectKey {
+    /// The resource.
+    pub resource: Arc<str>,
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
 }
 
 impl ObjectKey {
     /// The key of an object of `resource`.
-    pub(crate) fn new(resource: impl Into<Arc<str>>, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+    pub fn new(resource: impl Into<Arc<str>>, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             resource: resource.into(),
             namespace: namespace.into(),
@@ -29,9 +32,12 @@ impl ObjectKey {
 
 /// What a revision did to its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
+    /// It was created.
     Added,
+    /// It is another one than before.
     Modified,
+    /// It is gone.
     Deleted,
 }
 
@@ -56,20 +62,24 @@ impl Change {
 /// One mutation of one object, shared by all who look at it; the text is parsed at most once, and only when
 /// somebody must look inside.
 #[derive(Debug)]
-pub(crate) struct Revision {
-    pub(crate) rv: u64,
-    pub(crate) change: Change,
-    pub(crate) key: ObjectKey,
+pub struct Revision {
+    /// Its resource version.
+    pub rv: u64,
+    /// What it did.
+    pub change: Change,
+    /// Of which object.
+    pub key: ObjectKey,
     /// The object's JSON as it is served.
-    pub(crate) text: Bytes,
+    pub text: Bytes,
     /// What the object was before, where that is known; watches with selectors need it.
-    pub(crate) before: Option<Arc<Revision>>,
+    pub before: Option<Arc<Revision>>,
     parsed: OnceLock<Value>,
     watch_text: OnceLock<Bytes>,
 }
 
 impl Revision {
-    pub(super) fn new(rv: u64, change: Change, key: ObjectKey, text: Bytes, before: Option<Arc<Self>>) -> Self {
+    /// A mutation that gave an object this version and text.
+    pub fn new(rv: u64, change: Change, key: ObjectKey, text: Bytes, before: Option<Arc<Self>>) -> Self {
         Self {
             rv,
             change,

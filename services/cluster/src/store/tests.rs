@@ -11,7 +11,7 @@ use super::*;
 /// A store in a directory that goes with it.
 struct Scratch {
     directory: PathBuf,
-    store: Store,
+    store: FileStore,
 }
 
 impl Drop for Scratch {
@@ -20,14 +20,14 @@ impl Drop for Scratch {
     }
 }
 
-async fn open(path: &Path, history_max: u64) -> Store {
+async fn open(path: &Path, history_max: u64) -> FileStore {
     let observer: Observer = Box::new(|_| ());
     let options = StoreOptions {
         history_max,
         synchronous: SqliteSynchronous::Off,
         observer,
     };
-    Store::open(path, options).await.unwrap()
+    FileStore::open(path, options).await.unwrap()
 }
 
 async fn scratch(history_max: u64) -> Scratch {
@@ -41,7 +41,7 @@ fn object(name: &str, n: u64) -> Value {
     json!({"metadata": {"name": name, "uid": format!("uid-{name}")}, "n": n})
 }
 
-async fn write(store: &Store, name: &str, intent: Intent, n: u64) -> Result<Arc<Revision>, WriteError> {
+async fn write(store: &FileStore, name: &str, intent: Intent, n: u64) -> Result<Arc<Revision>, WriteError> {
     let key = ObjectKey::new("widgets", "ns", name);
     store
         .write(Mutation {
@@ -53,7 +53,7 @@ async fn write(store: &Store, name: &str, intent: Intent, n: u64) -> Result<Arc<
         .await
 }
 
-async fn create(store: &Store, name: &str) -> Arc<Revision> {
+async fn create(store: &FileStore, name: &str) -> Arc<Revision> {
     write(store, name, Intent::Create, 0).await.unwrap()
 }
 
@@ -66,7 +66,7 @@ fn request(limit: Option<u32>, at: Option<u64>) -> PageRequest {
     }
 }
 
-async fn names(store: &Store, request: &PageRequest) -> Vec<String> {
+async fn names(store: &FileStore, request: &PageRequest) -> Vec<String> {
     store
         .list(request)
         .await

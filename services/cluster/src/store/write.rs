@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::hub::Hub;
 use super::record::{Change, ObjectKey, Revision};
-use super::{Store, compact, read};
+use super::{FileStore, compact, read};
 
 /// Mutations that share a transaction at most.
 const BATCH_MAX: usize = 256;
@@ -25,7 +25,7 @@ pub(crate) type Observer = Box<dyn Fn(&Revision) + Send + Sync>;
 
 /// What must hold in the transaction for a mutation to be made.
 #[derive(Debug, Clone)]
-pub(crate) enum Guard {
+pub enum Guard {
     /// The object exists.
     Live(ObjectKey),
     /// No object is in the namespace.
@@ -36,7 +36,7 @@ pub(crate) enum Guard {
 
 /// What a mutation does.
 #[derive(Debug, Clone)]
-pub(crate) enum Intent {
+pub enum Intent {
     /// The object must not exist yet.
     Create,
     /// The object must still be at this revision.
@@ -47,17 +47,20 @@ pub(crate) enum Intent {
 
 /// One change of one object.
 #[derive(Debug)]
-pub(crate) struct Mutation {
-    pub(crate) key: ObjectKey,
-    pub(crate) intent: Intent,
+pub struct Mutation {
+    /// The object that changes.
+    pub key: ObjectKey,
+    /// What it does.
+    pub intent: Intent,
     /// The object after the change (its last state, for a removal); the writer sets its resource version.
-    pub(crate) object: Value,
-    pub(crate) guards: Vec<Guard>,
+    pub object: Value,
+    /// What else must hold.
+    pub guards: Vec<Guard>,
 }
 
 /// Why a mutation was not made.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WriteError {
+pub enum WriteError {
     /// An object of that key exists.
     #[error("the object exists")]
     Exists,
@@ -70,6 +73,9 @@ pub(crate) enum WriteError {
     /// The database failed; nothing of the transaction was kept.
     #[error("the cluster database failed: {0}")]
     Database(String),
+    /// What keeps the objects elsewhere does not answer; the outcome may be unknown.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The writer has stopped.
     #[error("the cluster is shutting down")]
     Closed,
@@ -81,7 +87,7 @@ pub(super) struct Job {
     reply: oneshot::Sender<Result<Arc<Revision>, WriteError>>,
 }
 
-impl Store {
+impl FileStore {
     /// Makes one mutation. Its revision is durable against a crash, observed and published when this returns.
     ///
     /// Dropping the future does not undo a mutation that is queued.

@@ -52,6 +52,7 @@ const fn kind(
         short_names: &[],
         scope: Scope::Namespaced,
         table: singular,
+        cluster: true,
         immutable: false,
         history: false,
         events: false,

@@ -32,6 +32,7 @@ static WIDGET: kindex_model::kind::Kind = kindex_model::kind::Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "widget",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

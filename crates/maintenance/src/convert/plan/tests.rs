@@ -34,6 +34,7 @@ const KIND: Kind = Kind {
     short_names: &[],
     scope: Scope::Namespaced,
     table: "trial",
+    cluster: true,
     immutable: false,
     history: false,
     events: false,

@@ -195,6 +195,7 @@ mod tests {
             short_names: &[],
             scope: Scope::Namespaced,
             table: "model",
+            cluster: true,
             immutable,
             history: false,
             events: false,

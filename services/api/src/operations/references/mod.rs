@@ -180,7 +180,7 @@ impl Operations {
             content_type: "application/merge-patch+json",
             ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
-        match self.upstream.call(&caller.on_behalf(), call).await {
+        match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
             Ok(_) => {
                 if decision == Decision::Remove {
                     self.release_stored(key, found.uid(), reference).await?;
@@ -229,7 +229,7 @@ impl Operations {
     /// The object as the cluster has it. The caller's right to it has been checked.
     async fn live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<LiveObject>, Refusal> {
         let call = Call::get(key.path(), Vec::new());
-        match self.upstream.call(&caller.on_behalf(), call).await {
+        match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
             Ok(answer) => LiveObject::read(&answer.text, key.resource.kind, &self.registry.platform).map(Some),
             Err(refusal) if refusal.is_of_absent_object() => Ok(None),
             Err(refusal) => Err(refusal),

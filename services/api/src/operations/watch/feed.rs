@@ -314,7 +314,7 @@ impl Marks {
     /// The changes that everybody has seen by now, and that are not marked.
     fn settled(&mut self, kinds: &[&'static Kind], answer: &Answer, after: Duration) -> Vec<(&'static Kind, Position)> {
         let mut settled = Vec::new();
-        for kind in kinds.iter().copied() {
+        for kind in kinds.iter().copied().filter(|kind| kind.cluster) {
             let saved = self.saved.get(kind.name).copied().unwrap_or_default();
             if let Some(last) = answer.positions.get(kind.name).filter(|last| **last > saved) {
                 let (position, seen) = *self.pending.entry(kind.name).or_insert((*last, answer.received));

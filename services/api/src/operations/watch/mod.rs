@@ -142,7 +142,7 @@ impl Operations {
             options: options.clone(),
         };
         let (figures, seat) = (&self.figures, self.seat()?);
-        if !self.is_storing() {
+        if !self.archives(kind) {
             let events = stream.plain().await?;
             let events = outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
                 pump::hand_on(outlet, events)

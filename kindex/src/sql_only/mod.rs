@@ -1,0 +1,82 @@
+//! The API of the kinds that no cluster has: the embedded cluster's answers, over the rows of SQL. The API server asks
+//! it in place of a cluster.
+
+mod as_of;
+
+mod rows;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use kindex_api::operations::Operations;
+use kindex_cluster::{Convert, FixedApi, FixedOptions};
+use kindex_model::kind::{Kind, Registry};
+use kindex_store::MetadataStorage;
+use kube::Client;
+use serde_json::Value;
+
+use rows::Rows;
+
+use crate::error::{CommandError, CommandResult, chain};
+
+/// Nobody finds it by an address.
+const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// A client of the API of the kinds that no cluster has; nothing where the registry has none.
+///
+/// # Errors
+/// A definition that no cluster would take.
+pub async fn client(registry: &Registry, store: Arc<dyn MetadataStorage>) -> CommandResult<Option<Client>> {
+    let kinds: Vec<&'static Kind> = registry.sql_only_kinds().collect();
+    if kinds.is_empty() {
+        return Ok(None);
+    }
+    let definitions: Result<Vec<Value>, _> = kinds.iter().map(|kind| serde_saphyr::from_str(kind.manifest)).collect();
+    let definitions = definitions.map_err(|error| CommandError::failure(chain(&error)))?;
+    let options = FixedOptions {
+        converter: Some(Arc::new(Versions(*registry))),
+        ..FixedOptions::default()
+    };
+    let api = FixedApi::open(definitions, Arc::new(Rows::new(kinds, store)), options).await;
+    let api = api.map_err(|error| CommandError::failure(chain(&error)))?;
+    Ok(Some(Client::new(api.in_process(NOWHERE), "default")))
+}
+
+/// The same verbs, over these kinds too.
+///
+/// # Errors
+/// As [`client`].
+pub async fn beside(
+    operations: Operations,
+    registry: &Registry,
+    store: &Arc<dyn MetadataStorage>,
+) -> CommandResult<Operations> {
+    Ok(match client(registry, store.clone()).await? {
+        Some(api) => operations.with_sql_only(api),
+        None => operations,
+    })
+}
+
+/// What a cluster in this process asks where a kind's versions have shapes of their own: the tables of the registry,
+/// without a webhook.
+pub(crate) struct Versions(pub(crate) Registry);
+
+impl Versions {
+    fn find(&self, group: &str, kind: &str) -> Option<&'static Kind> {
+        let mut kinds = self.0.kinds.iter().copied();
+        kinds.find(|known| known.group == group && known.name == kind)
+    }
+}
+
+impl Convert for Versions {
+    fn knows(&self, group: &str, kind: &str) -> bool {
+        self.find(group, kind).is_some_and(|kind| !kind.versions.is_empty())
+    }
+
+    fn convert(&self, group: &str, kind: &str, text: &str, version: &str) -> Result<String, String> {
+        let kind = self
+            .find(group, kind)
+            .ok_or_else(|| format!("{kind} is no kind of Kindex"))?;
+        kindex_convert::convert(&self.0.platform, kind, text, version).map_err(|error| error.to_string())
+    }
+}

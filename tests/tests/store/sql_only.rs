@@ -1,0 +1,258 @@
+//! Objects of kinds that no cluster has: of two that want one name or replace one version one wins, on every engine, and
+//! their versions are the numbers of their commits.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion};
+use kindex_query::Life;
+use kindex_store::{SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten};
+use serde_json::json;
+
+use super::backend::Backend;
+use super::direct::{expect_whole, stored};
+use super::widget::{KEEPSAKE, PARTS, Widget, at, widget};
+
+scenarios!(
+    of_many_that_create_one_name_one_is_done,
+    of_many_that_replace_one_version_one_is_done,
+    all_of_many_that_create_other_names_are_done_and_numbered,
+    a_write_reaches_everything_that_sql_holds,
+    what_is_refused_leaves_no_gap,
+    a_name_is_free_once_its_object_is_gone,
+    each_change_is_told_with_what_it_replaced,
+    pages_come_in_order_of_namespace_and_name,
+    a_history_has_every_version,
+);
+
+static ALONE: Kind = Kind {
+    cluster: false,
+    ..PARTS
+};
+
+fn object(uid: &str, name: &str) -> Widget {
+    widget(uid, name, 0)
+}
+
+fn read(object: &Widget) -> Object {
+    Object::parse_str(&object.text()).expect("an object")
+}
+
+async fn write(backend: &Backend, object: &Widget, write: SqlOnlyWrite) -> SqlOnlyWritten {
+    let written = backend.store.write_sql_only(&ALONE, &read(object), write, at(1)).await;
+    written.expect("the database answers")
+}
+
+async fn done(backend: &Backend, object: &Widget, intent: SqlOnlyWrite) -> ResourceVersion {
+    match write(backend, object, intent).await {
+        SqlOnlyWritten::Done(object) => object.metadata.resource_version,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn create(backend: &Backend, object: &Widget) -> ResourceVersion {
+    done(backend, object, SqlOnlyWrite::Create).await
+}
+
+async fn changes(backend: &Backend, after: u64) -> Vec<SqlOnlyChange> {
+    let changes = backend
+        .store
+        .sql_only_changes(&ALONE, ResourceVersion(after), 100)
+        .await;
+    changes.expect("readable").expect("kept")
+}
+
+fn count_done(written: &[SqlOnlyWritten]) -> usize {
+    written
+        .iter()
+        .filter(|one| matches!(one, SqlOnlyWritten::Done(_)))
+        .count()
+}
+
+async fn of_many_that_create_one_name_one_is_done(backend: Backend) {
+    for round in 0..5 {
+        let name = format!("n{round}");
+        let objects: Vec<Widget> = (0..6).map(|one| object(&format!("{round}-{one}"), &name)).collect();
+        let all = objects
+            .iter()
+            .map(|object| write(&backend, object, SqlOnlyWrite::Create));
+        let written = join_all(all).await;
+        assert_eq!(count_done(&written), 1, "{written:?}");
+        let exists = written
+            .iter()
+            .filter(|one| matches!(one, SqlOnlyWritten::Exists))
+            .count();
+        assert_eq!(exists, 5);
+    }
+}
+
+async fn of_many_that_replace_one_version_one_is_done(backend: Backend) {
+    let version = create(&backend, &object("u", "a")).await;
+    let others: Vec<Widget> = (0..6).map(|n| object("u", "a").spec(json!({"order": n}))).collect();
+    let replace = SqlOnlyWrite::Replace { read: version };
+    let written = join_all(others.iter().map(|object| write(&backend, object, replace))).await;
+    assert_eq!(count_done(&written), 1, "{written:?}");
+    let removal = SqlOnlyWrite::Remove { read: version };
+    assert!(matches!(
+        write(&backend, &others[0], removal).await,
+        SqlOnlyWritten::Changed
+    ));
+}
+
+async fn all_of_many_that_create_other_names_are_done_and_numbered(backend: Backend) {
+    let objects: Vec<Widget> = (0..12).map(|n| object(&format!("u{n}"), &format!("a{n}"))).collect();
+    let versions = join_all(objects.iter().map(|object| create(&backend, object))).await;
+    let versions: BTreeSet<u64> = versions.into_iter().map(|version| version.0).collect();
+    assert_eq!(versions, (2..14).collect());
+    let told: Vec<u64> = changes(&backend, 1)
+        .await
+        .iter()
+        .map(|change| change.version.0)
+        .collect();
+    assert_eq!(told, (2..14).collect::<Vec<u64>>());
+}
+
+async fn a_write_reaches_everything_that_sql_holds(backend: Backend) {
+    let first = object("u", "a").label("team", "fraud").annotation("note", "first");
+    let version = create(&backend, &first.spec(json!({"group": "red", "order": 1}))).await;
+    expect_whole(&backend, "u").await;
+    assert_eq!(backend.life("u").await, Some(Life::Live));
+    let second = object("u", "a")
+        .label("team", "risk")
+        .spec(json!({"group": "blue", "order": 2}));
+    let next = done(&backend, &second, SqlOnlyWrite::Replace { read: version }).await;
+    assert!(next > version);
+    expect_whole(&backend, "u").await;
+    let row = stored(&backend, &ALONE, "u").await;
+    assert_eq!(row.object.metadata.labels["team"], "risk");
+    assert_eq!(row.object.metadata.resource_version, next);
+    done(&backend, &second, SqlOnlyWrite::Remove { read: next }).await;
+    assert_eq!(backend.life("u").await, Some(Life::Deleted));
+}
+
+async fn what_is_refused_leaves_no_gap(backend: Backend) {
+    create(&backend, &object("u", "a")).await;
+    assert!(matches!(
+        write(&backend, &object("v", "a"), SqlOnlyWrite::Create).await,
+        SqlOnlyWritten::Exists
+    ));
+    let stale = SqlOnlyWrite::Replace {
+        read: ResourceVersion(1),
+    };
+    assert!(matches!(
+        write(&backend, &object("u", "a"), stale).await,
+        SqlOnlyWritten::Changed
+    ));
+    let gone = SqlOnlyWrite::Remove {
+        read: ResourceVersion(2),
+    };
+    assert!(matches!(
+        write(&backend, &object("w", "w"), gone).await,
+        SqlOnlyWritten::Changed
+    ));
+    assert_eq!(create(&backend, &object("b", "b")).await, ResourceVersion(3));
+    assert_eq!(changes(&backend, 1).await.len(), 2);
+}
+
+async fn a_name_is_free_once_its_object_is_gone(backend: Backend) {
+    let version = create(&backend, &object("u", "a")).await;
+    done(&backend, &object("u", "a"), SqlOnlyWrite::Remove { read: version }).await;
+    create(&backend, &object("v", "a")).await;
+    let found = backend.store.get_by_name(&ALONE, "shop", "a").await.expect("readable");
+    assert_eq!(
+        found.map(|row| row.object.metadata.uid.to_string()),
+        Some("v".to_owned())
+    );
+}
+
+async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
+    let created = create(&backend, &object("u", "a").label("n", "1")).await;
+    let replace = SqlOnlyWrite::Replace { read: created };
+    let changed = done(&backend, &object("u", "a").label("n", "2"), replace).await;
+    let remove = SqlOnlyWrite::Remove { read: changed };
+    done(&backend, &object("u", "a").label("n", "2"), remove).await;
+    let label = |object: &Object| object.metadata.labels["n"].clone();
+    let told = changes(&backend, 1).await;
+    let told: Vec<_> = told
+        .iter()
+        .map(|change| (change.before.as_ref().map(label), label(&change.object), change.deleted))
+        .collect();
+    let one = |before: Option<&str>, after: &str, deleted| (before.map(str::to_owned), after.to_owned(), deleted);
+    assert_eq!(
+        told,
+        [
+            one(None, "1", false),
+            one(Some("1"), "2", false),
+            one(Some("2"), "2", true)
+        ]
+    );
+    assert_eq!(changes(&backend, changed.0).await.len(), 1);
+}
+
+async fn pages_come_in_order_of_namespace_and_name(backend: Backend) {
+    for (uid, namespace, name) in [
+        ("1", "b", "a"),
+        ("2", "a", "z"),
+        ("3", "a", "b"),
+        ("4", "c", "a"),
+        ("5", "a", "c"),
+    ] {
+        let text = object(uid, name)
+            .text()
+            .replace("\"shop\"", &format!("\"{namespace}\""));
+        let object = Object::parse_str(&text).expect("an object");
+        let written = backend
+            .store
+            .write_sql_only(&ALONE, &object, SqlOnlyWrite::Create, at(1))
+            .await;
+        assert!(matches!(written, Ok(SqlOnlyWritten::Done(_))));
+    }
+    let page = async |namespace, after, limit| {
+        let page = SqlOnlyPage {
+            namespace,
+            after,
+            limit,
+        };
+        let rows = backend.store.page_sql_only(&ALONE, page).await.expect("readable");
+        let names = rows.iter().map(|row| row.object.metadata.uid.to_string());
+        (
+            names.collect::<Vec<_>>().concat(),
+            backend.store.count_sql_only(&ALONE, page).await.expect("readable"),
+        )
+    };
+    assert_eq!(page(None, ("", ""), 3).await, ("352".to_owned(), 5));
+    assert_eq!(page(None, ("a", "z"), 3).await, ("14".to_owned(), 2));
+    assert_eq!(page(Some("a"), ("a", "b"), 9).await, ("52".to_owned(), 2));
+}
+
+async fn a_history_has_every_version(backend: Backend) {
+    static KEPT: &Kind = &KEEPSAKE;
+    let text = |n: u64| {
+        object("u", "a")
+            .spec(json!({"order": n}))
+            .text()
+            .replace("Widget", "Keepsake")
+    };
+    let mut intent = SqlOnlyWrite::Create;
+    for n in 0..3 {
+        let object = Object::parse_str(&text(n)).expect("an object");
+        let written = backend.store.write_sql_only(KEPT, &object, intent, at(1)).await;
+        let SqlOnlyWritten::Done(object) = written.expect("the database answers") else {
+            panic!("written")
+        };
+        intent = SqlOnlyWrite::Replace {
+            read: object.metadata.resource_version,
+        };
+    }
+    let past = backend
+        .store
+        .history(KEPT, &"u".into(), None, 10)
+        .await
+        .expect("readable");
+    let versions: Vec<u64> = past
+        .iter()
+        .map(|past| past.object.metadata.resource_version.0)
+        .collect();
+    assert_eq!(versions, [4, 3, 2]);
+}
