@@ -28,8 +28,9 @@ pub mod api;
 
 mod http;
 
-mod sqlite;
 mod subscriber;
+
+mod sqlite;
 
 pub mod storage;
 

@@ -1,5 +1,5 @@
-//! A subscriber who follows the outbox of the production store. After each write it has to know exactly the objects that
-//! exist, and since when each of them is being deleted.
+//! A subscriber who follows the outbox of the production store. After each write it has to know exactly the objects
+//! that exist, and since when each of them is being deleted.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,6 @@ scenarios!(
     a_page_ends_where_a_transaction_ends,
     a_replay_shows_everything_in_pages,
     tombstones_and_marks_stay_for_seven_days,
-    a_kind_without_events_has_an_empty_outbox,
 );
 
 /// As a widget, with events.
@@ -442,16 +441,4 @@ async fn tombstones_and_marks_stay_for_seven_days(backend: Backend) {
     assert!(!is_known(&backend, after).await);
     let newest = backend.store.head(&NOTICE).await.expect("readable");
     assert!(is_known(&backend, newest).await, "the newest one stays");
-}
-
-async fn a_kind_without_events_has_an_empty_outbox(backend: Backend) {
-    backend.write(widget("u1", "a", 1).live(), at(1)).await;
-    assert_eq!(backend.store.head(&PARTS).await.expect("readable"), Mark::default());
-    assert_eq!(backend.store.replay(&PARTS, None, 10).await.expect("readable"), []);
-    let page = backend
-        .store
-        .since(&PARTS, Mark::default(), 10)
-        .await
-        .expect("readable");
-    assert_eq!(page, Some((Vec::new(), Mark::default())));
 }

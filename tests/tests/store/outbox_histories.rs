@@ -20,6 +20,7 @@ scenarios!(
     objects_from_before_are_in_a_replay_from_the_first_moment,
     what_a_program_without_events_wrote_is_made_up_for,
     a_restored_database_refuses_the_marks_that_it_lost,
+    a_kind_without_events_has_an_empty_outbox,
 );
 
 const SEEDS: u64 = 3;
@@ -235,4 +236,16 @@ async fn a_restored_database_refuses_the_marks_that_it_lost(backend: Backend) {
         "although the database has gone beyond it"
     );
     assert!(is_known(&backend, backed_up).await);
+}
+
+async fn a_kind_without_events_has_an_empty_outbox(backend: Backend) {
+    backend.write(widget("u1", "a", 1).live(), at(1)).await;
+    assert_eq!(backend.store.head(&WIDGET).await.expect("readable"), Mark::default());
+    assert_eq!(backend.store.replay(&WIDGET, None, 10).await.expect("readable"), []);
+    let page = backend
+        .store
+        .since(&WIDGET, Mark::default(), 10)
+        .await
+        .expect("readable");
+    assert_eq!(page, Some((Vec::new(), Mark::default())));
 }

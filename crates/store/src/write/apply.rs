@@ -257,8 +257,8 @@ impl<D: Driver> Batch<'_, D> {
         self.execute_rows(&rows, statement).await
     }
 
-    /// Rows whose name a newer object has. Leaves out those that this batch deletes anyway. The read locks the rows: of two writers that store two objects of one name at once, one sees the row of
-    /// the other.
+    /// Rows whose name a newer object has. Leaves out those that this batch deletes anyway. The read locks the rows: of
+    /// two writers that store two objects of one name at once, one sees the row of the other.
     async fn superseded(&mut self, arrived: &[&Version], deleted: &[&str]) -> Result<Vec<Superseded>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()

@@ -114,7 +114,7 @@ impl<'a> Events<'a> {
         self.settled.insert(event.uid, event);
     }
 
-    /// The versions of objects that leave the cluster, to be compared with what their rows hold before they are written.
+    /// The versions of objects that leave the cluster, to be compared with what their rows hold before the write.
     pub(crate) fn evicted(&self) -> &[&'a Version] {
         &self.evicted
     }

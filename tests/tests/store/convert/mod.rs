@@ -424,20 +424,12 @@ async fn texts_before_go_with_their_version_and_with_their_row(backend: Backend)
         deleted: true,
         ..Gone::default()
     };
-    let removed = store
-        .remove(&KIND, &gone, &[Uid::from("u1")], at(9))
-        .await
-        .expect("removed");
+    let [u1, u3] = ["u1", "u3"].map(|uid| [Uid::from(uid)]);
+    let removed = store.remove(&KIND, &gone, &u1, at(9)).await.expect("removed");
     assert_eq!((removed.len(), kept("u1").await, kept("u2").await), (1, 0, 1));
-    let removed = store
-        .remove(&LAST, &gone, &[Uid::from("u3")], at(9))
-        .await
-        .expect("removed");
-    assert_eq!(
-        (removed.len(), kept("u3").await),
-        (1, 0),
-        "also where no other version is left"
-    );
+    let removed = store.remove(&LAST, &gone, &u3, at(9)).await.expect("removed");
+    let left = (removed.len(), kept("u3").await);
+    assert_eq!(left, (1, 0), "also where no other version is left");
     let options = Options {
         page_rows: 2,
         ..Options::default()
