@@ -8,6 +8,9 @@ mod hub;
 
 mod follow;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use kindex_events::{Event, Position};
