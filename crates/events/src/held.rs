@@ -1,5 +1,5 @@
-//! What a consumer may conclude from a replay about the objects that it holds. Absence alone deletes nothing: the replay
-//! has to end properly, each absence is looked up, and more absences than the limits allow stop with an error.
+//! What a consumer may conclude from a replay about the objects that it holds. Absence alone deletes nothing: the
+//! replay has to end properly, each absence is looked up, and more absences than the limits allow stop with an error.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! A client of the API server's events: server-sent events over HTTP, and the look-up of objects by uid. What came before
-//! a cut is never lost: a message counts once it is there as a whole.
+//! A client of the API server's events: server-sent events over HTTP, and the look-up of objects by uid. What came
+//! before a cut is never lost: a message counts once it is there as a whole.
 
 use std::error::Error;
 use std::path::PathBuf;

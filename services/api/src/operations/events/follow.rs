@@ -10,7 +10,7 @@ use kindex_events::Message;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_serve::watches::Watches;
-use kindex_store::{Mark, MetadataStorage};
+use kindex_store::{Mark, Outbox};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
@@ -35,7 +35,7 @@ pub type Messages = BoxStream<'static, Result<Arc<Sent>, Refusal>>;
 
 /// What a subscription needs.
 pub(super) struct Follow {
-    pub(super) store: Arc<dyn MetadataStorage>,
+    pub(super) store: Arc<dyn Outbox>,
     pub(super) hubs: Arc<Hubs>,
     pub(super) watches: Watches,
     pub(super) kind: &'static Kind,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use kindex_model::kind::Kind;
-use kindex_store::{Mark, MetadataStorage};
+use kindex_store::{Mark, Outbox};
 use tokio::sync::watch;
 
 use super::page::Page;
@@ -32,7 +32,7 @@ impl Hubs {
     }
 
     /// The hub of a kind, for who knows all up to this mark.
-    pub(super) fn join(&self, store: &Arc<dyn MetadataStorage>, kind: &'static Kind, from: Mark) -> Arc<Hub> {
+    pub(super) fn join(&self, store: &Arc<dyn Outbox>, kind: &'static Kind, from: Mark) -> Arc<Hub> {
         let mut places = self.of.iter();
         let (_, place) = places
             .find(|(name, _)| *name == kind.name)
@@ -146,7 +146,7 @@ impl Kept {
 /// Asks the database, until nobody follows.
 struct Poll {
     hub: Weak<Hub>,
-    store: Arc<dyn MetadataStorage>,
+    store: Arc<dyn Outbox>,
     kind: &'static Kind,
     every: Duration,
 }

@@ -8,6 +8,9 @@ mod hub;
 
 mod follow;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use kindex_events::{Event, Position};
@@ -21,7 +24,7 @@ use follow::Follow;
 use place::Place;
 
 use super::rights::Wanted;
-use super::{Caller, Operations, Reason, Refusal, Resource, refusal};
+use super::{Caller, Operations, Reason, Refusal, refusal};
 use crate::figures::OneMore;
 
 pub(super) use hub::Hubs;
@@ -136,7 +139,6 @@ impl Operations {
     fn follow(&self, kind: &'static Kind, deleting: bool) -> Result<Follow, Refusal> {
         let store = self.store()?.clone();
         if !kind.events {
-            let Resource { kind, .. } = kind.into();
             let message = format!(
                 "{} has no events: write `events = true` under [kinds.{}] in crds.toml, build, and run kindex migrate",
                 page::topic(kind),
