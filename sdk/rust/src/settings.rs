@@ -29,7 +29,7 @@ impl std::fmt::Debug for Settings {
 
 impl Settings {
     /// A run of a project, at a service that listens at a URL such as `http://127.0.0.1:50051`. `https` trusts the
-    /// certificate authorities of the machine, those of the file that `SSL_CERT_FILE` names, or those of [`Self::ca_file`].
+    /// certificate authorities of the machine, of the file that `SSL_CERT_FILE` names, or of [`Self::ca_file`] alone.
     pub fn new(url: impl Into<String>, project: impl Into<String>) -> Self {
         Self {
             url: url.into(),

@@ -238,5 +238,5 @@ Pack = Callable[..., bytes]
 
 
 def packer(count: int) -> Pack:
-    """What makes bytes of so many values, each to the bit; it raises `struct.error` or what a value's `__float__` does."""
+    """What makes bytes of so many values, each to the bit. It raises `struct.error` or what a `__float__` does."""
     return struct.Struct(f"<{count}d").pack

@@ -82,7 +82,7 @@ impl Streams {
     }
 }
 
-/// A stream ends with its first status, at its deadline, and when it has said nothing for long; it gives its place back.
+/// A stream ends with its first status, at its deadline, and when it has said nothing for long. Its place is free then.
 fn until_refused(
     answers: impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send + 'static,
     place: Place,

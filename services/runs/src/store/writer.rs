@@ -1,7 +1,7 @@
 //! The one writer: takes commands from a queue, does as many as wait in one transaction, and answers after the commit.
 //! What can wait, such as compaction, comes by another queue and has a transaction of its own: when nothing waits, and
-//! otherwise one after each group, so that a batch waits for one of them at most. It does not wait for the disk: after a
-//! power failure it is done once more, and a commit of the other queue takes all that was committed before it along.
+//! otherwise one after each group, so that a batch waits for one of them at most. It does not wait for the disk: after
+//! a power failure it is done once more, and a commit of the other queue takes all that was committed before it along.
 //! Knows no command.
 
 use std::fs::File;
