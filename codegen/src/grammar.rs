@@ -231,8 +231,8 @@ pub static KIND: Section = Section {
         key(
             "cluster",
             Sort::Flag,
-            "Whether a Kubernetes cluster has the objects of this kind. `false`: SQL alone keeps them, and the API server \
-             serves them. Default: true.",
+            "Whether a Kubernetes cluster has the objects of this kind. `false`: SQL alone keeps them, and the API \
+             server serves them. Default: true.",
         ),
         key(
             "immutable",

@@ -31,8 +31,8 @@ pub(super) fn among_clusters(mut references: Vec<Reference>, sql_only: &[KindNam
     references
 }
 
-/// Refuses what has no meaning without a cluster, and deletions in an order that nobody would keep: the order is kept by
-/// a controller of the cluster.
+/// Refuses what has no meaning without a cluster, and deletions in an order that nobody would keep: it is kept by a
+/// controller of the cluster.
 pub(super) fn check(spec: &KindSpec, references: &[Reference], sql_only: &[KindName], found: &mut Collector) {
     if !has_cluster(spec) {
         if let Some(crd) = &spec.crd {

@@ -53,8 +53,8 @@ impl Default for FixedOptions {
 /// The API of some custom resources, over a [`Backing`].
 ///
 /// # Guarantees
-/// Requests are answered as a cluster answers them. A namespace is a part of a name: it need not exist, and nothing goes
-/// with it. Nobody collects dependents, so the propagation of a deletion does not count.
+/// Requests are answered as a cluster answers them. A namespace is a part of a name: it need not exist, and nothing
+/// goes with it. Nobody collects dependents, so the propagation of a deletion does not count.
 pub struct FixedApi {
     api: Api,
     limits: Limits,

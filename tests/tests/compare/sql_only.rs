@@ -27,7 +27,6 @@ use crate::store::widget::{KEEPSAKE_PARTS, PARTS, REGISTRY};
 const DIFFERENT: &[&str] = &[
     "create/in-a-missing-namespace",
     "delete/foreground",
-    "delete/kubectl-delete-orphan",
     "delete/orphan",
     "delete/orphan-dependents",
 ];

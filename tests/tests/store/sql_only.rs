@@ -1,5 +1,5 @@
-//! Objects of kinds that no cluster has: of two that want one name or replace one version one wins, on every engine, and
-//! their versions are the numbers of their commits.
+//! Objects of kinds that no cluster has: of two that want one name or replace one version one wins, on every engine,
+//! and their versions are the numbers of their commits.
 
 use std::collections::BTreeSet;
 

@@ -242,8 +242,8 @@ impl<D: Driver> SqlStore<D> {
     }
 }
 
-/// What each entry left is what the next one of its object replaced, and what the last one left is in the row. An object
-/// whose row was removed for good went by its last entry.
+/// What each entry left is what the next one of its object replaced, and what the last one left is in the row. An
+/// object whose row was removed for good went by its last entry.
 fn changes(entries: Vec<Entry>, rows: HashMap<Uid, Stored>) -> Vec<SqlOnlyChange> {
     let mut next: HashMap<Uid, Option<Object>> = HashMap::with_capacity(rows.len());
     let mut changes: Vec<SqlOnlyChange> = Vec::with_capacity(entries.len());

@@ -177,8 +177,8 @@ impl KindSql {
         ))
     }
 
-    /// Rows that are not deleted, in order of namespace and name, after one of them. Parameters: of one namespace it and
-    /// the name after which to begin; of all of them the namespace twice and the name; then the limit.
+    /// Rows that are not deleted, in order of namespace and name, after one of them. Parameters: of one namespace it
+    /// and the name after which to begin; of all of them the namespace twice and the name; then the limit.
     pub(crate) fn after_name(&self, one_namespace: bool) -> Statement {
         kept(format!(
             "SELECT {} FROM {} ORDER BY [namespace], [name] LIMIT ?",

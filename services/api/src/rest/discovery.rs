@@ -1,5 +1,5 @@
-//! The documents from which clients learn what there is, where some kinds are none of the cluster's: those of the cluster,
-//! with what these kinds add. Knows no kind.
+//! The documents from which clients learn what there is, where some kinds are none of the cluster's: those of the
+//! cluster, with what these kinds add. Knows no kind.
 
 use axum::http::request::Parts;
 use axum::http::{Request, StatusCode, header};
