@@ -164,11 +164,11 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
     };
     found.extend(all.stray_references.iter().map(|(kind, uid, name)| {
         let detail = format!("kindex_reference has {name} on it, and it is gone");
-        stray(*kind, uid, Class::ReferenceStray, detail)
+        stray(kind, uid, Class::ReferenceStray, detail)
     }));
     found.extend(all.stray_tombstones.iter().map(|(kind, uid)| {
         let detail = "kindex_tombstone says that its deletion waits, and it is gone".to_owned();
-        stray(*kind, uid, Class::TombstoneStray, detail)
+        stray(kind, uid, Class::TombstoneStray, detail)
     }));
     found.into_iter().collect()
 }
