@@ -26,9 +26,13 @@ fn resource(kind: &Kind) -> String {
     format!("{}.{}", kind.plural, kind.group)
 }
 
+/// Of the object of a name, or of all where it is empty.
 fn jsonpath(release: &Release, resource: &str, name: &str, path: &str) -> String {
     let path = format!("jsonpath={path}");
-    release.kubectl(&["get", resource, name, "--namespace", SAMPLES, "-o", &path], "")
+    let mut args = vec!["get", resource];
+    args.extend((!name.is_empty()).then_some(name));
+    args.extend(["--namespace", SAMPLES, "-o", &path]);
+    release.kubectl(&args, "")
 }
 
 /// Does all of its work with the rights of its account, before anybody else does any.
