@@ -5,6 +5,7 @@ mod asked;
 mod each_right;
 mod early;
 mod encrypted;
+mod events;
 mod expired;
 mod following;
 mod full;

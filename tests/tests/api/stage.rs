@@ -178,6 +178,14 @@ impl Stage {
         Self::on(ground, &address, None, RightsOf::Server).await
     }
 
+    /// On SQLite, with these kinds.
+    pub(super) async fn of_kinds(kinds: &'static [&'static Kind]) -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.registry.kinds = kinds;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
     /// With a kind of several versions, which the cluster converts in process.
     pub(super) async fn of_trials() -> Self {
         let options = ClusterOptions {

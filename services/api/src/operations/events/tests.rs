@@ -321,6 +321,22 @@ async fn a_database_that_is_restored_ends_every_subscription_with_410() {
 }
 
 #[tokio::test]
+async fn a_position_of_the_replay_names_the_newest_that_was_read() {
+    let server = Server::new();
+    for number in 0..4 {
+        server.memory.write(&format!("run-{number}"), |_| {});
+    }
+    let marks = server.memory.rows().marks.clone();
+    let mut messages = server
+        .begin(Some(Place::beginning(marks[1])), false)
+        .await
+        .expect("known");
+    let message = next(&mut messages).await.expect("there is more").expect("no error");
+    let place = Place::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
+    assert_eq!((place.after, place.seen), (marks[1], marks[3]));
+}
+
+#[tokio::test]
 async fn a_replay_is_read_by_pages_and_resumed_within_one() {
     let server = Server::new();
     for number in 0..2500 {

@@ -1,0 +1,247 @@
+//! Events of a real ingester and a real cluster: the contract over each transport, refusals, and subscriptions that are
+//! cut anywhere.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use kindex_events::contract::{self, Stage as Contract};
+use kindex_events::http_source::HttpSource;
+use kindex_events::{Message, Position, Source, SourceError, Subscribe};
+use kindex_generated::kinds::{model, project};
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_kube_client::list_watch::ListWatch;
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::stage::{FINAL, MODELS, Stage, manifest, model, send};
+
+static MODEL: Kind = Kind {
+    events: true,
+    ..model::KIND
+};
+static PROJECT: Kind = Kind {
+    events: false,
+    ..project::KIND
+};
+static KINDS: &[&Kind] = &[&MODEL, &PROJECT];
+const TOPIC: &str = "models.michelangelo.api";
+/// What holds an object until it is erased.
+const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+fn reference(name: &str) -> String {
+    format!("/api/v1/models/default/{name}/references/{HOLDER}")
+}
+
+impl Stage {
+    async fn with_events() -> Self {
+        Self::of_kinds(KINDS).await
+    }
+
+    async fn create_in_use(&self, name: &str) -> Uid {
+        let metadata = json!({"name": name, "finalizers": [HOLDER]});
+        let (code, created) = send(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        assert_eq!(code, 201, "{created}");
+        Uid::from(created["metadata"]["uid"].as_str().unwrap())
+    }
+
+    async fn let_go(&self, name: &str) {
+        let (code, answer) = send(&self.api, "DELETE", &reference(name), &Value::Null).await;
+        assert_eq!(code, 200, "{answer}");
+    }
+}
+
+/// One transport over a stage.
+struct Transport<'a, S> {
+    stage: &'a Stage,
+    source: S,
+    forgotten: Position,
+}
+
+#[async_trait]
+impl<S: Source> Contract for Transport<'_, S> {
+    fn source(&self) -> &dyn Source {
+        &self.source
+    }
+
+    fn topic(&self) -> &str {
+        TOPIC
+    }
+
+    fn forgotten(&self) -> Position {
+        self.forgotten.clone()
+    }
+
+    async fn create(&self, name: &str) -> Uid {
+        self.stage.create_in_use(name).await
+    }
+
+    async fn archive(&self, name: &str) {
+        let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+        let (code, answer) = send(&self.stage.api, "PATCH", &model(name), &patch).await;
+        assert_eq!(code, 200, "{answer}");
+        self.stage.wait_until_evicted(name).await;
+    }
+
+    async fn delete(&self, name: &str) {
+        let (code, answer) = send(&self.stage.api, "DELETE", &model(name), &Value::Null).await;
+        assert!(matches!(code, 200 | 202), "{answer}");
+    }
+
+    async fn erase(&self, name: &str) {
+        self.stage.let_go(name).await;
+    }
+}
+
+fn over_http(address: SocketAddr) -> HttpSource {
+    HttpSource::new(&format!("http://{address}"), None, None).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_sent_events_fulfil_the_contract() {
+    let stage = Stage::with_events().await;
+    let unknown = json!({"after": [1, 1], "past": 1, "seen": [1, 1]});
+    let transport = Transport {
+        stage: &stage,
+        source: over_http(stage.address),
+        forgotten: Position::encode("outbox", TOPIC, &unknown),
+    };
+    assert_eq!(contract::check(&transport).await, Ok(()));
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_watches_fulfil_the_contract() {
+    let stage = Stage::with_events().await;
+    let transport = Transport {
+        stage: &stage,
+        source: ListWatch::new(KubeCluster::from(stage.api.clone()), KINDS),
+        forgotten: Position::encode("watch", TOPIC, &1_u64),
+    };
+    assert_eq!(contract::check(&transport).await, Ok(()));
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_no_events_is_refused_with_a_hint() {
+    let stage = Stage::with_events().await;
+    for (path, code, words) in [
+        ("nonsense", 404, "write its plural, or plural.group"),
+        (
+            "projects?from=abc",
+            422,
+            "has no events: write `events = true` under [kinds.Project]",
+        ),
+        ("models?from=abc", 400, "is not a position"),
+        ("models/u", 404, "has no object with uid u"),
+    ] {
+        let path = format!("/api/v1/events/{path}");
+        let (found, answer) = send(&stage.api, "GET", &path, &Value::Null).await;
+        assert_eq!(found, code, "{path}: {answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains(words), "{path}: {message}");
+    }
+    let (code, _) = send(&stage.api, "POST", "/api/v1/events/models", &json!({})).await;
+    assert_eq!(code, 405);
+    let uid = stage.create_in_use("a").await;
+    let source = over_http(stage.address);
+    let mut messages = source.subscribe(&Subscribe::to(TOPIC)).await.unwrap();
+    while messages.next().await.unwrap().unwrap().event().is_none() {}
+    let path = format!("/api/v1/events/models/{uid}");
+    let (code, event) = send(&stage.api, "GET", &path, &Value::Null).await;
+    assert_eq!((code, &event["name"]), (200, &json!("a")), "{event}");
+    stage.end().await;
+}
+
+/// Leads one connection to the server, and cuts it after so many bytes of the answer.
+async fn cut_after(bytes: usize, server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut server = TcpStream::connect(server).await.unwrap();
+        let (mut from_client, mut to_client) = client.split();
+        let (from_server, mut to_server) = server.split();
+        let mut answer = from_server.take(bytes as u64);
+        tokio::select! {
+            _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
+            _ = tokio::io::copy(&mut answer, &mut to_client) => {}
+        }
+        // What was let through arrives.
+        let _gone = to_client.shutdown().await;
+    });
+    address
+}
+
+/// The uids that are erased, and the last position, of a subscription until it ends or all are there.
+async fn erased(
+    source: &HttpSource,
+    from: Option<Position>,
+    wanted: usize,
+    found: &mut BTreeSet<Uid>,
+) -> Option<Position> {
+    let to = Subscribe {
+        from: from.clone(),
+        ..Subscribe::to(TOPIC)
+    };
+    let mut position = from;
+    let mut messages = match source.subscribe(&to).await {
+        Ok(messages) => messages,
+        Err(SourceError::Interrupted { .. }) => return position,
+        Err(error) => panic!("{error}"),
+    };
+    while found.len() < wanted
+        && let Some(Ok(message)) = messages.next().await
+    {
+        if let Message::Event(event, _) = &message
+            && event.erased
+        {
+            found.insert(event.resource_id.clone());
+        }
+        position = message.position().cloned().or(position);
+    }
+    position
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_that_is_cut_at_any_byte_lacks_no_tombstone() {
+    let stage = Stage::with_events().await;
+    let whole = over_http(stage.address);
+    stage.create_in_use("stays").await;
+    let mut uids = BTreeSet::new();
+    for number in 0..4 {
+        uids.insert(stage.create_in_use(&format!("goes-{number}")).await);
+    }
+    let mut messages = whole.subscribe(&Subscribe::to(TOPIC)).await.unwrap();
+    let mut seen = BTreeSet::new();
+    let mut before = None;
+    while !uids.is_subset(&seen) {
+        let message = messages.next().await.unwrap().unwrap();
+        seen.extend(message.event().map(|event| event.resource_id.clone()));
+        if message.event().is_none() || uids.is_subset(&seen) {
+            before = message.position().cloned();
+        }
+    }
+    for number in 0..4 {
+        let name = format!("goes-{number}");
+        send(&stage.api, "DELETE", &model(&name), &Value::Null).await;
+        stage.let_go(&name).await;
+    }
+    let mut found = BTreeSet::new();
+    erased(&whole, before.clone(), uids.len(), &mut found).await;
+    assert_eq!(found, uids);
+    for from in [before, None] {
+        for bytes in (1..3000).step_by(37) {
+            let cut = over_http(cut_after(bytes, stage.address).await);
+            let mut found = BTreeSet::new();
+            let position = erased(&cut, from.clone(), uids.len(), &mut found).await;
+            erased(&whole, position, uids.len(), &mut found).await;
+            assert_eq!(found, uids, "cut after {bytes} bytes");
+        }
+    }
+    stage.end().await;
+}
