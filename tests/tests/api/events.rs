@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -10,6 +11,7 @@ use kindex_events::contract::{self, Stage as Contract};
 use kindex_events::http_source::HttpSource;
 use kindex_events::{Message, Position, Source, SourceError, Subscribe};
 use kindex_generated::kinds::{model, project};
+use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::list_watch::ListWatch;
 use kindex_model::kind::Kind;
@@ -84,7 +86,10 @@ impl<S: Source> Contract for Transport<'_, S> {
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
         let (code, answer) = send(&self.stage.api, "PATCH", &model(name), &patch).await;
         assert_eq!(code, 200, "{answer}");
-        self.stage.wait_until_evicted(name).await;
+        let deadline = Instant::now() + WAIT_MAX;
+        while send(&self.stage.cluster, "GET", &model(name), &Value::Null).await.0 != 404 {
+            assert!(Instant::now() < deadline, "{name} is not evicted");
+        }
     }
 
     async fn delete(&self, name: &str) {
