@@ -1,12 +1,19 @@
 //! One step, request by request. Each write depends on the version that it was decided on; what was read or written on
 //! the way is given back, so that the next decision knows of it before any watch does.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
+use tokio::time::sleep;
 
 use super::Cluster;
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{Key, Object};
+
+/// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One that
+/// takes longer has to begin again, and nothing more.
+const MOVE_TIME: Duration = Duration::from_secs(1);
 
 /// A step of an object, with the objects as they were seen.
 #[derive(Clone, Debug)]
@@ -129,6 +136,9 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     let Some(name) = task.object.reference_name().map(|name| name.to_string()) else {
         return Ok(());
     };
+    if !task.object.is_leaving() {
+        sleep(MOVE_TIME).await;
+    }
     let Some(holder) = read(cluster, &Seen::of(&task.object), outcome).await? else {
         return take_off(cluster, target, &name, outcome).await;
     };
