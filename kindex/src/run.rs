@@ -11,8 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, diff, events, generate, get, graph, history, lint, migrate, move_command, plan, purge, quarantine,
-    query_command, references, release, restore, say, sides, status, up, verify, versions, why,
+    against, backfill, diff, events, generate, get, graph, history, lint, migrate, move_command, plan, purge,
+    quarantine, query_command, references, release, restore, say, sides, status, up, verify, versions, why,
 };
 
 /// Runs the command that the process was started with.

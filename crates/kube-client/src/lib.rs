@@ -14,8 +14,6 @@ mod wire;
 
 pub mod kube_cluster;
 
-pub mod list_watch;
-
 mod create;
 
 pub use create::CreateApi;

@@ -1,4 +1,4 @@
-//! Feeds the stream of a topic from the outbox: what changed is published page by page, then how far the outbox is read.
+//! Feeds the stream of a topic from the outbox: what changed is published by pages, then how far the outbox is read.
 //! Both are in the same stream, so that a stream that lost its disk has lost both.
 //!
 //! Each publication depends on the claim of its process: the server refuses those of a process that another one has
@@ -187,7 +187,10 @@ impl Feeder {
             if entry.erased {
                 message = message.ttl(TOMBSTONES_KEPT.unsigned_abs());
             }
-            let sent = self.connection.context.send_publish(self.names.sent(&entry.uid), message);
+            let sent = self
+                .connection
+                .context
+                .send_publish(self.names.sent(&entry.uid), message);
             answers.push(sent.await.map_err(|error| self.not_taken(error))?.into_future());
         }
         let taken = try_join_all(answers).await;
@@ -209,7 +212,9 @@ impl Feeder {
     async fn publish(&self, subject: String, message: PublishMessage) -> Result<u64, FeedError> {
         let sent = self.connection.context.send_publish(subject, message).await;
         let taken = sent.map_err(|error| self.not_taken(error))?.await;
-        taken.map(|answer| answer.sequence).map_err(|error| self.not_taken(error))
+        taken
+            .map(|answer| answer.sequence)
+            .map_err(|error| self.not_taken(error))
     }
 
     fn claimed_message(&self, claim: u64) -> PublishMessage {

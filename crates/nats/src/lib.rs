@@ -1,10 +1,10 @@
-//! Events over NATS JetStream: a stream for each topic, fed from the outbox, with the last event of each object, and the
-//! contract of `kindex-events` over it. Knows no SQL and no HTTP.
+//! Events over NATS JetStream: a stream for each topic, fed from the outbox, with the last event of each object, and
+//! the contract of `kindex-events` over it. Knows no SQL and no HTTP.
 //!
 //! # Guarantees
 //! - A stream has the events of all objects before anybody reads a replay from it.
 //! - One process feeds a stream: what another one sends that thinks it still does is refused by the server.
-//! - A stream that lost its disk, or whose database was restored, is made anew. All positions of the one before are gone
+//! - A stream that lost its disk, or whose database was restored, is made anew. All positions in the old one are gone
 //!   then, and every subscriber replays.
 //!
 //! # Assumptions

@@ -29,7 +29,12 @@ impl FromStr for Partitions {
     /// Numbers and ranges with commas: `0-3,7`.
     fn from_str(text: &str) -> Result<Self, PartitionsError> {
         let wrong = || PartitionsError(text.to_owned());
-        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number < PARTITIONS_MAX);
+        let number = |text: &str| {
+            text.trim()
+                .parse::<u32>()
+                .ok()
+                .filter(|number| *number < PARTITIONS_MAX)
+        };
         let mut numbers = BTreeSet::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -116,7 +116,10 @@ mod tests {
                 stream: "16".to_owned(),
                 ..place()
             },
-            Place { sequence: 101, ..place() },
+            Place {
+                sequence: 101,
+                ..place()
+            },
             Place {
                 partitions: "0,1".to_owned(),
                 ..place()

@@ -75,8 +75,8 @@ fn each_difference_of_references_is_found_and_nothing_else() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(classes(&report(&output)), ["reference-missing"]);
 
-    let strays = [NOBODY.to_owned(), FOREIGN.to_owned()];
-    set_finalizers(&run, &[held.clone(), strays.to_vec()].concat());
+    let orphaned = [NOBODY.to_owned(), FOREIGN.to_owned()];
+    set_finalizers(&run, &[held.clone(), orphaned.to_vec()].concat());
     let output = verify(&run);
     let found = report(&output);
     assert_eq!(classes(&found), ["holder-missing"], "{found}");

@@ -1,5 +1,5 @@
-//! Events of a real ingester and a real cluster: the contract over each transport, refusals, and subscriptions that are
-//! cut anywhere.
+//! Events of a real ingester and a real cluster: the contract over server-sent events, refusals, and subscriptions that
+//! are cut anywhere.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,8 +12,6 @@ use kindex_events::http_source::HttpSource;
 use kindex_events::{Message, Position, Source, SourceError, Subscribe};
 use kindex_generated::kinds::{model, project};
 use kindex_harness::wait::WAIT_MAX;
-use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_kube_client::list_watch::ListWatch;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use serde_json::{Value, json};
@@ -114,18 +112,6 @@ async fn server_sent_events_fulfil_the_contract() {
         stage: &stage,
         source: over_http(stage.address),
         forgotten: Position::encode("outbox", TOPIC, &unknown),
-    };
-    assert_eq!(contract::check(&transport).await, Ok(()));
-    stage.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn lists_and_watches_fulfil_the_contract() {
-    let stage = Stage::with_events().await;
-    let transport = Transport {
-        stage: &stage,
-        source: ListWatch::new(KubeCluster::from(stage.api.clone()), KINDS),
-        forgotten: Position::encode("watch", TOPIC, &1_u64),
     };
     assert_eq!(contract::check(&transport).await, Ok(()));
     stage.end().await;

@@ -17,8 +17,7 @@ use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
-use kindex_serve::listen::{FrontProxy, Tls};
-use kindex_serve::watches::WatchLimits;
+use kindex_serve::{listen::FrontProxy, listen::Tls, watches::WatchLimits};
 use kindex_store::{Address, MetadataStorage};
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::{Database, patient};
@@ -182,8 +181,8 @@ impl Stage {
     pub(super) async fn of_kinds(kinds: &'static [&'static Kind]) -> Self {
         let mut ground = Ground::embedded().await;
         ground.registry.kinds = kinds;
-        let address = ground.sqlite();
-        Self::on(ground, &address, None, RightsOf::Server).await
+        let at = ground.sqlite();
+        Self::on(ground, &at, None, RightsOf::Server).await
     }
 
     /// With a kind of several versions, which the cluster converts in process.

@@ -46,7 +46,7 @@ async fn a_server_gets_the_tables_and_keeps_what_it_has(product: Product) {
         let output = init(&[], &variables);
         assert!(output.status.success(), "{}", stderr_of(&output));
         assert!(
-            stderr_of(&output).contains("has its 51 tables"),
+            stderr_of(&output).contains("has its 54 tables"),
             "{}",
             stderr_of(&output)
         );

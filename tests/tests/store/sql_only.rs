@@ -105,12 +105,12 @@ async fn all_of_many_that_create_other_names_are_done_and_numbered(backend: Back
     let versions = join_all(objects.iter().map(|object| create(&backend, object))).await;
     let versions: BTreeSet<u64> = versions.into_iter().map(|version| version.0).collect();
     assert_eq!(versions, (2..14).collect());
-    let told: Vec<u64> = changes(&backend, 1)
+    let received: Vec<u64> = changes(&backend, 1)
         .await
         .iter()
         .map(|change| change.version.0)
         .collect();
-    assert_eq!(told, (2..14).collect::<Vec<u64>>());
+    assert_eq!(received, (2..14).collect::<Vec<u64>>());
 }
 
 async fn a_write_reaches_everything_that_sql_holds(backend: Backend) {
@@ -173,14 +173,14 @@ async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
     let remove = SqlOnlyWrite::Remove { read: changed };
     done(&backend, &object("u", "a").label("n", "2"), remove).await;
     let label = |object: &Object| object.metadata.labels["n"].clone();
-    let told = changes(&backend, 1).await;
-    let told: Vec<_> = told
+    let received = changes(&backend, 1).await;
+    let received: Vec<_> = received
         .iter()
         .map(|change| (change.before.as_ref().map(label), label(&change.object), change.deleted))
         .collect();
     let one = |before: Option<&str>, after: &str, deleted| (before.map(str::to_owned), after.to_owned(), deleted);
     assert_eq!(
-        told,
+        received,
         [
             one(None, "1", false),
             one(Some("1"), "2", false),

@@ -59,10 +59,7 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/kube-api", &[]),
     ("crates/events", &["kindex-model"]),
     ("crates/decide", &["kindex-model", "kindex-query", "kindex-store"]),
-    (
-        "crates/kube-client",
-        &["kindex-events", "kindex-kube-api", "kindex-model"],
-    ),
+    ("crates/kube-client", &["kindex-kube-api", "kindex-model"]),
     (
         "crates/maintenance",
         &[

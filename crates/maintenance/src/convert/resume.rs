@@ -1,4 +1,4 @@
-//! How far a conversion is, as it is saved with a batch once all batches before that place are written. Where it goes on
+//! How far a conversion is, saved with a batch once all batches before that place are written. Where it goes on
 //! is a matter of time saved and of nothing else: a resumed run goes on to the end, and then over the rows before the
 //! place where it began.
 

@@ -20,7 +20,7 @@ use kindex_model::object::Uid;
 use kindex_nats::{Connection, FeedError, Feeder, NatsSource, Partitions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use outbox::Board;
 
@@ -29,7 +29,9 @@ const EVERY: Duration = Duration::from_millis(10);
 
 fn kind() -> &'static Kind {
     let mut kinds = kindex_generated::registry().kinds.iter();
-    kinds.find(|kind| kind.plural == "pipelineruns").expect("it is declared")
+    kinds
+        .find(|kind| kind.plural == "pipelineruns")
+        .expect("it is declared")
 }
 
 /// A server, a database and the process that feeds the one from the other, begun again when it ends.
@@ -54,7 +56,7 @@ impl Hall {
         let feeding = tokio::spawn(async move {
             loop {
                 let Err(_again) = feeder.run(EVERY).await;
-                tokio::time::sleep(EVERY).await;
+                sleep(EVERY).await;
             }
         });
         let (partitions, wanted) = watch::channel(Partitions::All);
@@ -84,7 +86,7 @@ impl Hall {
                     Err(SourceError::UnknownTopic(_) | SourceError::Interrupted { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
-                tokio::time::sleep(EVERY).await;
+                sleep(EVERY).await;
             }
         };
         timeout(WAIT_MAX, attempts).await.expect("the stream comes")
@@ -113,7 +115,11 @@ impl Hall {
         let shown = async {
             loop {
                 let seen = self.replay().await;
-                let seen: BTreeSet<&str> = seen.values().filter(|event| !event.erased).map(|it| &*it.name).collect();
+                let seen: BTreeSet<&str> = seen
+                    .values()
+                    .filter(|event| !event.erased)
+                    .map(|it| &*it.name)
+                    .collect();
                 if seen == wanted {
                     return;
                 }
@@ -259,12 +265,15 @@ async fn a_process_that_another_one_followed_publishes_nothing_more() {
             }
             hall.board.create("of the follower");
             stale.create("of the one before");
-            tokio::time::sleep(EVERY).await;
+            sleep(EVERY).await;
         }
     };
     timeout(WAIT_MAX, removed).await.expect("one is refused");
     let Err(refused) = paused.await.expect("it ends");
-    assert!(matches!(refused, FeedError::Followed { .. } | FeedError::Publish { .. }), "{refused}");
+    assert!(
+        matches!(refused, FeedError::Followed { .. } | FeedError::Publish { .. }),
+        "{refused}"
+    );
     hall.shows(&["of the follower"]).await;
 }
 

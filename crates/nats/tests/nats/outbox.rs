@@ -105,12 +105,22 @@ impl Board {
 #[async_trait]
 impl Outbox for Board {
     async fn head(&self, _: &Kind) -> Result<Mark, StoreError> {
-        Ok(self.rows.lock().expect("no panic").marks.last().copied().unwrap_or_default())
+        Ok(self
+            .rows
+            .lock()
+            .expect("no panic")
+            .marks
+            .last()
+            .copied()
+            .unwrap_or_default())
     }
 
     async fn replay(&self, _: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<OutboxEntry>, StoreError> {
         let rows = self.rows.lock().expect("no panic");
-        let later = rows.entries.values().filter(|entry| after.is_none_or(|after| entry.uid.0 > after.0));
+        let later = rows
+            .entries
+            .values()
+            .filter(|entry| after.is_none_or(|after| entry.uid.0 > after.0));
         let page: Vec<OutboxEntry> = later.take(limit as usize).cloned().collect();
         match self.reads {
             Some(reads) if page.len() <= reads => Err(StoreError::Schema("the table is gone".to_owned())),
@@ -118,12 +128,7 @@ impl Outbox for Board {
         }
     }
 
-    async fn since(
-        &self,
-        _: &Kind,
-        after: Mark,
-        limit: u32,
-    ) -> Result<Option<(Vec<OutboxEntry>, Mark)>, StoreError> {
+    async fn since(&self, _: &Kind, after: Mark, limit: u32) -> Result<Option<(Vec<OutboxEntry>, Mark)>, StoreError> {
         let rows = self.rows.lock().expect("no panic");
         if after != Mark::default() && !rows.marks.contains(&after) {
             return Ok(None);

@@ -299,7 +299,7 @@ mod tests {
         HashMap::from([(Uid::from("u"), row)])
     }
 
-    fn told(befores: &[Option<(u64, u64)>], rows: HashMap<Uid, Stored>) -> Vec<(u64, String, bool)> {
+    fn received(befores: &[Option<(u64, u64)>], rows: HashMap<Uid, Stored>) -> Vec<(u64, String, bool)> {
         let entries = befores.iter().zip(1..).map(|(before, number)| Entry {
             position: Position(number),
             uid: Uid::from("u"),
@@ -319,11 +319,11 @@ mod tests {
         let shown = |n: &str, version, deleted| (version, n.to_owned(), deleted);
         let three = [None, Some((2, 10)), Some((3, 20))];
         assert_eq!(
-            told(&three, row(4, 20, Life::Deleted)),
+            received(&three, row(4, 20, Life::Deleted)),
             [shown("10", 2, false), shown("20", 3, false), shown("20", 4, true)]
         );
         assert_eq!(
-            told(&three[..2], row(3, 20, Life::Live)),
+            received(&three[..2], row(3, 20, Life::Live)),
             [shown("10", 2, false), shown("20", 3, false)]
         );
     }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_row_that_is_newer_than_the_page_deletes_nothing_yet() {
         let page = [None, Some((2, 10))];
-        let changes = told(&page, row(9, 90, Life::Deleted));
+        let changes = received(&page, row(9, 90, Life::Deleted));
         assert_eq!(
             changes[1],
             (3, "90".to_owned(), false),
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn an_object_whose_row_was_removed_was_deleted() {
-        let changes = told(&[None, Some((2, 10))], HashMap::new());
+        let changes = received(&[None, Some((2, 10))], HashMap::new());
         assert_eq!(changes, [(2, "10".to_owned(), false), (3, "10".to_owned(), true)]);
     }
 }

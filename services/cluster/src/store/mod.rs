@@ -1,4 +1,4 @@
-//! The revisions of all objects. In a cluster's own file, SQLite: every mutation is one row, an object's JSON is written
+//! Revisions of all objects. In a cluster's own file, SQLite: each mutation is one row, an object's JSON is written
 //! exactly once, and the rows since the compaction floor are the log from which watches resume. Knows keys, revisions
 //! and JSON text; refuses to know resources, schemas or HTTP. Or wherever a [`Backing`] keeps them.
 

@@ -11,8 +11,8 @@ use super::Cluster;
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{Key, Object};
 
-/// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One that
-/// takes longer has to begin again, and nothing more.
+/// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One
+/// that takes longer has to begin again, and nothing more.
 const MOVE_TIME: Duration = Duration::from_secs(1);
 
 /// A step of an object, with the objects as they were seen.

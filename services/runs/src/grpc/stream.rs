@@ -141,11 +141,13 @@ async fn one(
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::sleep;
+
     use super::*;
 
     fn after(seconds: usize) -> impl Stream<Item = Result<LogMetricsStreamResponse, Status>> {
         stream::once(async move {
-            tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
+            sleep(Duration::from_secs(seconds as u64)).await;
             Ok(LogMetricsStreamResponse::default())
         })
     }

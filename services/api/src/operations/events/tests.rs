@@ -20,6 +20,7 @@ use super::follow::{Follow, Messages};
 use super::hub::Hubs;
 use super::page::topic;
 use super::place::Place;
+use tokio::time::sleep;
 
 static KINDS: &[&Kind] = &[&KIND];
 const EVERY: Duration = Duration::from_millis(5);
@@ -289,9 +290,9 @@ async fn nobody_who_follows_costs_nothing() {
     let mut messages = server.begin(None, false).await.expect("known");
     until_quiet(&mut messages).await;
     drop(messages);
-    tokio::time::sleep(10 * EVERY).await;
+    sleep(10 * EVERY).await;
     let before = server.statements();
-    tokio::time::sleep(100 * EVERY).await;
+    sleep(100 * EVERY).await;
     assert_eq!(server.statements(), before);
 }
 
