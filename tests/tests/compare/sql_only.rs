@@ -58,6 +58,15 @@ macro_rules! scripts {
 
 scripts!(create, delete, patch, read, status, update, watch);
 
+/// The same requests with other stages: these are objects of the whole cluster, and the comparison of the embedded
+/// cluster creates them on the same kube-apiserver.
+fn of_other_stages(script: &str) -> String {
+    let names = ["create-stage", "create-other"].into_iter();
+    names.fold(script.to_owned(), |script, name| {
+        script.replace(name, &format!("sql-only-{name}"))
+    })
+}
+
 /// The kinds of the scripts, with these definitions.
 fn registry() -> Registry {
     let definition = |name: &str| -> &'static str {
@@ -141,7 +150,7 @@ async fn compare(script: &str, text: &str) {
         tokio::join!(ours.send(&request), theirs.send(&request));
     }
     let mut findings = Vec::new();
-    for request in parse(text) {
+    for request in parse(&of_other_stages(text)) {
         let name = format!("{script}/{}", request.name);
         if LEFT_OUT.contains(&name.as_str()) {
             continue;
