@@ -1,5 +1,5 @@
 //! Events of a kind: what is sent of each object, how a subscription goes, and what a consumer may conclude from it.
-//! One contract for all transports, with the tests that each of them runs. No SQL, and HTTP in an optional client alone.
+//! One contract for all transports, with the tests that each of them runs. No SQL, and HTTP in an optional client.
 //!
 //! # Guarantees
 //! - A subscription from nothing begins with all objects that exist, archived ones too, says when these ended, and goes
