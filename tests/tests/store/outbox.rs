@@ -195,6 +195,10 @@ async fn an_eviction_is_no_deletion(backend: Backend) {
     )
     .await;
     assert_eq!(follower.read(&backend).await, [there("u5")]);
+    // A cluster that was restored from a backup shows it from before its deletion.
+    write(&backend, &[deleting(widget("u6", "u6", 1), 6).live()], 6).await;
+    write(&backend, &[widget("u6", "u6", 2).store(Life::Archived, false)], 7).await;
+    assert_eq!(follower.read(&backend).await, [there("u6")]);
     write(&backend, &[soft_delete("u1")], 8).await;
     assert_eq!(
         follower.read(&backend).await,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::tables::Side;
 use kindex_query::Life;
@@ -96,6 +96,17 @@ impl Superseded {
     }
 }
 
+/// Whether an archived object has become another one for watches, and has not only gone its way.
+fn changes_for_watches(held: &Object, new: &Object) -> bool {
+    becomes_another(held.text(), new.text())
+}
+
+/// The same for those who follow the outbox. Its entry may say of an object that it is being deleted, and what is
+/// archived is not: a deletion of which a cluster that was restored from a backup knows nothing.
+fn changes_for_subscribers(held: &Object, new: &Object) -> bool {
+    held.metadata.deletion_timestamp.is_some() || changes_for_watches(held, new)
+}
+
 impl<D: Driver> Batch<'_, D> {
     /// Applies all writes and says what became of each.
     pub(crate) async fn apply(&mut self, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
@@ -130,8 +141,8 @@ impl<D: Driver> Batch<'_, D> {
             written[index] = sorted.add(decision);
         }
         // No cluster tells what becomes of an object there once SQL keeps it.
-        let before = self.labels_before(&changed).await?;
-        let left = self.labels_before(events.evicted()).await?;
+        let before = self.labels_before(&changed, changes_for_watches).await?;
+        let left = self.labels_before(events.evicted(), changes_for_subscribers).await?;
         let superseded = self.carry_out(&sorted).await?;
         let replaced: Vec<Replaced> = superseded.iter().filter_map(Superseded::replaced).collect();
         self.record_replaced(&replaced, writes, &mut written).await?;
@@ -153,11 +164,11 @@ impl<D: Driver> Batch<'_, D> {
         Ok(written)
     }
 
-    /// Of rows whose objects become others by these versions, and not only go their way: the versions, and the labels
-    /// that the rows have.
+    /// Of rows that these versions change in such a way: the versions, and the labels that the rows have.
     async fn labels_before<'v>(
         &mut self,
         versions: &[&'v Version],
+        is_change: fn(&Object, &Object) -> bool,
     ) -> Result<Vec<(&'v Version, BTreeMap<String, String>)>, sqlx::Error> {
         let mut before = Vec::new();
         for chunk in versions.chunks(LIST_MAX) {
@@ -173,10 +184,7 @@ impl<D: Driver> Batch<'_, D> {
             for version in chunk {
                 let metadata = &version.object.metadata;
                 let held = held.remove(&metadata.uid);
-                if held
-                    .as_ref()
-                    .is_none_or(|held| becomes_another(held.text(), version.object.text()))
-                {
+                if held.as_ref().is_none_or(|held| is_change(held, &version.object)) {
                     before.push((
                         *version,
                         held.map(|held| held.metadata.labels.clone()).unwrap_or_default(),
