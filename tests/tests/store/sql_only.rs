@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use kindex_model::kind::Kind;
+use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Life;
-use kindex_store::{SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten};
+use kindex_store::{Mark, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten};
 use serde_json::json;
 
 use super::backend::Backend;
 use super::direct::{expect_whole, stored};
-use super::widget::{KEEPSAKE, PARTS, Widget, at, widget};
+use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, widget};
 
 scenarios!(
     of_many_that_create_one_name_one_is_done,
@@ -24,11 +24,19 @@ scenarios!(
     each_change_is_told_with_what_it_replaced,
     pages_come_in_order_of_namespace_and_name,
     a_history_has_every_version,
+    who_follows_the_outbox_sees_each_change,
 );
 
 static ALONE: Kind = Kind {
     cluster: false,
     ..PARTS
+};
+
+/// The same with events.
+static NOTICED: Kind = Kind { events: true, ..ALONE };
+static OF_NOTICED: Registry = Registry {
+    kinds: &[&NOTICED, &KEEPSAKE],
+    ..REGISTRY
 };
 
 fn object(uid: &str, name: &str) -> Widget {
@@ -255,4 +263,38 @@ async fn a_history_has_every_version(backend: Backend) {
         .map(|past| past.object.metadata.resource_version.0)
         .collect();
     assert_eq!(versions, [4, 3, 2]);
+}
+
+async fn who_follows_the_outbox_sees_each_change(backend: Backend) {
+    let backend = backend.with_registry(OF_NOTICED).await;
+    let store = &backend.store;
+    let deleting = Widget {
+        deletion: Some(at(2).to_string()),
+        ..object("u", "a")
+    };
+    let mut mark = Mark::default();
+    let mut read_version = ResourceVersion(0);
+    for (write, written, deletion, erased) in [
+        (None, object("u", "a"), None, false),
+        (Some(false), deleting.clone(), Some(at(2)), false),
+        (Some(true), deleting, Some(at(2)), true),
+    ] {
+        let write = match write {
+            None => SqlOnlyWrite::Create,
+            Some(false) => SqlOnlyWrite::Replace { read: read_version },
+            Some(true) => SqlOnlyWrite::Remove { read: read_version },
+        };
+        let done = store.write_sql_only(&NOTICED, &read(&written), write, at(3)).await;
+        let SqlOnlyWritten::Done(done) = done.expect("the database answers") else {
+            panic!("{write:?}")
+        };
+        read_version = done.metadata.resource_version;
+        let (entries, next) = store.since(&NOTICED, mark, 10).await.expect("readable").expect("known");
+        let seen: Vec<_> = entries
+            .iter()
+            .map(|it| (&*it.name, it.deletion_timestamp, it.erased))
+            .collect();
+        assert_eq!(seen, [("a", deletion, erased)], "{write:?}");
+        mark = next;
+    }
 }
