@@ -1,7 +1,7 @@
 //! Rows of the main table, read from cells in the order that statements select.
 
 use jiff::Timestamp;
-use kindex_model::kind::Kind;
+use kindex_model::kind::{Column, Kind};
 use kindex_model::object::{Metadata, Object, ResourceVersion, Uid};
 use kindex_model::projection::ContentHash;
 use kindex_model::row_version::RowVersion;
@@ -61,6 +61,27 @@ pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
         evicted_time,
         group_ver: row.text(8)?,
     })
+}
+
+/// Whether a row has these values in these columns, the first of which is at a place in what was selected.
+pub(super) fn holds<'a>(
+    row: &impl Cells,
+    first: usize,
+    columns: impl Iterator<Item = (&'a Column, &'a Value)>,
+) -> bool {
+    let has_it = |(at, (column, value)): (usize, (&Column, &Value))| {
+        row.value(first + at, column.ty)
+            .is_ok_and(|held| held == as_stored(value))
+    };
+    columns.enumerate().all(has_it)
+}
+
+/// A flag comes back as the number that it is stored as.
+fn as_stored(value: &Value) -> Value {
+    match value {
+        Value::Bool(flag) => Value::Int(i64::from(*flag)),
+        other => other.clone(),
+    }
 }
 
 /// `group/version` of an object whose kind has this one. The items of a list do not repeat it.

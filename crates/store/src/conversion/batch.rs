@@ -9,7 +9,7 @@ use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::ContentHash;
 use kindex_model::tables::Side;
 
-use crate::cells::res_version;
+use crate::cells::{holds, res_version};
 use crate::connections::{InTransaction, failure};
 use crate::conversion::{OtherVersionRow, PROGRESS, RowConversion, RowConverted, sql};
 use crate::driver::{Cells, Driver, Limits, Param, Raw};
@@ -19,12 +19,13 @@ use crate::sql_store::SqlStore;
 use crate::statements::{KindSql, LIST_MAX, bookkeeping, padded_list};
 use crate::write::{Batch, NewRow, Work};
 
-/// What a row must still hold.
-#[derive(PartialEq, Eq)]
+/// What a row holds.
 struct Held {
     group_ver: String,
     res_version: ResourceVersion,
     hash: Option<ContentHash>,
+    /// Whether its extracted columns hold what the conversion would give them.
+    has_columns: bool,
 }
 
 impl Held {
@@ -33,6 +34,7 @@ impl Held {
             group_ver,
             res_version,
             hash,
+            has_columns: _,
         } = self;
         *group_ver == row.group_ver && *res_version == row.res_version && *hash == row.hash
     }
@@ -93,8 +95,8 @@ impl<D: Driver> InTransaction<D> for Conversions<'_> {
         let held = self.lock(&mut batch).await?;
         let is_as_read = |one: &&&RowConversion| held.get(&one.row.uid).is_some_and(|held| held.is_as_read(&one.row));
         let current: Vec<&RowConversion> = self.rows.iter().filter(is_as_read).copied().collect();
+        self.write_main(&mut batch, &current, &held).await?;
         let new: Vec<NewRow<'_>> = current.iter().map(|one| new_row(one)).collect();
-        batch.write_rows(&new, KindSql::convert).await?;
         for side in [Side::Labels, Side::Annotations] {
             batch.write_side(side, &[], &new).await?;
         }
@@ -120,18 +122,39 @@ impl Conversions<'_> {
         for chunk in self.rows.chunks(LIST_MAX) {
             let uids: Vec<&str> = chunk.iter().map(|one| &*one.row.uid.0).collect();
             let params = padded_list(&uids);
+            let columns = &self.work.kind.columns;
             let statement = sql::lock(self.work.sql.spelling(), self.work.kind, params.len());
             for row in D::query(batch.connection, statement, &params).await? {
                 let uid = Uid::from(row.text(0)?.as_str());
+                let Ok(at) = chunk.binary_search_by_key(&&uid, |one| &one.row.uid) else {
+                    continue;
+                };
+                let values = &chunk[at].version.columns;
                 let found = Held {
                     group_ver: row.text(1)?,
                     res_version: res_version(&row, 2)?,
                     hash: row.bytes(3)?.as_deref().and_then(ContentHash::from_bytes),
+                    has_columns: holds(&row, 4, columns.iter().zip(values)),
                 };
                 held.insert(uid, found);
             }
         }
         Ok(held)
+    }
+
+    /// The extracted columns, and so their keys, are written only where the conversion changes them.
+    async fn write_main<D: Driver>(
+        &self,
+        batch: &mut Batch<'_, D>,
+        rows: &[&RowConversion],
+        held: &HashMap<Uid, Held>,
+    ) -> Result<(), sqlx::Error> {
+        let has_columns = |one: &&RowConversion| held.get(&one.row.uid).is_some_and(|held| held.has_columns);
+        let (texts, wholes): (Vec<_>, Vec<_>) = rows.iter().copied().partition(has_columns);
+        let texts: Vec<NewRow<'_>> = texts.into_iter().map(new_row).collect();
+        batch.write_rows(&texts, KindSql::convert_text).await?;
+        let wholes: Vec<NewRow<'_>> = wholes.into_iter().map(new_row).collect();
+        batch.write_rows(&wholes, KindSql::convert).await
     }
 
     /// Keeps the texts that the rows had.

@@ -4,7 +4,7 @@ use kindex_model::kind::Kind;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
-use crate::statements::{SEQ, fixed, kept, quoted};
+use crate::statements::{SEQ, cells, fixed, kept, quoted};
 
 /// Columns of the kept texts, in order.
 const KEPT_COLUMNS: [&str; 7] = [
@@ -40,10 +40,12 @@ pub(super) fn other_versions(spelling: &'static dyn Spelling, kind: &Kind) -> St
     ))
 }
 
-/// What says whether rows are still as they were read: uid, version, resource version, hash. Parameters: padded uids.
+/// What says whether rows are still as they were read: uid, version, resource version, hash; then the extracted
+/// columns. Parameters: padded uids.
 pub(super) fn lock(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Statement {
     kept(format!(
-        "SELECT [uid], [group_ver], [res_version], [content_hash] FROM [{}]{} WHERE [uid] IN ({}) AND {}{}",
+        "SELECT [uid], [group_ver], [res_version], [content_hash]{} FROM [{}]{} WHERE [uid] IN ({}) AND {}{}",
+        cells(spelling, kind.columns.iter()),
         kind.table,
         spelling.walk(&kind.tables().uid_key()),
         marks("?", uids),

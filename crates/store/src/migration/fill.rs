@@ -11,7 +11,7 @@ use kindex_model::projection::extract;
 use kindex_model::value::Value;
 use tokio::time::sleep;
 
-use crate::cells::param;
+use crate::cells::{holds, param};
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Param};
 use crate::error::StoreError;
@@ -131,23 +131,12 @@ fn stale_row(
     };
     let owned: Vec<Column> = columns.iter().map(|column| **column).collect();
     let values = extract(&owned, &object, &mut Vec::new());
-    let holds_it = |(at, (column, value)): (usize, (&&Column, &Value))| {
-        row.value(at + 3, column.ty).is_ok_and(|held| held == as_stored(value))
-    };
-    let is_current = columns.iter().zip(&values).enumerate().all(holds_it);
+    let is_current = holds(row, 3, columns.iter().copied().zip(&values));
     Ok((!is_current).then_some(Stale {
         seq: row.int(0)?,
         version: row.int(1)?,
         values,
     }))
-}
-
-/// A flag comes back as the number that it is stored as.
-fn as_stored(value: &Value) -> Value {
-    match value {
-        Value::Bool(flag) => Value::Int(i64::from(*flag)),
-        other => other.clone(),
-    }
 }
 
 impl Stale {

@@ -1,12 +1,12 @@
 //! The SQL text of migrations beside their own: the table that remembers them, what is there
 //! already, and the filling of columns.
 
-use kindex_model::kind::{Column, ColumnType, Kind};
+use kindex_model::kind::{Column, Kind};
 
 use crate::dialect::Spelling;
 use crate::driver::Statement;
 use crate::migration::script::Effect;
-use crate::statements::{fixed, kept, once, quoted};
+use crate::statements::{cells, fixed, kept, once, quoted};
 
 /// All remembered migrations in order.
 pub(super) fn applied() -> Statement {
@@ -67,16 +67,9 @@ pub(super) fn presence<'a>(spelling: &'static dyn Spelling, effect: &Effect<'a>)
 
 /// A page of rows with what some columns hold. Parameters: place, rows.
 pub(super) fn fill_page(spelling: &'static dyn Spelling, kind: &Kind, columns: &[&Column]) -> Statement {
-    let cells: Vec<String> = columns
-        .iter()
-        .map(|column| match column.ty {
-            ColumnType::Time => format!(", {}", spelling.time_text(column.name)),
-            _ => format!(", [{}]", column.name),
-        })
-        .collect();
     kept(format!(
         "SELECT [seq], [res_version], [json]{} FROM [{}] WHERE [seq] > ? ORDER BY [seq] LIMIT ?",
-        cells.concat(),
+        cells(spelling, columns.iter().copied()),
         kind.table
     ))
 }

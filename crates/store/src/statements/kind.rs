@@ -7,7 +7,7 @@ use kindex_query::Life;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
-use crate::statements::names::{SEQ, UNCONVERTED, main_columns};
+use crate::statements::names::{SEQ, UNCONVERTED, extracted, main_columns};
 use crate::statements::text::{exactly, kept, quoted, row_marks};
 use crate::statements::versions::of_cluster;
 
@@ -22,6 +22,7 @@ pub(crate) struct KindSql {
     update_head: String,
     update_tail: String,
     convert_tail: String,
+    convert_text_tail: String,
     state_columns: String,
     stored_columns: String,
 }
@@ -49,6 +50,7 @@ impl KindSql {
             update_head: format!("INSERT INTO [{}] ([{SEQ}], {}) VALUES ", kind.table, quoted(&columns)),
             update_tail: assigned(&["uid"]),
             convert_tail: assigned(&UNCONVERTED),
+            convert_text_tail: assigned(&[&UNCONVERTED[..], &extracted(kind)].concat()),
             state_columns: format!(
                 "[{SEQ}], [uid], [namespace], [name], [res_version], [content_hash], {}, {}, [group_ver]",
                 time("delete_time"),
@@ -94,6 +96,12 @@ impl KindSql {
     /// the version does not change keeps its value.
     pub(crate) fn convert(&self, rows: usize) -> Statement {
         kept(self.update_head.clone() + &row_marks(self.columns + 1, rows) + &self.convert_tail)
+    }
+
+    /// As [`convert`](Self::convert), of rows whose extracted columns hold what they would get. What is assigned is
+    /// written to its keys anew, even where it is the same: SQLite does not compare.
+    pub(crate) fn convert_text(&self, rows: usize) -> Statement {
+        kept(self.update_head.clone() + &row_marks(self.columns + 1, rows) + &self.convert_text_tail)
     }
 
     /// Parameters: now, once or for `delete_time` and `evicted_time` twice, then `padded` uids.

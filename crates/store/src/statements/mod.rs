@@ -32,4 +32,4 @@ pub(crate) mod typed_queries;
 
 pub(crate) use kind::{KindSql, ListFilter};
 pub(crate) use names::{SEQ, tables};
-pub(crate) use text::{LIST_MAX, exact, fixed, kept, once, padded, padded_list, padded_pairs, quoted};
+pub(crate) use text::{LIST_MAX, cells, exact, fixed, kept, once, padded, padded_list, padded_pairs, quoted};

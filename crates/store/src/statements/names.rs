@@ -47,6 +47,10 @@ pub(crate) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
 }
 
 pub(crate) fn main_columns(kind: &Kind) -> Vec<&'static str> {
-    let extracted = kind.columns.iter().map(|column| column.name);
-    LEADING.into_iter().chain(extracted).chain(TRAILING).collect()
+    LEADING.into_iter().chain(extracted(kind)).chain(TRAILING).collect()
+}
+
+/// The columns whose values are read from an object's text.
+pub(crate) fn extracted(kind: &Kind) -> Vec<&'static str> {
+    kind.columns.iter().map(|column| column.name).collect()
 }

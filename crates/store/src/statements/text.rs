@@ -1,6 +1,8 @@
 //! Pieces of statements, and lists in sizes that come again.
 
-use crate::dialect::marks;
+use kindex_model::kind::{Column, ColumnType};
+
+use crate::dialect::{Spelling, marks};
 use crate::driver::{Param, Statement};
 
 /// Most names in one list: beyond it MariaDB would rewrite an `IN` list into a join.
@@ -32,6 +34,15 @@ pub(crate) fn padded(names: usize) -> usize {
 pub(crate) fn quoted(columns: &[&str]) -> String {
     let quoted: Vec<String> = columns.iter().map(|column| format!("[{column}]")).collect();
     quoted.join(", ")
+}
+
+/// Extracted columns in what is selected, after others: as `Cells::value` reads them.
+pub(crate) fn cells<'a>(spelling: &'static dyn Spelling, columns: impl Iterator<Item = &'a Column>) -> String {
+    let cells = columns.map(|column| match column.ty {
+        ColumnType::Time => format!(", {}", spelling.time_text(column.name)),
+        _ => format!(", [{}]", column.name),
+    });
+    cells.collect()
 }
 
 /// A statement whose like comes again.
