@@ -220,7 +220,10 @@ async fn clean(parts: Parts) {
         while let Ok(1..) = parts.writer.send_later(ForgetBatches { limit: CLEAN_ROWS }).await {}
         // Tried again the next time.
         let _tried = parts.writer.send_later(GiveUpCrashed { limit: CLEAN_ROWS }).await;
-        while let Ok(true) = parts.writer.send_later(Shrink { pages: SHRUNK_PAGES }).await {}
+        let mut shrink = Shrink::begin(SHRUNK_PAGES);
+        while let Ok(true) = parts.writer.send_later(shrink).await {
+            shrink = Shrink::go_on(SHRUNK_PAGES);
+        }
     }
 }
 

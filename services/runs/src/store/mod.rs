@@ -429,7 +429,10 @@ impl Store {
         while self.write(PurgeDeleted { limit: purged }).await? {}
         while self.write(ForgetBatches { limit }).await? > 0 {}
         self.write(GiveUpCrashed { limit }).await?;
-        while self.write(Shrink { pages }).await? {}
+        let mut shrink = Shrink::begin(pages);
+        while self.write(shrink).await? {
+            shrink = Shrink::go_on(pages);
+        }
         Ok(())
     }
 }

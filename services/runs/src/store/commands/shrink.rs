@@ -5,13 +5,29 @@ use crate::store::transaction::{Command, Failure, Tx};
 
 /// Below so many free pages there is nothing to gain: they are used again.
 const FREE_PAGES_MIN: i64 = 128;
-/// Of so many pages of a file, one may be free.
-const KEPT: i64 = 10;
+/// Where one of so many pages of a file is free, pages are given back,
+const BEGIN_AT: i64 = 10;
+/// until it is one of so many: whoever begins goes on for a while, and then leaves the file alone for long.
+const END_AT: i64 = 50;
 
 /// Cuts free pages off; whether some may be left that are too many.
 #[derive(Debug)]
 pub(in crate::store) struct Shrink {
-    pub(in crate::store) pages: u32,
+    pages: u32,
+    /// Whether it goes on with what another one has begun.
+    is_begun: bool,
+}
+
+impl Shrink {
+    /// The first part, of so many pages at most.
+    pub(in crate::store) fn begin(pages: u32) -> Self {
+        Self { pages, is_begun: false }
+    }
+
+    /// The next part.
+    pub(in crate::store) fn go_on(pages: u32) -> Self {
+        Self { pages, is_begun: true }
+    }
 }
 
 impl Command for Shrink {
@@ -19,7 +35,7 @@ impl Command for Shrink {
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Failure> {
         let (free, all) = pages::count(tx.step()?).await?;
-        if !is_too_much(free, all) {
+        if !is_too_much(free, all, self.is_begun) {
             return Ok(false);
         }
         pages::release(tx.change()?, self.pages).await?;
@@ -29,8 +45,9 @@ impl Command for Shrink {
     }
 }
 
-fn is_too_much(free: i64, all: i64) -> bool {
-    free >= FREE_PAGES_MIN && free * KEPT >= all
+fn is_too_much(free: i64, all: i64, is_begun: bool) -> bool {
+    let one_of = if is_begun { END_AT } else { BEGIN_AT };
+    free >= FREE_PAGES_MIN && free * one_of >= all
 }
 
 #[cfg(test)]
@@ -38,9 +55,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_keeps_some_free_pages() {
-        assert!(!is_too_much(FREE_PAGES_MIN - 1, FREE_PAGES_MIN));
-        assert!(is_too_much(FREE_PAGES_MIN, FREE_PAGES_MIN * KEPT));
-        assert!(!is_too_much(FREE_PAGES_MIN, FREE_PAGES_MIN * KEPT + 1));
+    fn a_file_keeps_some_free_pages_and_fewer_once_some_are_given_back() {
+        let free = FREE_PAGES_MIN;
+        for (is_begun, one_of) in [(false, BEGIN_AT), (true, END_AT)] {
+            assert!(!is_too_much(free - 1, free, is_begun));
+            assert!(is_too_much(free, free * one_of, is_begun));
+            assert!(!is_too_much(free, free * one_of + 1, is_begun));
+        }
     }
 }
