@@ -173,3 +173,34 @@ impl Head {
 pub fn sql_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The statements that make the tables of Kindex itself.
+    fn bookkeeping(schema: &str) -> Vec<String> {
+        let statements = schema.split_inclusive(";\n").map(|statement| {
+            let lines = statement
+                .lines()
+                .filter(|line| !line.is_empty() && !line.starts_with("--"));
+            lines.collect::<Vec<_>>().join("\n")
+        });
+        let mut statements: Vec<String> = statements.filter(|statement| statement.contains(" `kindex_")).collect();
+        statements.sort_unstable();
+        statements
+    }
+
+    #[test]
+    fn the_tables_of_kindex_itself_are_those_that_the_generator_emits() {
+        let emitted = kindex_generated::registry();
+        for (written, emitted) in [
+            (REGISTRY.mysql_schema, emitted.mysql_schema),
+            (REGISTRY.sqlite_schema, emitted.sqlite_schema),
+        ] {
+            let emitted = bookkeeping(emitted);
+            assert!(emitted.len() > 10, "they are found: {emitted:?}");
+            assert_eq!(bookkeeping(written), emitted);
+        }
+    }
+}

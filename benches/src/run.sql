@@ -78,3 +78,80 @@ CREATE TABLE IF NOT EXISTS `kindex_converted` (
     `payload` LONGBLOB NOT NULL,
     PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (
+    `kind` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `update_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `reason` TEXT NOT NULL,
+    `json` LONGTEXT NOT NULL,
+    `first_time` DATETIME(6) NOT NULL,
+    `last_time` DATETIME(6) NOT NULL,
+    `attempts` INT NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `labels` MEDIUMTEXT,
+    `cluster_version` BIGINT UNSIGNED,
+    `change_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_reference` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `name` VARCHAR(317) NOT NULL,
+    `holder_kind` VARCHAR(255) NOT NULL,
+    `holder_group` VARCHAR(255) NOT NULL,
+    `holder_uid` VARCHAR(64) NOT NULL,
+    `place_time` DATETIME(6) NOT NULL,
+    `placed_by` TEXT,
+    PRIMARY KEY (`kind`, `uid`, `name`),
+    KEY `kindex_reference_holder` (`holder_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `request_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_outbox` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `deletion_timestamp` DATETIME(6),
+    `erase_time` DATETIME(6),
+    PRIMARY KEY (`kind`, `uid`),
+    KEY `kindex_outbox_position` (`kind`, `position`),
+    KEY `kindex_outbox_erase_time` (`kind`, `erase_time`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_outbox_mark` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `stamp` BIGINT NOT NULL,
+    `mark_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_outbox_counter` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `fill_after` BIGINT,
+    `fill_time` DATETIME(6),
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -73,3 +73,80 @@ CREATE TABLE IF NOT EXISTS `kindex_converted` (
     `payload` BLOB NOT NULL,
     PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (
+    `kind` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `update_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `reason` TEXT NOT NULL,
+    `json` TEXT NOT NULL,
+    `first_time` TEXT NOT NULL,
+    `last_time` TEXT NOT NULL,
+    `attempts` INTEGER NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    PRIMARY KEY (`kind`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `uid` TEXT NOT NULL,
+    `labels` TEXT,
+    `cluster_version` INTEGER,
+    `change_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_reference` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `holder_kind` TEXT NOT NULL,
+    `holder_group` TEXT NOT NULL,
+    `holder_uid` TEXT NOT NULL,
+    `place_time` TEXT NOT NULL,
+    `placed_by` TEXT,
+    PRIMARY KEY (`kind`, `uid`, `name`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `kindex_reference_holder` ON `kindex_reference` (`holder_uid`);
+CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `request_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_outbox` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `deletion_timestamp` TEXT,
+    `erase_time` TEXT,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `kindex_outbox_position` ON `kindex_outbox` (`kind`, `position`);
+CREATE INDEX IF NOT EXISTS `kindex_outbox_erase_time` ON `kindex_outbox` (`kind`, `erase_time`);
+CREATE TABLE IF NOT EXISTS `kindex_outbox_mark` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `stamp` INTEGER NOT NULL,
+    `mark_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_outbox_counter` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `fill_after` INTEGER,
+    `fill_time` TEXT,
+    PRIMARY KEY (`kind`)
+) STRICT;
