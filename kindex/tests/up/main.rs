@@ -21,6 +21,7 @@ mod orphans;
 mod outage;
 mod own_repository;
 mod plan;
+mod platform;
 mod process;
 mod purge;
 mod quarantine;

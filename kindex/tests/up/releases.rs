@@ -5,11 +5,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
-use super::workspace::{binary, build, checkout, shown, walk_is_required, write};
+use super::workspace::{Example, checkout, shown, walk_is_required, write};
 
 const OBJECTS: usize = 1_000;
 /// Those of them that leave the cluster for SQL.
@@ -17,48 +15,26 @@ const ARCHIVED: usize = 20;
 
 const DEFINITION: &str = "models.zoo.example.com";
 
-/// The example, copied to a place of its own.
-struct Example {
-    directory: TempDir,
-}
+/// The example, release by release.
+struct Releases(Example);
 
-impl Example {
+impl Releases {
     fn copy() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let (checkout, example) = (checkout(), checkout().join("examples/storage-versions"));
-        for name in [
-            "Cargo.toml",
-            "generated/Cargo.toml",
-            "generated/src/lib.rs",
-            "src/main.rs",
-        ] {
-            let text = fs::read_to_string(example.join(name)).expect("in the checkout");
-            let checkout = shown(&checkout);
-            let text = text
-                .replace("\"../../../", &format!("\"{checkout}/"))
-                .replace("\"../../", &format!("\"{checkout}/"));
-            write(directory.path(), name, &text);
-        }
-        let lock = fs::read_to_string(checkout.join("Cargo.lock")).expect("in the checkout");
-        write(directory.path(), "Cargo.lock", &lock);
-        Self { directory }
+        Self(Example::copy("storage-versions", &[]))
     }
 
     fn lock(&self) -> PathBuf {
-        self.directory.path().join("schema/crds.lock")
+        self.0.path().join("schema/crds.lock")
     }
 
     /// The program of a release, or why it does not build.
     fn build(&self, release: u32) -> Result<PathBuf, String> {
         let declared = checkout().join(format!("examples/storage-versions/releases/{release}.toml"));
         let declared = fs::read_to_string(declared).expect("in the checkout");
-        write(self.directory.path(), "crds.toml", &declared);
-        let output = build(self.directory.path());
-        if !output.status.success() {
-            return Err(text_of(&output.stderr));
-        }
-        let program = self.directory.path().join(format!("release-{release}"));
-        fs::copy(binary("zoo-kindex"), &program).expect("built");
+        write(self.0.path(), "crds.toml", &declared);
+        let built = self.0.build("zoo-kindex")?;
+        let program = self.0.path().join(format!("release-{release}"));
+        fs::copy(built, &program).expect("built");
         Ok(program)
     }
 }
@@ -100,7 +76,7 @@ fn a_version_comes_and_goes_release_by_release() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let example = Example::copy();
+    let example = Releases::copy();
     let mut run = Running::start_binary(&example.build(1).expect("builds"), &[]);
     the_first_release_stores_objects(&run);
 
