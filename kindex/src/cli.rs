@@ -37,6 +37,7 @@ pub use versions::{
 
 pub use crate::form::Form;
 pub use crate::limits::LimitArgs;
+pub use crate::nats::NatsArgs;
 pub use crate::orphans::{AllowedOrphans, OrphansArg};
 pub use crate::services::{ServiceCommand, UpFlags};
 

@@ -1,10 +1,13 @@
 //! Opens the database that an address names, with errors for people.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kindex_model::kind::Registry;
 use kindex_store::{Address, MetadataStorage, PoolConfig, StoreError};
 
+use crate::config::MetadataStorageChoice;
+use crate::config_file;
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
 
@@ -18,6 +21,30 @@ pub(crate) enum Rows {
     Stored(Store),
     /// Nowhere: metadata storage is off, for this reason.
     Off(String),
+}
+
+/// What the flags of a service name: an address, which goes over a configuration file; `None` where they name neither.
+///
+/// # Errors
+/// An address or a file that is wrong, and an SQLite file that is not there.
+pub(crate) fn rows(registry: &Registry, address: Option<&str>, config: Option<&Path>) -> CommandResult<Option<Rows>> {
+    if let Some(address) = address {
+        let address = parse(address)?;
+        check_there(&address)?;
+        return open_at(registry, &address).map(|store| Some(Rows::Stored(store)));
+    }
+    let Some(path) = config else {
+        return Ok(None);
+    };
+    match config_file::read(registry, path)?.metadata_storage_choice() {
+        MetadataStorageChoice::Off { reason } => Ok(Some(Rows::Off(reason))),
+        MetadataStorageChoice::On { address, pool } => {
+            check_there(&address)?;
+            let store = kindex_store::open(&address, *registry, &pool);
+            let store = store.map_err(|error| CommandError::usage(chain(&error)))?;
+            Ok(Some(Rows::Stored(store)))
+        }
+    }
 }
 
 /// The database of a run that has begun before; a SQLite file must exist.

@@ -1,23 +1,26 @@
-//! `kindex events`: what exists of a kind and what changes, from a running API server. Resumes where it was cut.
+//! `kindex events`: what exists of a kind and what changes, from an API server or NATS. Resumes where it was cut.
 
 use futures::StreamExt as _;
+use jiff::Timestamp;
 use kindex_events::http_source::{HttpSource, Token};
 use kindex_events::resume::{Next, Resume};
-use kindex_events::{Event, Message, Position, Source as _, SourceError, Subscribe};
+use kindex_events::{Event, Message, Position, Source, SourceError, Subscribe};
 use kindex_model::kind::Registry;
+use kindex_nats::{Connection, NatsSource};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::cli::{EventForm, EventsArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::target::kind_of;
-use crate::{interrupt, output, say};
+use crate::{interrupt, nats, output, say};
 
 /// How often in a row a subscription that does not follow is begun again.
 const ATTEMPTS: usize = 5;
 
 /// Prints events until there are no more, or until Ctrl-C.
 pub(crate) async fn run(registry: &Registry, args: &EventsArgs) -> CommandResult {
-    let mut following = Following::begin(registry, args)?;
+    let mut following = Following::begin(registry, args).await?;
     let ended = tokio::select! {
         ended = following.run() => ended,
         () = interrupt::wait() => Ok(()),
@@ -29,7 +32,7 @@ pub(crate) async fn run(registry: &Registry, args: &EventsArgs) -> CommandResult
 /// Where the command stands.
 struct Following<'a> {
     args: &'a EventsArgs,
-    source: HttpSource,
+    source: Box<dyn Source>,
     resume: Resume,
     /// Whether anything came.
     has_begun: bool,
@@ -37,7 +40,7 @@ struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    fn begin(registry: &Registry, args: &'a EventsArgs) -> CommandResult<Self> {
+    async fn begin(registry: &Registry, args: &'a EventsArgs) -> CommandResult<Self> {
         let from = args.from.as_deref().map(Position::parse).transpose();
         let from = from.map_err(|error| {
             CommandError::usage(format_args!("--from: {error}")).hint("it is printed on stderr at the end")
@@ -49,7 +52,7 @@ impl<'a> Following<'a> {
         };
         Ok(Self {
             args,
-            source: source(args)?,
+            source: source(args).await?,
             resume: Resume::new(&subscribe),
             has_begun: false,
             failures: 0,
@@ -130,15 +133,23 @@ impl<'a> Following<'a> {
     }
 
     fn failure(&self, error: SourceError) -> CommandError {
-        let url = &self.args.url;
+        let server = self.args.server.server();
         match error {
             SourceError::Gone(_) => CommandError::failure(error).hint("leave out --from"),
+            SourceError::UnknownTopic(topic) if server.is_some() => {
+                CommandError::failure(format_args!("the NATS server has no stream of {topic}"))
+                    .hint("`kindex deletion --nats` feeds it with the kinds that have `events = true`")
+            }
             SourceError::UnknownTopic(message) => CommandError::failure(message),
             SourceError::Position(_) => CommandError::usage(error),
             SourceError::Refused(message) => CommandError::failure(message),
-            SourceError::Interrupted { message, .. } => CommandError::failure(message).hint(format_args!(
-                "does the API server run at {url}? `kindex up` prints its address; --url names it"
-            )),
+            SourceError::Interrupted { message, .. } => CommandError::failure(message).hint(match server {
+                Some(server) => format!("does the NATS server run at {}? --nats names it", server.shown()),
+                None => format!(
+                    "does the API server run at {}? `kindex up` prints its address; --url names it",
+                    self.args.url
+                ),
+            }),
         }
     }
 }
@@ -180,7 +191,21 @@ fn topic(registry: &Registry, kind: &str) -> CommandResult<String> {
     }
 }
 
-fn source(args: &EventsArgs) -> CommandResult<HttpSource> {
+async fn source(args: &EventsArgs) -> CommandResult<Box<dyn Source>> {
+    match args.server.server() {
+        Some(server) => {
+            let connection = Connection::reach(&server).await;
+            let connection = connection.map_err(|error| nats::unusable(&error))?;
+            let wanted = args.partitions.clone().unwrap_or_default();
+            // The set does not change while the command runs.
+            let (_, partitions) = watch::channel(wanted);
+            Ok(Box::new(NatsSource::new(connection, partitions, Timestamp::now)))
+        }
+        None => Ok(Box::new(over_http(args)?)),
+    }
+}
+
+fn over_http(args: &EventsArgs) -> CommandResult<HttpSource> {
     let certificates = args.ca_file.as_ref().map(|path| {
         std::fs::read(path).map_err(|error| CommandError::usage(format_args!("{}: {error}", path.display())))
     });

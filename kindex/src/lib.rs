@@ -56,6 +56,8 @@ mod replicas;
 
 mod front_proxy;
 
+mod nats;
+
 mod unknown_versions;
 
 mod traces;

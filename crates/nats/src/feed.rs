@@ -19,14 +19,18 @@ use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_store::{Mark, Outbox, OutboxEntry, Position, StoreError};
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
+use crate::connection::Connection;
 use crate::names::Names;
 use crate::place::TOMBSTONES_KEPT;
-use crate::stream::{self, Connection};
+use crate::progress::Progress;
+use crate::stream;
 
 /// Entries of the outbox that are published together.
 const PAGE: u32 = 500;
+/// How often the stream is looked for while nothing changes: somebody may have removed it.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The header that says of which subject the last sequence is expected.
 const EXPECTED_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
@@ -58,6 +62,15 @@ pub enum FeedError {
         /// Its name.
         stream: String,
     },
+    /// The server is away, or was.
+    #[error("the NATS server is away, or was while nothing changed")]
+    Away,
+    /// Somebody removed the stream.
+    #[error("the stream {stream} is gone")]
+    Gone {
+        /// Its name.
+        stream: String,
+    },
     /// The server took no event.
     #[error("the stream {stream} takes no event: {source}")]
     Publish {
@@ -83,6 +96,7 @@ pub struct Feeder {
     topic: String,
     names: Names,
     partitions: u32,
+    progress: Progress,
 }
 
 /// A stream that this process feeds.
@@ -90,11 +104,19 @@ struct Claimed {
     /// The sequence of our claim: the last one on its subject while we feed the stream.
     claim: u64,
     mark: Mark,
+    /// The life of the connection in which it was claimed.
+    life: Option<u64>,
 }
 
 impl Feeder {
     /// Feeds the topic of a kind. A stream that is not there yet gets so many partitions.
-    pub fn new(connection: Connection, outbox: Arc<dyn Outbox>, kind: &'static Kind, partitions: u32) -> Self {
+    pub fn new(
+        connection: Connection,
+        outbox: Arc<dyn Outbox>,
+        kind: &'static Kind,
+        partitions: u32,
+        progress: Progress,
+    ) -> Self {
         let topic = format!("{}.{}", kind.plural, kind.group);
         Self {
             connection,
@@ -103,6 +125,7 @@ impl Feeder {
             names: Names::of(&topic),
             topic,
             partitions: partitions.max(1),
+            progress,
         }
     }
 
@@ -117,23 +140,47 @@ impl Feeder {
     /// Every [`FeedError`]; the caller begins again after a pause, while it is the one to feed.
     pub async fn run(&self, every: Duration) -> Result<Infallible, FeedError> {
         let mut claimed = self.begin().await?;
+        let mut looked = Instant::now();
         loop {
-            if !self.step(&mut claimed).await? {
-                sleep(every).await;
+            if self.step(&mut claimed).await? {
+                continue;
             }
+            self.check(&claimed, &mut looked).await?;
+            self.progress.up_to_date(Instant::now());
+            sleep(every).await;
+        }
+    }
+
+    /// Whether the stream is there while nothing is published, which would find out.
+    async fn check(&self, claimed: &Claimed, looked: &mut Instant) -> Result<(), FeedError> {
+        let life = self.connection.life();
+        if life.is_none() || life != claimed.life {
+            return Err(FeedError::Away);
+        }
+        if looked.elapsed() < LOOK_EVERY {
+            return Ok(());
+        }
+        *looked = Instant::now();
+        let found = stream::found(&self.connection.context, &self.names).await;
+        match found.map_err(self.unreadable())? {
+            Some(_) => Ok(()),
+            None => Err(FeedError::Gone {
+                stream: self.names.stream(),
+            }),
         }
     }
 
     /// Takes the stream over where it is fed from this database, and makes it anew otherwise.
     async fn begin(&self) -> Result<Claimed, FeedError> {
         let context = &self.connection.context;
+        let life = self.connection.life();
         if let Some(stream) = stream::found(context, &self.names).await.map_err(self.unreadable())? {
             let claim = self.claim().await?;
             let fed = stream::last::<Fed>(&stream, &self.names.mark()).await;
             if let Some(mark) = fed.map_err(self.unreadable())?.map(Mark::from)
                 && self.outbox.since(self.kind, mark, 1).await?.is_some()
             {
-                return Ok(Claimed { claim, mark });
+                return Ok(Claimed { claim, mark, life });
             }
             let removed = context.delete_stream(self.names.stream()).await;
             removed.map_err(|error| self.unreadable()(error.into()))?;
@@ -144,15 +191,12 @@ impl Feeder {
             source,
         })?;
         let claim = self.claim().await?;
-        self.fill(claim).await
+        let mark = self.outbox.head(self.kind).await?;
+        self.fill(Claimed { claim, mark, life }).await
     }
 
     /// All objects, then the mark from which changes follow: only then is the stream complete.
-    async fn fill(&self, claim: u64) -> Result<Claimed, FeedError> {
-        let mut claimed = Claimed {
-            claim,
-            mark: self.outbox.head(self.kind).await?,
-        };
+    async fn fill(&self, mut claimed: Claimed) -> Result<Claimed, FeedError> {
         let mut after: Option<Uid> = None;
         loop {
             let page = self.outbox.replay(self.kind, after.as_ref(), PAGE).await?;
@@ -194,7 +238,9 @@ impl Feeder {
             answers.push(sent.await.map_err(|error| self.not_taken(error))?.into_future());
         }
         let taken = try_join_all(answers).await;
-        taken.map(drop).map_err(|error| self.not_taken(error))
+        taken.map_err(|error| self.not_taken(error))?;
+        self.progress.published(entries.len());
+        Ok(())
     }
 
     async fn note(&self, claimed: &mut Claimed, mark: Mark) -> Result<(), FeedError> {

@@ -14,15 +14,23 @@ pub mod names;
 
 pub mod partitions;
 
+pub mod connection;
+
 pub mod stream;
 
 mod place;
 
+pub mod progress;
+
 pub mod feed;
+
+pub mod feeding;
 
 pub mod source;
 
+pub use connection::{Connection, ConnectionError, Server};
 pub use feed::{FeedError, Feeder};
+pub use feeding::Feeding;
 pub use partitions::Partitions;
+pub use progress::{Figures, Progress};
 pub use source::NatsSource;
-pub use stream::Connection;

@@ -15,10 +15,11 @@ use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::connection::Connection;
 use crate::names::Names;
 use crate::partitions::Partitions;
 use crate::place::{Now, Place};
-use crate::stream::{Connection, found, last, life};
+use crate::stream::{found, last, life};
 
 /// How long the server keeps a consumer that nobody reads.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);

@@ -1,69 +1,12 @@
-//! The connection to a server, and the stream of a topic.
-
-use std::time::Duration;
+//! The stream of a topic.
 
 use async_nats::jetstream::context::{CreateStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Info, LastRawMessageErrorKind, Stream};
-use async_nats::jetstream::{self, Context, ErrorCode};
-use async_nats::{ConnectOptions, ServerAddr};
+use async_nats::jetstream::{Context, ErrorCode};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::names::Names;
-
-/// Longest wait for an answer of the server.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-
-/// A connection that comes back by itself.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    pub(crate) context: Context,
-}
-
-/// Why a server cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectionError {
-    /// The text is no address.
-    #[error("{address:?} is not the address of a NATS server, such as nats://127.0.0.1:4222")]
-    Address {
-        /// The text.
-        address: String,
-    },
-    /// A file of certificates or the options are of no use.
-    #[error("cannot connect to the NATS server at {address}: {source}")]
-    Connect {
-        /// Where.
-        address: String,
-        /// Why.
-        source: async_nats::ConnectError,
-    },
-}
-
-impl Connection {
-    /// Connects to a server: `nats://`, or `tls://` with the machine's certificates; user and password, or a token, in
-    /// the address. Where the server is away, it is tried again and again, and calls fail meanwhile.
-    ///
-    /// # Errors
-    /// An address that is none.
-    pub async fn open(address: &str) -> Result<Self, ConnectionError> {
-        let server: ServerAddr = address.parse().map_err(|_| ConnectionError::Address {
-            address: address.to_owned(),
-        })?;
-        let options = ConnectOptions::new()
-            .name("kindex")
-            .request_timeout(Some(ANSWER_MAX))
-            .retry_on_initial_connect();
-        let client = options.connect(server).await;
-        let client = client.map_err(|source| ConnectionError::Connect {
-            // Without the password.
-            address: address.rsplit_once('@').map_or(address, |(_, host)| host).to_owned(),
-            source,
-        })?;
-        Ok(Self {
-            context: jetstream::new(client),
-        })
-    }
-}
 
 /// The stream of a topic, unless there is none.
 pub(crate) async fn found(context: &Context, names: &Names) -> Result<Option<Stream<Info>>, async_nats::Error> {

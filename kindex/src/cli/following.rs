@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use kindex_nats::Partitions;
+
+use crate::nats::NatsArgs;
 
 /// Form of what `kindex events` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,6 +55,14 @@ pub struct EventsArgs {
     /// Certificates (PEM) to trust instead of those that the machine trusts.
     #[arg(long, env = "KINDEX_API_CA_FILE", value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
+
+    /// The NATS server to follow instead of an API server.
+    #[command(flatten)]
+    pub server: NatsArgs,
+
+    /// Only objects of these partitions of the stream in NATS, such as 0-3,7; default: all.
+    #[arg(long, value_name = "NUMBERS", requires = "nats")]
+    pub partitions: Option<Partitions>,
 }
 
 const EXAMPLES: &str = "\
@@ -65,4 +76,5 @@ Examples:
   kindex events network                              all networks, live and archived
   kindex events network --follow                     and what happens to them from now on
   kindex events network --deleting --follow          deletions alone
-  kindex events networks.region.example.com --url https://region.example.com:6443 --token-file token -o json";
+  kindex events networks.region.example.com --url https://region.example.com:6443 --token-file token -o json
+  kindex events networks.region.example.com --follow --nats tls://nats:4222 --nats-token-file token";

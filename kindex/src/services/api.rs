@@ -26,13 +26,12 @@ use readiness::Readiness;
 
 use super::service::{Announcement, Context, Running, Service};
 use crate::client;
-use crate::config::MetadataStorageChoice;
 use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
-use crate::{config_file, database, front_proxy, sql_only, unknown_versions};
+use crate::{database, front_proxy, sql_only, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -262,9 +261,11 @@ impl Service for Api {
     }
 
     async fn alone(registry: &Registry, args: ApiArgs) -> CommandResult<Self> {
+        let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
         let context = Context {
             registry,
-            rows: rows(registry, &args)?,
+            rows: rows
+                .ok_or_else(|| CommandError::usage("no database").hint("name one with --database or --config"))?,
             access: client::named(args.kubeconfig.as_deref()).await?,
             figures: prometheus::Registry::new(),
             limits: args.limits.clone(),
@@ -390,26 +391,5 @@ fn check_exposure(args: &ListenArgs, whose: Whose, has_keys: bool) -> CommandRes
         ))
         .hint("give --tls-cert and --tls-key, or listen on a loopback address")),
         Whose::Caller => Ok(()),
-    }
-}
-
-fn rows(registry: &Registry, args: &ApiArgs) -> CommandResult<Rows> {
-    if let Some(address) = &args.database {
-        let address = database::parse(address)?;
-        database::check_there(&address)?;
-        return database::open_at(registry, &address).map(Rows::Stored);
-    }
-    let Some(path) = &args.config else {
-        return Err(CommandError::usage("no database").hint("name one with --database or --config"));
-    };
-    match config_file::read(registry, path)?.metadata_storage_choice() {
-        MetadataStorageChoice::Off { reason } => Ok(Rows::Off(reason)),
-        MetadataStorageChoice::On { address, pool } => {
-            database::check_there(&address)?;
-            let store = kindex_store::open(&address, *registry, &pool);
-            store
-                .map(Rows::Stored)
-                .map_err(|error| CommandError::usage(chain(&error)))
-        }
     }
 }

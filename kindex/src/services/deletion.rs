@@ -1,25 +1,31 @@
 //! The deletion graph: `kindex deletion` lets objects go after those that refer to them, and takes along what cascades.
-//! `kindex up --deletion` does so in the embedded cluster.
+//! `kindex up --deletion` does so in the embedded cluster. Both feed NATS with the events of objects where they are
+//! told to: the two kinds of work do not wait for each other, and have a lease each.
+
+mod args;
+mod feed;
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::service::{Deletion as Graph, Options};
 use kindex_model::kind::Registry;
+use kindex_nats::Feeding;
+use kindex_store::database_gauges::DatabaseGauges;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use args::{DeletionArgs, PatienceArgs, UpDeletionArgs};
+
 use super::service::{Context, Running, Service};
 use super::turn::{Turn, Worker};
 use crate::client::{self, Access};
+use crate::database::{self, Rows, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
 use crate::replicas::{self, LeaseArgs};
@@ -27,92 +33,27 @@ use crate::unknown_versions;
 
 /// What the graph calls itself.
 const AGENT: &str = concat!("kindex-deletion/", env!("CARGO_PKG_VERSION"));
-/// What begins the names of its leases.
+/// What begins the names of the graph's leases, and of the feeder's.
 const LEASES: &str = "kindex-deletion";
+const FEEDER_LEASES: &str = "kindex-nats-feeder";
 
-/// Delete objects after those that refer to them, as `references` in crds.toml says, and with what cascades.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = DELETION_EXAMPLES)]
-pub(super) struct DeletionArgs {
-    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
-    #[arg(long, value_name = "PATH")]
-    kubeconfig: Option<PathBuf>,
-
-    /// When an object counts as blocked.
-    #[command(flatten)]
-    patience: PatienceArgs,
-
-    /// Of several replicas, one works.
-    #[command(flatten)]
-    lease: LeaseArgs,
-
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
-    #[arg(
-        long,
-        env = "KINDEX_HEALTH_ADDR",
-        value_name = "ADDR",
-        default_value = "0.0.0.0:8086"
-    )]
-    health_addr: SocketAddr,
-}
-
-const DELETION_EXAMPLES: &str = "\
-Examples:
-  kindex deletion
-  kindex deletion --kubeconfig cluster.yaml --blocked-after 300";
-
-/// How long others may be waited for.
-#[derive(Clone, Debug, Args)]
-pub(super) struct PatienceArgs {
-    /// Seconds for which a deletion waits for the same objects before an event names them.
-    #[arg(
-        long,
-        env = "KINDEX_BLOCKED_AFTER_SECONDS",
-        value_name = "SECONDS",
-        default_value = "30"
-    )]
-    blocked_after: NonZeroU32,
-}
-
-/// Flags of `kindex up`.
-#[derive(Clone, Debug, Args)]
-pub(in crate::services) struct UpDeletionArgs {
-    /// In the embedded cluster, delete objects after those that refer to them, as `references` in crds.toml says, and
-    /// with what cascades.
-    #[arg(long, env = "KINDEX_DELETION")]
-    deletion: bool,
-
-    /// When an object counts as blocked.
-    #[command(flatten)]
-    patience: PatienceArgs,
-}
-
-/// A graph that does nothing yet.
+/// A graph and a feeder that do nothing yet.
 pub(super) struct Deletion {
-    graph: Arc<Graph>,
+    /// `None` where objects go in any order.
+    graph: Option<Arc<Graph>>,
+    /// `None` where nobody is told of events.
+    feeding: Option<Arc<Feeding>>,
     figures: prometheus::Registry,
-    /// Where the lease is; `None` for a cluster of this process.
-    lease: Option<(Access, LeaseArgs)>,
+    /// A process of its own; `None` beside an ingester.
+    process: Option<Process>,
 }
 
-impl Deletion {
-    fn new(
-        kinds: Kinds,
-        client: Client,
-        patience: &PatienceArgs,
-        figures: prometheus::Registry,
-        lease: Option<(Access, LeaseArgs)>,
-    ) -> Self {
-        let options = Options {
-            patience: Duration::from_secs(patience.blocked_after.get().into()),
-        };
-        let graph = Graph::new(Cluster::new(client, kinds), options, Figures::new(&figures));
-        Self {
-            graph: Arc::new(graph),
-            figures,
-            lease,
-        }
-    }
+/// What a process of its own has.
+struct Process {
+    access: Access,
+    lease: LeaseArgs,
+    /// The database, where it was told one.
+    store: Option<Store>,
 }
 
 impl Service for Deletion {
@@ -126,57 +67,108 @@ impl Service for Deletion {
     }
 
     async fn alone(registry: &Registry, args: DeletionArgs) -> CommandResult<Self> {
-        let kinds = kinds(registry)?;
+        let figures = prometheus::Registry::new();
+        let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
+        let feeding = feed::feeding(registry, &args.feed, rows.as_ref(), &figures).await?;
+        let kinds = Kinds::of(registry).map_err(CommandError::usage)?;
+        if kinds.is_empty() && feeding.is_none() {
+            return Err(nothing_to_do());
+        }
         let access = client::named(args.kubeconfig.as_deref()).await?;
         let client = client_of(&access)?;
-        unknown_versions::refuse(registry, &client, None).await?;
-        let lease = Some((access, args.lease));
-        Ok(Self::new(
-            kinds,
-            client,
-            &args.patience,
-            prometheus::Registry::new(),
-            lease,
-        ))
+        let store = match rows {
+            Some(Rows::Stored(store)) => Some(store),
+            Some(Rows::Off(_)) | None => None,
+        };
+        unknown_versions::refuse(registry, &client, store.as_deref()).await?;
+        if let Some(store) = &store {
+            store.outage().log_changes();
+            let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
+            shown.expect("nothing of a database is registered yet");
+        }
+        Ok(Self {
+            graph: (!kinds.is_empty()).then(|| graph(kinds, client, &args.patience, &figures)),
+            feeding,
+            figures,
+            process: Some(Process {
+                access,
+                lease: args.lease,
+                store,
+            }),
+        })
     }
 
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
+        let feeding = feed::feeding(context.registry, &args.feed, Some(&context.rows), &context.figures).await?;
         // Elsewhere, `kindex deletion` may be at work.
-        if !args.deletion || !context.access.is_own() {
-            return Ok(None);
-        }
-        let kinds = kinds(context.registry)?;
-        let client = client_of(&context.access)?;
-        let deletion = Self::new(kinds, client, &args.patience, context.figures.clone(), None);
-        Ok(Some(deletion))
+        let graph = if args.deletion && context.access.is_own() {
+            let kinds = Kinds::of(context.registry).map_err(CommandError::usage)?;
+            if kinds.is_empty() {
+                return Err(nothing_to_do());
+            }
+            let client = client_of(&context.access)?;
+            Some(graph(kinds, client, &args.patience, &context.figures))
+        } else {
+            None
+        };
+        let is_asked_for = graph.is_some() || feeding.is_some();
+        Ok(is_asked_for.then(|| Self {
+            graph,
+            feeding,
+            figures: context.figures.clone(),
+            process: None,
+        }))
     }
 
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         let tasks = TaskTracker::new();
-        let health = Arc::new(Held(self.graph.clone()));
-        let graph = self.graph;
-        match self.lease {
-            None => {
-                tasks.spawn(async move { graph.run(&stop).await });
-            }
-            Some((access, lease)) => {
-                let drained = CancellationToken::new();
-                let (turn, work) = Turn::of(graph, drained.clone());
-                tasks.spawn(work);
-                tasks.spawn(async move {
-                    let (config, timing) = replicas::config(&lease, &access, LEASES);
-                    kindex_runtime::replicas::run(&config, &turn, timing, &stop).await;
-                    drained.cancel();
-                });
-            }
+        let process = self.process.as_ref();
+        let health = Arc::new(Held {
+            graph: self.graph.clone(),
+            feeding: self.feeding.clone(),
+        });
+        if let Some(graph) = self.graph {
+            spawn(graph, LEASES, process, &tasks, &stop);
+        }
+        if let Some(feeding) = self.feeding {
+            spawn(feeding, FEEDER_LEASES, process, &tasks, &stop);
         }
         tasks.close();
+        let store = self.process.and_then(|process| process.store);
         Ok(Running {
             figures: self.figures,
             health: Some(health),
-            until_stopped: Box::pin(async move { tasks.wait().await }),
+            until_stopped: Box::pin(async move {
+                tasks.wait().await;
+                if let Some(store) = store {
+                    store.close().await;
+                }
+            }),
         })
     }
+}
+
+/// At work until stopped: of several processes, in the one with the lease.
+fn spawn<W: Worker>(
+    worker: Arc<W>,
+    leases: &str,
+    process: Option<&Process>,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) {
+    let stop = stop.clone();
+    let Some(process) = process else {
+        tasks.spawn(async move { worker.run(&stop).await });
+        return;
+    };
+    let (config, timing) = replicas::config(&process.lease, &process.access, leases);
+    let drained = CancellationToken::new();
+    let (turn, work) = Turn::of(worker, drained.clone());
+    tasks.spawn(work);
+    tasks.spawn(async move {
+        kindex_runtime::replicas::run(&config, &turn, timing, &stop).await;
+        drained.cancel();
+    });
 }
 
 impl Worker for Graph {
@@ -185,24 +177,36 @@ impl Worker for Graph {
     }
 }
 
-/// What keeps the graph from its work.
-struct Held(Arc<Graph>);
-
-impl Health for Held {
-    fn not_ready(&self) -> Vec<String> {
-        self.0.not_ready()
+impl Worker for Feeding {
+    async fn run(&self, stop: &CancellationToken) {
+        Self::run(self, stop).await;
     }
 }
 
-fn kinds(registry: &Registry) -> CommandResult<Kinds> {
-    let kinds = Kinds::of(registry).map_err(CommandError::usage)?;
-    match kinds.is_empty() {
-        true => Err(
-            CommandError::usage("no kind has a reference that its deletion waits for")
-                .hint("declare one in crds.toml, with on_delete or owned"),
-        ),
-        false => Ok(kinds),
+/// What keeps the two from their work.
+struct Held {
+    graph: Option<Arc<Graph>>,
+    feeding: Option<Arc<Feeding>>,
+}
+
+impl Health for Held {
+    fn not_ready(&self) -> Vec<String> {
+        let graph = self.graph.iter().flat_map(|graph| graph.not_ready());
+        let feeding = self.feeding.iter().flat_map(|feeding| feeding.not_ready());
+        graph.chain(feeding).collect()
     }
+}
+
+fn graph(kinds: Kinds, client: Client, patience: &PatienceArgs, figures: &prometheus::Registry) -> Arc<Graph> {
+    let options = Options {
+        patience: Duration::from_secs(patience.blocked_after.get().into()),
+    };
+    Arc::new(Graph::new(Cluster::new(client, kinds), options, Figures::new(figures)))
+}
+
+fn nothing_to_do() -> CommandError {
+    CommandError::usage("no kind has a reference that its deletion waits for")
+        .hint("declare one in crds.toml, with on_delete or owned")
 }
 
 fn client_of(access: &Access) -> CommandResult<Client> {

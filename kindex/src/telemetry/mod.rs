@@ -70,14 +70,18 @@ impl Drop for Telemetry {
     }
 }
 
-/// What is said about connections is said once by the store: the driver's own warnings are for who debugs.
+/// What is said about connections is said once by us: what the clients of databases and of NATS say themselves is for
+/// who debugs.
 fn filter(directives: &str) -> String {
-    let debugs = |targets: Targets| targets.would_enable("sqlx", &Level::DEBUG);
-    if directives.contains("sqlx") || directives.parse().is_ok_and(debugs) {
-        directives.to_owned()
-    } else {
-        format!("{directives},sqlx=error")
-    }
+    let quieted = [("sqlx", "error"), ("async_nats", "off")];
+    quieted.iter().fold(directives.to_owned(), |filter, (client, level)| {
+        let debugs = |targets: Targets| targets.would_enable(client, &Level::DEBUG);
+        if directives.contains(client) || directives.parse().is_ok_and(debugs) {
+            filter
+        } else {
+            format!("{filter},{client}={level}")
+        }
+    })
 }
 
 fn provider() -> CommandResult<SdkTracerProvider> {
@@ -103,13 +107,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drivers_warnings_come_with_debug_alone() {
+    fn the_clients_warnings_come_with_debug_alone() {
         for (directives, taken) in [
-            ("info", "info,sqlx=error"),
-            ("warn,kindex_runtime=debug", "warn,kindex_runtime=debug,sqlx=error"),
+            ("info", "info,sqlx=error,async_nats=off"),
+            (
+                "warn,kindex_runtime=debug",
+                "warn,kindex_runtime=debug,sqlx=error,async_nats=off",
+            ),
             ("debug", "debug"),
             ("trace", "trace"),
-            ("info,sqlx=warn", "info,sqlx=warn"),
+            ("info,sqlx=warn", "info,sqlx=warn,async_nats=off"),
+            ("info,async_nats=info", "info,async_nats=info,sqlx=error"),
         ] {
             assert_eq!(filter(directives), taken);
         }

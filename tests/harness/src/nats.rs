@@ -18,6 +18,8 @@ use crate::wait::wait_until;
 pub struct Nats {
     directory: TempDir,
     port: u16,
+    flags: Vec<String>,
+    has_jetstream: bool,
     process: Option<Process>,
 }
 
@@ -34,15 +36,25 @@ impl Nats {
         tools().join("nats-server").is_file()
     }
 
-    /// Starts a server.
+    /// Starts a server with JetStream.
     ///
     /// # Panics
     /// When it does not answer in time.
     pub fn start() -> Self {
+        Self::start_with(&[], true)
+    }
+
+    /// Starts a server with more flags, with JetStream or without.
+    ///
+    /// # Panics
+    /// When it does not answer in time.
+    pub fn start_with(flags: &[&str], has_jetstream: bool) -> Self {
         let directory = tempfile::Builder::new().prefix("kindex-nats-").tempdir();
         let mut server = Self {
             directory: directory.expect("a temporary directory"),
             port: ports::reserve(),
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            has_jetstream,
             process: None,
         };
         server.resume();
@@ -87,14 +99,15 @@ impl Nats {
             .args(["--pdeathsig", "KILL"])
             .arg(tools().join("nats-server"))
             .args(["--addr", "127.0.0.1", "--port", &self.port.to_string()])
-            .arg("--jetstream")
-            .arg("--store_dir")
-            .arg(&disk)
+            .args(&self.flags)
             .arg("--log")
             .arg(self.directory.path().join("log"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        if self.has_jetstream {
+            command.arg("--jetstream").arg("--store_dir").arg(&disk);
+        }
         self.process = Some(spawn(command));
         wait_until("the NATS server's greeting", || self.greeting());
     }
@@ -108,7 +121,8 @@ impl Nats {
         let mut greeting = [0; 1024];
         let read = stream.read(&mut greeting).map_err(|error| error.to_string())?;
         let greeting = String::from_utf8_lossy(&greeting[..read]);
-        match greeting.starts_with("INFO ") && greeting.contains("\"jetstream\":true") {
+        let is_ready = !self.has_jetstream || greeting.contains("\"jetstream\":true");
+        match greeting.starts_with("INFO ") && is_ready {
             true => Ok(()),
             false => Err(greeting.into_owned()),
         }

@@ -39,6 +39,37 @@ fn the_container_runs_a_command_that_the_program_takes() {
     assert_eq!(deployment["spec"]["replicas"], 2);
 }
 
+#[test]
+fn nats_is_fed_with_the_token_and_the_certificates_of_a_secret() {
+    if !helm_is_there() {
+        return;
+    }
+    let nats = "--set=deletion.options.nats.url=tls://nats:4222,deletion.options.nats.partitions=4";
+    let keys = "--set=deletion.keys.existingSecret=nats,deletion.keys.natsToken=token,deletion.keys.natsCa=ca.crt";
+    let manifests = rendered(&[ON, nats, keys]);
+    let pod = &one(&manifests, "Deployment", "kindex-deletion")["spec"]["template"]["spec"];
+    let args = pod["containers"][0]["args"].as_array().expect("arguments");
+    let args: Vec<_> = args.iter().filter_map(Value::as_str).collect();
+    for flag in [
+        "--config=/etc/kindex/config/config.yaml",
+        "--nats=tls://nats:4222",
+        "--nats-partitions=4",
+        "--nats-token-file=/etc/kindex/keys/token",
+        "--nats-ca-file=/etc/kindex/keys/ca.crt",
+    ] {
+        assert!(args.contains(&flag), "{args:?}");
+    }
+    assert!(Cli::try_parse_from(["kindex"].iter().chain(&args)).is_ok(), "{args:?}");
+    let volumes = pod["volumes"].as_array().expect("volumes");
+    let volume = |name: &str| volumes.iter().find(|volume| volume["name"] == name);
+    assert_eq!(volume("keys").expect("the Secret")["secret"]["secretName"], "nats");
+    assert!(volume("mysql").is_some(), "it reads the outbox");
+
+    let off = rendered(&[ON, "--set=database.enabled=false"]);
+    let deployment = one(&off, "Deployment", "kindex-deletion");
+    assert_eq!(deployment["spec"]["replicas"], 2, "it works without a database");
+}
+
 fn is_policy(manifest: &&Value) -> bool {
     manifest["apiVersion"] == "admissionregistration.k8s.io/v1"
 }

@@ -49,6 +49,17 @@ const REFUSED: &[(&[&str], &str)] = &[
         "has no rights to keep a certificate",
     ),
     (
+        &[
+            "--set=deletion.enabled=true,deletion.options.nats.url=nats://nats",
+            "--set=database.enabled=false",
+        ],
+        "events are read from it",
+    ),
+    (
+        &["--set=deletion.keys.natsToken=token"],
+        "deletion.keys.natsToken and natsCa name keys",
+    ),
+    (
         &["--set=runs.enabled=true"],
         "set runs.options.allowPlaintext where a proxy has the certificate",
     ),

@@ -17,7 +17,7 @@ use kindex_harness::require::require;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
-use kindex_nats::{Connection, FeedError, Feeder, NatsSource, Partitions};
+use kindex_nats::{Connection, ConnectionError, FeedError, Feeder, Figures, NatsSource, Partitions, Progress, Server};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -32,6 +32,10 @@ fn kind() -> &'static Kind {
     kinds
         .find(|kind| kind.plural == "pipelineruns")
         .expect("it is declared")
+}
+
+fn fed() -> Progress {
+    Figures::default().of("PipelineRun")
 }
 
 /// A server, a database and the process that feeds the one from the other, begun again when it ends.
@@ -50,9 +54,11 @@ impl Hall {
             return None;
         }
         let server = Nats::start();
-        let connection = Connection::open(&server.address()).await.expect("an address");
+        let connection = Connection::open(&Server::at(&server.address()))
+            .await
+            .expect("an address");
         let board = Arc::new(Board::default());
-        let feeder = Feeder::new(connection.clone(), board.clone(), kind(), 4);
+        let feeder = Feeder::new(connection.clone(), board.clone(), kind(), 4, fed());
         let feeding = tokio::spawn(async move {
             loop {
                 let Err(_again) = feeder.run(EVERY).await;
@@ -255,7 +261,7 @@ async fn a_process_that_another_one_followed_publishes_nothing_more() {
     hall.shows(&[]).await;
     // It has a database of its own, so what it published would be seen.
     let stale = Arc::new(Board::drawing_after(1_000_000));
-    let first = Feeder::new(hall.connection.clone(), stale.clone(), kind(), 4);
+    let first = Feeder::new(hall.connection.clone(), stale.clone(), kind(), 4, fed());
     let paused = tokio::spawn(async move { first.run(Duration::from_secs(1)).await });
     let removed = async {
         loop {
@@ -271,7 +277,10 @@ async fn a_process_that_another_one_followed_publishes_nothing_more() {
     timeout(WAIT_MAX, removed).await.expect("one is refused");
     let Err(refused) = paused.await.expect("it ends");
     assert!(
-        matches!(refused, FeedError::Followed { .. } | FeedError::Publish { .. }),
+        matches!(
+            refused,
+            FeedError::Followed { .. } | FeedError::Publish { .. } | FeedError::Gone { .. }
+        ),
         "{refused}"
     );
     hall.shows(&["of the follower"]).await;
@@ -283,13 +292,15 @@ async fn a_stream_that_is_not_filled_yet_is_not_read() {
         return;
     }
     let server = Nats::start();
-    let connection = Connection::open(&server.address()).await.expect("an address");
+    let connection = Connection::open(&Server::at(&server.address()))
+        .await
+        .expect("an address");
     let board = Board::failing_at(1);
     // The first page is published; the database fails before the second one.
     for number in 0..501 {
         board.create(&format!("object-{number:03}"));
     }
-    let feeder = Feeder::new(connection.clone(), Arc::new(board), kind(), 4);
+    let feeder = Feeder::new(connection.clone(), Arc::new(board), kind(), 4, fed());
     let Err(failed) = feeder.run(EVERY).await;
     assert!(matches!(failed, FeedError::Outbox(_)), "{failed}");
     let (_partitions, wanted) = watch::channel(Partitions::All);
@@ -324,4 +335,25 @@ async fn each_object_is_in_one_partition_and_a_reader_changes_its_set_while_it_r
     assert!(matches!(ended, Err(SourceError::Gone(_))), "{ended:?}");
     let of_both: BTreeSet<String> = parts[0].union(&parts[3]).cloned().collect();
     assert_eq!(hall.replay().await.into_keys().collect::<BTreeSet<_>>(), of_both);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_in_the_address_is_let_in_and_nobody_else() {
+    if !require("nats", Nats::installed()) {
+        return;
+    }
+    let server = Nats::start_with(&["--user", "ada", "--pass", "a b@c"], true);
+    let with = |user: &str| Server::at(&server.address().replace("nats://", &format!("nats://{user}")));
+    assert!(Connection::reach(&with("ada:a%20b%40c@")).await.is_ok());
+    for wrong in ["", "ada:wrong@", "ada@"] {
+        let refused = Connection::open(&with(wrong)).await;
+        assert!(matches!(refused, Err(ConnectionError::Refused { .. })), "{wrong}");
+    }
+    let server = Nats::start_with(&["--auth", "t0ken"], false);
+    let with = Server::at(&server.address().replace("nats://", "nats://t0ken@"));
+    let refused = Connection::open(&with).await;
+    assert!(
+        matches!(refused, Err(ConnectionError::NoJetStream { .. })),
+        "{refused:?}"
+    );
 }

@@ -51,6 +51,16 @@
 {{- $errors = append $errors "runs.options.allowPlaintext has no effect with runs.tls.secretName. Set one of them" -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.deletion -}}
+{{- $nats := dig "options" "nats" "url" "" . -}}
+{{- $keys := default dict .keys -}}
+{{- if and .enabled $nats (not (include "kindex.gatesAreOpen" $)) -}}
+{{- $errors = append $errors "deletion.options.nats.url without a database: events are read from it. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql" -}}
+{{- end -}}
+{{- if and (or $keys.natsToken $keys.natsCa) (not (and $nats $keys.existingSecret)) -}}
+{{- $errors = append $errors "deletion.keys.natsToken and natsCa name keys of deletion.keys.existingSecret, for deletion.options.nats.url. Set all of them" -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.migrator.enabled .Values.migrator.options.webhookOnly (not .Values.migrator.tls.secretName) -}}
 {{- $errors = append $errors "migrator.tls.secretName: a webhook alone has no rights to keep a certificate. Name a Secret of type kubernetes.io/tls" -}}
 {{- end -}}

@@ -1,0 +1,104 @@
+//! The flags of `kindex deletion`, and its part of those of `kindex up`.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::Args;
+use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
+
+use crate::nats::NatsArgs;
+use crate::replicas::LeaseArgs;
+
+/// Delete objects after those that refer to them, as `references` in crds.toml says, and with what cascades; feed NATS
+/// with the events of objects.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::services) struct DeletionArgs {
+    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
+    #[arg(long, value_name = "PATH")]
+    pub(super) kubeconfig: Option<PathBuf>,
+
+    /// The configuration file; its metadataStorage, mysql and sqlite stanzas say where the outbox of events is.
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+
+    /// `sqlite:PATH` or `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, instead of what the file says.
+    #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
+    pub(super) database: Option<String>,
+
+    /// Where events go.
+    #[command(flatten)]
+    pub(super) feed: FeedArgs,
+
+    /// When an object counts as blocked.
+    #[command(flatten)]
+    pub(super) patience: PatienceArgs,
+
+    /// Of several replicas, one works.
+    #[command(flatten)]
+    pub(super) lease: LeaseArgs,
+
+    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8086"
+    )]
+    pub(super) health_addr: SocketAddr,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kindex deletion
+  kindex deletion --kubeconfig cluster.yaml --blocked-after 300
+  kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --nats-token-file token";
+
+/// How long others may be waited for.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PatienceArgs {
+    /// Seconds for which a deletion waits for the same objects before an event names them.
+    #[arg(
+        long,
+        env = "KINDEX_BLOCKED_AFTER_SECONDS",
+        value_name = "SECONDS",
+        default_value = "30"
+    )]
+    pub(super) blocked_after: NonZeroU32,
+}
+
+/// The stream of each kind with events.
+#[derive(Clone, Debug, Args)]
+pub(super) struct FeedArgs {
+    /// Which server is fed.
+    #[command(flatten)]
+    pub(super) server: NatsArgs,
+
+    /// How many partitions the stream of a kind gets when it is made; a later change is for new streams alone.
+    #[arg(
+        long,
+        env = "KINDEX_NATS_PARTITIONS",
+        value_name = "COUNT",
+        default_value_t = PARTITIONS,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(PARTITIONS_MAX))
+    )]
+    pub(super) nats_partitions: u32,
+}
+
+/// Flags of `kindex up`.
+#[derive(Clone, Debug, Args)]
+pub(in crate::services) struct UpDeletionArgs {
+    /// In the embedded cluster, delete objects after those that refer to them, as `references` in crds.toml says, and
+    /// with what cascades.
+    #[arg(long, env = "KINDEX_DELETION")]
+    pub(super) deletion: bool,
+
+    /// When an object counts as blocked.
+    #[command(flatten)]
+    pub(super) patience: PatienceArgs,
+
+    /// Where events go.
+    #[command(flatten)]
+    pub(super) feed: FeedArgs,
+}
