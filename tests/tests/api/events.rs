@@ -8,7 +8,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures::StreamExt;
 use kindex_events::contract::{self, Stage as Contract};
-use kindex_events::http_source::HttpSource;
+use kindex_events::http_source::{HttpSource, Token};
 use kindex_events::{Message, Position, Source, SourceError, Subscribe};
 use kindex_generated::kinds::{model, project};
 use kindex_harness::wait::WAIT_MAX;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::stage::{FINAL, MODELS, Stage, manifest, model, send};
+use super::stage::{FINAL, MODELS, Stage, manifest, model, send, send_with};
 
 static MODEL: Kind = Kind {
     events: true,
@@ -29,7 +29,7 @@ static PROJECT: Kind = Kind {
     ..project::KIND
 };
 static KINDS: &[&Kind] = &[&MODEL, &PROJECT];
-const TOPIC: &str = "models.michelangelo.api";
+pub(super) const TOPIC: &str = "models.michelangelo.api";
 /// What holds an object until it is erased.
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
@@ -38,7 +38,7 @@ fn reference(name: &str) -> String {
 }
 
 impl Stage {
-    async fn with_events() -> Self {
+    pub(super) async fn with_events() -> Self {
         Self::of_kinds(KINDS).await
     }
 
@@ -56,10 +56,15 @@ impl Stage {
 }
 
 /// One transport over a stage.
-struct Transport<'a, S> {
-    stage: &'a Stage,
-    source: S,
-    forgotten: Position,
+pub(super) struct Transport<'a, S> {
+    pub(super) stage: &'a Stage,
+    pub(super) source: S,
+    pub(super) forgotten: Position,
+}
+
+/// A place in an outbox that nothing is known of.
+pub(super) fn unknown_place() -> Value {
+    json!({"after": [1, 1], "past": 1, "seen": [1, 1]})
 }
 
 #[async_trait]
@@ -107,11 +112,10 @@ fn over_http(address: SocketAddr) -> HttpSource {
 #[tokio::test(flavor = "multi_thread")]
 async fn server_sent_events_fulfil_the_contract() {
     let stage = Stage::with_events().await;
-    let unknown = json!({"after": [1, 1], "past": 1, "seen": [1, 1]});
     let transport = Transport {
         stage: &stage,
         source: over_http(stage.address),
-        forgotten: Position::encode("outbox", TOPIC, &unknown),
+        forgotten: Position::encode("outbox", TOPIC, &unknown_place()),
     };
     assert_eq!(contract::check(&transport).await, Ok(()));
     stage.end().await;
@@ -145,6 +149,29 @@ async fn what_has_no_events_is_refused_with_a_hint() {
     let path = format!("/api/v1/events/models/{uid}");
     let (code, event) = send(&stage.api, "GET", &path, &Value::Null).await;
     assert_eq!((code, &event["name"]), (200, &json!("a")), "{event}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_watch_a_kind_everywhere_hears_nothing_of_it() {
+    let stage = Stage::with_rights().await;
+    for path in ["projects", "projects.michelangelo.api/uid"] {
+        let path = format!("/api/v1/events/{path}");
+        for (token, code) in [("", 401), ("jane-token", 403)] {
+            let token = format!("Bearer {token}");
+            let headers = [("authorization", token.as_str())];
+            // Who is let in is answered without an end.
+            let answer = send_with(&stage.api, "GET", &path, &headers, String::new());
+            let answer = tokio::time::timeout(WAIT_MAX, answer).await;
+            let (found, answer) = answer.unwrap_or_else(|_| panic!("{path}: events are told to whom {token:?} is"));
+            assert_eq!(found, code, "{path}: {answer}");
+        }
+    }
+    let token = Token::Text("root-token".to_owned());
+    let source = HttpSource::new(&format!("http://{}", stage.address), None, Some(token)).unwrap();
+    let topic = Subscribe::to("projects.michelangelo.api");
+    let mut messages = source.subscribe(&topic).await.unwrap();
+    assert!(messages.next().await.unwrap().is_ok());
     stage.end().await;
 }
 

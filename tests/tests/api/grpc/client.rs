@@ -115,9 +115,18 @@ impl Client {
     ) -> Result<Streaming<Bytes>, Status> {
         let method = self.method(kind, call);
         let request = self.request(&method, Body::Json(&request), Some(grace));
+        self.streamed(&method, request).await
+    }
+
+    /// A stream of answers of a call of any service.
+    pub(super) async fn stream(&self, method: &MethodDescriptor, body: Body<'_>) -> Result<Streaming<Bytes>, Status> {
+        self.streamed(method, self.request(method, body, None)).await
+    }
+
+    async fn streamed(&self, method: &MethodDescriptor, request: Request<Vec<u8>>) -> Result<Streaming<Bytes>, Status> {
         let mut grpc = Grpc::new(self.channel.clone());
         grpc.ready().await.unwrap();
-        let streaming = grpc.server_streaming(request, path(&method), Raw);
+        let streaming = grpc.server_streaming(request, path(method), Raw);
         let streaming = tokio::time::timeout(WAIT_MAX, streaming).await.expect("an answer")?;
         Ok(streaming.into_inner())
     }
@@ -158,7 +167,8 @@ impl Client {
         request
     }
 
-    fn json(&self, method: &MethodDescriptor, bytes: Bytes) -> Value {
+    /// An answer as JSON.
+    pub(super) fn json(&self, method: &MethodDescriptor, bytes: Bytes) -> Value {
         let message = DynamicMessage::decode(method.output(), bytes).unwrap();
         let options = SerializeOptions::new().stringify_64_bit_integers(false);
         message

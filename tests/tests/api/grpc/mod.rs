@@ -2,6 +2,7 @@
 
 pub(super) mod client;
 mod errors;
+mod events;
 mod lists;
 mod nonsense;
 mod past;

@@ -1,0 +1,126 @@
+//! Events over gRPC: the contract of all transports, and who may subscribe.
+
+use async_trait::async_trait;
+use futures::{StreamExt as _, stream};
+use kindex_events::contract;
+use kindex_events::{Event, Message, Position, Source, SourceError, Subscribe, Subscription};
+use prost_reflect::{DescriptorPool, MethodDescriptor};
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+
+use super::super::events::{TOPIC, Transport, unknown_place};
+use super::super::stage::Stage;
+use super::client::{Body, Client};
+
+fn subscribe() -> MethodDescriptor {
+    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../services/api/proto");
+    let files = protox::compile(["kindex/events/v1/events.proto"], [proto]).unwrap();
+    let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
+    let service = pool.get_service_by_name("kindex.events.v1.Events").unwrap();
+    service.methods().find(|method| method.name() == "Subscribe").unwrap()
+}
+
+/// The service as a transport.
+struct OverGrpc(Client);
+
+#[async_trait]
+impl Source for OverGrpc {
+    async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+        let from = to.from.as_ref().map(Position::as_str).unwrap_or_default();
+        let request = json!({"topic": to.topic, "from": from, "deleting": to.deleting});
+        let method = subscribe();
+        let answers = self.0.stream(&method, Body::Json(&request)).await.map_err(refused)?;
+        let client = self.0.clone();
+        let messages = answers.map(move |answer| {
+            let answer = client.json(&method, answer.map_err(refused)?);
+            Ok(message(&answer))
+        });
+        // An error that is known when it begins comes first.
+        let mut messages = messages.boxed();
+        let first = messages.next().await.transpose()?;
+        Ok(stream::iter(first.map(Ok)).chain(messages).boxed())
+    }
+}
+
+fn message(answer: &Value) -> Message {
+    let position = Position::parse(answer["position"].as_str().unwrap()).unwrap();
+    if answer.get("replayed").is_some() {
+        return Message::Replayed(Some(position));
+    }
+    let Some(event) = answer.get("event") else {
+        return Message::Alive(Some(position));
+    };
+    let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
+    let event = Event {
+        resource_id: text("resourceId").as_str().into(),
+        deletion_timestamp: event["deletionTimestamp"].as_str().map(|time| time.parse().unwrap()),
+        topic: text("topic"),
+        namespace: text("namespace"),
+        name: text("name"),
+        erased: event["erased"] == true,
+    };
+    Message::Event(event, Some(position))
+}
+
+fn refused(status: Status) -> SourceError {
+    let message = status.message().to_owned();
+    match status.code() {
+        Code::NotFound => SourceError::UnknownTopic(message),
+        Code::OutOfRange => SourceError::Gone(message),
+        Code::Unavailable | Code::ResourceExhausted => SourceError::interrupted(message),
+        _ => SourceError::Refused(message),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_over_grpc_fulfil_the_contract() {
+    let stage = Stage::with_events().await;
+    let transport = Transport {
+        stage: &stage,
+        source: OverGrpc(Client::plain(stage.address).await),
+        forgotten: Position::encode("outbox", TOPIC, &unknown_place()),
+    };
+    assert_eq!(contract::check(&transport).await, Ok(()));
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_subscription_has_the_code_of_its_kind() {
+    let stage = Stage::with_events().await;
+    let client = Client::plain(stage.address).await;
+    for (topic, from, code) in [
+        ("nonsense", "", Code::NotFound),
+        ("projects", "", Code::InvalidArgument),
+        (TOPIC, "abc", Code::InvalidArgument),
+    ] {
+        let request = json!({"topic": topic, "from": from});
+        let answers = client.stream(&subscribe(), Body::Json(&request)).await;
+        let status = match answers {
+            Err(status) => status,
+            Ok(mut answers) => answers.next().await.unwrap().unwrap_err(),
+        };
+        assert_eq!(status.code(), code, "{topic}: {status}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_watch_a_kind_everywhere_hears_nothing_of_it() {
+    let stage = Stage::with_rights().await;
+    let client = Client::plain(stage.address).await;
+    let code = async |client: Client| {
+        let to = Subscribe::to("projects.michelangelo.api");
+        match OverGrpc(client.clone()).subscribe(&to).await {
+            Ok(_) => Code::Ok,
+            Err(_) => {
+                let request = json!({"topic": to.topic});
+                let answers = client.stream(&subscribe(), Body::Json(&request)).await;
+                answers.map(drop).unwrap_err().code()
+            }
+        }
+    };
+    assert_eq!(code(client.clone()).await, Code::Unauthenticated);
+    assert_eq!(code(client.with_token("jane-token")).await, Code::PermissionDenied);
+    assert_eq!(code(client.with_token("root-token")).await, Code::Ok);
+    stage.end().await;
+}
