@@ -58,8 +58,14 @@ class Real:
         self._data.mkdir(parents=True, exist_ok=True)
         log = open(self._data / "server.log", "ab")
         arguments = command(self._binary, self._data, self.grpc_port, self.rest_port)
-        self._process = subprocess.Popen(arguments, stdout=log, stderr=log)
-        until(self._is_healthy, 60)
+
+        def is_up() -> bool:
+            # A connection of a client that tries again may have the port for a moment: then the server ends at once.
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(arguments, stdout=log, stderr=log)
+            return self._is_healthy()
+
+        until(is_up, 60)
 
     def stop(self) -> None:
         if self._process is not None:

@@ -20,6 +20,8 @@ from ._segment import SEGMENT_BYTES_MIN, Extent, Segment
 #: Points of one record. A call with more names makes several records.
 RECORD_POINTS_MAX = 500
 _ROOM_RETRY_S = 1.0
+#: How long a writer waits for the last segment that there is room for, while another thread makes it.
+_MADE_WAIT_S = 0.05
 _INT64_MAX = (1 << 63) - 1
 
 _Shape = Tuple[int, int, int]
@@ -64,6 +66,8 @@ class Spool:
         self.points_dropped = 0
         self.operations_dropped = 0
         self._need_room = threading.Event()
+        self._is_making = False
+        self._made = threading.Event()
         self._make_room()
         self._keeper = threading.Thread(target=self._keep, name="kindex-spool", daemon=True)
         self._keeper.start()
@@ -148,7 +152,10 @@ class Spool:
                 finally:
                     self._busy = False
             if not self._make_room():
-                break
+                if self._is_making:
+                    self._made.wait(_MADE_WAIT_S)
+                if not self._reserve:
+                    break
         self._drop(points)
         return False
 
@@ -225,7 +232,11 @@ class Spool:
             self._need_room.clear()
             self._unmap_full()
             if not self._closed and not self._reserve:
+                self._made.clear()
+                self._is_making = True
                 lacking = not self._make_room()
+                self._is_making = False
+                self._made.set()
 
 
     def _unmap_full(self) -> None:
