@@ -107,7 +107,7 @@ impl Consumer {
         }
     }
 
-    async fn item(&self, message: &Message, absent: Option<Absent>) -> Option<Item> {
+    async fn item(&mut self, message: &Message, absent: Option<Absent>) -> Option<Item> {
         let topic = self.resume.subscribe().topic;
         match message {
             Message::Event(event, _) => Some(Item::Event(event.clone())),

@@ -70,7 +70,8 @@ impl Service for Deletion {
         let figures = prometheus::Registry::new();
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
         let feeding = feed::feeding(registry, &args.feed, rows.as_ref(), &figures).await?;
-        let kinds = Kinds::of(registry).map_err(CommandError::usage)?;
+        let kinds = Kinds::of(registry);
+        let peers = args.peers.peers(&kinds)?;
         if kinds.is_empty() && feeding.is_none() {
             return Err(nothing_to_do());
         }
@@ -87,7 +88,8 @@ impl Service for Deletion {
             shown.expect("nothing of a database is registered yet");
         }
         Ok(Self {
-            graph: (!kinds.is_empty()).then(|| graph(kinds, client, &args.patience, &figures)),
+            graph: (!kinds.is_empty())
+                .then(|| graph(Cluster::new(client, kinds).beside(peers), &args.patience, &figures)),
             feeding,
             figures,
             process: Some(Process {
@@ -99,15 +101,17 @@ impl Service for Deletion {
     }
 
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
+        args.check()?;
         let feeding = feed::feeding(context.registry, &args.feed, Some(&context.rows), &context.figures).await?;
         // Elsewhere, `kindex deletion` may be at work.
         let graph = if args.deletion && context.access.is_own() {
-            let kinds = Kinds::of(context.registry).map_err(CommandError::usage)?;
+            let kinds = Kinds::of(context.registry);
             if kinds.is_empty() {
                 return Err(nothing_to_do());
             }
-            let client = client_of(&context.access)?;
-            Some(graph(kinds, client, &args.patience, &context.figures))
+            let peers = args.peers.peers(&kinds)?;
+            let cluster = Cluster::new(client_of(&context.access)?, kinds).beside(peers);
+            Some(graph(cluster, &args.patience, &context.figures))
         } else {
             None
         };
@@ -197,11 +201,11 @@ impl Health for Held {
     }
 }
 
-fn graph(kinds: Kinds, client: Client, patience: &PatienceArgs, figures: &prometheus::Registry) -> Arc<Graph> {
+fn graph(cluster: Cluster, patience: &PatienceArgs, figures: &prometheus::Registry) -> Arc<Graph> {
     let options = Options {
         patience: Duration::from_secs(patience.blocked_after.get().into()),
     };
-    Arc::new(Graph::new(Cluster::new(client, kinds), options, Figures::new(figures)))
+    Arc::new(Graph::new(cluster, options, Figures::new(figures)))
 }
 
 fn nothing_to_do() -> CommandError {

@@ -131,6 +131,24 @@ impl Graph {
         concerned
     }
 
+    /// All that matters of a kind is known: what is not, does not exist.
+    pub fn complete(&mut self, kind: &KindName) -> BTreeSet<Key> {
+        match self.read.insert(kind.clone()) {
+            true => self.objects.keys().cloned().collect(),
+            false => BTreeSet::new(),
+        }
+    }
+
+    /// The names that fields have for objects of a kind.
+    pub fn names_of<'g>(&'g self, kind: &'g KindName) -> impl Iterator<Item = &'g Key> {
+        self.namers.keys().filter(move |key| key.kind == *kind)
+    }
+
+    /// Whether a field names the object at this place.
+    pub fn is_named(&self, key: &Key) -> bool {
+        self.namers.contains_key(key)
+    }
+
     /// The objects of a kind are not followed any more: nothing that depends on all of them may be decided.
     pub fn lose(&mut self, kind: &KindName) {
         self.read.remove(kind);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::object::Object as Text;
-use kindex_model::reference::{Reference, Target};
+use kindex_model::reference::{Reference, Service, Target};
 use serde_json::Value;
 
 use crate::edges::edges;
@@ -19,41 +19,24 @@ pub struct Kinds {
     pub names: Names,
 }
 
-/// A reference that nobody could act on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} refers to {target} of the service {service}: references to other services are not acted on yet")]
-pub struct OfAnotherService {
-    /// The kind that has the reference.
-    pub kind: &'static str,
-    /// The kind that it may name.
-    pub target: &'static str,
-    /// Whose that is.
-    pub service: &'static str,
-}
-
 impl Kinds {
-    /// Those that wait for each other, in a registry of one service.
-    ///
-    /// # Errors
-    /// Where a reference that waits leads to another service.
-    pub fn of(registry: &Registry) -> Result<Self, OfAnotherService> {
+    /// Those that wait for each other, or for kinds of other services.
+    pub fn of(registry: &Registry) -> Self {
         let in_graph = registry.cluster_kinds().filter(|kind| registry.is_of_graph(kind));
-        let kinds = Self {
+        Self {
             of: in_graph.map(|kind| (name_of(kind), kind)).collect(),
             names: Names::of(&registry.platform),
-        };
-        for kind in kinds.of.values() {
-            for (_, target) in waiting(kind) {
-                if let Some(service) = target.service {
-                    return Err(OfAnotherService {
-                        kind: kind.name,
-                        target: target.kind,
-                        service: service.name,
-                    });
-                }
-            }
         }
-        Ok(kinds)
+    }
+
+    /// The kinds of other services that they wait for.
+    pub fn foreign(&self) -> BTreeMap<KindName, &'static Service> {
+        let targets = self.of.values().copied().flat_map(waiting);
+        let foreign = targets.filter_map(|(_, target)| {
+            let service = target.service?;
+            Some((KindName::new(target.group, target.kind), service))
+        });
+        foreign.collect()
     }
 
     /// All of them.

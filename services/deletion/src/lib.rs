@@ -4,7 +4,8 @@
 //! [`object`] is an object as far as its deletion is concerned, [`edges`] reads which objects its declared fields
 //! name. [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one
 //! next step of that. These are pure, as [`vanished`] is, which finds references that somebody took off by hand.
-//! [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
+//! [`peer`] asks the services of objects that ours refer to, [`cluster`] carries a step out, and [`service`] keeps all
+//! of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -25,6 +26,8 @@ pub mod figures;
 pub mod notice;
 
 pub mod vanished;
+
+pub mod peer;
 
 pub mod cluster;
 

@@ -1,12 +1,17 @@
 //! The flags of `kindex deletion`, and its part of those of `kindex up`.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use axum::http::Uri;
 use clap::Args;
+use kindex_deletion::kinds::Kinds;
+use kindex_deletion::peer::{Address, Peers};
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
+use crate::error::{CommandError, CommandResult};
 use crate::nats::NatsArgs;
 use crate::replicas::LeaseArgs;
 
@@ -35,6 +40,10 @@ pub(in crate::services) struct DeletionArgs {
     #[command(flatten)]
     pub(super) patience: PatienceArgs,
 
+    /// Where other services are.
+    #[command(flatten)]
+    pub(super) peers: PeerArgs,
+
     /// Of several replicas, one works.
     #[command(flatten)]
     pub(super) lease: LeaseArgs,
@@ -53,7 +62,48 @@ const EXAMPLES: &str = "\
 Examples:
   kindex deletion
   kindex deletion --kubeconfig cluster.yaml --blocked-after 300
+  kindex deletion --service region=https://region.example.com:6443
   kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --nats-token-file token";
+
+/// Where other services are.
+#[derive(Clone, Debug, Args)]
+pub(super) struct PeerArgs {
+    /// Where the API server of another service answers, instead of where `[services]` in crds.toml says.
+    #[arg(long = "service", value_name = "NAME=URL")]
+    services: Vec<String>,
+}
+
+impl PeerArgs {
+    /// The services of the kinds that wait for some of theirs.
+    pub(super) fn peers(&self, kinds: &Kinds) -> CommandResult<Peers> {
+        let foreign = kinds.foreign().into_iter();
+        let mut foreign: BTreeMap<_, Address> = foreign.map(|(kind, service)| (kind, service.into())).collect();
+        for said in &self.services {
+            let Some((name, url)) = said.split_once('=').filter(|(_, url)| is_url(url)) else {
+                let wrong = CommandError::usage(format_args!("--service {said}: no NAME=URL"));
+                return Err(wrong.hint("write it like region=https://region.example.com:6443"));
+            };
+            let mut found = false;
+            for (kind, address) in &mut foreign {
+                if address.name == name || kind.group == name {
+                    address.move_to(url);
+                    found = true;
+                }
+            }
+            if !found {
+                let unknown = format!("--service {said}: no deletion waits for a kind of a service {name}");
+                return Err(CommandError::usage(unknown).hint("[services] in crds.toml has their names"));
+            }
+        }
+        Ok(Peers::new(foreign))
+    }
+}
+
+/// Over HTTP, to somebody.
+fn is_url(text: &str) -> bool {
+    let url = text.parse::<Uri>();
+    url.is_ok_and(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some())
+}
 
 /// How long others may be waited for.
 #[derive(Clone, Debug, Args)]
@@ -75,7 +125,7 @@ pub(super) struct FeedArgs {
     #[command(flatten)]
     pub(super) server: NatsArgs,
 
-    /// How many partitions the stream of a kind gets when it is made; a later change is for new streams alone.
+    /// How many partitions the stream of a kind gets when it is made; a later change applies to new streams only.
     #[arg(
         long,
         env = "KINDEX_NATS_PARTITIONS",
@@ -101,4 +151,19 @@ pub(in crate::services) struct UpDeletionArgs {
     /// Where events go.
     #[command(flatten)]
     pub(super) feed: FeedArgs,
+
+    /// Where other services are.
+    #[command(flatten)]
+    pub(super) peers: PeerArgs,
+}
+
+impl UpDeletionArgs {
+    /// # Errors
+    /// A flag that has no effect without another one.
+    pub(super) fn check(&self) -> CommandResult<()> {
+        if !self.deletion && !self.peers.services.is_empty() {
+            return Err(CommandError::usage("--service has no effect without --deletion").hint("add --deletion"));
+        }
+        Ok(())
+    }
 }

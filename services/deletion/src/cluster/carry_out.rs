@@ -117,9 +117,17 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
         return Ok(());
     };
     let name = name.to_string();
-    let mut finalizers = target.finalizers.clone();
-    finalizers.push(name.clone());
-    written(cluster.set_finalizers(target, &finalizers).await, outcome)?;
+    match cluster.peers.of(&target.key.kind) {
+        Some(peer) => {
+            peer.hold(&target.key, &name).await?;
+            read(cluster, &Seen::of(target), outcome).await?;
+        }
+        None => {
+            let mut finalizers = target.finalizers.clone();
+            finalizers.push(name.clone());
+            written(cluster.set_finalizers(target, &finalizers).await, outcome)?;
+        }
+    }
     match read(cluster, &Seen::of(&task.object), outcome).await? {
         Some(_) => Ok(()),
         None => take_off(cluster, &Seen::of(target), &name, outcome).await,
@@ -170,6 +178,10 @@ async fn write_without(
     name: &str,
     outcome: &mut Outcome,
 ) -> Result<(), ClusterError> {
+    if let Some(peer) = cluster.peers.of(&found.key.kind) {
+        peer.release(&found.key, name).await?;
+        return read(cluster, &Seen::of(found), outcome).await.map(drop);
+    }
     let finalizers = found.finalizers.iter();
     let left: Vec<_> = finalizers.filter(|finalizer| *finalizer != name).cloned().collect();
     match left.len() < found.finalizers.len() {

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::kinds::Kinds;
 use crate::object::{Key, Object};
+use crate::peer::Peers;
 use crate::phase::Phase;
 
 pub mod follow;
@@ -27,6 +28,7 @@ pub struct Cluster {
     client: Client,
     api: KubeCluster,
     kinds: Kinds,
+    peers: Peers,
 }
 
 impl Cluster {
@@ -36,7 +38,20 @@ impl Cluster {
             api: KubeCluster::from(client.clone()),
             client,
             kinds,
+            peers: Peers::default(),
         }
+    }
+
+    /// The same beside other services.
+    #[must_use]
+    pub fn beside(mut self, peers: Peers) -> Self {
+        self.peers = peers;
+        self
+    }
+
+    /// The kinds of other services.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
     }
 
     /// The kinds of the graph.
@@ -50,6 +65,9 @@ impl Cluster {
 
     /// The object at a place.
     async fn get(&self, key: &Key) -> Result<Option<Object>, ClusterError> {
+        if let Some(peer) = self.peers.of(&key.kind) {
+            return peer.look(key).await;
+        }
         let kind = self.kind(key);
         let found = self.api.get(kind, &name_of(key)).await?;
         Ok(found.map(|found| self.kinds.read(kind, &found)))

@@ -15,10 +15,14 @@ use crate::cluster::Cluster;
 use crate::cluster::carry_out::{Outcome, Task, carry_out};
 use crate::cluster::follow::{Report, follow};
 use crate::figures::Figures;
-use crate::object::Key;
+use crate::notice::Notice;
+use crate::object::{Key, KindName, Object};
 
 mod work;
 
+mod peers;
+
+use peers::{FAILURES_TOLD, Peers, unanswered};
 use work::Work;
 
 /// Steps that are carried out at a time, of different objects.
@@ -47,12 +51,12 @@ pub struct Deletion {
     troubles: Mutex<BTreeMap<String, String>>,
 }
 
-/// What ends beside the loop.
-enum Ended {
-    /// A step.
-    Step(Box<Task>, Outcome),
-    /// The pause after one that failed.
-    Paused(Key),
+/// What ends beside the loop. A pause takes nobody's turn.
+#[derive(Default)]
+struct Beside {
+    steps: JoinSet<(Box<Task>, Outcome)>,
+    /// After steps that failed.
+    pauses: JoinSet<Key>,
 }
 
 impl Deletion {
@@ -71,6 +75,14 @@ impl Deletion {
         self.troubles().values().cloned().collect()
     }
 
+    fn doubt(&self, kind: &KindName, why: String) {
+        self.troubles().insert(kind.to_string(), why);
+    }
+
+    fn trust(&self, kind: &KindName) {
+        self.troubles().remove(&kind.to_string());
+    }
+
     fn troubles(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
         self.troubles.lock().expect("nobody panics with it")
     }
@@ -87,34 +99,46 @@ impl Deletion {
             let (cluster, send) = (self.cluster.clone(), send.clone());
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
-        let mut work = Work::new(self.cluster.kinds().declared());
-        let mut under_way = JoinSet::new();
+        let foreign = self.cluster.peers().kinds().cloned().collect();
+        let mut work = Work::new(self.cluster.kinds().declared(), foreign);
+        let mut peers = Peers::follow(&self.cluster);
+        let mut beside = Beside::default();
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            while under_way.len() < STEPS_AT_A_TIME
+            while beside.steps.len() < STEPS_AT_A_TIME
                 && let Some(task) = work.next(Instant::now())
             {
-                self.begin(task, &mut under_way);
+                self.begin(task, &mut beside);
             }
+            peers.ask(&mut work);
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(report) = reports.recv() => self.hear(&mut work, report),
-                Some(ended) = under_way.join_next() => self.end(&mut work, ended, &mut under_way),
-                _ = looks.tick() => self.look(&mut work).await,
+                Some(ended) = beside.steps.join_next() => {
+                    let (task, outcome) = ended.expect("a step does not panic");
+                    self.end(&mut work, task, outcome, &mut beside).await;
+                }
+                Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
+                heard = peers.next() => peers.take(heard, &mut work, self),
+                _ = looks.tick() => {
+                    peers.hold(&work);
+                    self.look(&mut work).await;
+                }
             }
         }
         watches.shutdown().await;
+        peers.end().await;
         // A write that was sent is waited for: its outcome is in the cluster.
-        while under_way.join_next().await.is_some() {}
+        while beside.steps.join_next().await.is_some() {}
         self.troubles().clear();
     }
 
-    fn begin(&self, task: Task, under_way: &mut JoinSet<Ended>) {
+    fn begin(&self, task: Task, beside: &mut Beside) {
         let cluster = self.cluster.clone();
-        under_way.spawn(async move {
+        beside.steps.spawn(async move {
             let outcome = carry_out(&cluster, &task, Timestamp::now()).await;
-            Ended::Step(Box::new(task), outcome)
+            (Box::new(task), outcome)
         });
     }
 
@@ -134,32 +158,32 @@ impl Deletion {
         }
     }
 
-    fn end(&self, work: &mut Work, ended: Result<Ended, tokio::task::JoinError>, under_way: &mut JoinSet<Ended>) {
-        match ended.expect("a step does not panic") {
-            Ended::Paused(key) => work.free(&key),
-            Ended::Step(task, outcome) => {
-                let key = task.object.key.clone();
-                let kind = &key.kind.kind;
-                for object in outcome.seen {
-                    work.seen(object, Instant::now());
-                }
-                for (key, uid) in outcome.gone {
-                    work.gone(&key, &uid, Instant::now());
-                }
-                let Some(failed) = outcome.failed else {
-                    self.figures.carried_out(kind, &task.step);
-                    work.succeeded(&key);
-                    return work.free(&key);
-                };
-                self.figures.failed(kind);
-                let failures = work.failed(&key);
-                tracing::warn!(object = %key, step = ?task.step, failed, "A step of a deletion is tried again");
-                under_way.spawn(async move {
-                    sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
-                    Ended::Paused(key)
-                });
-            }
+    async fn end(&self, work: &mut Work, task: Box<Task>, outcome: Outcome, beside: &mut Beside) {
+        let key = task.object.key.clone();
+        let kind = &key.kind.kind;
+        for object in outcome.seen {
+            work.seen(object, Instant::now());
         }
+        for (key, uid) in outcome.gone {
+            work.gone(&key, &uid, Instant::now());
+        }
+        let Some(failed) = outcome.failed else {
+            self.figures.carried_out(kind, &task.step);
+            work.succeeded(&key);
+            return work.free(&key);
+        };
+        self.figures.failed(kind);
+        let failures = work.failed(&key);
+        tracing::warn!(object = %key, step = ?task.step, failed, "A step of a deletion is tried again");
+        if failures == FAILURES_TOLD
+            && let Some(notice) = unanswered(&self.cluster, &task, &failed)
+        {
+            self.report(&task.object, &notice).await;
+        }
+        beside.pauses.spawn(async move {
+            sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
+            key
+        });
     }
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and which references
@@ -175,10 +199,14 @@ impl Deletion {
             self.figures.vanished(&object.key.kind.kind);
         }
         for (object, notice) in work.overdue(now, self.options.patience).into_iter().chain(vanished) {
-            tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
-            if let Err(error) = self.cluster.report(&object, &notice).await {
-                tracing::warn!(object = %object.key, %error, "An event cannot be recorded");
-            }
+            self.report(&object, &notice).await;
+        }
+    }
+
+    async fn report(&self, object: &Object, notice: &Notice) {
+        tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
+        if let Err(error) = self.cluster.report(object, notice).await {
+            tracing::warn!(object = %object.key, %error, "An event cannot be recorded");
         }
     }
 }

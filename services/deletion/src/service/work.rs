@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kindex_model::object::ResourceVersion;
+use kindex_model::object::{ResourceVersion, Uid};
 use tokio::time::Instant;
 
 use crate::cluster::carry_out::Task;
@@ -12,6 +12,7 @@ use crate::decide::{Outside, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::notice::{Notice, notice};
 use crate::object::{Key, KindName, Object};
+use crate::peer::foreign::Foreign;
 use crate::vanished::Vanished;
 
 /// An object that waits.
@@ -31,10 +32,13 @@ pub(super) struct Work {
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
     vanished: Vanished,
+    /// The kinds of other services. Their objects are not decided on here.
+    foreign: BTreeSet<KindName>,
+    look_ups: Foreign,
 }
 
 impl Work {
-    pub(super) fn new(declared: Vec<Declared>) -> Self {
+    pub(super) fn new(declared: Vec<Declared>, foreign: BTreeSet<KindName>) -> Self {
         Self {
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
@@ -42,11 +46,16 @@ impl Work {
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
             vanished: Vanished::default(),
+            foreign,
+            look_ups: Foreign::default(),
         }
     }
 
     pub(super) fn listed(&mut self, kind: &KindName, version: ResourceVersion, objects: Vec<Object>) {
         let concerned = self.graph.replace(kind, version, objects);
+        for object in self.graph.objects().filter(|object| object.key.kind == *kind) {
+            ask_for_targets(&self.foreign, &self.graph, &mut self.look_ups, object);
+        }
         self.queue.extend(concerned);
     }
 
@@ -57,19 +66,84 @@ impl Work {
     pub(super) fn seen(&mut self, object: Object, now: Instant) {
         let known = self.graph.get(&object.key);
         let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
-        if let Some(known) = known {
+        if let Some(known) = known.filter(|known| !self.foreign.contains(&known.key.kind)) {
             self.vanished.compare(&self.graph, known, Some(&object), now);
         }
+        ask_for_targets(&self.foreign, &self.graph, &mut self.look_ups, &object);
         let concerned = self.graph.apply(object);
         self.queue.extend(concerned);
     }
 
     pub(super) fn gone(&mut self, key: &Key, uid: &str, now: Instant) {
-        if let Some(known) = self.graph.get(key).filter(|known| known.uid == uid) {
+        let known = self.graph.get(key).filter(|known| known.uid == uid);
+        if let Some(known) = known.filter(|known| !self.foreign.contains(&known.key.kind)) {
             self.vanished.compare(&self.graph, known, None, now);
         }
         let concerned = self.graph.remove(key, uid);
         self.queue.extend(concerned);
+    }
+
+    /// Something happened to an object of another service, of which nothing is known where none of ours names it.
+    pub(super) fn happened(&mut self, key: Key) {
+        if self.graph.get(&key).is_some() || self.graph.is_named(&key) {
+            self.look_ups.ask(key);
+        }
+    }
+
+    /// All objects of another service's kind were heard of; these bear references of ours.
+    pub(super) fn replayed(&mut self, kind: &KindName, bearers: Vec<Key>) {
+        let known = self
+            .graph
+            .objects()
+            .map(|object| &object.key)
+            .filter(|key| key.kind == *kind);
+        let matter = known.chain(self.graph.names_of(kind)).cloned().chain(bearers).collect();
+        if self.look_ups.replayed(kind, matter) {
+            self.queue.extend(self.graph.complete(kind));
+        }
+    }
+
+    /// What is known of a kind of another service is not to be trusted.
+    pub(super) fn doubted(&mut self, kind: &KindName) {
+        self.look_ups.doubted(kind);
+        self.graph.lose(kind);
+    }
+
+    /// The next object of another service that is to be looked up.
+    pub(super) fn next_look_up(&mut self) -> Option<Key> {
+        self.look_ups.next_due()
+    }
+
+    /// What its service says of an object.
+    pub(super) fn looked_up(&mut self, key: &Key, found: Option<Object>, now: Instant) {
+        match found {
+            Some(object) => self.seen(object, now),
+            None => {
+                if let Some(uid) = self.graph.get(key).map(|known| known.uid.clone()) {
+                    self.gone(key, &uid, now);
+                }
+            }
+        }
+        if self.look_ups.answered(key) {
+            self.queue.extend(self.graph.complete(&key.kind));
+        }
+    }
+
+    /// Its service does not say, and is asked again.
+    pub(super) fn look_again(&mut self, key: &Key) {
+        self.look_ups.failed(key);
+    }
+
+    /// The objects of another service's kind that bear references of ours.
+    pub(super) fn held(&self, kind: &KindName) -> BTreeSet<Uid> {
+        let of_kind = self.graph.objects().filter(|object| object.key.kind == *kind);
+        let held = of_kind.filter(|object| {
+            object
+                .references
+                .iter()
+                .any(|name| self.graph.find(name.uid()).is_some())
+        });
+        held.map(|object| Uid::from(object.uid.as_str())).collect()
     }
 
     /// The next step, of an object that has none under way.
@@ -85,6 +159,9 @@ impl Work {
     }
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {
+        if self.foreign.contains(&key.kind) {
+            return None;
+        }
         let Some(look) = self.graph.look(key, Outside::Gone) else {
             self.waiting.remove(key);
             self.failures.remove(key);
@@ -172,5 +249,14 @@ impl Work {
             overdue.extend(notice(&waiting.step, cycle.as_deref()).map(|notice| (object.clone(), notice)));
         }
         overdue
+    }
+}
+
+/// The objects of other services that an object names are looked up, unless they are known: their events tell of what
+/// happens to them.
+fn ask_for_targets(foreign: &BTreeSet<KindName>, graph: &Graph, look_ups: &mut Foreign, object: &Object) {
+    let named = object.edges.iter().map(|edge| &edge.target);
+    for target in named.filter(|target| foreign.contains(&target.kind) && graph.get(target).is_none()) {
+        look_ups.ask(target.clone());
     }
 }

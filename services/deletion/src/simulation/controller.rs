@@ -205,6 +205,7 @@ impl Controller {
                 Progress::Done
             }
             Step::Free { confirm } => match confirm.get(task.done) {
+                Some(key) if bug == Bug::DownIsGone && world.get(key).is_err() => Progress::Next,
                 Some(key) => self.confirm(world, task, key),
                 None => {
                     if let Some(object) = judged(world, task, Some(task.version)) {
@@ -390,6 +391,16 @@ fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
                     *phase = Phase::Draining;
                 }
             }
+        }
+        Bug::ForgetAtPeer if object.is_leaving() => {
+            let is_own = |key: &Key| key.kind.group == object.key.kind.group;
+            look.bearers.retain(|bearer| is_own(&bearer.key));
+            return match decide(&look) {
+                Step::Free { confirm } => Step::Free {
+                    confirm: confirm.into_iter().filter(is_own).collect(),
+                },
+                step => step,
+            };
         }
         _ => {}
     }

@@ -61,6 +61,10 @@ enum Bug {
     MoveBeforePlacing,
     /// A move does not write to a target that has the reference already.
     MoveWithoutWriting,
+    /// What an object holds at another service is forgotten when it goes.
+    ForgetAtPeer,
+    /// A service that does not answer counts as one that has no such object.
+    DownIsGone,
 }
 
 /// What may happen in a run.
@@ -295,6 +299,8 @@ fn every_bug_is_found() {
         Bug::ReleaseAnyVersion,
         Bug::MoveBeforePlacing,
         Bug::MoveWithoutWriting,
+        Bug::ForgetAtPeer,
+        Bug::DownIsGone,
     ];
     let missed: Vec<_> = bugs
         .into_iter()

@@ -81,7 +81,7 @@ impl Stage {
     }
 
     fn deletion(&self) -> Deletion {
-        let kinds = Kinds::of(&registry()).expect("all kinds are of one service");
+        let kinds = Kinds::of(&registry());
         let options = Options {
             patience: Duration::ZERO,
         };

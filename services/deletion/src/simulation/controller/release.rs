@@ -16,6 +16,11 @@ impl Controller {
         lost: bool,
         bug: Bug,
     ) -> Progress {
+        if bug == Bug::DownIsGone && world.get(&target.key).is_err() {
+            let concerned = self.graph.remove(&target.key, &target.uid);
+            self.wake(concerned);
+            return Progress::Done;
+        }
         if task.done < 2 {
             let Ok(holder) = world.get(&task.key) else {
                 return Progress::Again;

@@ -1,0 +1,12 @@
+//! Kindex of the region service, with cloud identities, networks and server groups.
+
+use std::process::ExitCode;
+
+use kindex::Platform;
+
+fn main() -> ExitCode {
+    kindex::run(&Platform {
+        registry: region_generated::registry(),
+        samples: &[],
+    })
+}

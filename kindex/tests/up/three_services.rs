@@ -1,0 +1,174 @@
+//! The services of examples/deletion-graph as three processes, each with a cluster and a database of its own. Between
+//! any two steps of a deletion one of them is killed. Takes minutes to build, and runs where `KINDEX_REQUIRE` names
+//! `walk`.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::process::{Running, kubectl_is_there, wait_for};
+use super::text_of;
+use super::workspace::{Example, checkout, walk_is_required};
+
+const MACHINES: &str = "example.com/machines";
+
+/// One of the three.
+struct Service {
+    name: &'static str,
+    program: PathBuf,
+    url: String,
+    flags: Vec<String>,
+    run: Running,
+}
+
+impl Service {
+    fn start(name: &'static str, peer: Option<&Self>) -> Self {
+        let example = Example::copy(&format!("deletion-graph/{name}"), &["crds.toml"]);
+        let program = example.build(&format!("{name}-kindex")).expect("builds");
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = free.local_addr().expect("an address").to_string();
+        drop(free);
+        let mut flags = vec!["--listen".to_owned(), address.clone()];
+        if let Some(peer) = peer {
+            let service = format!("{}={}", peer.name, peer.url);
+            flags.extend(["--deletion", "--blocked-after", "1", "--service", &service].map(str::to_owned));
+        }
+        let words: Vec<_> = flags.iter().map(String::as_str).collect();
+        let run = Running::start_binary(&program, &words);
+        Self {
+            name,
+            program,
+            url: format!("http://{address}"),
+            flags,
+            run,
+        }
+    }
+
+    /// SIGKILL.
+    fn kill(&mut self) {
+        self.run.kill();
+    }
+
+    fn restart(&mut self) {
+        let words: Vec<_> = self.flags.iter().map(String::as_str).collect();
+        self.run.restart_with(&words);
+    }
+
+    /// Applies the samples that are of this service.
+    fn apply(&self) {
+        let samples = checkout().join("examples/deletion-graph/platform/samples.yaml");
+        let samples = std::fs::read_to_string(samples).expect("in the checkout");
+        let group = format!("apiVersion: {}.example.com/", self.name);
+        let own = samples.split("---\n").filter(|sample| sample.starts_with(&group));
+        self.run
+            .kubectl(&["apply", "-f", "-"], &own.collect::<Vec<_>>().join("---\n"));
+    }
+
+    fn finalizers(&self, kind: &str, name: &str) -> String {
+        let path = "-o=jsonpath={.metadata.finalizers}";
+        self.run.kubectl(&["get", kind, name, "--ignore-not-found", path], "")
+    }
+
+    fn phase(&self, kind: &str, name: &str) -> String {
+        let group = format!("{}.example.com", self.name).replace('.', "\\.");
+        let path = format!("-o=jsonpath={{.metadata.annotations.{group}/deletion-phase}}");
+        self.run.kubectl(&["get", kind, name, "--ignore-not-found", &path], "")
+    }
+
+    /// What the events of a kind have of its object: `Exists`, `Deleting` or `Erased`.
+    fn event(&self, kind: &str) -> String {
+        let output = Command::new(&self.program)
+            .args(["events", kind, "--url", &self.url])
+            .output();
+        let text = text_of(&output.expect("kindex runs").stdout);
+        text.split_whitespace().next().unwrap_or_default().to_owned()
+    }
+
+    fn said(&self, reason: &str) -> String {
+        let path = format!("-o=jsonpath={{.items[?(@.reason==\"{reason}\")].message}}");
+        self.run.kubectl(&["get", "events", &path], "")
+    }
+}
+
+fn until(what: &str, service: &Service, kind: &str, event: &str) {
+    wait_for(what, || service.event(kind) == event);
+}
+
+/// The objects of the samples, each with the references of those that name it; the cluster waits for its machines.
+fn everything_is_held(identity: &Service, region: &Service, compute: &Service) {
+    for service in [identity, region, compute] {
+        service.apply();
+    }
+    wait_for("every target to be held", || {
+        let is_held = |kind, name, holder| region.finalizers(kind, name).contains(holder);
+        identity
+            .finalizers("project", "a")
+            .contains("cloudidentity.region.example.com/")
+            && is_held("cloudidentity", "openstack", "network.region.example.com/")
+            && is_held("cloudidentity", "openstack", "servergroup.region.example.com/")
+            && is_held("network", "blue", "cluster.compute.example.com/")
+            && is_held("servergroup", "apart", "cluster.compute.example.com/")
+    });
+    let held = format!(r#"[{{"op":"add","path":"/metadata/finalizers/-","value":"{MACHINES}"}}]"#);
+    compute
+        .run
+        .kubectl(&["patch", "cluster", "prod", "--type=json", "-p", &held], "");
+}
+
+#[test]
+fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between_two_steps() {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    let mut identity = Service::start("identity", None);
+    let mut region = Service::start("region", Some(&identity));
+    let mut compute = Service::start("compute", Some(&region));
+    everything_is_held(&identity, &region, &compute);
+    // The region learns of the deletion once it is back.
+    region.kill();
+    identity.run.kubectl(&["delete", "project", "a", "--wait=false"], "");
+    until("the project to go", &identity, "project", "Deleting");
+    assert_eq!(compute.event("cluster"), "Exists");
+    compute.kill();
+    region.restart();
+    for kind in ["cloudidentity", "network", "servergroup"] {
+        until("the region to follow", &region, kind, "Deleting");
+    }
+    compute.restart();
+    wait_for("the cluster to drain", || {
+        compute.phase("cluster", "prod") == "DRAINING"
+    });
+    assert_eq!(region.phase("network", "blue"), "DELETING");
+
+    // Killed while it drains, and alone once it is back.
+    compute.kill();
+    region.kill();
+    identity.kill();
+    compute.restart();
+    let own = ["compute.example.com/deletion", "compute.example.com/kindex"];
+    let left = serde_json::json!({"metadata": {"finalizers": own}}).to_string();
+    compute
+        .run
+        .kubectl(&["patch", "cluster", "prod", "--type=merge", "-p", &left], "");
+    wait_for("people to be told", || {
+        compute.said("DeletionBlocked").contains("network.region.example.com")
+    });
+    assert_eq!(compute.event("cluster"), "Deleting");
+
+    // The cluster goes, then what is of the region but its last object: that one waits for identity.
+    region.restart();
+    until("the cluster to go", &compute, "cluster", "Erased");
+    for kind in ["network", "servergroup"] {
+        until("the region to follow", &region, kind, "Erased");
+    }
+    wait_for("people to be told", || {
+        region
+            .said("DeletionBlocked")
+            .contains("all objects of project.identity.example.com are known")
+    });
+    assert_eq!(region.event("cloudidentity"), "Deleting");
+    identity.restart();
+    until("the cloud identity to go", &region, "cloudidentity", "Erased");
+    until("the project to go", &identity, "project", "Erased");
+}

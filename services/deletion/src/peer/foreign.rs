@@ -1,0 +1,103 @@
+//! Which objects of other services are to be looked up, and when all of a kind are known that matter. Asks nobody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::object::{Key, KindName};
+
+/// The look-ups that are due.
+#[derive(Debug, Default)]
+pub struct Foreign {
+    due: BTreeSet<Key>,
+    busy: BTreeSet<Key>,
+    /// Of kinds all of whose objects were heard of, those that were not looked up since.
+    missing: BTreeMap<KindName, BTreeSet<Key>>,
+}
+
+impl Foreign {
+    /// An object is to be looked up.
+    pub fn ask(&mut self, key: Key) {
+        self.due.insert(key);
+    }
+
+    /// All objects of a kind were heard of, and these matter. Whether nothing is missing.
+    pub fn replayed(&mut self, kind: &KindName, keys: BTreeSet<Key>) -> bool {
+        self.due.extend(keys.iter().cloned());
+        let is_known = keys.is_empty();
+        self.missing.insert(kind.clone(), keys);
+        is_known
+    }
+
+    /// Nothing of a kind is known any more.
+    pub fn doubted(&mut self, kind: &KindName) {
+        self.missing.remove(kind);
+    }
+
+    /// The next look-up, of an object that has none under way.
+    pub fn next_due(&mut self) -> Option<Key> {
+        let key = self.due.iter().find(|key| !self.busy.contains(*key))?.clone();
+        self.due.remove(&key);
+        self.busy.insert(key.clone());
+        Some(key)
+    }
+
+    /// An object was looked up. Whether that was the last one that was missing of its kind.
+    pub fn answered(&mut self, key: &Key) -> bool {
+        self.busy.remove(key);
+        let missing = self.missing.get_mut(&key.kind);
+        missing.is_some_and(|missing| missing.remove(key) && missing.is_empty())
+    }
+
+    /// A look-up has failed, and is due again.
+    pub fn failed(&mut self, key: &Key) {
+        self.busy.remove(key);
+        self.due.insert(key.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(name: &str) -> Key {
+        Key {
+            kind: KindName::new("region.example.com", "Network"),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_kind_is_known_once_all_that_matters_was_looked_up() {
+        let mut foreign = Foreign::default();
+        let kind = network("a").kind;
+        assert!(!foreign.replayed(&kind, BTreeSet::from([network("a"), network("b")])));
+        let first = foreign.next_due().expect("due");
+        foreign.failed(&first);
+        assert_eq!(foreign.next_due().as_ref(), Some(&first), "again");
+        assert!(!foreign.answered(&first));
+        let second = foreign.next_due().expect("due");
+        assert!(foreign.answered(&second));
+        assert!(!foreign.answered(&second), "it becomes known once");
+        assert!(foreign.replayed(&kind, BTreeSet::new()), "nothing matters");
+    }
+
+    #[test]
+    fn an_object_is_looked_up_again_where_something_happened_meanwhile() {
+        let mut foreign = Foreign::default();
+        foreign.ask(network("a"));
+        assert_eq!(foreign.next_due(), Some(network("a")));
+        foreign.ask(network("a"));
+        assert_eq!(foreign.next_due(), None, "one at a time");
+        foreign.answered(&network("a"));
+        assert_eq!(foreign.next_due(), Some(network("a")));
+        assert_eq!(foreign.next_due(), None);
+    }
+
+    #[test]
+    fn what_is_doubted_does_not_become_known_by_a_look_up() {
+        let mut foreign = Foreign::default();
+        foreign.replayed(&network("a").kind, BTreeSet::from([network("a")]));
+        foreign.doubted(&network("a").kind);
+        assert!(!foreign.answered(&network("a")));
+    }
+}

@@ -1,0 +1,344 @@
+//! Other services whose objects ours refer to. Their API and their events are all that is used of them: an object is
+//! looked up with the references on it, ours are placed and released there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::{Method, Request};
+use kindex_events::http_source::{HttpSource, Token};
+use kindex_kube_client::ClusterError;
+use kindex_model::reference::Service;
+use kindex_model::reference_name::ReferenceName;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::config::{Config, KubeConfigOptions};
+use kube::core::{ApiResource, Status};
+use kube::{Client, ResourceExt as _, discovery};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use crate::object::{Key, KindName, Object};
+use answer::{Unanswered, object, path, topic};
+
+mod answer;
+
+pub mod follow;
+
+pub mod foreign;
+
+/// How long a service may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Objects of a page.
+const PAGE_OBJECTS: u32 = 500;
+
+/// Where a service is, and how it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// What it is called.
+    pub name: String,
+    /// URL of its API, without a slash at the end.
+    pub url: String,
+    /// File with the certificates (PEM) that its own may be from; `None`: those of the machine.
+    pub ca_file: Option<String>,
+    /// File with the token that it is asked with.
+    pub token_file: Option<String>,
+}
+
+impl From<&Service> for Address {
+    fn from(service: &Service) -> Self {
+        Self {
+            name: service.name.to_owned(),
+            url: service.address.trim_end_matches('/').to_owned(),
+            ca_file: service.ca_file.map(str::to_owned),
+            token_file: service.token_file.map(str::to_owned),
+        }
+    }
+}
+
+impl Address {
+    /// The service at another URL. Without TLS, the token is sent to nobody.
+    pub fn move_to(&mut self, url: &str) {
+        url.trim_end_matches('/').clone_into(&mut self.url);
+        if !self.url.starts_with("https://") {
+            (self.ca_file, self.token_file) = (None, None);
+        }
+    }
+}
+
+/// The kinds of other services, each with its service.
+#[derive(Clone, Default)]
+pub struct Peers(Arc<BTreeMap<KindName, Peer>>);
+
+/// A kind of another service.
+pub struct Peer {
+    kind: KindName,
+    address: Address,
+    /// What is known of it once its service has answered.
+    resource: OnceCell<Resource>,
+    /// Look-ups are numbered as they are sent: what one of them shows is newer than what those before it show.
+    looked: Arc<AtomicU64>,
+}
+
+struct Resource {
+    client: Client,
+    api: ApiResource,
+}
+
+impl Peers {
+    /// These kinds.
+    pub fn new(kinds: impl IntoIterator<Item = (KindName, Address)>) -> Self {
+        let looked = Arc::new(AtomicU64::new(1));
+        let peers = kinds.into_iter().map(|(kind, address)| {
+            let peer = Peer {
+                kind: kind.clone(),
+                address,
+                resource: OnceCell::new(),
+                looked: looked.clone(),
+            };
+            (kind, peer)
+        });
+        Self(Arc::new(peers.collect()))
+    }
+
+    /// The kind, where it is one of another service.
+    pub fn of(&self, kind: &KindName) -> Option<&Peer> {
+        self.0.get(kind)
+    }
+
+    /// All of them.
+    pub fn kinds(&self) -> impl Iterator<Item = &KindName> {
+        self.0.keys()
+    }
+}
+
+impl Peer {
+    /// `the service region at https://region.example.com:6443`.
+    pub fn place(&self) -> String {
+        format!("the service {} at {}", self.address.name, self.address.url)
+    }
+
+    /// The object at a place, with the references on it, as its service shows it at this moment.
+    ///
+    /// # Errors
+    /// Where the service does not say whether there is one.
+    pub async fn look(&self, key: &Key) -> Result<Option<Object>, ClusterError> {
+        let number = self.looked.fetch_add(1, Ordering::SeqCst);
+        match self.ask(Method::GET, key, None).await {
+            Ok(answer) => {
+                let found = object(key, number, &answer);
+                found
+                    .map(Some)
+                    .ok_or_else(|| self.unclear("its answer shows no object"))
+            }
+            Err(unanswered) if unanswered.is_absence(key) => Ok(None),
+            Err(unanswered) => Err(self.why(unanswered)),
+        }
+    }
+
+    /// Places a reference. That it is there already is success.
+    ///
+    /// # Errors
+    /// [`ClusterError::Conflict`] where the object is being deleted, [`ClusterError::NotFound`] where there is none.
+    pub async fn hold(&self, key: &Key, reference: &str) -> Result<(), ClusterError> {
+        match self.ask(Method::PUT, key, Some(reference)).await {
+            Ok(_) => Ok(()),
+            Err(Unanswered::Status(status)) if status.code == 409 => {
+                Err(ClusterError::Conflict(status.message.clone()))
+            }
+            Err(unanswered) if unanswered.is_absence(key) => {
+                Err(ClusterError::NotFound(format!("{key} at {}", self.place())))
+            }
+            Err(unanswered) => Err(self.why(unanswered)),
+        }
+    }
+
+    /// Releases a reference. That it or its object is not there is success.
+    ///
+    /// # Errors
+    /// Where the service does not say that it is released.
+    pub async fn release(&self, key: &Key, reference: &str) -> Result<(), ClusterError> {
+        match self.ask(Method::DELETE, key, Some(reference)).await {
+            Ok(_) => Ok(()),
+            Err(unanswered) if unanswered.is_absence(key) => Ok(()),
+            Err(unanswered) => Err(self.why(unanswered)),
+        }
+    }
+
+    /// The objects that bear a reference of one of these kinds.
+    async fn bearers(&self, holders: &[KindName]) -> Result<Vec<Key>, ClusterError> {
+        let resource = self.resource().await?;
+        let api: Api<DynamicObject> = Api::all_with(resource.client.clone(), &resource.api);
+        let mut parameters = ListParams::default().limit(PAGE_OBJECTS);
+        let mut bearers = Vec::new();
+        loop {
+            let listed = timeout(PATIENCE, api.list(&parameters)).await;
+            let listed = listed.map_err(|_| self.late())?.map_err(|error| self.failed(error))?;
+            for object in &listed.items {
+                let mut names = object
+                    .finalizers()
+                    .iter()
+                    .filter_map(|one| ReferenceName::of_finalizer(one));
+                if names.any(|name| is_of(&name, holders)) {
+                    bearers.push(Key {
+                        kind: self.kind.clone(),
+                        namespace: object.namespace().unwrap_or_default(),
+                        name: object.name_any(),
+                    });
+                }
+            }
+            parameters.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
+            if parameters.continue_token.is_none() {
+                return Ok(bearers);
+            }
+        }
+    }
+
+    /// The topic of its events, and whom to ask for them.
+    async fn events(&self) -> Result<(String, HttpSource), ClusterError> {
+        let resource = self.resource().await?;
+        let certificates = self.address.ca_file.as_ref().map(std::fs::read).transpose();
+        let certificates = certificates.map_err(|error| self.unclear(&format!("its certificates: {error}")))?;
+        let token = self.address.token_file.clone().map(|path| Token::File(path.into()));
+        let source = HttpSource::new(&self.address.url, certificates.as_deref(), token);
+        let source = source.map_err(|error| self.unclear(&error.to_string()))?;
+        Ok((topic(&resource.api), source))
+    }
+
+    async fn ask(&self, method: Method, key: &Key, reference: Option<&str>) -> Result<Value, Unanswered> {
+        let resource = self.resource().await?;
+        let path = path(&topic(&resource.api), key, reference);
+        let request = Request::builder().method(method).uri(path).body(Vec::new());
+        let request = request.map_err(|error| ClusterError::Refused(error.to_string()))?;
+        match timeout(PATIENCE, resource.client.request::<Value>(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(kube::Error::Api(status))) => Err(Unanswered::Status(status)),
+            Ok(Err(error)) => Err(self.failed(error).into()),
+            Err(_) => Err(self.late().into()),
+        }
+    }
+
+    /// How the service calls the kind. Asked once: a kind keeps its plural.
+    async fn resource(&self) -> Result<&Resource, ClusterError> {
+        let asked = self.resource.get_or_try_init(|| async {
+            let client = self.client().await?;
+            let group = timeout(PATIENCE, discovery::group(&client, &self.kind.group)).await;
+            let group = group.map_err(|_| self.late())?.map_err(|error| self.failed(error))?;
+            let found = group.recommended_kind(&self.kind.kind);
+            let (api, _) = found.ok_or_else(|| self.unclear(&format!("it has no kind {}", self.kind.kind)))?;
+            Ok(Resource { client, api })
+        });
+        asked.await
+    }
+
+    /// By a kubeconfig, since the files are read as those of one are.
+    async fn client(&self) -> Result<Client, ClusterError> {
+        let address = &self.address;
+        let file = serde_json::from_value(json!({
+            "current-context": "peer",
+            "clusters": [{"name": "peer", "cluster": {"server": address.url, "certificate-authority": address.ca_file}}],
+            "users": [{"name": "peer", "user": {"tokenFile": address.token_file}}],
+            "contexts": [{"name": "peer", "context": {"cluster": "peer", "user": "peer"}}],
+        }));
+        let file = file.map_err(|error| self.unclear(&error.to_string()))?;
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+        let mut config = config.map_err(|error| self.unclear(&chain(&error)))?;
+        config.default_retry = false;
+        Client::try_from(config).map_err(|error| self.failed(error))
+    }
+
+    /// Nothing follows from an answer that is none of this object.
+    fn why(&self, unanswered: Unanswered) -> ClusterError {
+        match unanswered {
+            Unanswered::Status(status) => self.refused(&status),
+            Unanswered::Other(error) => error,
+        }
+    }
+
+    fn failed(&self, error: kube::Error) -> ClusterError {
+        match error {
+            kube::Error::Api(status) => self.refused(&status),
+            other => self.unclear(&chain(&other)),
+        }
+    }
+
+    fn refused(&self, status: &Status) -> ClusterError {
+        match status.code {
+            404 | 408 | 409 | 429 | 500.. => self.unclear(&status.message),
+            _ => ClusterError::Refused(format!("{}: {}", self.place(), status.message)),
+        }
+    }
+
+    fn late(&self) -> ClusterError {
+        self.unclear("no answer in time")
+    }
+
+    fn unclear(&self, why: &str) -> ClusterError {
+        ClusterError::Retryable {
+            cause: "unavailable",
+            retry_after: None,
+            message: format!("{} does not answer: {why}", self.place()),
+        }
+    }
+}
+
+fn is_of(name: &ReferenceName, holders: &[KindName]) -> bool {
+    let mut holders = holders.iter();
+    holders.any(|kind| name.group() == kind.group && name.kind().eq_ignore_ascii_case(&kind.kind))
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_sent_over_tls_alone() {
+        let address = Address {
+            name: "region".to_owned(),
+            url: "https://region".to_owned(),
+            ca_file: Some("ca".to_owned()),
+            token_file: Some("token".to_owned()),
+        };
+        let mut moved = address.clone();
+        moved.move_to("https://elsewhere/");
+        assert_eq!(
+            (moved.url.as_str(), &moved.token_file),
+            ("https://elsewhere", &address.token_file)
+        );
+        moved.move_to("http://127.0.0.1:1");
+        assert_eq!((moved.ca_file, moved.token_file), (None, None));
+    }
+
+    #[test]
+    fn a_refusal_is_not_tried_again_and_an_outage_is() {
+        let said = |code: u16| {
+            let status = json!({"code": code, "message": "", "details": {"name": "blue"}});
+            Unanswered::Status(serde_json::from_value(status).expect("a status"))
+        };
+        let kind = KindName::new("region.example.com", "Network");
+        let peer = Peers::new([(
+            kind.clone(),
+            Address {
+                name: "region".to_owned(),
+                url: "http://region".to_owned(),
+                ca_file: None,
+                token_file: None,
+            },
+        )]);
+        let peer = peer.of(&kind).expect("it is known");
+        let why = peer.why(said(503));
+        assert!(matches!(why, ClusterError::Retryable { .. }), "{why}");
+        assert!(matches!(peer.why(said(403)), ClusterError::Refused(_)));
+    }
+}

@@ -1,0 +1,168 @@
+//! What other services say, beside the loop of one cluster: their events, and look-ups of what ours name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use kindex_kube_client::ClusterError;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::work::Work;
+use super::{Deletion, REPORTS_MAX};
+use crate::cluster::Cluster;
+use crate::cluster::carry_out::Task;
+use crate::decide::{Cause, Step};
+use crate::kinds::name_of;
+use crate::notice::Notice;
+use crate::object::{Key, KindName, Object};
+use crate::peer::follow::{Held, News, follow};
+
+/// Look-ups at a time.
+const LOOK_UPS_AT_A_TIME: usize = 8;
+/// After one that failed.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// As often in succession a step fails before people are told that a service does not answer.
+pub(super) const FAILURES_TOLD: u32 = 3;
+
+/// What ends of it.
+pub(super) enum Heard {
+    /// News of a service.
+    News(News),
+    /// An answer.
+    LookedUp(Key, Result<Option<Box<Object>>, ClusterError>),
+    /// The pause after a look-up that failed.
+    Paused(Key),
+}
+
+/// The other services of one run.
+pub(super) struct Peers {
+    cluster: Cluster,
+    news: mpsc::Receiver<News>,
+    followers: JoinSet<()>,
+    look_ups: JoinSet<Heard>,
+    held: BTreeMap<KindName, Held>,
+    /// Of which nothing is heard.
+    silent: BTreeSet<KindName>,
+}
+
+impl Peers {
+    /// Follows them from now on.
+    pub(super) fn follow(cluster: &Cluster) -> Self {
+        let (send, news) = mpsc::channel(REPORTS_MAX);
+        let holders: Vec<_> = cluster.kinds().all().map(name_of).collect();
+        let (mut followers, mut held) = (JoinSet::new(), BTreeMap::new());
+        for kind in cluster.peers().kinds() {
+            let of_kind = Held::default();
+            held.insert(kind.clone(), of_kind.clone());
+            let (cluster, kind, holders, send) = (cluster.clone(), kind.clone(), holders.clone(), send.clone());
+            followers.spawn(async move {
+                if let Some(peer) = cluster.peers().of(&kind) {
+                    follow(peer, &holders, &of_kind, &send).await;
+                }
+            });
+        }
+        Self {
+            cluster: cluster.clone(),
+            news,
+            followers,
+            look_ups: JoinSet::new(),
+            held,
+            silent: BTreeSet::new(),
+        }
+    }
+
+    /// Begins the look-ups that are due.
+    pub(super) fn ask(&mut self, work: &mut Work) {
+        while self.look_ups.len() < LOOK_UPS_AT_A_TIME
+            && let Some(key) = work.next_look_up()
+        {
+            let cluster = self.cluster.clone();
+            self.look_ups.spawn(async move {
+                let found = match cluster.peers().of(&key.kind) {
+                    Some(peer) => peer.look(&key).await,
+                    None => Ok(None),
+                };
+                Heard::LookedUp(key, found.map(|found| found.map(Box::new)))
+            });
+        }
+    }
+
+    /// What is heard next; never ends where there are no other services.
+    pub(super) async fn next(&mut self) -> Heard {
+        tokio::select! {
+            Some(news) = self.news.recv() => Heard::News(news),
+            Some(ended) = self.look_ups.join_next() => ended.expect("a look-up does not panic"),
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Takes in what was heard.
+    pub(super) fn take(&mut self, heard: Heard, work: &mut Work, deletion: &Deletion) {
+        match heard {
+            Heard::News(News::Happened(key)) => work.happened(key),
+            Heard::News(News::Replayed(kind, bearers)) => {
+                deletion.trust(&kind);
+                work.replayed(&kind, bearers);
+            }
+            Heard::News(News::Heard(kind)) => {
+                tracing::info!(%kind, "The objects of another service are followed");
+                self.silent.remove(&kind);
+            }
+            Heard::News(News::Silent(kind, why)) => {
+                if self.silent.insert(kind.clone()) {
+                    tracing::warn!(%kind, why, "Another service is not heard");
+                }
+            }
+            Heard::News(News::Doubted(kind, why)) => {
+                tracing::error!(%kind, why, "The events of another service are not to be trusted");
+                work.doubted(&kind);
+                deletion.doubt(&kind, why);
+            }
+            Heard::LookedUp(key, Ok(found)) => work.looked_up(&key, found.map(|found| *found), Instant::now()),
+            Heard::LookedUp(key, Err(error)) => {
+                tracing::debug!(object = %key, %error, "A look-up is tried again");
+                self.look_ups.spawn(async move {
+                    sleep(LOOK_AGAIN_AFTER).await;
+                    Heard::Paused(key)
+                });
+            }
+            Heard::Paused(key) => work.look_again(&key),
+        }
+    }
+
+    /// Says which of their objects bear references of ours.
+    pub(super) fn hold(&self, work: &Work) {
+        for (kind, held) in &self.held {
+            *held.lock().unwrap_or_else(PoisonError::into_inner) = work.held(kind);
+        }
+    }
+
+    /// Follows nobody any more.
+    pub(super) async fn end(mut self) {
+        self.followers.shutdown().await;
+        self.look_ups.shutdown().await;
+    }
+}
+
+/// What people are told of a step that waits for another service; nothing where it waits for none.
+pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<Notice> {
+    let asked: Vec<&Key> = match &task.step {
+        Step::Place { target, .. } | Step::Release(target) => vec![&target.key],
+        Step::Delete(Cause::Target { target, .. }) | Step::Request(Cause::Target { target, .. }) => vec![&target.key],
+        Step::Free { confirm } => confirm.iter().collect(),
+        Step::Guard
+        | Step::Request(Cause::Requested)
+        | Step::Delete(Cause::Requested)
+        | Step::Record(_)
+        | Step::CleanUp
+        | Step::Wait(_)
+        | Step::Rest(_) => Vec::new(),
+    };
+    let peer = asked.into_iter().find_map(|key| cluster.peers().of(&key.kind))?;
+    Some(Notice {
+        reason: "ServiceUnavailable",
+        message: format!("waits for {}: {why}", peer.place()),
+    })
+}
