@@ -20,7 +20,7 @@ scenarios!(
 );
 
 /// More pages of the command than two runs have written by the time they save a place.
-const ROWS: u64 = 5_000;
+const ROWS: u64 = 9_000;
 
 fn uid(row: u64) -> String {
     format!("u{row:04}")
