@@ -65,6 +65,8 @@ mod outbox;
 
 mod references;
 
+mod archived_holders;
+
 mod direct;
 
 mod sql_only;
@@ -81,6 +83,7 @@ use std::sync::Arc;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqliteLocation, Tls, TlsMode};
 pub use adoption::{BrokenRows, BrokenTable, Unfit};
+pub use archived_holders::{ArchivedHolders, HolderRow, ReadVersion, TakenAlong};
 pub use calls::{Calls, Stalled};
 pub use changes::{Change, Changes};
 pub use conversion::{
@@ -102,7 +105,7 @@ pub use migration::{
 };
 pub use outage::Outage;
 pub use outbox::{Mark, Outbox, OutboxEntry};
-pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
+pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName, select_naming};
 pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
 pub use sql_only::{SqlOnly, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten, sql_only_version};
@@ -135,6 +138,7 @@ pub trait MetadataStorage:
     + Changes
     + Outbox
     + References
+    + ArchivedHolders
     + Direct
     + SqlOnly
     + Migrations

@@ -1,6 +1,7 @@
 //! The deletion graph: `kindex deletion` lets objects go after those that refer to them, and takes along what cascades.
-//! `kindex up --deletion` does so in the embedded cluster. Both feed NATS with the events of objects where they are
-//! told to: the two kinds of work do not wait for each other, and have a lease each.
+//! `kindex up --deletion` does so in the embedded cluster. Both know what is archived where they have a database, and
+//! feed NATS with the events of objects where they are told to: the two kinds of work do not wait for each other, and
+//! have a lease each.
 
 mod args;
 mod feed;
@@ -9,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
@@ -87,9 +89,12 @@ impl Service for Deletion {
             let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
             shown.expect("nothing of a database is registered yet");
         }
+        let graph = (!kinds.is_empty()).then(|| {
+            let cluster = cluster(client, registry, kinds, store.as_ref()).beside(peers);
+            graph(cluster, &args.patience, &figures)
+        });
         Ok(Self {
-            graph: (!kinds.is_empty())
-                .then(|| graph(Cluster::new(client, kinds).beside(peers), &args.patience, &figures)),
+            graph,
             feeding,
             figures,
             process: Some(Process {
@@ -110,7 +115,12 @@ impl Service for Deletion {
                 return Err(nothing_to_do());
             }
             let peers = args.peers.peers(&kinds)?;
-            let cluster = Cluster::new(client_of(&context.access)?, kinds).beside(peers);
+            let store = match &context.rows {
+                Rows::Stored(store) => Some(store),
+                Rows::Off(_) => None,
+            };
+            let client = client_of(&context.access)?;
+            let cluster = cluster(client, context.registry, kinds, store).beside(peers);
             Some(graph(cluster, &args.patience, &context.figures))
         } else {
             None
@@ -198,6 +208,18 @@ impl Health for Held {
         let graph = self.graph.iter().flat_map(|graph| graph.not_ready());
         let feeding = self.feeding.iter().flat_map(|feeding| feeding.not_ready());
         graph.chain(feeding).collect()
+    }
+}
+
+/// The cluster, with what is archived of it in a database.
+fn cluster(client: Client, registry: &Registry, kinds: Kinds, store: Option<&Store>) -> Cluster {
+    let cluster = Cluster::new(client, kinds.clone());
+    match store {
+        Some(store) => cluster.with_archive(Arc::new(SqlArchive::new(store.clone(), *registry, kinds))),
+        None => {
+            tracing::info!("Without a database, objects that are archived are not deleted with what they refer to");
+            cluster
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod adopt;
 mod against;
 mod aggregated;
 mod api;
+mod archived_holders;
 mod backfill;
 mod bounds;
 mod chart;

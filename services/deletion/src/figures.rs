@@ -109,6 +109,8 @@ fn word(step: &Step) -> &'static str {
         Step::Delete(_) => "delete",
         Step::Record(_) => "record",
         Step::Free { .. } => "free",
+        Step::Keep(_) => "keep",
+        Step::Sweep => "sweep",
         Step::CleanUp => "clean_up",
         Step::Wait(_) => "wait",
         Step::Rest(_) => "rest",

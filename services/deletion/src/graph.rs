@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use crate::decide::{Claim, Look, Named, Outside, Seen, Unplaced};
+use crate::decide::{Archived, Claim, Look, Named, Outside, Seen, Unplaced};
 use crate::object::{Edge, Key, KindName, Object, Standing};
 
 /// How many of the objects that went are remembered, against reports that come late.
@@ -60,6 +60,11 @@ impl Graph {
     /// Where the object with this uid is.
     pub fn find(&self, uid: &str) -> Option<&Key> {
         self.uids.get(uid)
+    }
+
+    /// Where the objects are that bear a reference.
+    pub fn bearers(&self, name: &ReferenceName) -> impl Iterator<Item = &Key> {
+        self.bearers.get(name).into_iter().flatten()
     }
 
     /// All objects.
@@ -171,6 +176,7 @@ impl Graph {
             holders_unknown: self.unknown(holders.map(|edge| &edge.holder)),
             targets_unknown: self.unknown(targets.map(|edge| &edge.target)),
             outside,
+            archived: Archived::Off,
         })
     }
 
@@ -212,6 +218,7 @@ impl Graph {
             name: name.clone(),
             holder: holder.map(|holder| holder.key.clone()),
             owned,
+            absent: holder.is_none() && self.read.iter().any(|kind| is_of(name, kind)),
         }
     }
 

@@ -4,8 +4,9 @@
 //! [`object`] is an object as far as its deletion is concerned, [`edges`] reads which objects its declared fields
 //! name. [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one
 //! next step of that. These are pure, as [`vanished`] is, which finds references that somebody took off by hand.
-//! [`peer`] asks the services of objects that ours refer to, [`cluster`] carries a step out, and [`service`] keeps all
-//! of it at work on one cluster.
+//! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
+//! [`answers`] what it has said of them. [`cluster`] carries a step out, and [`service`] keeps all of it at work on one
+//! cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -19,7 +20,11 @@ pub mod decide;
 
 pub mod graph;
 
+pub mod answers;
+
 pub mod kinds;
+
+pub mod archive;
 
 pub mod figures;
 

@@ -44,6 +44,7 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
                 format!("waits for what it owns: {}", holders(claims, unplaced)),
             ),
         },
+        Step::Wait(Wait::Archived(holders)) => ("DeletionBlocked", format!("still in use by {}", listed(holders))),
         Step::Wait(Wait::Finalizers(others)) => (
             "DeletionDraining",
             format!("waits for the cleanup by the controllers of {}", listed(others)),
@@ -63,6 +64,8 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         | Step::Request(_)
         | Step::Delete(_)
         | Step::Record(_)
+        | Step::Keep(_)
+        | Step::Sweep
         | Step::CleanUp
         | Step::Free { .. } => return None,
     };
@@ -123,6 +126,7 @@ mod tests {
             name: ReferenceName::new("Cluster", "x.example.com", "u1").expect("a name"),
             holder,
             owned: false,
+            absent: false,
         }
     }
 

@@ -46,6 +46,7 @@ macro_rules! scenarios {
 }
 
 mod agreement;
+mod archived_holders;
 mod backfill;
 mod broken_json;
 mod changes;

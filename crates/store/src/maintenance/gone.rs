@@ -188,6 +188,14 @@ impl<D: Driver> InTransaction<D> for Removal<'_> {
         let mut params = vec![Param::Text(kind.name)];
         params.extend(list);
         D::execute(connection, references::forget_tombstones(params.len() - 1), &params).await?;
+        // One that was deleted in the cluster has released what it held, or left it to an operator.
+        let archived = found.iter().filter(|row| !row.is_deleted);
+        let archived: Vec<&str> = archived.map(|row| row.uid.as_str()).collect();
+        if !archived.is_empty() {
+            let list = padded_list(&archived);
+            let statement = references::release_held_by(self.sql.spelling(), list.len());
+            D::execute(connection, statement, &list).await?;
+        }
         if kind.events {
             let events: Vec<Event<'_>> = found.iter().filter_map(|row| row.event(self.work.now)).collect();
             append::<D>(connection, self.work, &events).await?;

@@ -12,8 +12,11 @@ mod reader;
 
 mod queries;
 
+mod naming;
+
 #[cfg(test)]
 mod query_bounds;
 
+pub use naming::select_naming;
 pub use objects::{Counts, ListQuery, Objects, RowsOfName};
 pub use queries::Queries;

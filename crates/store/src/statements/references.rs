@@ -65,6 +65,15 @@ pub(crate) fn release() -> Statement {
     fixed("DELETE FROM [kindex_reference] WHERE [kind] = ? AND [uid] = ? AND [name] = ?")
 }
 
+/// All that these holders have. Parameters: padded uids.
+pub(crate) fn release_held_by(spelling: &'static dyn Spelling, uids: usize) -> Statement {
+    kept(format!(
+        "{} WHERE [holder_uid] IN ({})",
+        spelling.delete_from("kindex_reference", "kindex_reference_holder"),
+        marks("?", uids),
+    ))
+}
+
 /// Those that came with their objects from the cluster. Parameters: kind, padded uids.
 pub(crate) fn forget_carried(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(

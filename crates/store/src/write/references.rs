@@ -200,6 +200,16 @@ impl<D: Driver> Batch<'_, D> {
         Ok(released > 0)
     }
 
+    /// Removes the references that these objects have on others.
+    pub(crate) async fn release_held_by(&mut self, holders: &[&str]) -> Result<(), sqlx::Error> {
+        for chunk in holders.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            let statement = sql::release_held_by(self.work.sql.spelling(), params.len());
+            D::execute(self.connection, statement, &params).await?;
+        }
+        Ok(())
+    }
+
     /// Stores the references that objects bring along on their way out of the cluster, and removes those that they
     /// brought before. References that were placed in SQL go by their release alone.
     pub(crate) async fn carry(&mut self, carried: &Carried<'_>) -> Result<(), sqlx::Error> {

@@ -24,7 +24,7 @@ pub(in crate::services) struct DeletionArgs {
     #[arg(long, value_name = "PATH")]
     pub(super) kubeconfig: Option<PathBuf>,
 
-    /// The configuration file; its metadataStorage, mysql and sqlite stanzas say where the outbox of events is.
+    /// The configuration file; its metadataStorage, mysql and sqlite stanzas say where the archive and the events are.
     #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
@@ -139,8 +139,8 @@ pub(super) struct FeedArgs {
 /// Flags of `kindex up`.
 #[derive(Clone, Debug, Args)]
 pub(in crate::services) struct UpDeletionArgs {
-    /// In the embedded cluster, delete objects after those that refer to them, as `references` in crds.toml says, and
-    /// with what cascades.
+    /// In the embedded cluster and its archive, delete objects after those that refer to them, as `references` in
+    /// crds.toml says, and with what cascades.
     #[arg(long, env = "KINDEX_DELETION")]
     pub(super) deletion: bool,
 

@@ -8,43 +8,14 @@ use kindex_kube_client::ClusterError;
 use tokio::time::sleep;
 
 use super::Cluster;
+use super::archived;
+use super::outcome::{Outcome, Task, read, written};
 use crate::decide::{Cause, Seen, Step};
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, Standing};
 
 /// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One
 /// that takes longer has to begin again, and nothing more.
 const MOVE_TIME: Duration = Duration::from_secs(1);
-
-/// A step of an object, with the objects as they were seen.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// The object that it was decided on.
-    pub object: Object,
-    /// What is to be done.
-    pub step: Step,
-    /// The object on which a reference is placed or released.
-    pub target: Option<Object>,
-}
-
-/// What came of it.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// Objects as they are now.
-    pub seen: Vec<Object>,
-    /// Objects that are gone.
-    pub gone: Vec<(Key, String)>,
-    /// Why the step has to be tried again after a while; a conflict is no reason.
-    pub failed: Option<String>,
-}
-
-impl Outcome {
-    fn know(&mut self, object: Object) {
-        match object.is_leaving() && object.finalizers.is_empty() {
-            true => self.gone.push((object.key, object.uid)),
-            false => self.seen.push(object),
-        }
-    }
-}
 
 /// Carries out a step.
 pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcome {
@@ -74,17 +45,21 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
             },
             other => other.map(drop),
         },
-        Step::Free { confirm } => free(cluster, task, confirm, &mut outcome).await,
+        Step::Free { confirm } => free(cluster, task, confirm, now, &mut outcome).await,
+        Step::Keep(names) => match &cluster.archive {
+            Some(archive) => archived::keep(cluster, &**archive, task, names, now, &mut outcome).await,
+            None => Ok(()),
+        },
+        Step::Sweep => match &cluster.archive {
+            Some(archive) => archived::sweep(cluster, &**archive, task, now, &mut outcome).await,
+            None => Ok(()),
+        },
         Step::CleanUp | Step::Wait(_) | Step::Rest(_) => Ok(()),
     };
     if let Err(error) = result {
         failed(cluster, task, error, &mut outcome).await;
     }
     outcome
-}
-
-fn written(result: Result<Object, ClusterError>, outcome: &mut Outcome) -> Result<(), ClusterError> {
-    result.map(|object| outcome.know(object))
 }
 
 /// Whether the deletion that causes this one is still what it was: of that very object, with a phase.
@@ -95,19 +70,6 @@ async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Re
     };
     let found = read(cluster, target, outcome).await?;
     Ok(found.is_some_and(|found| found.is_leaving() && found.phase.is_some()))
-}
-
-/// Reads an object again; nothing where another one has its name.
-async fn read(cluster: &Cluster, seen: &Seen, outcome: &mut Outcome) -> Result<Option<Object>, ClusterError> {
-    let found = cluster.get(&seen.key).await?;
-    if let Some(found) = &found {
-        outcome.know(found.clone());
-    }
-    let found = found.filter(|found| found.uid == seen.uid);
-    if found.is_none() {
-        outcome.gone.push((seen.key.clone(), seen.uid.clone()));
-    }
-    Ok(found)
 }
 
 /// Places a reference. Another process may have deleted the holder meanwhile, in the belief that it holds nothing: then
@@ -190,7 +152,13 @@ async fn write_without(
     }
 }
 
-async fn free(cluster: &Cluster, task: &Task, confirm: &[Key], outcome: &mut Outcome) -> Result<(), ClusterError> {
+async fn free(
+    cluster: &Cluster,
+    task: &Task,
+    confirm: &[Key],
+    now: Timestamp,
+    outcome: &mut Outcome,
+) -> Result<(), ClusterError> {
     for key in confirm {
         let Some(found) = cluster.get(key).await? else {
             continue;
@@ -201,6 +169,12 @@ async fn free(cluster: &Cluster, task: &Task, confirm: &[Key], outcome: &mut Out
         if bears {
             return Ok(());
         }
+    }
+    if task.object.standing == Standing::Deleting
+        && let (Some(archive), Some(name)) = (&cluster.archive, task.object.reference_name())
+    {
+        let released = archive.release_all(&name, now).await;
+        released.map_err(|error| archived::failed(&error))?;
     }
     let own = &cluster.kinds.names.finalizer;
     let finalizers = task.object.finalizers.iter();

@@ -1,6 +1,8 @@
 //! A Kubernetes cluster as the graph uses it: its objects are followed, and each step is carried out on condition of
 //! what it was decided on.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
@@ -11,12 +13,17 @@ use kube::core::ApiResource;
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
+use crate::archive::Archive;
 use crate::kinds::Kinds;
 use crate::object::{Key, Object};
 use crate::peer::Peers;
 use crate::phase::Phase;
 
 pub mod follow;
+
+pub mod outcome;
+
+mod archived;
 
 pub mod carry_out;
 
@@ -29,6 +36,7 @@ pub struct Cluster {
     api: KubeCluster,
     kinds: Kinds,
     peers: Peers,
+    archive: Option<Arc<dyn Archive>>,
 }
 
 impl Cluster {
@@ -39,6 +47,7 @@ impl Cluster {
             client,
             kinds,
             peers: Peers::default(),
+            archive: None,
         }
     }
 
@@ -52,6 +61,19 @@ impl Cluster {
     /// The kinds of other services.
     pub fn peers(&self) -> &Peers {
         &self.peers
+    }
+
+    /// The same, with the archive in which objects are that left it.
+    pub fn with_archive(self, archive: Arc<dyn Archive>) -> Self {
+        Self {
+            archive: Some(archive),
+            ..self
+        }
+    }
+
+    /// Whether the objects that left it are known.
+    pub fn has_archive(&self) -> bool {
+        self.archive.is_some()
     }
 
     /// The kinds of the graph.

@@ -13,6 +13,9 @@ use crate::phase::Phase;
 #[cfg(test)]
 mod tests;
 
+/// References that become rows in one step, at most.
+const KEPT_AT_ONCE: usize = 200;
+
 /// An object as it was seen. A write on it depends on uid and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
@@ -63,6 +66,26 @@ pub struct Claim {
     pub holder: Option<Key>,
     /// Whether the object owns that holder.
     pub owned: bool,
+    /// Whether all objects of the holder's kind were read, and it is none of them, so that it is worth asking whether
+    /// it is archived.
+    pub absent: bool,
+}
+
+/// What is known of the holders that are not in the cluster: they are archived, and hold by rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Archived {
+    /// There is no archive.
+    #[default]
+    Off,
+    /// Nobody has asked since the object has lost a holder in the cluster.
+    Unasked,
+    /// Those that are left, as people know them; some of them, where they are many.
+    Left {
+        /// They hold it in its first phase.
+        plain: Vec<String>,
+        /// They hold it while it drains, since it owns them.
+        owned: Vec<String>,
+    },
 }
 
 /// An object whose field names this one, which does not bear its reference.
@@ -105,6 +128,8 @@ pub struct Look<'a> {
     pub targets_unknown: Vec<String>,
     /// What it has outside.
     pub outside: Outside,
+    /// Who holds it out of the archive.
+    pub archived: Archived,
 }
 
 /// Why an object is deleted.
@@ -153,6 +178,8 @@ pub enum Wait {
     Holders(Vec<Claim>, Vec<Key>),
     /// What it owns.
     Owned(Vec<Claim>, Vec<Key>),
+    /// Holders that are archived.
+    Archived(Vec<String>),
     /// The cleanup by controllers that have finalizers on it.
     Finalizers(Vec<String>),
     /// Kinds that were not read yet, or services that do not answer.
@@ -179,6 +206,10 @@ pub enum Step {
     Delete(Cause),
     /// The phase is recorded.
     Record(Phase),
+    /// These references become rows, where their holders are archived, and are then taken off.
+    Keep(Vec<ReferenceName>),
+    /// Those of its holders that are archived are read, and deleted where they go with it in this phase.
+    Sweep,
     /// What it has outside is cleaned up.
     CleanUp,
     /// The finalizer of the graph is removed, the last step. What a field names without being known to bear the
@@ -199,6 +230,9 @@ pub enum Step {
 /// Total. A phase is never recorded after a later one. `Free` is decided only of an object that is on its way out and
 /// on which no reference is left; where it is deleted, it also owns nothing and has released all that it held.
 pub fn decide(look: &Look<'_>) -> Step {
+    if let Some(keep) = keep(look) {
+        return keep;
+    }
     match look.object.standing {
         Standing::Live | Standing::Requested if !look.object.guarded => Step::Guard,
         Standing::Live => decide_live(look),
@@ -206,6 +240,14 @@ pub fn decide(look: &Look<'_>) -> Step {
         Standing::Deleting => decide_deleting(look),
         Standing::Evicting => decide_evicting(look),
     }
+}
+
+/// The references of holders that left for the archive. As finalizers they would be more and more, and the cluster
+/// limits the size of an object.
+fn keep(look: &Look<'_>) -> Option<Step> {
+    let absent = look.claims.iter().filter(|claim| claim.absent);
+    let names: Vec<_> = absent.map(|claim| claim.name.clone()).take(KEPT_AT_ONCE).collect();
+    (look.archived != Archived::Off && !names.is_empty()).then_some(Step::Keep(names))
 }
 
 /// The deletion of a target comes first, then references: new ones before old ones are released.
@@ -274,6 +316,17 @@ fn decide_deleting(look: &Look<'_>) -> Step {
         return Step::Wait(Wait::Unknown(look.holders_unknown.clone()));
     }
     let owned = owned(look);
+    match &look.archived {
+        // While it drains, nobody comes who holds it otherwise: those that it owns are waited for first.
+        Archived::Unasked if owned.is_none() || recorded < Some(Phase::Draining) => return Step::Sweep,
+        Archived::Left { plain, .. } if !plain.is_empty() => {
+            return match recorded {
+                None => Step::Record(Phase::Deleting),
+                Some(_) => Step::Wait(Wait::Archived(plain.clone())),
+            };
+        }
+        Archived::Left { .. } | Archived::Unasked | Archived::Off => {}
+    }
     let others = &look.object.others;
     if owned.is_some() || !others.is_empty() || look.outside == Outside::Unconfirmed {
         if recorded < Some(Phase::Draining) {
@@ -332,7 +385,13 @@ fn owned(look: &Look<'_>) -> Option<Wait> {
     let claims: Vec<_> = look.claims.iter().filter(|claim| claim.owned).cloned().collect();
     let unplaced = look.unplaced.iter().filter(|other| other.owned);
     let unplaced: Vec<_> = unplaced.map(|other| other.holder.clone()).collect();
-    (!claims.is_empty() || !unplaced.is_empty()).then_some(Wait::Owned(claims, unplaced))
+    if !claims.is_empty() || !unplaced.is_empty() {
+        return Some(Wait::Owned(claims, unplaced));
+    }
+    match &look.archived {
+        Archived::Left { owned, .. } if !owned.is_empty() => Some(Wait::Archived(owned.clone())),
+        Archived::Left { .. } | Archived::Unasked | Archived::Off => None,
+    }
 }
 
 fn edges<'l>(look: &'l Look<'_>) -> impl Iterator<Item = (&'l Edge, &'l Named)> {

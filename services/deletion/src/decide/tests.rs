@@ -8,6 +8,8 @@ use kindex_model::reference::OnDelete;
 use super::*;
 use crate::object::KindName;
 
+mod archive;
+
 const GROUP: &str = "x.example.com";
 const NOTHING: Step = Step::Rest(Vec::new());
 
@@ -32,6 +34,7 @@ fn claim(name: &str, owned: bool) -> Claim {
         name: name.expect("a name"),
         holder: None,
         owned,
+        absent: false,
     }
 }
 
@@ -100,6 +103,7 @@ fn look(object: &Object) -> Look<'_> {
         holders_unknown: Vec::new(),
         targets_unknown: Vec::new(),
         outside: Outside::Gone,
+        archived: Archived::Off,
     }
 }
 
@@ -419,32 +423,4 @@ fn what_a_field_names_is_read_again_before_the_object_is_freed() {
         ..look(&object)
     });
     assert!(matches!(step, Step::Free { confirm } if confirm == [key("Target", "a")]));
-}
-
-#[test]
-fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
-    let object = Object {
-        immutable: true,
-        ..object(Standing::Evicting)
-    };
-    let evicting = Look {
-        bearers: vec![seen("Target", "a")],
-        ..look(&object)
-    };
-    assert_eq!(decide(&evicting), Step::Free { confirm: Vec::new() });
-    let owned = decide(&Look {
-        unplaced: vec![unplaced("c", true, false)],
-        ..evicting.clone()
-    });
-    assert_eq!(owned, Step::Wait(Wait::Holders(Vec::new(), vec![key("Holder", "c")])));
-    let held = decide(&Look {
-        claims: vec![claim("h", false)],
-        ..evicting.clone()
-    });
-    assert_eq!(held, Step::Wait(Wait::Holders(vec![claim("h", false)], Vec::new())));
-    let unknown = decide(&Look {
-        holders_unknown: vec!["holder".to_owned()],
-        ..evicting
-    });
-    assert_eq!(unknown, Step::Wait(Wait::Unknown(vec!["holder".to_owned()])));
 }

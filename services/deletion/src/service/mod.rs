@@ -12,8 +12,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
-use crate::cluster::carry_out::{Outcome, Task, carry_out};
+use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
+use crate::cluster::outcome::{Outcome, Task};
 use crate::figures::Figures;
 use crate::notice::Notice;
 use crate::object::{Key, KindName, Object};
@@ -100,7 +101,8 @@ impl Deletion {
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
         let foreign = self.cluster.peers().kinds().cloned().collect();
-        let mut work = Work::new(self.cluster.kinds().declared(), foreign);
+        let has_archive = self.cluster.has_archive();
+        let mut work = Work::new(self.cluster.kinds().declared(), foreign, has_archive);
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
         let mut looks = interval(LOOK_EVERY);
@@ -167,6 +169,7 @@ impl Deletion {
         for (key, uid) in outcome.gone {
             work.gone(&key, &uid, Instant::now());
         }
+        work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
         let Some(failed) = outcome.failed else {
             self.figures.carried_out(kind, &task.step);
             work.succeeded(&key);
@@ -190,6 +193,7 @@ impl Deletion {
     /// vanished.
     async fn look(&self, work: &mut Work) {
         let now = Instant::now();
+        work.ask_again(now);
         for kind in self.cluster.kinds().all() {
             let (objects, longest) = work.blocked(kind.name, now);
             self.figures.blocked(kind.name, objects, longest);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::work::Work;
 use super::{Deletion, REPORTS_MAX};
 use crate::cluster::Cluster;
-use crate::cluster::carry_out::Task;
+use crate::cluster::outcome::Task;
 use crate::decide::{Cause, Step};
 use crate::kinds::name_of;
 use crate::notice::Notice;
@@ -156,6 +156,8 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
         | Step::Request(Cause::Requested)
         | Step::Delete(Cause::Requested)
         | Step::Record(_)
+        | Step::Keep(_)
+        | Step::Sweep
         | Step::CleanUp
         | Step::Wait(_)
         | Step::Rest(_) => Vec::new(),

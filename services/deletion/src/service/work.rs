@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use crate::cluster::carry_out::Task;
+use crate::answers::{Answers, Swept};
+use crate::cluster::outcome::Task;
 use crate::decide::{Outside, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::notice::{Notice, notice};
@@ -35,11 +37,16 @@ pub(super) struct Work {
     /// The kinds of other services. Their objects are not decided on here.
     foreign: BTreeSet<KindName>,
     look_ups: Foreign,
+    /// Whether there is an archive to ask.
+    archives: bool,
+    answers: Answers,
 }
 
 impl Work {
-    pub(super) fn new(declared: Vec<Declared>, foreign: BTreeSet<KindName>) -> Self {
+    pub(super) fn new(declared: Vec<Declared>, foreign: BTreeSet<KindName>, archives: bool) -> Self {
         Self {
+            archives,
+            answers: Answers::default(),
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
@@ -56,7 +63,7 @@ impl Work {
         for object in self.graph.objects().filter(|object| object.key.kind == *kind) {
             ask_for_targets(&self.foreign, &self.graph, &mut self.look_ups, object);
         }
-        self.queue.extend(concerned);
+        self.changed(concerned);
     }
 
     pub(super) fn lost(&mut self, kind: &KindName) {
@@ -68,6 +75,7 @@ impl Work {
         let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
         if let Some(known) = known.filter(|known| !self.foreign.contains(&known.key.kind)) {
             self.vanished.compare(&self.graph, known, Some(&object), now);
+            self.answers.compare(known, &object);
         }
         ask_for_targets(&self.foreign, &self.graph, &mut self.look_ups, &object);
         let concerned = self.graph.apply(object);
@@ -80,6 +88,12 @@ impl Work {
             self.vanished.compare(&self.graph, known, None, now);
         }
         let concerned = self.graph.remove(key, uid);
+        self.changed(concerned);
+    }
+
+    /// What held these in the cluster may hold them out of the archive now.
+    fn changed(&mut self, concerned: BTreeSet<Key>) {
+        self.answers.forget(&concerned);
         self.queue.extend(concerned);
     }
 
@@ -146,6 +160,20 @@ impl Work {
         held.map(|object| Uid::from(object.uid.as_str())).collect()
     }
 
+    /// What a step has learnt of the archive.
+    pub(super) fn learnt(&mut self, object: &Object, swept: Option<Swept>, missing: Vec<ReferenceName>, now: Instant) {
+        self.answers.not_found(missing, now);
+        if let Some(swept) = swept {
+            self.answers.swept(object, swept, now);
+        }
+    }
+
+    /// Asks the archive again where that is due.
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        let due = self.answers.due(&self.graph, now);
+        self.queue.extend(due);
+    }
+
     /// The next step, of an object that has none under way.
     pub(super) fn next(&mut self, now: Instant) -> Option<Task> {
         loop {
@@ -162,11 +190,15 @@ impl Work {
         if self.foreign.contains(&key.kind) {
             return None;
         }
-        let Some(look) = self.graph.look(key, Outside::Gone) else {
+        let Some(mut look) = self.graph.look(key, Outside::Gone) else {
             self.waiting.remove(key);
             self.failures.remove(key);
+            self.answers.forget([key]);
             return None;
         };
+        if self.archives {
+            self.answers.complete(&mut look, now);
+        }
         let step = decide(&look);
         let target = match &step {
             Step::Place { target, .. } | Step::Release(target) => self.graph.get(&target.key),
@@ -174,9 +206,14 @@ impl Work {
                 self.wait(key, step, now);
                 return None;
             }
-            Step::Guard | Step::Request(_) | Step::Delete(_) | Step::Record(_) | Step::CleanUp | Step::Free { .. } => {
-                None
-            }
+            Step::Guard
+            | Step::Request(_)
+            | Step::Delete(_)
+            | Step::Record(_)
+            | Step::Keep(_)
+            | Step::Sweep
+            | Step::CleanUp
+            | Step::Free { .. } => None,
         };
         let task = Task {
             object: look.object.clone(),

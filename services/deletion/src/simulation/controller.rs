@@ -4,12 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kindex_model::object::ResourceVersion;
+use tokio::time::Instant;
+
+mod archived;
 
 mod release;
 
 use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
-use crate::decide::{Cause, Look, Named, Outside, Seen, Step, decide};
+use crate::answers::Answers;
+use crate::archive::{Holder, Place};
+use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
 use crate::graph::Graph;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::phase::Phase;
@@ -26,6 +31,12 @@ struct Task {
     done: usize,
     /// The version in which the target was read that loses the reference.
     read: Option<u64>,
+    /// Where the holders are whose references are to be rows.
+    places: Vec<Place>,
+    /// The phase in which the object was read before its holders in the archive, these, and those that are deleted.
+    phase: Option<Phase>,
+    holders: Vec<Holder>,
+    gone: BTreeSet<String>,
 }
 
 /// What came of a request.
@@ -45,6 +56,8 @@ pub(super) struct Controller {
     cursors: BTreeMap<KindName, Option<usize>>,
     queue: BTreeSet<Key>,
     tasks: Vec<Task>,
+    answers: Answers,
+    now: Instant,
 }
 
 impl Controller {
@@ -62,6 +75,8 @@ impl Controller {
             cursors: watched.into_iter().map(|kind| (kind, None)).collect(),
             queue: BTreeSet::new(),
             tasks: Vec::new(),
+            answers: Answers::default(),
+            now: Instant::now(),
         }
     }
 
@@ -90,7 +105,7 @@ impl Controller {
     /// What a list shows that is empty, though it says that it is complete.
     pub(super) fn deceive(&mut self, kind: &KindName) {
         let concerned = self.graph.replace(kind, ResourceVersion(u64::MAX), Vec::new());
-        self.wake(concerned);
+        self.lose(concerned);
         self.relist(kind);
     }
 
@@ -110,7 +125,7 @@ impl Controller {
             let objects = world.objects.values().filter(|object| object.key.kind == *kind);
             let objects = objects.map(|object| read(world, object, is_own, bug)).collect();
             let concerned = self.graph.replace(kind, ResourceVersion(world.version), objects);
-            self.wake(concerned);
+            self.lose(concerned);
             self.cursors.insert(kind.clone(), Some(log.len()));
             return;
         };
@@ -120,8 +135,12 @@ impl Controller {
         };
         let concerned = match log.get(at) {
             None => return,
-            Some(Event::Applied(object)) => self.graph.apply(read(world, object, is_own, bug)),
-            Some(Event::Deleted(key, uid)) => self.graph.remove(key, uid),
+            Some(Event::Applied(object)) => self.apply(read(world, object, is_own, bug)),
+            Some(Event::Deleted(key, uid)) => {
+                let concerned = self.graph.remove(key, uid);
+                self.answers.forget(&concerned);
+                concerned
+            }
         };
         if bug == Bug::ForgetTombstone {
             self.graph.forget_gone();
@@ -145,7 +164,8 @@ impl Controller {
             true => Outside::Unconfirmed,
             false => Outside::Gone,
         };
-        let look = self.graph.look(&key, outside).expect("it is there");
+        let mut look = self.graph.look(&key, outside).expect("it is there");
+        self.answers.complete(&mut look, self.now);
         let step = decide_with(bug, look, &self.graph);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
             return;
@@ -158,6 +178,10 @@ impl Controller {
             step,
             done: 0,
             read: None,
+            places: Vec::new(),
+            phase: None,
+            holders: Vec::new(),
+            gone: BTreeSet::new(),
             key,
         };
         self.tasks.push(task);
@@ -200,6 +224,8 @@ impl Controller {
             Step::Place { target, .. } => self.place(world, task, target),
             Step::Release(target) => self.release(world, task, &target.clone(), lost, bug),
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
+            Step::Keep(names) => self.keep(world, task, names, lost, bug),
+            Step::Sweep => self.sweep(world, task, bug),
             Step::CleanUp => {
                 world.outside.remove(&task.uid);
                 Progress::Done
@@ -209,6 +235,9 @@ impl Controller {
                 Some(key) => self.confirm(world, task, key),
                 None => {
                     if let Some(object) = judged(world, task, Some(task.version)) {
+                        if object.asked {
+                            world.release_rows(&task.reference);
+                        }
                         world.judge_free(&object, strict);
                     }
                     self.change(world, task, lost, |object| {
@@ -332,10 +361,10 @@ impl Controller {
     fn know(&mut self, world: &World, object: &Stored) {
         if object.terminating && object.finalizers.is_empty() {
             let concerned = self.graph.remove(&object.key, &object.uid);
-            return self.wake(concerned);
+            return self.lose(concerned);
         }
         let is_own = object.key.kind.group == self.group;
-        let concerned = self.graph.apply(world.read(object, is_own));
+        let concerned = self.apply(world.read(object, is_own));
         self.wake(concerned);
     }
 }
@@ -366,7 +395,13 @@ fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         })
     };
     match bug {
-        Bug::DrainWithReference => look.claims.retain(|claim| claim.owned),
+        Bug::DrainWithReference => look.claims.retain(|claim| claim.owned || claim.absent),
+        Bug::FreeWithoutSweep => {
+            look.archived = Archived::Left {
+                plain: Vec::new(),
+                owned: Vec::new(),
+            };
+        }
         Bug::ReleaseEarly if object.standing == Standing::Deleting && object.phase.is_some() => {
             if let Some(bearer) = look.bearers.first() {
                 return Step::Release(bearer.clone());

@@ -1,6 +1,8 @@
 //! What must be true once nobody interferes any more: references are where fields say, and what is left of all that was
 //! deleted is held by somebody who has a right to.
 
+use std::time::Duration;
+
 use super::Play;
 use super::world::{Stored, World};
 use crate::object::Key;
@@ -19,7 +21,16 @@ impl Play {
             self.settle()?;
         }
         let objects: Vec<_> = self.world.objects.values().cloned().collect();
-        objects.iter().try_for_each(|object| self.is_right(object))
+        for object in &objects {
+            let waits_for_others = object.references().next().is_some() || has_namers(&self.world, object);
+            let waits = match self.world.waits_for_archive(object) {
+                // It is asked once nothing in the cluster is left.
+                Err(_) if waits_for_others => true,
+                waits => waits?,
+            };
+            self.is_right(object, waits)?;
+        }
+        Ok(())
     }
 
     pub(super) fn settle(&mut self) -> Result<(), String> {
@@ -46,10 +57,12 @@ impl Play {
         (0..self.controllers.len()).try_for_each(|at| self.drain_queue(at))
     }
 
-    fn drain_queue(&mut self, at: usize) -> Result<(), String> {
+    /// One controller hears and does all it can.
+    pub(super) fn drain_queue(&mut self, at: usize) -> Result<(), String> {
         let strict = self.setting.strict();
         let bug = self.bug;
         let controller = &mut self.controllers[at];
+        controller.wait(Duration::from_secs(3600));
         for kind in controller.kinds() {
             let reports = self.world.log.get(&kind).map_or(0, Vec::len);
             for _ in 0..=reports {
@@ -67,6 +80,10 @@ impl Play {
     fn left_behind(&self) -> Result<(), String> {
         for object in self.world.objects.values() {
             for name in object.references() {
+                let is_ours = name.group() == object.key.kind.group;
+                if is_ours && self.world.archives.is_archived(name.uid()) {
+                    return Err(format!("{} bears {name}, whose holder is archived", object.key));
+                }
                 let known = self.holder(name.uid()).is_some()
                     || self.world.vanished.contains(name.uid())
                     || self.world.moved.contains(name.uid());
@@ -101,9 +118,9 @@ impl Play {
         self.world.objects.values().find(|object| object.uid == uid)
     }
 
-    fn is_right(&self, object: &Stored) -> Result<(), String> {
+    fn is_right(&self, object: &Stored, waits_for_archive: bool) -> Result<(), String> {
         match object.terminating {
-            true => self.is_held(object),
+            true => self.is_held(object, waits_for_archive),
             false if object.requested => Err(format!("{} was to be deleted", object.key)),
             false => self.is_placed(object),
         }
@@ -133,9 +150,9 @@ impl Play {
     }
 
     /// What is on its way out is held by what is on its way out itself, or by a live object that may stay.
-    fn is_held(&self, object: &Stored) -> Result<(), String> {
+    fn is_held(&self, object: &Stored, waits_for_archive: bool) -> Result<(), String> {
         let holders: Vec<_> = object.references().collect();
-        if holders.is_empty() && !has_namers(&self.world, object) {
+        if holders.is_empty() && !waits_for_archive && !has_namers(&self.world, object) {
             return Err(format!(
                 "{} could go: {:?} {:?}",
                 object.key, object.phase, object.finalizers

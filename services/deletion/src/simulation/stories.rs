@@ -20,6 +20,7 @@ fn calm(divided: bool) -> Play {
         setting: Setting {
             twofold: false,
             meddling: false,
+            archiving: false,
         },
         world: World::new(divided),
         controllers: Vec::new(),
@@ -314,5 +315,111 @@ fn what_leaves_for_the_archive_takes_nothing_along_and_goes_on_holding() {
     play.delete(&cluster);
     play.settled();
     assert!(play.erased(&cluster) && play.erased(&network));
-    assert!(play.world.objects[&identity].bears(&reference));
+    let found = &play.world.objects[&identity];
+    assert!(!found.bears(&reference), "etcd has no room for all of them");
+    let mut rows = play.world.archives.references.iter();
+    assert!(rows.any(|(held, name)| *held == found.uid && name.to_string() == reference));
+    play.delete(&identity);
+    play.settled();
+    assert!(play.erased(&identity), "the network goes along");
+    assert!(play.world.archives.references.is_empty());
+}
+
+impl Play {
+    fn evict(&mut self, key: &Key) {
+        let written = self.world.write(key, None, None, |object| object.immutable = true);
+        written.expect("it is there");
+        self.settled();
+        assert!(self.erased(key));
+    }
+}
+
+/// An archived network that an archived cluster holds stays, and so does their identity.
+pub(super) fn hold_in_the_archive(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let identity = play.with("Identity", "a", &[]);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    let cluster = play.with("Cluster", "a", &[("network", "a")]);
+    play.settled();
+    play.evict(&cluster);
+    play.evict(&network);
+    play.bug = bug;
+    play.delete(&identity);
+    play.settle()?;
+    assert!(!play.erased(&identity));
+    play.hold()
+}
+
+/// Somebody lets an archived network name another identity while its own one is deleted.
+pub(super) fn change_in_the_archive(seed: u64, bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let identity = play.with("Identity", "a", &[]);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    play.settle()?;
+    play.evict(&network);
+    (play.random, play.bug) = (Xoshiro256PlusPlus::seed_from_u64(seed), bug);
+    play.delete(&identity);
+    for _ in 0..160 {
+        match play.random.random_range(0..32) {
+            0 => play
+                .world
+                .change_archived(0, BTreeMap::from([("identity", "b".to_owned())])),
+            1..16 => {
+                let kind = play.any_watched(0);
+                play.controllers[0].hear(&play.world, &kind, None, bug);
+            }
+            16..24 => play.controllers[0].decide(&play.world, 0, bug),
+            _ => play.controllers[0].send(&mut play.world, 0, false, true, bug),
+        }
+        play.hold()?;
+    }
+    play.settle()
+}
+
+/// A report from before an object was erased comes after that, while what it referred to is deleted.
+pub(super) fn hear_late(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    play.bug = bug;
+    let project = play.with("Project", "a", &[]);
+    let identity = play.with("Identity", "a", &[("project", "a")]);
+    play.settle()?;
+    play.delete(&identity);
+    play.settle()?;
+    play.delete(&project);
+    let reports = play.world.log[&identity.kind].len();
+    for back in 1..=reports {
+        play.controllers[0].hear(&play.world, &identity.kind, Some(back), bug);
+    }
+    play.settle()?;
+    match play.erased(&project) {
+        true => Ok(()),
+        false => Err(format!("{project} waits for {identity}, which is gone")),
+    }
+}
+
+/// Of two controllers, one records the first phase when the other one is further already.
+pub(super) fn record_late(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    play.setting.twofold = true;
+    play.controllers.clear();
+    play.employ();
+    let project = play.world.key("Project", "a");
+    play.world.create(project.clone(), BTreeMap::new(), true, false);
+    let budget = play.with("Budget", "a", &[("project", "a")]);
+    play.settle()?;
+    play.delete(&project);
+    let slow = &mut play.controllers[0];
+    slow.hear(&play.world, &project.kind, None, bug);
+    for _ in 0..play.world.objects.len() {
+        slow.decide(&play.world, 0, bug);
+    }
+    play.delete(&budget);
+    play.drain_queue(1)?;
+    play.world.others(&budget, true);
+    play.drain_queue(1)?;
+    if play.phase(&project) != Some(Phase::Draining) {
+        return Err(format!("{project} does not drain"));
+    }
+    play.controllers[0].send(&mut play.world, 0, false, false, bug);
+    play.hold()
 }

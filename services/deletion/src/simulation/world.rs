@@ -11,6 +11,10 @@ use crate::graph::Declared;
 use crate::object::{Edge, Key, KindName, Names, Object};
 use crate::phase::Phase;
 
+mod archive;
+
+use archive::Archives;
+
 /// A reference of the declared graph.
 pub(super) struct Field {
     pub(super) holder: &'static str,
@@ -147,6 +151,8 @@ pub(super) struct World {
     /// Whether a holder may release its old target although its new one has just lost the reference: to somebody who
     /// took it off, or to another controller that had not seen the holder's new field.
     pub(super) lenient: bool,
+    /// What left the cluster.
+    pub(super) archives: Archives,
     /// Uids of holders that somebody moved: what they place last may be left behind, when the holder goes meanwhile.
     pub(super) moved: BTreeSet<String>,
     /// The first rule that was broken.
@@ -165,6 +171,7 @@ impl World {
             down: None,
             vanished: BTreeSet::new(),
             lenient: false,
+            archives: Archives::default(),
             moved: BTreeSet::new(),
             broken: None,
         }
@@ -321,6 +328,7 @@ impl World {
             self.outside.remove(&object.uid);
             if !object.asked {
                 self.vanished.insert(object.uid.clone());
+                self.archives.add(object.clone());
             }
         } else {
             log.push(Event::Applied(object.clone()));
@@ -378,6 +386,9 @@ impl World {
         if drains && object.plain().next().is_some() {
             self.broken(format!("{} is in {phase} with a reference", object.key));
         }
+        if drains {
+            self.judge_rows(object, phase == Phase::Draining);
+        }
         if phase == Phase::Finalizing && !self.is_drained(object) {
             self.broken(format!("{} is in {phase} before it is drained", object.key));
         }
@@ -420,6 +431,7 @@ impl World {
         if !object.asked {
             return;
         }
+        self.judge_rows(object, false);
         if !self.is_drained(object) {
             self.broken(format!("{} is freed before it is drained", object.key));
         }

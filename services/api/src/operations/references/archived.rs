@@ -73,6 +73,20 @@ impl Operations {
         })
     }
 
+    /// The rows on an object, also on one in the cluster: those of archived holders.
+    pub(in super::super) async fn stored_references(
+        &self,
+        kind: &'static Kind,
+        uid: &str,
+    ) -> Result<Vec<ReferenceName>, Refusal> {
+        let Storage::On { store, .. } = &self.storage else {
+            return Ok(Vec::new());
+        };
+        let rows = store.references(kind, &[Uid::from(uid)]).await;
+        let rows = rows.map_err(|error| refusal::of_query(&error))?;
+        Ok(rows.iter().filter_map(|row| row.name.parse().ok()).collect())
+    }
+
     /// Releases what an eviction may have stored of a live object's references.
     pub(in super::super) async fn release_stored(
         &self,

@@ -106,7 +106,7 @@ impl<'a> Looker<'a> {
             Ok(answer) => {
                 let text = String::from_utf8_lossy(&answer.text);
                 let object = Object::parse_str(&text).map_err(|error| Refusal::unreachable(&error))?;
-                Ok(Some(self.live(kind, &object)))
+                Ok(Some(self.live(kind, &object).await))
             }
             Err(refusal) if refusal.is_of_absent_object() => {
                 let archived = self.operations.find_archived(key).await?;
@@ -117,7 +117,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn live(&self, kind: &'static Kind, object: &Object) -> Node {
+    async fn live(&self, kind: &'static Kind, object: &Object) -> Node {
         let head = Head::of(object, kind, &self.operations.registry.platform);
         let state = if head.is_leaving() {
             State::Deleting
@@ -125,10 +125,19 @@ impl<'a> Looker<'a> {
             State::Live
         };
         let since = head.deletion_timestamp.or(object.metadata.creation_timestamp);
-        self.note(&object.metadata.uid.0, references_among(&object.metadata.finalizers));
+        let mut references = references_among(&object.metadata.finalizers);
+        let stored = self.operations.stored_references(kind, &object.metadata.uid.0).await;
+        let (stored, notes) = match stored {
+            Ok(stored) => (stored, Vec::new()),
+            Err(refusal) => (Vec::new(), vec![format!("its archived holders: {}", refusal.message)]),
+        };
+        let known = references.clone();
+        references.extend(stored.into_iter().filter(|name| !known.contains(name)));
+        self.note(&object.metadata.uid.0, references);
         let platform = &self.operations.registry.platform;
         Node {
             finalizers: others(&object.metadata.finalizers, platform, state),
+            notes,
             ..node(kind, object, state, since)
         }
     }
@@ -136,7 +145,7 @@ impl<'a> Looker<'a> {
     async fn stored(&self, kind: &'static Kind, stored: &Stored) -> Node {
         let object = &stored.object;
         match stored.life {
-            Life::Live => self.live(kind, object),
+            Life::Live => self.live(kind, object).await,
             Life::Deleted => node(kind, object, State::Deleted, stored.delete_time),
             Life::Archived => match self.operations.with_references(kind, stored).await {
                 Ok(archived) => {

@@ -1,5 +1,5 @@
 //! References on objects: by them an object, the *target*, stays as long as another one, the *holder*, uses it. On a
-//! live object a reference is a finalizer.
+//! live object a reference is a finalizer, and a row where its holder is archived.
 
 mod answer;
 
@@ -92,6 +92,10 @@ impl Operations {
         self.allow(caller, Wanted::at("get", key)).await?;
         let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
         let mut references = found.references();
+        if let Place::Cluster(live) = &found {
+            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
+            references.extend(stored.into_iter().filter(|name| !live.references().contains(name)));
+        }
         if let Some(wanted) = &wanted {
             references.retain(|known| known == wanted);
             if references.is_empty() {
@@ -145,7 +149,14 @@ impl Operations {
             held: false,
             itself: false,
         };
-        let seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
+        let mut seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
+        // A row counts as well. As long as the object takes references, it gets one of its own for the cluster.
+        if let (Some(Place::Cluster(live)), false) = (&found, seen.held)
+            && (verb == Verb::Delete || seen.standing == Standing::Leaving)
+        {
+            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
+            seen.held = stored.contains(reference);
+        }
         let decision = decide(verb, seen);
         let is_done = match (&found, decision) {
             (_, Decision::Refuse(why)) => return Err(refused(key, reference, why)),

@@ -4,8 +4,7 @@
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::Object;
 use kindex_model::reference::{Named, Reference};
-use kindex_model::value::Value as Cell;
-use kindex_query::select::{Condition, Select};
+use kindex_query::select::Select;
 use serde_json::Value;
 
 use super::tree::Field;
@@ -21,32 +20,7 @@ pub(in super::super) struct Aim<'a> {
 /// The rows of a kind that may name an object by a reference: exactly those that do where the reference has columns,
 /// else all that are not deleted.
 pub(in super::super) fn select(holder: &'static Kind, reference: &Reference, aim: Aim<'_>) -> Select {
-    let mut select = Select::all(holder).undeleted_by_uid();
-    select.scan = true;
-    let mut equal = |column: &'static str, text: &str| {
-        select
-            .conditions
-            .push(Condition::equal(column, Cell::Text(text.to_owned())));
-    };
-    match reference.columns {
-        [namespace, name] => {
-            if aim.kind.scope == Scope::Namespaced {
-                equal(namespace, aim.namespace);
-            }
-            equal(name, aim.name);
-        }
-        [name] => {
-            if aim.kind.scope == Scope::Namespaced {
-                equal("namespace", aim.namespace);
-            }
-            equal(name, aim.name);
-        }
-        _ => {}
-    }
-    if let Some(column) = reference.kind_column {
-        equal(column, aim.kind.name);
-    }
-    select
+    kindex_store::select_naming(holder, reference, aim.kind, aim.namespace, aim.name)
 }
 
 /// Whether an object names another one by a reference. Its kind has been checked where a column has it.

@@ -1,0 +1,220 @@
+//! Archived objects as holders: their references on others are rows, and they go with their rows. Each change is one
+//! transaction under the locks of the holders' rows. Knows no dialect.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::Life;
+
+use crate::cells::{FoundRow, stored};
+use crate::connections::{InTransaction, failure};
+use crate::driver::{Driver, Limits, Raw};
+use crate::error::StoreError;
+use crate::sql_store::SqlStore;
+use crate::statements::{LIST_MAX, padded_list};
+use crate::write::{Batch, NewReference, Work};
+
+/// Where the row of a holder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderRow {
+    /// It is archived.
+    Archived,
+    /// It was archived and has been deleted since.
+    Deleted,
+    /// The cluster has it, or had it to its end, or there is none.
+    Elsewhere,
+}
+
+/// An archived object in the version that a caller has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadVersion {
+    /// Its uid.
+    pub uid: Uid,
+    /// That of the text.
+    pub version: ResourceVersion,
+}
+
+/// What became of archived objects that were to be deleted. Those that somebody changed since they were read, or that
+/// are archived no more, are in neither list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenAlong {
+    /// They are deleted, and hold nothing any more.
+    pub deleted: Vec<Uid>,
+    /// References hold them: each is deleted once its last one is released.
+    pub held: Vec<Uid>,
+}
+
+/// Archived objects as holders of others.
+///
+/// # Guarantees
+/// A row of a reference is placed only while its holder is archived, and goes in the transaction in which its holder is
+/// deleted here.
+#[async_trait]
+pub trait ArchivedHolders: Send + Sync {
+    /// Stores the references that archived objects of one kind have on an object, also on one in the cluster, and says
+    /// where each holder is. Those that are not archived get no row.
+    async fn keep_references(
+        &self,
+        holders: &Kind,
+        names: &[ReferenceName],
+        target: (&Kind, &Uid),
+        placed_by: &str,
+        now: Timestamp,
+    ) -> Result<Vec<HolderRow>, StoreError>;
+
+    /// Marks archived objects deleted that are as they were read, and releases what they hold.
+    async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError>;
+}
+
+struct Keep<'a> {
+    holders: &'a Work<'a>,
+    targets: &'a Work<'a>,
+    target: &'a Uid,
+    names: &'a [ReferenceName],
+    placed_by: &'a str,
+}
+
+struct TakeAlong<'a> {
+    work: &'a Work<'a>,
+    objects: &'a [ReadVersion],
+}
+
+impl<D: Driver> InTransaction<D> for Keep<'_> {
+    type Done = Vec<HolderRow>;
+
+    fn kind(&self) -> &'static str {
+        self.holders.kind.name
+    }
+
+    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<Self::Done, sqlx::Error> {
+        let mut uids: Vec<&str> = self.names.iter().map(ReferenceName::uid).collect();
+        uids.sort_unstable();
+        let mut holders = Batch::<D> {
+            connection,
+            limits,
+            work: self.holders,
+        };
+        let rows = holders.lock_rows(&uids).await?;
+        let standing = |name: &ReferenceName| rows.get(&Uid::from(name.uid())).map_or(HolderRow::Elsewhere, standing);
+        let archived = self.names.iter().filter(|name| standing(name) == HolderRow::Archived);
+        let new: Vec<_> = archived
+            .map(|name| NewReference {
+                uid: &self.target.0,
+                name: name.clone(),
+                placed_by: Some(self.placed_by),
+            })
+            .collect();
+        let mut targets = Batch::<D> {
+            connection: holders.connection,
+            limits,
+            work: self.targets,
+        };
+        targets.place_references(&new).await?;
+        Ok(self.names.iter().map(standing).collect())
+    }
+}
+
+impl<D: Driver> InTransaction<D> for TakeAlong<'_> {
+    type Done = TakenAlong;
+
+    fn kind(&self) -> &'static str {
+        self.work.kind.name
+    }
+
+    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<TakenAlong, sqlx::Error> {
+        let mut batch = Batch::<D> {
+            connection,
+            limits,
+            work: self.work,
+        };
+        let mut uids: Vec<&str> = self.objects.iter().map(|read| &*read.uid.0).collect();
+        uids.sort_unstable();
+        let locked = batch.lock_rows(&uids).await?;
+        let versions = batch.versions_of(&uids).await?;
+        let is_as_read = |read: &&ReadVersion| versions.get(&read.uid) == Some(&read.version);
+        let unchanged = self.objects.iter().filter(is_as_read);
+        let mut rows: Vec<&FoundRow> = unchanged.filter_map(|read| locked.get(&read.uid)).collect();
+        rows.retain(|row| row.life() == Life::Archived);
+        rows.sort_unstable_by(|one, other| one.uid.cmp(&other.uid));
+        let deletions = batch.delete_archived(&rows, true).await?;
+        batch.release_held_by(&deletions.deleted).await?;
+        let uids = |uids: &[&str]| uids.iter().map(|uid| Uid::from(*uid)).collect();
+        Ok(TakenAlong {
+            deleted: uids(&deletions.deleted),
+            held: uids(&deletions.held),
+        })
+    }
+}
+
+impl<D: Driver> Batch<'_, D> {
+    /// The versions of texts that can be read; their rows are locked.
+    async fn versions_of(&mut self, uids: &[&str]) -> Result<HashMap<Uid, ResourceVersion>, sqlx::Error> {
+        let mut versions = HashMap::with_capacity(uids.len());
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            for row in D::query(self.connection, self.work.sql.by_ids(params.len()), &params).await? {
+                if let Ok(row) = stored(self.work.kind, &row) {
+                    let metadata = &row.object.metadata;
+                    versions.insert(metadata.uid.clone(), metadata.resource_version);
+                }
+            }
+        }
+        Ok(versions)
+    }
+}
+
+/// A row that was deleted in the cluster was never archived.
+fn standing(row: &FoundRow) -> HolderRow {
+    match (row.life(), row.evicted_time) {
+        (Life::Archived, _) => HolderRow::Archived,
+        (Life::Deleted, Some(_)) => HolderRow::Deleted,
+        (Life::Deleted, None) | (Life::Live, _) => HolderRow::Elsewhere,
+    }
+}
+
+impl<D: Driver> SqlStore<D> {
+    fn holder_work<'a>(&self, kind: &'a Kind, sql: &'a crate::statements::KindSql, now: Timestamp) -> Work<'a> {
+        Work {
+            sql,
+            kind,
+            now,
+            platform: self.registry.platform,
+            draw: self.draw,
+            keeping: None,
+        }
+    }
+}
+
+#[async_trait]
+impl<D: Driver> ArchivedHolders for SqlStore<D> {
+    async fn keep_references(
+        &self,
+        holders: &Kind,
+        names: &[ReferenceName],
+        (kind, target): (&Kind, &Uid),
+        placed_by: &str,
+        now: Timestamp,
+    ) -> Result<Vec<HolderRow>, StoreError> {
+        let (holder_texts, target_texts) = (self.texts(holders), self.texts(kind));
+        let keep = Keep {
+            holders: &self.holder_work(holders, &holder_texts, now),
+            targets: &self.holder_work(kind, &target_texts, now),
+            target,
+            names,
+            placed_by,
+        };
+        let kept = self.connections.transact(&keep).await;
+        kept.map_err(|error| failure::<D>(holders.name, error))
+    }
+
+    async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
+        let texts = self.texts(kind);
+        let work = self.holder_work(kind, &texts, now);
+        let taken = self.connections.transact(&TakeAlong { work: &work, objects }).await;
+        taken.map_err(|error| failure::<D>(kind.name, error))
+    }
+}

@@ -1,0 +1,123 @@
+//! What the archive has answered, and how long that is of use. Asks nothing itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kindex_model::reference_name::ReferenceName;
+use tokio::time::Instant;
+
+use crate::decide::{Archived, Look};
+use crate::graph::Graph;
+use crate::object::{Key, Object};
+use crate::phase::Phase;
+
+/// Until those are asked for again that hold an object out of the archive, if nothing tells of a change before.
+const AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// Each answer that is the same doubles it.
+const TIMES_DOUBLED: u32 = 5;
+/// Until a reference is looked up again whose holder is nowhere.
+const MISSING_FOR: Duration = Duration::from_secs(30);
+
+/// What a sweep has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// The phase of the object that was looked at.
+    pub phase: Option<Phase>,
+    /// Who is left.
+    pub archived: Archived,
+    /// Whether the next sweep may do more: this one has deleted something, or not seen all.
+    pub goes_on: bool,
+}
+
+/// What was asked about an object.
+#[derive(Debug)]
+struct Asked {
+    uid: String,
+    swept: Swept,
+    again: Instant,
+    /// How often in succession it was the same.
+    same: u32,
+}
+
+/// All answers.
+#[derive(Debug, Default)]
+pub struct Answers {
+    asked: BTreeMap<Key, Asked>,
+    missing: BTreeMap<ReferenceName, Instant>,
+}
+
+impl Answers {
+    /// What held these in the cluster may hold them out of the archive now.
+    pub fn forget<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
+        for key in keys {
+            self.asked.remove(key);
+        }
+    }
+
+    /// An object is about to be known as `now`. A reference that went may be a row.
+    pub fn compare(&mut self, known: &Object, now: &Object) {
+        if known.references != now.references {
+            self.asked.remove(&now.key);
+        }
+    }
+
+    /// What a sweep has found.
+    pub fn swept(&mut self, object: &Object, swept: Swept, now: Instant) {
+        let known = self.asked.get(&object.key).filter(|known| known.swept == swept);
+        let same = known.map_or(0, |known| (known.same + 1).min(TIMES_DOUBLED));
+        let pause = match swept.goes_on {
+            true => Duration::ZERO,
+            false => AGAIN_AFTER * 2_u32.pow(same),
+        };
+        let asked = Asked {
+            uid: object.uid.clone(),
+            swept,
+            again: now + pause,
+            same,
+        };
+        self.asked.insert(object.key.clone(), asked);
+    }
+
+    /// The holders of these are nowhere.
+    pub fn not_found(&mut self, names: Vec<ReferenceName>, now: Instant) {
+        let names = names.into_iter().map(|name| (name, now + MISSING_FOR));
+        self.missing.extend(names);
+    }
+
+    /// The objects that are to be asked about again.
+    pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
+        let asked = self.asked.iter();
+        let due = asked.filter(|(_, asked)| asked.again <= now && asked.waits());
+        let mut due: BTreeSet<_> = due.map(|(key, _)| key.clone()).collect();
+        for (name, _) in self.missing.extract_if(.., |_, again| *again <= now) {
+            due.extend(graph.bearers(&name).cloned());
+        }
+        due
+    }
+
+    /// Adds to a look what is known of those that hold the object out of the archive.
+    pub fn complete(&self, look: &mut Look<'_>, now: Instant) {
+        for claim in &mut look.claims {
+            claim.absent &= !self.missing.contains_key(&claim.name);
+        }
+        let object = look.object;
+        let asked = self.asked.get(&object.key);
+        let asked = asked.filter(|asked| asked.uid == object.uid && asked.is_of_use(object, now));
+        look.archived = asked.map_or(Archived::Unasked, |asked| asked.swept.archived.clone());
+    }
+}
+
+impl Asked {
+    /// Whether somebody is left who may go.
+    fn waits(&self) -> bool {
+        match &self.swept.archived {
+            Archived::Left { plain, owned } => !plain.is_empty() || !owned.is_empty(),
+            Archived::Off | Archived::Unasked => true,
+        }
+    }
+
+    /// Nobody comes to hold what is deleted. Of those that were left, some go in a later phase, and others at any time.
+    fn is_of_use(&self, object: &Object, now: Instant) -> bool {
+        !self.waits() || (self.swept.phase == object.phase && now < self.again)
+    }
+}

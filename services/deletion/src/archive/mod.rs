@@ -1,0 +1,190 @@
+//! The archive as the graph uses it: objects that left the cluster and go on holding others. What becomes of one whose
+//! target is deleted is a pure function; the SQL behind the trait is in [`sql`].
+
+use std::fmt;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kindex_model::object::ResourceVersion;
+use kindex_model::reference_name::ReferenceName;
+
+use crate::decide::Seen;
+use crate::object::{Edge, Key};
+use crate::phase::Phase;
+
+pub mod sql;
+
+/// The archive does not answer, or not as it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the archive: {0}")]
+pub struct ArchiveError(pub String);
+
+/// Where the holder of a reference is that is not in the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is archived: its reference is a row now.
+    Archived,
+    /// It was archived and has been deleted since: it uses nothing any more.
+    Deleted,
+    /// Nobody knows: what it holds stays held.
+    Unknown,
+}
+
+/// An object that refers to another one and is not in the cluster, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Where it was; `None` of one that nobody has.
+    pub key: Option<Key>,
+    /// Who it is.
+    pub uid: String,
+    /// The reference by which it holds; `None` where only a field names the object.
+    pub reference: Option<ReferenceName>,
+    /// In which version it was read; `None` where it is not archived.
+    pub version: Option<ResourceVersion>,
+    /// The objects that its fields name.
+    pub edges: Vec<Edge>,
+}
+
+/// As people know it.
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.key, &self.reference, self.version) {
+            (Some(key), _, Some(_)) => write!(f, "{key} (archived)"),
+            (Some(key), _, None) => write!(f, "{key}"),
+            (None, Some(name), _) => write!(f, "{name} (not in the cluster)"),
+            (None, None, _) => f.write_str(&self.uid),
+        }
+    }
+}
+
+/// Where a walk over the holders of an object goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum After {
+    /// After this reference, among the rows on the object.
+    Reference(String),
+    /// In the objects that name it by the declared reference of this number, after the page with this token.
+    Naming(usize, Option<String>),
+}
+
+/// Some of the holders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// In no particular order; the same one may come again.
+    pub holders: Vec<Holder>,
+    /// Where there may be more.
+    pub next: Option<After>,
+}
+
+/// Objects that are not in the cluster.
+#[async_trait]
+pub trait Archive: Send + Sync {
+    /// Keeps references on an object as rows, as far as their holders are archived, and says where each holder is.
+    ///
+    /// # Guarantees
+    /// Whoever reads the holders of the object after this sees those that are archived, as long as they are.
+    async fn keep(
+        &self,
+        target: &Seen,
+        references: &[ReferenceName],
+        now: Timestamp,
+    ) -> Result<Vec<Place>, ArchiveError>;
+
+    /// A page of the rows on an object, and then of what is archived and names it.
+    async fn holders(&self, target: &Seen, after: Option<&After>) -> Result<Page, ArchiveError>;
+
+    /// Deletes archived objects that are as they were read, with all that they hold. Returns the uids of those that are
+    /// gone: others hold the rest, or somebody has changed it.
+    async fn delete(&self, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
+
+    /// Releases a row on an object.
+    async fn release(&self, target: &Seen, reference: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError>;
+
+    /// Releases all rows that an object of the cluster has on others.
+    async fn release_all(&self, holder: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError>;
+}
+
+/// What becomes of an archived holder of an object that is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is deleted.
+    Goes,
+    /// The object waits for it in its first phase.
+    Holds,
+    /// The object owns it and waits for it while it drains.
+    IsOwned,
+}
+
+/// What becomes of it, as its fields are now.
+///
+/// # Guarantees
+/// `Goes` is said only of what is archived and names the object, once the phase is recorded in which it is to go.
+pub fn fate(holder: &Holder, target: &Key, phase: Option<Phase>) -> Fate {
+    let edges = || holder.edges.iter().filter(|edge| edge.target == *target);
+    let is_archived = holder.version.is_some();
+    let owned = edges().next().is_some() && edges().all(|edge| edge.owned);
+    match phase {
+        Some(_) if is_archived && edges().any(Edge::cascades) => Fate::Goes,
+        Some(Phase::Draining | Phase::Finalizing) if is_archived && edges().any(|edge| edge.owned) => Fate::Goes,
+        Some(_) | None if owned => Fate::IsOwned,
+        Some(_) | None => Fate::Holds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::reference::OnDelete;
+
+    use super::*;
+    use crate::object::KindName;
+
+    fn key(name: &str) -> Key {
+        Key {
+            kind: KindName::new("x.example.com", "Network"),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn holder(owned: bool, on_delete: OnDelete) -> Holder {
+        let edge = Edge {
+            reference: "network",
+            target: key("a"),
+            owned,
+            on_delete,
+        };
+        Holder {
+            key: Some(key("h")),
+            uid: "h".to_owned(),
+            reference: None,
+            version: Some(ResourceVersion(7)),
+            edges: vec![edge],
+        }
+    }
+
+    #[test]
+    fn an_archived_holder_goes_with_its_target_only_in_the_phase_that_takes_it_along() {
+        let phases = [
+            None,
+            Some(Phase::Deleting),
+            Some(Phase::Draining),
+            Some(Phase::Finalizing),
+        ];
+        let fates = |holder: &Holder, target: &str| phases.map(|phase| fate(holder, &key(target), phase));
+        let (cascades, blocks) = (holder(false, OnDelete::Cascade), holder(false, OnDelete::Block));
+        assert_eq!(fates(&cascades, "a"), [Fate::Holds, Fate::Goes, Fate::Goes, Fate::Goes]);
+        assert_eq!(fates(&blocks, "a"), [Fate::Holds; 4]);
+        let owned = holder(true, OnDelete::Cascade);
+        assert_eq!(
+            fates(&owned, "a"),
+            [Fate::IsOwned, Fate::IsOwned, Fate::Goes, Fate::Goes]
+        );
+        for other in [&cascades, &owned] {
+            assert_eq!(fates(other, "b"), [Fate::Holds; 4], "its field names another object");
+        }
+        let elsewhere = Holder {
+            version: None,
+            ..cascades
+        };
+        assert_eq!(fates(&elsewhere, "a"), [Fate::Holds; 4], "it is not archived");
+    }
+}

@@ -1,0 +1,253 @@
+//! The archive in SQL. References on what is archived, and on what archived objects hold in the cluster, are rows; what
+//! names an object without one is found by the columns of its reference.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::Uid;
+use kindex_model::reference::Reference as Field;
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::select::{Condition, Select};
+use kindex_query::{Life, Stored};
+use kindex_store::{HolderRow, MetadataStorage, ReadVersion, Reference, StoreError, select_naming};
+
+use super::{After, Archive, ArchiveError, Holder, Page, Place};
+use crate::decide::Seen;
+use crate::kinds::Kinds;
+use crate::object::{Key, KindName};
+
+/// By whom rows are placed.
+const PLACED_BY: &str = "kindex-deletion";
+/// Rows of a page.
+const PAGE_ROWS: u32 = 200;
+
+/// The archive of one database.
+pub struct SqlArchive {
+    store: Arc<dyn MetadataStorage>,
+    registry: Registry,
+    kinds: Kinds,
+}
+
+impl SqlArchive {
+    /// The archive of the kinds of the graph.
+    pub fn new(store: Arc<dyn MetadataStorage>, registry: Registry, kinds: Kinds) -> Self {
+        Self { store, registry, kinds }
+    }
+
+    fn kind(&self, name: &KindName) -> Result<&'static Kind, ArchiveError> {
+        let found = self.kinds.get(name);
+        found.ok_or_else(|| ArchiveError(format!("{name} is no kind of the graph")))
+    }
+
+    /// The kind of a holder; `None` where it is of another service, or of no kind of the graph.
+    fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
+        let mut kinds = self.kinds.all();
+        kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
+    }
+
+    /// The declared fields that may name objects of a kind.
+    fn fields(&self, kind: &Kind) -> Vec<(&'static Kind, &'static Field)> {
+        let referrers = self.registry.referrers(kind);
+        let waiting = referrers.filter(|(holder, field, target)| {
+            let is_ours = target.service.is_none() && holder.cluster;
+            is_ours && field.waits()
+        });
+        waiting.map(|(holder, field, _)| (holder, field)).collect()
+    }
+
+    fn holder(&self, kind: &'static Kind, stored: &Stored, reference: Option<ReferenceName>) -> Holder {
+        let read = self.kinds.read(kind, &stored.object);
+        let is_archived = stored.life == Life::Archived;
+        Holder {
+            key: Some(read.key),
+            uid: read.uid,
+            reference,
+            version: is_archived.then_some(read.version),
+            edges: read.edges,
+        }
+    }
+
+    /// The rows on an object, each with its holder.
+    async fn rows(&self, target: &Seen, after: Option<&str>) -> Result<Page, ArchiveError> {
+        let kind = self.kind(&target.key.kind)?;
+        let begin = Reference {
+            kind: kind.name.to_owned(),
+            uid: Uid::from(target.uid.as_str()),
+            name: after.unwrap_or_default().to_owned(),
+            placed: Timestamp::UNIX_EPOCH,
+            placed_by: None,
+        };
+        let mut rows = self
+            .store
+            .reference_page(kind, Some(&begin), PAGE_ROWS)
+            .await
+            .map_err(failed)?;
+        let is_full = rows.len() == PAGE_ROWS as usize;
+        rows.retain(|row| row.uid == begin.uid);
+        let more = rows.last().filter(|_| is_full && rows.len() == PAGE_ROWS as usize);
+        let next = more.map_or(After::Naming(0, None), |last| After::Reference(last.name.clone()));
+        let names: Vec<ReferenceName> = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
+        Ok(Page {
+            holders: self.holders_of(target, names).await?,
+            next: Some(next),
+        })
+    }
+
+    /// The holders of rows. The row of one that was deleted out of the archive is what a process left that ended early.
+    async fn holders_of(&self, target: &Seen, names: Vec<ReferenceName>) -> Result<Vec<Holder>, ArchiveError> {
+        let mut of_kinds: BTreeMap<&'static str, (&'static Kind, Vec<&str>)> = BTreeMap::new();
+        for name in &names {
+            if let Some(kind) = self.kind_of(name) {
+                let (_, uids) = of_kinds.entry(kind.name).or_insert_with(|| (kind, Vec::new()));
+                uids.push(name.uid());
+            }
+        }
+        let mut found = BTreeMap::new();
+        for (kind, uids) in of_kinds.into_values() {
+            let mut select = Select::all(kind).among(&uids);
+            select.limit = Some(PAGE_ROWS);
+            for stored in self.store.select(&select, None).await.map_err(failed)?.items {
+                found.insert(stored.object.metadata.uid.to_string(), (kind, stored));
+            }
+        }
+        let mut holders = Vec::new();
+        for name in names {
+            match found.get(name.uid()) {
+                Some((_, stored)) if stored.life == Life::Deleted && stored.evicted_time.is_some() => {
+                    self.release(target, &name, Timestamp::now()).await?;
+                }
+                Some((kind, stored)) => holders.push(self.holder(kind, stored, Some(name))),
+                None => holders.push(Holder {
+                    key: None,
+                    uid: name.uid().to_owned(),
+                    reference: Some(name),
+                    version: None,
+                    edges: Vec::new(),
+                }),
+            }
+        }
+        Ok(holders)
+    }
+
+    /// What is archived and names an object by one field.
+    async fn naming(&self, target: &Seen, at: usize, token: Option<&str>) -> Result<Page, ArchiveError> {
+        let kind = self.kind(&target.key.kind)?;
+        let Some((holder, field)) = self.fields(kind).get(at).copied() else {
+            return Ok(Page::default());
+        };
+        let Key { namespace, name, .. } = &target.key;
+        let mut select = select_naming(holder, field, kind, namespace, name);
+        let is_archived = Condition::NotNull { column: "evicted_time" };
+        select.conditions.push(is_archived);
+        select.limit = Some(PAGE_ROWS);
+        let page = self.store.select(&select, token).await.map_err(failed)?;
+        let holders = page.items.iter().map(|stored| self.holder(holder, stored, None));
+        let names = |holder: &Holder| holder.edges.iter().any(|edge| edge.target == target.key);
+        let next = match page.continue_token {
+            Some(token) => After::Naming(at, Some(token)),
+            None => After::Naming(at + 1, None),
+        };
+        Ok(Page {
+            holders: holders.filter(names).collect(),
+            next: Some(next),
+        })
+    }
+}
+
+#[async_trait]
+impl Archive for SqlArchive {
+    async fn keep(
+        &self,
+        target: &Seen,
+        references: &[ReferenceName],
+        now: Timestamp,
+    ) -> Result<Vec<Place>, ArchiveError> {
+        let kind = self.kind(&target.key.kind)?;
+        let uid = Uid::from(target.uid.as_str());
+        let mut places = BTreeMap::new();
+        for holders in self.kinds.all() {
+            let of_kind = references.iter().filter(|name| {
+                let found = self.kind_of(name);
+                found.is_some_and(|found| std::ptr::eq(found, holders))
+            });
+            let of_kind: Vec<_> = of_kind.cloned().collect();
+            if of_kind.is_empty() {
+                continue;
+            }
+            let kept = self
+                .store
+                .keep_references(holders, &of_kind, (kind, &uid), PLACED_BY, now);
+            let kept = kept.await.map_err(failed)?;
+            places.extend(of_kind.into_iter().zip(kept));
+        }
+        let place = |name| match places.get(name) {
+            Some(HolderRow::Archived) => Place::Archived,
+            Some(HolderRow::Deleted) => Place::Deleted,
+            Some(HolderRow::Elsewhere) | None => Place::Unknown,
+        };
+        Ok(references.iter().map(place).collect())
+    }
+
+    async fn holders(&self, target: &Seen, after: Option<&After>) -> Result<Page, ArchiveError> {
+        match after {
+            None => self.rows(target, None).await,
+            Some(After::Reference(name)) => self.rows(target, Some(name)).await,
+            Some(After::Naming(at, token)) => self.naming(target, *at, token.as_deref()).await,
+        }
+    }
+
+    async fn delete(&self, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError> {
+        let mut of_kinds: BTreeMap<&KindName, Vec<ReadVersion>> = BTreeMap::new();
+        for holder in holders {
+            if let (Some(key), Some(version)) = (&holder.key, holder.version) {
+                let uid = Uid::from(holder.uid.as_str());
+                of_kinds
+                    .entry(&key.kind)
+                    .or_default()
+                    .push(ReadVersion { uid, version });
+            }
+        }
+        let mut gone = Vec::new();
+        for (name, objects) in of_kinds {
+            let taken = self.store.take_along(self.kind(name)?, &objects, now).await;
+            let taken = taken.map_err(failed)?;
+            gone.extend(taken.deleted.iter().map(ToString::to_string));
+        }
+        Ok(gone)
+    }
+
+    async fn release(&self, target: &Seen, reference: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError> {
+        let (kind, uid) = (self.kind(&target.key.kind)?, Uid::from(target.uid.as_str()));
+        let released = self.store.release_reference(kind, &uid, reference, now).await;
+        released.map(drop).map_err(failed)
+    }
+
+    async fn release_all(&self, holder: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError> {
+        let held = self.store.references_of_holder(&Uid::from(holder.uid())).await;
+        for row in held.map_err(failed)? {
+            let mut kinds = self.registry.kinds.iter().copied();
+            let Some(kind) = kinds.find(|kind| kind.name == row.kind) else {
+                continue;
+            };
+            if row.name == holder.to_string() {
+                let released = self.store.release_reference(kind, &row.uid, holder, now).await;
+                released.map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: StoreError) -> ArchiveError {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    ArchiveError(text)
+}

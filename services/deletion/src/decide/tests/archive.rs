@@ -1,0 +1,117 @@
+//! The archive: what leaves for it, and who holds out of it.
+
+use super::*;
+
+#[test]
+fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
+    let object = Object {
+        immutable: true,
+        ..object(Standing::Evicting)
+    };
+    let evicting = Look {
+        bearers: vec![seen("Target", "a")],
+        ..look(&object)
+    };
+    assert_eq!(decide(&evicting), Step::Free { confirm: Vec::new() });
+    let owned = decide(&Look {
+        unplaced: vec![unplaced("c", true, false)],
+        ..evicting.clone()
+    });
+    assert_eq!(owned, Step::Wait(Wait::Holders(Vec::new(), vec![key("Holder", "c")])));
+    let held = decide(&Look {
+        claims: vec![claim("h", false)],
+        ..evicting.clone()
+    });
+    assert_eq!(held, Step::Wait(Wait::Holders(vec![claim("h", false)], Vec::new())));
+    let unknown = decide(&Look {
+        holders_unknown: vec!["holder".to_owned()],
+        ..evicting
+    });
+    assert_eq!(unknown, Step::Wait(Wait::Unknown(vec!["holder".to_owned()])));
+}
+
+fn absent(name: &str) -> Claim {
+    Claim {
+        absent: true,
+        ..claim(name, false)
+    }
+}
+
+fn left(plain: &[&str], owned: &[&str]) -> Archived {
+    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Archived::Left {
+        plain: texts(plain),
+        owned: texts(owned),
+    }
+}
+
+#[test]
+fn references_of_what_left_become_rows() {
+    let claims = || vec![absent("a"), claim("b", false), absent("c")];
+    let kept = Step::Keep(vec![claim("a", false).name, claim("c", false).name]);
+    for standing in [Standing::Live, Standing::Evicting, Standing::Deleting] {
+        let object = object(standing);
+        let step = |archived| {
+            decide(&Look {
+                claims: claims(),
+                archived,
+                ..look(&object)
+            })
+        };
+        assert_eq!(step(Archived::Unasked), kept, "{standing:?}");
+        assert_eq!(step(left(&["x"], &[])), kept, "{standing:?}");
+        assert_ne!(step(Archived::Off), kept, "there is no archive");
+    }
+}
+
+#[test]
+fn the_archive_is_asked_once_nothing_in_the_cluster_holds_the_object() {
+    let object = deleting(Some(Phase::Deleting));
+    let unasked = Look {
+        archived: Archived::Unasked,
+        ..look(&object)
+    };
+    assert_eq!(decide(&unasked), Step::Sweep);
+    let held = decide(&Look {
+        claims: vec![claim("a", false)],
+        ..unasked.clone()
+    });
+    assert!(matches!(held, Step::Wait(Wait::Holders(..))), "{held:?}");
+    let owner = Look {
+        claims: vec![claim("a", true)],
+        ..unasked.clone()
+    };
+    assert_eq!(decide(&owner), Step::Sweep, "it does not drain before");
+    let draining = deleting(Some(Phase::Draining));
+    let owner = Look {
+        object: &draining,
+        ..owner
+    };
+    assert!(matches!(decide(&owner), Step::Wait(Wait::Owned(..))));
+    let last = Look {
+        claims: Vec::new(),
+        ..owner
+    };
+    assert_eq!(decide(&last), Step::Sweep);
+}
+
+#[test]
+fn archived_holders_keep_the_object_in_the_phase_that_is_theirs() {
+    let with = |phase, archived| {
+        let object = deleting(phase);
+        decide(&Look {
+            archived,
+            ..look(&object)
+        })
+    };
+    let waits = |name: &str| Step::Wait(Wait::Archived(vec![name.to_owned()]));
+    assert_eq!(with(None, left(&["a"], &[])), Step::Record(Phase::Deleting));
+    assert_eq!(with(Some(Phase::Deleting), left(&["a"], &["b"])), waits("a"));
+    assert_eq!(
+        with(Some(Phase::Deleting), left(&[], &["b"])),
+        Step::Record(Phase::Draining)
+    );
+    assert_eq!(with(Some(Phase::Draining), left(&[], &["b"])), waits("b"));
+    let nobody = with(Some(Phase::Draining), left(&[], &[]));
+    assert!(matches!(nobody, Step::Free { .. }), "{nobody:?}");
+}

@@ -1,0 +1,115 @@
+//! The steps that concern the archive, request by request.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kindex_model::reference_name::ReferenceName;
+
+use super::super::Bug;
+use super::super::world::World;
+use super::{Controller, Progress, Task};
+use crate::answers::Swept;
+use crate::archive::{Fate, Place, fate};
+use crate::decide::Archived;
+use crate::object::{Key, Object};
+use crate::phase::Phase;
+
+impl Controller {
+    /// Time passes, and what is due is asked of the archive again.
+    pub(in super::super) fn wait(&mut self, time: Duration) {
+        self.now += time;
+        let due = self.answers.due(&self.graph, self.now);
+        self.wake(due);
+    }
+
+    /// What held these may be archived.
+    pub(super) fn lose(&mut self, concerned: BTreeSet<Key>) {
+        self.answers.forget(&concerned);
+        self.wake(concerned);
+    }
+
+    pub(super) fn apply(&mut self, object: Object) -> BTreeSet<Key> {
+        if let Some(known) = self.graph.get(&object.key) {
+            self.answers.compare(known, &object);
+        }
+        self.graph.apply(object)
+    }
+
+    /// The rows first, then the finalizers.
+    pub(super) fn keep(
+        &mut self,
+        world: &mut World,
+        task: &mut Task,
+        names: &[ReferenceName],
+        lost: bool,
+        bug: Bug,
+    ) -> Progress {
+        if task.done == 0 {
+            task.places = world.keep(&task.uid, &self.group, names, bug != Bug::TakeOffWithoutRow);
+            return Progress::Next;
+        }
+        let places = names.iter().zip(&task.places);
+        let (off, missing): (Vec<_>, Vec<_>) = places.partition(|(_, place)| **place != Place::Unknown);
+        let missing = missing.into_iter().map(|(name, _)| name.clone()).collect();
+        self.answers.not_found(missing, self.now);
+        let off: Vec<_> = off.into_iter().map(|(name, _)| name.to_string()).collect();
+        match off.is_empty() {
+            true => Progress::Done,
+            false => {
+                world.judge_kept(&task.key, &task.uid, &off);
+                self.change(world, task, lost, |object| {
+                    object.finalizers.retain(|finalizer| !off.contains(finalizer));
+                })
+            }
+        }
+    }
+
+    /// The object is read, then its holders, then these are deleted one by one.
+    pub(super) fn sweep(&mut self, world: &mut World, task: &mut Task, bug: Bug) -> Progress {
+        match task.done {
+            0 => {
+                let found = world.get(&task.key).ok().flatten().cloned();
+                let Some(found) = found.filter(|found| found.uid == task.uid && found.terminating) else {
+                    return Progress::Again;
+                };
+                self.know(world, &found);
+                task.phase = found.phase;
+                return Progress::Next;
+            }
+            1 => {
+                task.holders = world.archived_holders(&task.key, &task.uid);
+                return Progress::Next;
+            }
+            _ => {}
+        }
+        let phase = match bug {
+            Bug::SweepOwnedAtOnce => task.phase.map(|_| Phase::Draining),
+            _ => task.phase,
+        };
+        let going = task.holders.iter();
+        let mut going = going.filter(|holder| fate(holder, &task.key, phase) == Fate::Goes);
+        if let Some(holder) = going.nth(task.done - 2) {
+            let (stale, held) = (bug == Bug::CascadeByStaleRow, bug == Bug::DeleteHeldRow);
+            if world.delete_archived(holder, stale, held) {
+                task.gone.insert(holder.uid.clone());
+            }
+            return Progress::Next;
+        }
+        let (mut plain, mut owned) = (Vec::new(), Vec::new());
+        for holder in task.holders.iter().filter(|holder| !task.gone.contains(&holder.uid)) {
+            match fate(holder, &task.key, task.phase) {
+                Fate::IsOwned => owned.push(holder.to_string()),
+                Fate::Goes | Fate::Holds => plain.push(holder.to_string()),
+            }
+        }
+        let swept = Swept {
+            phase: task.phase,
+            archived: Archived::Left { plain, owned },
+            goes_on: !task.gone.is_empty(),
+        };
+        if let Some(object) = self.graph.get(&task.key) {
+            self.answers.swept(object, swept, self.now);
+        }
+        Progress::Done
+    }
+}

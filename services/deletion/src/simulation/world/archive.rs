@@ -1,0 +1,212 @@
+//! The archives of the services: objects that were evicted, and the rows of references. What controllers do there is
+//! judged by the same rules as what they do in the cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kindex_model::object::ResourceVersion;
+use kindex_model::reference_name::ReferenceName;
+
+use super::{Stored, World};
+use crate::archive::{Fate, Holder, Place, fate};
+use crate::object::Key;
+
+/// An object that left the cluster.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Row {
+    pub(in super::super) object: Stored,
+    pub(in super::super) deleted: bool,
+}
+
+/// All archives together: a service reads its own.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Archives {
+    /// By uid.
+    pub(in super::super) rows: BTreeMap<String, Row>,
+    /// The uid of the object that is held, and the reference.
+    pub(in super::super) references: BTreeSet<(String, ReferenceName)>,
+}
+
+impl Archives {
+    pub(in super::super) fn add(&mut self, object: Stored) {
+        let deleted = false;
+        self.rows.insert(object.uid.clone(), Row { object, deleted });
+    }
+
+    /// What is archived, of a service.
+    fn archived(&self, group: &str) -> impl Iterator<Item = &Row> {
+        let rows = self.rows.values();
+        rows.filter(move |row| !row.deleted && row.object.key.kind.group == group)
+    }
+
+    pub(in super::super) fn is_archived(&self, uid: &str) -> bool {
+        self.rows.get(uid).is_some_and(|row| !row.deleted)
+    }
+
+    fn is_held(&self, uid: &str) -> bool {
+        self.references.iter().any(|(held, _)| held == uid)
+    }
+}
+
+impl World {
+    /// Keeps references of a service's archived objects on one of its objects as rows.
+    pub(in super::super) fn keep(
+        &mut self,
+        target: &str,
+        group: &str,
+        names: &[ReferenceName],
+        writes: bool,
+    ) -> Vec<Place> {
+        let mut places = Vec::new();
+        for name in names {
+            let row = self.archives.rows.get(name.uid());
+            let row = row.filter(|row| row.object.key.kind.group == group);
+            let place = match row {
+                Some(row) if row.deleted => Place::Deleted,
+                Some(_) => Place::Archived,
+                None => Place::Unknown,
+            };
+            if place == Place::Archived && writes {
+                self.version += 1;
+                self.archives.references.insert((target.to_owned(), name.clone()));
+            }
+            places.push(place);
+        }
+        places
+    }
+
+    /// A controller takes references off an object that become rows.
+    pub(in super::super) fn judge_kept(&mut self, target: &Key, uid: &str, names: &[String]) {
+        let lost = names.iter().find(|name| {
+            let name = ReferenceName::of_finalizer(name).expect("a reference");
+            let row = (uid.to_owned(), name.clone());
+            self.archives.is_archived(name.uid()) && !self.archives.references.contains(&row)
+        });
+        if let Some(name) = lost {
+            self.broken(format!("{target} loses {name}, and nothing holds it instead"));
+        }
+    }
+
+    /// Who holds an object out of the archive of its service. Rows of what was deleted there are released.
+    pub(in super::super) fn archived_holders(&mut self, target: &Key, uid: &str) -> Vec<Holder> {
+        let rows = &self.archives.rows;
+        let is_over = |name: &ReferenceName| rows.get(name.uid()).is_some_and(|row| row.deleted);
+        self.archives
+            .references
+            .retain(|(held, name)| held != uid || !is_over(name));
+        let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
+        let by_row: BTreeMap<&str, &ReferenceName> = on_it.map(|(_, name)| (name.uid(), name)).collect();
+        let archived = self.archives.archived(&target.kind.group).map(|row| &row.object);
+        let holders = archived.map(|object| Holder {
+            key: Some(object.key.clone()),
+            uid: object.uid.clone(),
+            reference: by_row.get(&*object.uid).map(|name| (*name).clone()),
+            version: Some(ResourceVersion(object.version)),
+            edges: self.edges(object),
+        });
+        let refers = |holder: &Holder| {
+            let mut edges = holder.edges.iter();
+            holder.reference.is_some() || edges.any(|edge| edge.target == *target)
+        };
+        holders.filter(refers).collect()
+    }
+
+    /// Deletes an archived object that is as it was read, unless something holds it. Whether it is gone.
+    pub(in super::super) fn delete_archived(&mut self, holder: &Holder, any_version: bool, though_held: bool) -> bool {
+        let read = holder.version.map(|version| version.0);
+        let row = self.archives.rows.get(&holder.uid).filter(|row| !row.deleted);
+        let Some(row) = row.filter(|row| any_version || Some(row.object.version) == read) else {
+            return false;
+        };
+        let object = row.object.clone();
+        let is_held = self.archives.is_held(&object.uid);
+        if is_held && !though_held {
+            return false;
+        }
+        if is_held {
+            self.broken(format!(
+                "{} is deleted in the archive, and something holds it",
+                object.key
+            ));
+        }
+        self.judge_deletion(&object);
+        self.erase(&object.uid);
+        true
+    }
+
+    /// A user changes what an archived object names.
+    pub(in super::super) fn change_archived(&mut self, choice: usize, named: BTreeMap<&'static str, String>) {
+        self.version += 1;
+        let version = self.version;
+        if let Some(row) = self.any_archived(choice) {
+            (row.object.named, row.object.version) = (named, version);
+        }
+    }
+
+    /// A user deletes an archived object that nothing holds.
+    pub(in super::super) fn drop_archived(&mut self, choice: usize) {
+        let uid = self.any_archived(choice).map(|row| row.object.uid.clone());
+        if let Some(uid) = uid.filter(|uid| !self.archives.is_held(uid)) {
+            self.version += 1;
+            self.archives.rows.get_mut(&uid).expect("it is there").deleted = true;
+        }
+    }
+
+    /// One of those that nothing owns: who looks at what it owns may see it change.
+    fn any_archived(&mut self, choice: usize) -> Option<&mut Row> {
+        let archived = self.archives.rows.values_mut().filter(|row| !row.deleted);
+        let archived = archived.filter(|row| !matches!(&*row.object.key.kind.kind, "Tree" | "Server"));
+        let mut archived: Vec<_> = archived.collect();
+        let at = choice.checked_rem(archived.len())?;
+        Some(archived.swap_remove(at))
+    }
+
+    fn erase(&mut self, uid: &str) {
+        self.version += 1;
+        self.archives.rows.get_mut(uid).expect("it is there").deleted = true;
+        self.archives.references.retain(|(_, name)| name.uid() != uid);
+    }
+
+    /// Releases all rows that an object of the cluster has.
+    pub(in super::super) fn release_rows(&mut self, holder: &str) {
+        self.archives.references.retain(|(_, name)| name.to_string() != holder);
+    }
+
+    /// The rows by which archived objects hold one in the cluster, in a phase.
+    fn held_by_rows(&self, object: &Stored, drains: bool) -> Option<String> {
+        let mut rows = self.archives.references.iter();
+        let held = rows.find(|(held, name)| {
+            let Some(row) = self.archives.rows.get(name.uid()).filter(|row| !row.deleted) else {
+                return false;
+            };
+            let edges = self.edges(&row.object);
+            let mut naming = edges.iter().filter(|edge| edge.target == object.key).peekable();
+            let is_owned = naming.peek().is_some() && naming.all(|edge| edge.owned);
+            *held == object.uid && !(drains && is_owned)
+        });
+        held.map(|(_, name)| name.to_string())
+    }
+
+    /// A controller takes an object one step further: its archived holders must be gone, but for those that it owns
+    /// where it `drains`.
+    pub(in super::super) fn judge_rows(&mut self, object: &Stored, drains: bool) {
+        if let Some(name) = self.held_by_rows(object, drains) {
+            self.broken(format!(
+                "{} goes on, and {name} holds it out of the archive",
+                object.key
+            ));
+        }
+    }
+
+    /// What is archived and should have gone by now, once an object waits for nothing in the cluster; else whether it
+    /// waits for what is archived.
+    pub(in super::super) fn waits_for_archive(&mut self, object: &Stored) -> Result<bool, String> {
+        let holders = self.archived_holders(&object.key, &object.uid);
+        let goes = |holder: &&Holder| fate(holder, &object.key, object.phase) == Fate::Goes;
+        let goes = holders.iter().filter(goes);
+        let mut late = goes.filter(|holder| object.asked && !self.archives.is_held(&holder.uid));
+        match late.next() {
+            Some(holder) => Err(format!("{holder} outlives {}", object.key)),
+            None => Ok(!holders.is_empty()),
+        }
+    }
+}

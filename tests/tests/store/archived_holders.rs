@@ -1,0 +1,179 @@
+//! Archived objects as holders: their references on others, also on objects in the cluster, are rows as long as they
+//! are archived, and go with them.
+
+use futures::future::join;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::Life;
+use kindex_store::{Deletion, Gone, HolderRow, ReadVersion, TakenAlong};
+
+use super::backend::Backend;
+use super::direct::{evict, evicted, read};
+use super::widget::{KEEPSAKE, WIDGET, at, soft_delete, widget};
+
+scenarios!(
+    a_reference_becomes_a_row_only_while_its_holder_is_archived,
+    an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds,
+    what_something_holds_is_not_taken_along,
+    a_row_and_the_deletion_of_its_holder_never_both_win,
+    a_holder_that_is_purged_out_of_the_archive_holds_nothing,
+);
+
+fn name(holder: &str) -> ReferenceName {
+    ReferenceName::new("Widget", "example.com", holder).expect("a name")
+}
+
+/// Keeps the reference of a widget on the keepsake `k`, which SQL need not have.
+async fn keep(backend: &Backend, holder: &str, second: i64) -> HolderRow {
+    let (names, target) = ([name(holder)], Uid::from("k"));
+    let kept = backend
+        .store
+        .keep_references(&WIDGET, &names, (&KEEPSAKE, &target), "jane", at(second));
+    kept.await.expect("kept")[0]
+}
+
+/// The holders of the keepsake.
+async fn holders(backend: &Backend) -> Vec<String> {
+    let found = backend.store.references(&KEEPSAKE, &[Uid::from("k")]).await;
+    found.expect("readable").into_iter().map(|one| one.name).collect()
+}
+
+async fn take_along(backend: &Backend, objects: &[(&str, u64)], second: i64) -> TakenAlong {
+    let read = objects.iter().map(|(uid, version)| ReadVersion {
+        uid: Uid::from(*uid),
+        version: ResourceVersion(*version),
+    });
+    let read: Vec<_> = read.collect();
+    let taken = backend.store.take_along(&WIDGET, &read, at(second)).await;
+    taken.expect("an answer")
+}
+
+fn uids(names: &[&str]) -> Vec<Uid> {
+    names.iter().map(|uid| Uid::from(*uid)).collect()
+}
+
+async fn a_reference_becomes_a_row_only_while_its_holder_is_archived(backend: Backend) {
+    backend.write(widget("u1", "u1", 10).live(), at(0)).await;
+    evict(&backend, &evicted("u2")).await;
+    for (holder, place) in [
+        ("u1", HolderRow::Elsewhere),
+        ("u2", HolderRow::Archived),
+        ("u3", HolderRow::Elsewhere),
+    ] {
+        for second in [1, 2] {
+            assert_eq!(keep(&backend, holder, second).await, place, "{holder}");
+        }
+    }
+    assert_eq!(holders(&backend).await, [name("u2").to_string()]);
+    let deleted = backend
+        .store
+        .delete_direct(&WIDGET, &Uid::from("u2"), None, at(3))
+        .await;
+    assert_eq!(deleted.expect("deleted"), Deletion::Done);
+    assert_eq!(keep(&backend, "u2", 4).await, HolderRow::Deleted);
+    backend.write(soft_delete("u1"), at(5)).await;
+    assert_eq!(
+        keep(&backend, "u1", 6).await,
+        HolderRow::Elsewhere,
+        "it was never archived"
+    );
+}
+
+async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backend: Backend) {
+    for uid in ["u1", "u2", "u3"] {
+        evict(&backend, &evicted(uid)).await;
+        keep(&backend, uid, 1).await;
+    }
+    let mut wanted = evicted("u2");
+    wanted.spec = serde_json::json!({"group": "blue", "order": 1});
+    let changed = backend
+        .store
+        .update_direct(&WIDGET, &read(&wanted, ResourceVersion(10)), at(2))
+        .await;
+    let changed = changed.expect("changed").metadata.resource_version;
+    backend.write(widget("u4", "u4", 10).live(), at(2)).await;
+
+    let taken = take_along(&backend, &[("u3", 10), ("u1", 10), ("u2", 10), ("u4", 10)], 3).await;
+    assert_eq!((taken.deleted, taken.held), (uids(&["u1", "u3"]), Vec::new()));
+    let lives = [
+        ("u1", Life::Deleted),
+        ("u2", Life::Archived),
+        ("u3", Life::Deleted),
+        ("u4", Life::Live),
+    ];
+    for (uid, life) in lives {
+        assert_eq!(backend.life(uid).await, Some(life), "{uid}");
+    }
+    assert_eq!(holders(&backend).await, [name("u2").to_string()]);
+    let again = take_along(&backend, &[("u1", 10), ("u2", changed.0)], 4).await;
+    assert_eq!(again.deleted, uids(&["u2"]));
+    assert!(holders(&backend).await.is_empty());
+}
+
+async fn what_something_holds_is_not_taken_along(backend: Backend) {
+    for uid in ["u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
+        keep(&backend, uid, 1).await;
+    }
+    let place = |uid: &'static str| {
+        let store = backend.store.clone();
+        async move {
+            let (uid, name) = (Uid::from(uid), name("other"));
+            let placed = store.place_reference(&WIDGET, &uid, &name, "jane", at(1));
+            placed.await.expect("placed")
+        }
+    };
+    place("u1").await;
+    let taken = take_along(&backend, &[("u1", 10), ("u2", 10)], 2).await;
+    assert_eq!((taken.deleted, taken.held), (uids(&["u2"]), uids(&["u1"])));
+    assert_eq!(holders(&backend).await, [name("u1").to_string()], "it goes on holding");
+    let waits = backend.store.tombstones(&WIDGET, &uids(&["u1"])).await;
+    assert_eq!(waits.expect("readable").len(), 1);
+    let released = backend
+        .store
+        .release_reference(&WIDGET, &Uid::from("u1"), &name("other"), at(3))
+        .await;
+    assert_eq!(released.expect("released"), kindex_store::Released::Deleted);
+}
+
+async fn a_row_and_the_deletion_of_its_holder_never_both_win(backend: Backend) {
+    for round in 0..25 {
+        let uid = format!("u{round}");
+        evict(&backend, &evicted(&uid)).await;
+        let objects = [(&*uid, 10)];
+        let (kept, taken) = match round % 2 {
+            0 => join(keep(&backend, &uid, 5), take_along(&backend, &objects, 5)).await,
+            _ => {
+                let (taken, kept) = join(take_along(&backend, &objects, 5), keep(&backend, &uid, 5)).await;
+                (kept, taken)
+            }
+        };
+        assert_eq!(taken.deleted, uids(&[&uid]));
+        assert_ne!(kept, HolderRow::Elsewhere);
+        assert!(holders(&backend).await.is_empty(), "{uid}: {kept:?}");
+    }
+}
+
+async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backend) {
+    for uid in ["u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
+        keep(&backend, uid, 1).await;
+    }
+    let deleted = backend
+        .store
+        .delete_direct(&WIDGET, &Uid::from("u2"), None, at(2))
+        .await;
+    assert_eq!(deleted.expect("deleted"), Deletion::Done);
+    let gone = Gone {
+        deleted: true,
+        evicted: true,
+        ..Gone::default()
+    };
+    let removed = backend.store.remove(&WIDGET, &gone, &uids(&["u1", "u2"]), at(9)).await;
+    assert_eq!(removed.expect("removed").len(), 2);
+    assert_eq!(
+        holders(&backend).await,
+        [name("u2").to_string()],
+        "of what was deleted before, an operator decides"
+    );
+}
