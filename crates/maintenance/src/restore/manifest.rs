@@ -56,8 +56,8 @@ pub enum ManifestError {
 /// it, under its own name or a new one. It is in the kind's own version, whichever the stored text has.
 ///
 /// # Guarantees
-/// The new object has the uid of the old one in the annotation `restored_from`, and neither of the annotations that
-/// would remove it again. It has our finalizer if the old one had it.
+/// The new object has the uid of the old one in the annotation `restored_from`, and none of the annotations that would
+/// remove it again, or say how far the deletion of the old one was. It has our finalizer if the old one had it.
 pub(super) fn manifest(
     kind: &Kind,
     platform: &Platform,
@@ -89,6 +89,9 @@ pub(super) fn manifest(
     let mut annotations = object.metadata.annotations.clone();
     annotations.remove(platform.immutable);
     annotations.remove(platform.deleting);
+    for of_its_deletion in ["deletion-phase", "deletion-since", "detached-from"] {
+        annotations.remove(&format!("{}/{of_its_deletion}", platform.group));
+    }
     annotations.insert(platform.restored_from.to_owned(), old_uid.to_string());
     metadata.insert("annotations".to_owned(), serde_json::to_value(annotations)?);
     let ours = object
@@ -179,7 +182,8 @@ pub(super) mod tests {
         "creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-02T00:00:00Z",
         "deletionGracePeriodSeconds":0,"managedFields":[{"manager":"x"}],"labels":{"team":"risk"},
         "finalizers":["test/Ingester","others/hold"],"ownerReferences":[{"uid":"o"}],
-        "annotations":{"test/Immutable":"true","test/Deleting":"true","note":"kept","test/RestoredFrom":"u0"}},
+        "annotations":{"test.kindex/deletion-phase":"DELETING",
+        "test/Immutable":"true","test/Deleting":"true","note":"kept","test/RestoredFrom":"u0"}},
         "spec":{"rate":1.5000e1, "z":0,"a":18446744073709551616},"status":{"phase":"Done"},"data":{"k": "v"}}"#;
 
     #[test]
