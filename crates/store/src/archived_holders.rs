@@ -12,10 +12,10 @@ use kindex_query::Life;
 
 use crate::cells::{FoundRow, stored};
 use crate::connections::{InTransaction, failure};
-use crate::driver::{Driver, Limits, Raw};
+use crate::driver::{Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
-use crate::statements::{LIST_MAX, padded_list};
+use crate::statements::{LIST_MAX, padded_list, references as sql};
 use crate::write::{Batch, NewReference, Work};
 
 /// Where the row of a holder is.
@@ -65,6 +65,10 @@ pub trait ArchivedHolders: Send + Sync {
         placed_by: &str,
         now: Timestamp,
     ) -> Result<Vec<HolderRow>, StoreError>;
+
+    /// Releases a reference and nothing more: an object that waits for the release of its last one goes by
+    /// [`take_along`](Self::take_along), once its own deletion is through.
+    async fn drop_reference(&self, kind: &Kind, uid: &Uid, name: &ReferenceName) -> Result<(), StoreError>;
 
     /// Marks archived objects deleted that are as they were read, and releases what they hold.
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError>;
@@ -209,6 +213,12 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
         };
         let kept = self.connections.transact(&keep).await;
         kept.map_err(|error| failure::<D>(holders.name, error))
+    }
+
+    async fn drop_reference(&self, kind: &Kind, uid: &Uid, name: &ReferenceName) -> Result<(), StoreError> {
+        let name = name.to_string();
+        let params = [Param::Text(kind.name), Param::Text(&uid.0), Param::Text(&name)];
+        self.change(kind, sql::release(), &params).await
     }
 
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {

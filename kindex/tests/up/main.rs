@@ -39,6 +39,7 @@ mod site;
 mod status;
 mod storage_versions;
 mod three_services;
+mod tombstones;
 mod traces;
 mod unserved;
 mod verify;

@@ -86,6 +86,7 @@ mod sql_only;
 mod stalls;
 mod statements;
 mod statistics;
+mod tombstones;
 mod unchanged;
 mod unsigned;
 mod verify;

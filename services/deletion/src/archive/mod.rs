@@ -1,5 +1,6 @@
 //! The archive as the graph uses it: objects that left the cluster and go on holding others. What becomes of one whose
-//! target is deleted is a pure function; the SQL behind the trait is in [`sql`].
+//! target is deleted is a pure function, and so is the next step of one that is deleted itself ([`tombstone`]); the SQL
+//! behind the trait is in [`sql`].
 
 use std::fmt;
 
@@ -9,8 +10,10 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use crate::decide::Seen;
-use crate::object::{Edge, Key};
+use crate::object::{Edge, Key, KindName, Object};
 use crate::phase::Phase;
+
+pub mod tombstone;
 
 pub mod sql;
 
@@ -75,6 +78,17 @@ pub struct Page {
     pub next: Option<After>,
 }
 
+/// Which holders of an object are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// Those that have a row on it.
+    Rows,
+    /// These, and what is archived and names it.
+    Archived,
+    /// These, and whatever names it.
+    All,
+}
+
 /// Objects that are not in the cluster.
 #[async_trait]
 pub trait Archive: Send + Sync {
@@ -89,15 +103,40 @@ pub trait Archive: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<Place>, ArchiveError>;
 
-    /// A page of the rows on an object, and then of what is archived and names it.
-    async fn holders(&self, target: &Seen, after: Option<&After>) -> Result<Page, ArchiveError>;
+    /// A page of the rows on an object, and then of what names it.
+    async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError>;
 
     /// Deletes archived objects that are as they were read, with all that they hold. Returns the uids of those that are
     /// gone: others hold the rest, or somebody has changed it.
     async fn delete(&self, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
 
     /// Releases a row on an object.
-    async fn release(&self, target: &Seen, reference: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError>;
+    async fn release(&self, target: &Seen, reference: &ReferenceName) -> Result<(), ArchiveError>;
+
+    /// The uids of some of a kind's tombstones, archived objects that are deleted while others hold them, in order of
+    /// uid after one of them. None at the end.
+    async fn tombstones(&self, kind: &KindName, after: &str) -> Result<Vec<String>, ArchiveError>;
+
+    /// One of them, as it is now.
+    async fn tombstone(&self, kind: &KindName, uid: &str) -> Result<Option<Object>, ArchiveError>;
+
+    /// Whether an archived object is the last one that had its name: fields with this name mean it.
+    async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError>;
+
+    /// Whether an object has rows on others.
+    async fn holds(&self, uid: &str) -> Result<bool, ArchiveError>;
+
+    /// Writes annotations of an archived object that is as it was read. Whether it was.
+    async fn annotate(
+        &self,
+        object: &Object,
+        annotations: &[(&str, String)],
+        now: Timestamp,
+    ) -> Result<bool, ArchiveError>;
+
+    /// Ends the deletion of an archived object that is as it was read and that nothing holds, and releases all that it
+    /// holds. Whether it is gone.
+    async fn end(&self, object: &Object, now: Timestamp) -> Result<bool, ArchiveError>;
 
     /// Releases all rows that an object of the cluster has on others.
     async fn release_all(&self, holder: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError>;
@@ -119,15 +158,22 @@ pub enum Fate {
 /// # Guarantees
 /// `Goes` is said only of what is archived and names the object, once the phase is recorded in which it is to go.
 pub fn fate(holder: &Holder, target: &Key, phase: Option<Phase>) -> Fate {
-    let edges = || holder.edges.iter().filter(|edge| edge.target == *target);
-    let is_archived = holder.version.is_some();
-    let owned = edges().next().is_some() && edges().all(|edge| edge.owned);
-    match phase {
-        Some(_) if is_archived && edges().any(Edge::cascades) => Fate::Goes,
-        Some(Phase::Draining | Phase::Finalizing) if is_archived && edges().any(|edge| edge.owned) => Fate::Goes,
-        Some(_) | None if owned => Fate::IsOwned,
-        Some(_) | None => Fate::Holds,
+    let mut edges = holder.edges.iter().filter(|edge| edge.target == *target).peekable();
+    match edges.peek().is_some() && edges.all(|edge| edge.owned) {
+        _ if holder.version.is_some() && goes_along(&holder.edges, target, phase) => Fate::Goes,
+        true => Fate::IsOwned,
+        false => Fate::Holds,
     }
+}
+
+/// Whether an object with these fields goes with a target that is deleted and has recorded this phase.
+pub fn goes_along(edges: &[Edge], target: &Key, phase: Option<Phase>) -> bool {
+    let mut naming = edges.iter().filter(|edge| edge.target == *target);
+    naming.any(|edge| match phase {
+        None => false,
+        Some(Phase::Deleting) => edge.cascades(),
+        Some(Phase::Draining | Phase::Finalizing) => edge.cascades() || edge.owned,
+    })
 }
 
 #[cfg(test)]

@@ -7,17 +7,19 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::{Kind, Registry};
-use kindex_model::object::Uid;
+use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference::Reference as Field;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::select::{Condition, Select};
 use kindex_query::{Life, Stored};
-use kindex_store::{HolderRow, MetadataStorage, ReadVersion, Reference, StoreError, select_naming};
+use kindex_store::{DirectError, HolderRow, MetadataStorage, ReadVersion, Reference, StoreError, select_naming};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
-use super::{After, Archive, ArchiveError, Holder, Page, Place};
+use super::{After, Among, Archive, ArchiveError, Holder, Page, Place};
 use crate::decide::Seen;
 use crate::kinds::Kinds;
-use crate::object::{Key, KindName};
+use crate::object::{Key, KindName, Object, Standing};
 
 /// By whom rows are placed.
 const PLACED_BY: &str = "kindex-deletion";
@@ -71,7 +73,7 @@ impl SqlArchive {
     }
 
     /// The rows on an object, each with its holder.
-    async fn rows(&self, target: &Seen, after: Option<&str>) -> Result<Page, ArchiveError> {
+    async fn rows(&self, target: &Seen, among: Among, after: Option<&str>) -> Result<Page, ArchiveError> {
         let kind = self.kind(&target.key.kind)?;
         let begin = Reference {
             kind: kind.name.to_owned(),
@@ -88,11 +90,12 @@ impl SqlArchive {
         let is_full = rows.len() == PAGE_ROWS as usize;
         rows.retain(|row| row.uid == begin.uid);
         let more = rows.last().filter(|_| is_full && rows.len() == PAGE_ROWS as usize);
-        let next = more.map_or(After::Naming(0, None), |last| After::Reference(last.name.clone()));
+        let next = more.map(|last| After::Reference(last.name.clone()));
+        let naming = (among != Among::Rows).then_some(After::Naming(0, None));
         let names: Vec<ReferenceName> = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
         Ok(Page {
             holders: self.holders_of(target, names).await?,
-            next: Some(next),
+            next: next.or(naming),
         })
     }
 
@@ -117,7 +120,7 @@ impl SqlArchive {
         for name in names {
             match found.get(name.uid()) {
                 Some((_, stored)) if stored.life == Life::Deleted && stored.evicted_time.is_some() => {
-                    self.release(target, &name, Timestamp::now()).await?;
+                    self.release(target, &name).await?;
                 }
                 Some((kind, stored)) => holders.push(self.holder(kind, stored, Some(name))),
                 None => holders.push(Holder {
@@ -132,16 +135,18 @@ impl SqlArchive {
         Ok(holders)
     }
 
-    /// What is archived and names an object by one field.
-    async fn naming(&self, target: &Seen, at: usize, token: Option<&str>) -> Result<Page, ArchiveError> {
+    /// What names an object by one field.
+    async fn naming(&self, target: &Seen, among: Among, at: usize, token: Option<&str>) -> Result<Page, ArchiveError> {
         let kind = self.kind(&target.key.kind)?;
         let Some((holder, field)) = self.fields(kind).get(at).copied() else {
             return Ok(Page::default());
         };
         let Key { namespace, name, .. } = &target.key;
         let mut select = select_naming(holder, field, kind, namespace, name);
-        let is_archived = Condition::NotNull { column: "evicted_time" };
-        select.conditions.push(is_archived);
+        if among == Among::Archived {
+            let is_archived = Condition::NotNull { column: "evicted_time" };
+            select.conditions.push(is_archived);
+        }
         select.limit = Some(PAGE_ROWS);
         let page = self.store.select(&select, token).await.map_err(failed)?;
         let holders = page.items.iter().map(|stored| self.holder(holder, stored, None));
@@ -191,11 +196,11 @@ impl Archive for SqlArchive {
         Ok(references.iter().map(place).collect())
     }
 
-    async fn holders(&self, target: &Seen, after: Option<&After>) -> Result<Page, ArchiveError> {
+    async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError> {
         match after {
-            None => self.rows(target, None).await,
-            Some(After::Reference(name)) => self.rows(target, Some(name)).await,
-            Some(After::Naming(at, token)) => self.naming(target, *at, token.as_deref()).await,
+            None => self.rows(target, among, None).await,
+            Some(After::Reference(name)) => self.rows(target, among, Some(name)).await,
+            Some(After::Naming(at, token)) => self.naming(target, among, *at, token.as_deref()).await,
         }
     }
 
@@ -219,10 +224,83 @@ impl Archive for SqlArchive {
         Ok(gone)
     }
 
-    async fn release(&self, target: &Seen, reference: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError> {
+    async fn release(&self, target: &Seen, reference: &ReferenceName) -> Result<(), ArchiveError> {
         let (kind, uid) = (self.kind(&target.key.kind)?, Uid::from(target.uid.as_str()));
-        let released = self.store.release_reference(kind, &uid, reference, now).await;
-        released.map(drop).map_err(failed)
+        self.store.drop_reference(kind, &uid, reference).await.map_err(failed)
+    }
+
+    async fn tombstones(&self, kind: &KindName, after: &str) -> Result<Vec<String>, ArchiveError> {
+        let after = Uid::from(after);
+        let page = self
+            .store
+            .tombstone_page(self.kind(kind)?, Some(&after), PAGE_ROWS)
+            .await;
+        let uids = page.map_err(failed)?.into_iter().map(|one| one.uid.to_string());
+        Ok(uids.collect())
+    }
+
+    async fn tombstone(&self, kind: &KindName, uid: &str) -> Result<Option<Object>, ArchiveError> {
+        let (kind, uid) = (self.kind(kind)?, Uid::from(uid));
+        let found = self.store.get_by_id(kind, &uid).await.map_err(failed)?;
+        let Some(found) = found.filter(|found| found.life == Life::Archived) else {
+            return Ok(None);
+        };
+        let waits = self.store.tombstones(kind, &[uid]).await.map_err(failed)?;
+        Ok(waits.first().map(|_| Object {
+            standing: Standing::Deleting,
+            ..self.kinds.read(kind, &found.object)
+        }))
+    }
+
+    async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError> {
+        let Key { kind, namespace, name } = &seen.key;
+        let found = self.store.get_by_name(self.kind(kind)?, namespace, name).await;
+        let found = found.map_err(failed)?;
+        Ok(found.is_some_and(|found| found.life == Life::Archived && *found.object.metadata.uid.0 == *seen.uid))
+    }
+
+    async fn holds(&self, uid: &str) -> Result<bool, ArchiveError> {
+        let held = self.store.references_of_holder(&Uid::from(uid)).await;
+        Ok(!held.map_err(failed)?.is_empty())
+    }
+
+    async fn annotate(
+        &self,
+        object: &Object,
+        annotations: &[(&str, String)],
+        now: Timestamp,
+    ) -> Result<bool, ArchiveError> {
+        let kind = self.kind(&object.key.kind)?;
+        let uid = Uid::from(object.uid.as_str());
+        let found = self.store.get_by_id(kind, &uid).await.map_err(failed)?;
+        let is_as_read = |found: &Stored| found.object.metadata.resource_version == object.version;
+        let Some(found) = found.filter(is_as_read) else {
+            return Ok(false);
+        };
+        // Changes are made in the kind's own version, whichever the stored text has.
+        let platform = &self.registry.platform;
+        let own = kindex_convert::object_in(platform, kind, &found.object, kind.version);
+        let own = own.map_err(|error| ArchiveError(error.to_string()))?;
+        let wanted = annotated(own.text(), annotations)
+            .map_err(|error| error.to_string())
+            .and_then(|text| Text::parse_str(&text).map_err(|error| error.to_string()));
+        let wanted = wanted.map_err(|error| ArchiveError(format!("{}: {error}", object.key)))?;
+        match self.store.update_direct(kind, &wanted, now).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Direct {
+                source: DirectError::Conflict { .. } | DirectError::Deleted(_) | DirectError::Live,
+                ..
+            }) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn end(&self, object: &Object, now: Timestamp) -> Result<bool, ArchiveError> {
+        let kind = self.kind(&object.key.kind)?;
+        let (uid, version) = (Uid::from(object.uid.as_str()), object.version);
+        let read = [ReadVersion { uid, version }];
+        let taken = self.store.take_along(kind, &read, now).await.map_err(failed)?;
+        Ok(!taken.deleted.is_empty())
     }
 
     async fn release_all(&self, holder: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError> {
@@ -232,13 +310,42 @@ impl Archive for SqlArchive {
             let Some(kind) = kinds.find(|kind| kind.name == row.kind) else {
                 continue;
             };
-            if row.name == holder.to_string() {
-                let released = self.store.release_reference(kind, &row.uid, holder, now).await;
-                released.map_err(failed)?;
+            if row.name != holder.to_string() {
+                continue;
             }
+            // A tombstone of the graph goes by its own deletion.
+            let released = match self.kinds.all().any(|of_graph| std::ptr::eq(of_graph, kind)) {
+                true => self.store.drop_reference(kind, &row.uid, holder).await,
+                false => {
+                    let released = self.store.release_reference(kind, &row.uid, holder, now).await;
+                    released.map(drop)
+                }
+            };
+            released.map_err(failed)?;
         }
         Ok(())
     }
+}
+
+/// The text of an object with these annotations. Everything but the metadata stays byte for byte.
+fn annotated(text: &str, annotations: &[(&str, String)]) -> serde_json::Result<String> {
+    let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
+    let mut metadata: Map<String, Value> = match parts.get("metadata") {
+        Some(metadata) => serde_json::from_str(metadata.get())?,
+        None => Map::new(),
+    };
+    let mut said: Map<String, Value> = match metadata.remove("annotations") {
+        Some(said) => serde_json::from_value::<Option<_>>(said)?.unwrap_or_default(),
+        None => Map::new(),
+    };
+    said.extend(
+        annotations
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.as_str().into())),
+    );
+    metadata.insert("annotations".to_owned(), said.into());
+    parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
+    serde_json::to_string(&parts)
 }
 
 fn failed(error: StoreError) -> ArchiveError {

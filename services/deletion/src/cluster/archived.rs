@@ -1,5 +1,5 @@
-//! The steps that concern holders in the archive. Both write to the archive before they write to the cluster: a process
-//! that ends in between leaves a reference in two places, and never in none.
+//! The steps that concern holders in the archive. Those that write to the archive and to the cluster begin with the
+//! archive: a process that ends in between leaves a reference in two places, and never in none.
 
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
@@ -8,8 +8,10 @@ use kindex_model::reference_name::ReferenceName;
 use super::Cluster;
 use super::outcome::{Outcome, Task, read, written};
 use crate::answers::Swept;
-use crate::archive::{Archive, ArchiveError, Fate, Holder, Place, fate};
+use crate::archive::{Among, Archive, ArchiveError, Fate, Holder, Place, fate, goes_along};
 use crate::decide::{Archived, Seen};
+use crate::object::{Key, Object, Standing};
+use crate::phase::Phase;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
 const PAGES_MAX: usize = 64;
@@ -64,48 +66,167 @@ pub(super) async fn sweep(
         Some(found) if found.is_leaving() => found.phase,
         Some(_) | None => return Ok(()),
     };
-    let (mut plain, mut owned) = (Vec::new(), Vec::new());
-    let (mut after, mut deleted, mut pages) = (None, false, 0);
-    loop {
-        let page = archive.holders(&target, after.as_ref()).await;
-        let page = page.map_err(|error| failed(&error))?;
-        let fates = page
-            .holders
-            .iter()
-            .map(|holder| (fate(holder, &target.key, phase), holder));
-        let (going, staying): (Vec<_>, Vec<_>) = fates.partition(|(fate, _)| *fate == Fate::Goes);
-        let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
-        let gone = match going.is_empty() {
-            true => Vec::new(),
-            false => archive.delete(&going, now).await.map_err(|error| failed(&error))?,
-        };
-        deleted |= !gone.is_empty();
-        let left = going.iter().filter(|holder| !gone.contains(&holder.uid));
-        plain.extend(left.map(ToString::to_string));
-        for (fate, holder) in staying {
-            match fate {
-                Fate::IsOwned => owned.push(holder.to_string()),
-                Fate::Goes | Fate::Holds => plain.push(holder.to_string()),
-            }
+    let along = Along {
+        target,
+        phase,
+        among: Among::Archived,
+    };
+    outcome.swept = along.sweep(cluster, archive, now).await?;
+    Ok(())
+}
+
+/// An object whose holders are swept, as it was read.
+pub(super) struct Along {
+    pub(super) target: Seen,
+    pub(super) phase: Option<Phase>,
+    /// Which of them: those in the cluster decide on themselves where it is there too. If only its rows count, because
+    /// another object has its name, nobody goes along.
+    pub(super) among: Among,
+}
+
+/// Who is left, as people know them.
+#[derive(Default)]
+struct Left {
+    plain: Vec<String>,
+    owned: Vec<String>,
+}
+
+impl Left {
+    fn add(&mut self, fate: Fate, holder: &Holder) {
+        match fate {
+            Fate::IsOwned => self.owned.push(holder.to_string()),
+            Fate::Goes | Fate::Holds => self.plain.push(holder.to_string()),
         }
-        for names in [&mut plain, &mut owned] {
+    }
+
+    fn cut(&mut self) {
+        for names in [&mut self.plain, &mut self.owned] {
             names.sort_unstable();
             names.dedup();
             names.truncate(NAMED_MAX);
         }
-        (after, pages) = (page.next, pages + 1);
-        if after.is_none() || (deleted && pages >= PAGES_MAX) {
-            break;
+    }
+}
+
+impl Along {
+    /// Page by page, deletes the holders that go and names the others. Nothing where nobody may go any more, because
+    /// another object has taken the target's name.
+    pub(super) async fn sweep(
+        &self,
+        cluster: &Cluster,
+        archive: &dyn Archive,
+        now: Timestamp,
+    ) -> Result<Option<Swept>, ClusterError> {
+        let mut left = Left::default();
+        let (mut after, mut deleted, mut pages) = (None, false, 0);
+        loop {
+            let page = archive.holders(&self.target, self.among, after.as_ref()).await;
+            let page = page.map_err(|error| failed(&error))?;
+            let Some(gone) = self.take(cluster, archive, &page.holders, now, &mut left).await? else {
+                return Ok(None);
+            };
+            deleted |= gone;
+            left.cut();
+            (after, pages) = (page.next, pages + 1);
+            if after.is_none() || (deleted && pages >= PAGES_MAX) {
+                break;
+            }
         }
+        let goes_on = after.is_some();
+        let Left { mut plain, owned } = left;
+        if goes_on && plain.is_empty() {
+            plain.push("more objects in the archive".to_owned());
+        }
+        Ok(Some(Swept {
+            phase: self.phase,
+            archived: Archived::Left { plain, owned },
+            goes_on: goes_on || deleted,
+        }))
     }
-    let goes_on = after.is_some();
-    if goes_on && plain.is_empty() {
-        plain.push("more objects in the archive".to_owned());
+
+    /// Whether some of these are gone.
+    async fn take(
+        &self,
+        cluster: &Cluster,
+        archive: &dyn Archive,
+        holders: &[Holder],
+        now: Timestamp,
+        left: &mut Left,
+    ) -> Result<Option<bool>, ClusterError> {
+        let key = &self.target.key;
+        let phase = self.phase.filter(|_| self.among != Among::Rows);
+        let others = holders.iter().filter(|holder| holder.uid != self.target.uid);
+        let fates = others.map(|holder| (fate(holder, key, phase), holder));
+        let (going, staying): (Vec<_>, Vec<_>) = fates.partition(|(fate, _)| *fate == Fate::Goes);
+        let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
+        let mut live = Vec::new();
+        for (fate, holder) in staying {
+            if self.among == Among::All && holder.version.is_none() {
+                // Without a reference, only what goes along in one of the phases is waited for.
+                let goes = |phase| goes_along(&holder.edges, key, phase);
+                if holder.reference.is_none() && !goes(Some(Phase::Finalizing)) {
+                    continue;
+                }
+                if goes(phase)
+                    && let Some(found) = live_holder(cluster, holder, key, phase).await?
+                {
+                    live.push(found);
+                }
+            }
+            left.add(fate, holder);
+        }
+        let goes = !going.is_empty() || !live.is_empty();
+        // All of them were read before this: what names another object by now has another version.
+        if goes && self.among == Among::All {
+            let is_taken = cluster.get(key).await?.is_some();
+            if is_taken || !has_its_name(archive, &self.target).await? {
+                return Ok(None);
+            }
+        }
+        let gone = match going.is_empty() {
+            true => Vec::new(),
+            false => archive.delete(&going, now).await.map_err(|error| failed(&error))?,
+        };
+        for object in live {
+            delete_live(cluster, &object).await?;
+        }
+        for holder in going.into_iter().filter(|holder| !gone.contains(&holder.uid)) {
+            left.add(Fate::Goes, holder);
+        }
+        Ok(Some(!gone.is_empty()))
     }
-    outcome.swept = Some(Swept {
-        phase,
-        archived: Archived::Left { plain, owned },
-        goes_on: goes_on || deleted,
-    });
-    Ok(())
+}
+
+/// A holder in the cluster, as it is there, if it goes with the target and is not on its way yet.
+async fn live_holder(
+    cluster: &Cluster,
+    holder: &Holder,
+    target: &Key,
+    phase: Option<Phase>,
+) -> Result<Option<Object>, ClusterError> {
+    let Some(key) = &holder.key else {
+        return Ok(None);
+    };
+    let found = cluster.get(key).await?;
+    Ok(found.filter(|found| {
+        let stays = found.standing == Standing::Live && found.guarded;
+        stays && found.uid == holder.uid && goes_along(&found.edges, target, phase)
+    }))
+}
+
+/// In the version that was read.
+async fn delete_live(cluster: &Cluster, object: &Object) -> Result<(), ClusterError> {
+    let deleted = match object.immutable {
+        true => cluster.request(object).await.map(drop),
+        false => cluster.delete(object).await.map(drop),
+    };
+    match deleted {
+        Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(()),
+        deleted => deleted,
+    }
+}
+
+/// Whether no other object has taken the name of an archived one in the archive.
+pub(super) async fn has_its_name(archive: &dyn Archive, seen: &Seen) -> Result<bool, ClusterError> {
+    archive.has_its_name(seen).await.map_err(|error| failed(&error))
 }

@@ -14,11 +14,15 @@ const COMPONENT: &str = "kindex-deletion";
 const MESSAGE_CHARS_MAX: usize = 1024;
 
 impl Cluster {
-    /// Reports a notice.
-    ///
-    /// # Errors
-    /// Where the API server does not take it.
-    pub async fn report(&self, object: &Object, notice: &Notice) -> Result<(), kube::Error> {
+    /// Reports a notice, and logs it.
+    pub(crate) async fn report(&self, object: &Object, notice: &Notice) {
+        tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
+        if let Err(error) = self.create_event(object, notice).await {
+            tracing::warn!(object = %object.key, %error, "An event cannot be recorded");
+        }
+    }
+
+    async fn create_event(&self, object: &Object, notice: &Notice) -> Result<(), kube::Error> {
         let kind = self.kind(&object.key);
         let namespace = match object.key.namespace.as_str() {
             "" => "default",

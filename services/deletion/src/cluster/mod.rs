@@ -25,6 +25,8 @@ pub mod outcome;
 
 mod archived;
 
+pub(crate) mod tombstone;
+
 pub mod carry_out;
 
 pub mod event;

@@ -16,14 +16,16 @@ use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::figures::Figures;
-use crate::notice::Notice;
-use crate::object::{Key, KindName, Object};
+use crate::object::{Key, KindName};
 
 mod work;
 
 mod peers;
 
+mod tombstones;
+
 use peers::{FAILURES_TOLD, Peers, unanswered};
+use tombstones::{Blocked, Walk};
 use work::Work;
 
 /// Steps that are carried out at a time, of different objects.
@@ -50,6 +52,8 @@ pub struct Deletion {
     figures: Figures,
     /// By kind, why its objects are not followed.
     troubles: Mutex<BTreeMap<String, String>>,
+    /// What waits in the archive.
+    blocked: Blocked,
 }
 
 /// What ends beside the loop. A pause takes nobody's turn.
@@ -68,6 +72,7 @@ impl Deletion {
             options,
             figures,
             troubles: Mutex::default(),
+            blocked: Blocked::default(),
         }
     }
 
@@ -105,6 +110,16 @@ impl Deletion {
         let mut work = Work::new(self.cluster.kinds().declared(), foreign, has_archive);
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
+        let mut walks = JoinSet::new();
+        if has_archive {
+            let walk = Walk::new(
+                self.cluster.clone(),
+                self.figures.clone(),
+                self.options.patience,
+                self.blocked.clone(),
+            );
+            walks.spawn(walk.run(stop.clone()));
+        }
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -121,6 +136,7 @@ impl Deletion {
                     let (task, outcome) = ended.expect("a step does not panic");
                     self.end(&mut work, task, outcome, &mut beside).await;
                 }
+                Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
                 heard = peers.next() => peers.take(heard, &mut work, self),
                 _ = looks.tick() => {
@@ -133,6 +149,7 @@ impl Deletion {
         peers.end().await;
         // A write that was sent is waited for: its outcome is in the cluster.
         while beside.steps.join_next().await.is_some() {}
+        while walks.join_next().await.is_some() {}
         self.troubles().clear();
     }
 
@@ -181,7 +198,7 @@ impl Deletion {
         if failures == FAILURES_TOLD
             && let Some(notice) = unanswered(&self.cluster, &task, &failed)
         {
-            self.report(&task.object, &notice).await;
+            self.cluster.report(&task.object, &notice).await;
         }
         beside.pauses.spawn(async move {
             sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
@@ -196,21 +213,16 @@ impl Deletion {
         work.ask_again(now);
         for kind in self.cluster.kinds().all() {
             let (objects, longest) = work.blocked(kind.name, now);
-            self.figures.blocked(kind.name, objects, longest);
+            let (archived, longest_archived) = self.blocked.of(kind.name);
+            let longest = longest.max(longest_archived);
+            self.figures.blocked(kind.name, objects + archived, longest);
         }
         let vanished = work.vanished(now);
         for (object, _) in &vanished {
             self.figures.vanished(&object.key.kind.kind);
         }
         for (object, notice) in work.overdue(now, self.options.patience).into_iter().chain(vanished) {
-            self.report(&object, &notice).await;
-        }
-    }
-
-    async fn report(&self, object: &Object, notice: &Notice) {
-        tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
-        if let Err(error) = self.cluster.report(object, notice).await {
-            tracing::warn!(object = %object.key, %error, "An event cannot be recorded");
+            self.cluster.report(&object, &notice).await;
         }
     }
 }

@@ -10,6 +10,8 @@ mod archived;
 
 mod release;
 
+mod tombstones;
+
 use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
 use crate::answers::Answers;
@@ -18,6 +20,7 @@ use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
 use crate::graph::Graph;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::phase::Phase;
+use tombstones::Visit;
 
 /// A step that was decided, with the object that it was decided on.
 #[derive(Clone, Debug)]
@@ -57,6 +60,8 @@ pub(super) struct Controller {
     queue: BTreeSet<Key>,
     tasks: Vec<Task>,
     answers: Answers,
+    /// The tombstone that it visits.
+    visit: Option<Visit>,
     now: Instant,
 }
 
@@ -76,6 +81,7 @@ impl Controller {
             queue: BTreeSet::new(),
             tasks: Vec::new(),
             answers: Answers::default(),
+            visit: None,
             now: Instant::now(),
         }
     }

@@ -75,6 +75,18 @@ enum Bug {
     CascadeByStaleRow,
     /// What is archived and owned goes before its owner drains.
     SweepOwnedAtOnce,
+    /// Nobody looks at what is deleted in the archive.
+    LeaveTombstones,
+    /// What names the object that has a tombstone's name now goes with the tombstone.
+    TakeByName,
+    /// A live holder of a tombstone is deleted whatever was written since it was read.
+    TakeLiveAnyway,
+    /// What a tombstone owns goes before it drains.
+    BuryOwnedAtOnce,
+    /// The phase of a tombstone is recorded whatever was written since.
+    BuryAnyway,
+    /// A tombstone goes though something holds it.
+    EndHeld,
 }
 
 /// What may happen in a run.
@@ -161,9 +173,13 @@ impl Play {
     }
 
     fn step(&mut self) {
-        let sorts = if self.setting.archiving { 46 } else { 44 };
+        let sorts = if self.setting.archiving { 50 } else { 44 };
         match self.random.random_range(0..sorts) {
-            44.. => self.use_archived(),
+            44..46 => self.use_archived(),
+            46.. => {
+                let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
+                self.controllers[at].walk(&mut self.world, choice, self.bug);
+            }
             0..4 => self.create(),
             4..7 => self.use_object(),
             7 => self.meddle(),
@@ -227,16 +243,17 @@ impl Play {
         drop(written);
     }
 
-    /// A user changes or deletes what is archived.
+    /// A user changes or deletes what is archived, or lets a live object hold it.
     fn use_archived(&mut self) {
         let choice = self.random.random_range(0..64);
-        match self.random.random_bool(0.9) {
-            true => {
+        match self.random.random_range(0..10) {
+            0..6 => {
                 let kind = KINDS.choose(&mut self.random).expect("there are kinds");
                 let named = self.any_fields(kind);
                 self.world.change_archived(choice, named);
             }
-            false => self.world.drop_archived(choice),
+            6..9 => self.world.hold_archived(choice),
+            _ => self.world.drop_archived(choice),
         }
     }
 
@@ -308,7 +325,11 @@ fn all(seed: u64, bug: Bug) -> Result<(), String> {
     stories::change_in_the_archive(seed, bug)?;
     stories::hold_in_the_archive(bug)?;
     stories::hear_late(bug)?;
-    stories::record_late(bug)
+    stories::record_late(bug)?;
+    match seed {
+        0 => stories::tombstones::all(bug),
+        _ => Ok(()),
+    }
 }
 
 #[test]
@@ -344,6 +365,12 @@ fn every_bug_is_found() {
         Bug::DeleteHeldRow,
         Bug::CascadeByStaleRow,
         Bug::SweepOwnedAtOnce,
+        Bug::LeaveTombstones,
+        Bug::TakeByName,
+        Bug::TakeLiveAnyway,
+        Bug::BuryOwnedAtOnce,
+        Bug::BuryAnyway,
+        Bug::EndHeld,
     ];
     let missed: Vec<_> = bugs
         .into_iter()

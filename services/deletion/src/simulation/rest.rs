@@ -30,7 +30,7 @@ impl Play {
             };
             self.is_right(object, waits)?;
         }
-        Ok(())
+        self.world.tombstones_rest()
     }
 
     pub(super) fn settle(&mut self) -> Result<(), String> {
@@ -73,6 +73,7 @@ impl Play {
             controller.decide(&self.world, 0, bug);
             controller.send(&mut self.world, 0, false, strict, bug);
         }
+        controller.walk_all(&mut self.world, bug);
         self.hold()
     }
 

@@ -13,6 +13,8 @@ use crate::phase::Phase;
 
 mod archive;
 
+mod tombstones;
+
 use archive::Archives;
 
 /// A reference of the declared graph.
@@ -77,6 +79,8 @@ pub(super) struct Stored {
     pub(super) key: Key,
     pub(super) uid: String,
     pub(super) version: u64,
+    /// The version in which it was created.
+    pub(super) born: u64,
     pub(super) finalizers: Vec<String>,
     pub(super) terminating: bool,
     pub(super) requested: bool,
@@ -277,6 +281,7 @@ impl World {
             key,
             uid,
             version: 0,
+            born: self.version + 1,
             finalizers,
             terminating: false,
             requested: false,
@@ -364,20 +369,6 @@ impl World {
 
     fn of_uid(&self, uid: &str) -> Option<&Stored> {
         self.objects.values().find(|object| object.uid == uid)
-    }
-
-    /// A controller deletes an object, or asks for it.
-    pub(super) fn judge_deletion(&mut self, object: &Stored) {
-        let reached = self.edges(object).into_iter().any(|edge| {
-            let target = self.objects.get(&edge.target);
-            target.is_some_and(|target| {
-                let deleted = target.terminating && target.asked && target.phase.is_some();
-                deleted && (edge.cascades() || (edge.owned && target.phase >= Some(Phase::Draining)))
-            })
-        });
-        if !reached && !object.asked {
-            self.broken(format!("{} is deleted out of reach", object.key));
-        }
     }
 
     /// A controller records a phase.

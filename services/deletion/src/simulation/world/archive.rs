@@ -14,6 +14,8 @@ use crate::object::Key;
 #[derive(Clone, Debug)]
 pub(in super::super) struct Row {
     pub(in super::super) object: Stored,
+    /// It is deleted, and goes once nothing holds it.
+    pub(in super::super) tombstone: bool,
     pub(in super::super) deleted: bool,
 }
 
@@ -28,8 +30,12 @@ pub(in super::super) struct Archives {
 
 impl Archives {
     pub(in super::super) fn add(&mut self, object: Stored) {
-        let deleted = false;
-        self.rows.insert(object.uid.clone(), Row { object, deleted });
+        let row = Row {
+            object,
+            tombstone: false,
+            deleted: false,
+        };
+        self.rows.insert(row.object.uid.clone(), row);
     }
 
     /// What is archived, of a service.
@@ -42,7 +48,7 @@ impl Archives {
         self.rows.get(uid).is_some_and(|row| !row.deleted)
     }
 
-    fn is_held(&self, uid: &str) -> bool {
+    pub(super) fn is_held(&self, uid: &str) -> bool {
         self.references.iter().any(|(held, _)| held == uid)
     }
 }
@@ -110,7 +116,8 @@ impl World {
         holders.filter(refers).collect()
     }
 
-    /// Deletes an archived object that is as it was read, unless something holds it. Whether it is gone.
+    /// Deletes an archived object that is as it was read. One that something holds gets a tombstone instead. Whether it
+    /// is gone.
     pub(in super::super) fn delete_archived(&mut self, holder: &Holder, any_version: bool, though_held: bool) -> bool {
         let read = holder.version.map(|version| version.0);
         let row = self.archives.rows.get(&holder.uid).filter(|row| !row.deleted);
@@ -118,8 +125,16 @@ impl World {
             return false;
         };
         let object = row.object.clone();
+        if !row.tombstone {
+            self.judge_deletion(&object);
+        }
+        self.erase_unless_held(&object, though_held)
+    }
+
+    pub(super) fn erase_unless_held(&mut self, object: &Stored, though_held: bool) -> bool {
         let is_held = self.archives.is_held(&object.uid);
         if is_held && !though_held {
+            self.bury(&object.uid);
             return false;
         }
         if is_held {
@@ -128,9 +143,16 @@ impl World {
                 object.key
             ));
         }
-        self.judge_deletion(&object);
         self.erase(&object.uid);
         true
+    }
+
+    fn bury(&mut self, uid: &str) {
+        let row = self.archives.rows.get_mut(uid).expect("it is there");
+        if !row.tombstone {
+            row.tombstone = true;
+            self.version += 1;
+        }
     }
 
     /// A user changes what an archived object names.
@@ -142,13 +164,20 @@ impl World {
         }
     }
 
-    /// A user deletes an archived object that nothing holds.
+    /// A user deletes an archived object.
     pub(in super::super) fn drop_archived(&mut self, choice: usize) {
-        let uid = self.any_archived(choice).map(|row| row.object.uid.clone());
-        if let Some(uid) = uid.filter(|uid| !self.archives.is_held(uid)) {
-            self.version += 1;
-            self.archives.rows.get_mut(&uid).expect("it is there").deleted = true;
+        let archived = self.archives.rows.values().filter(|row| !row.deleted);
+        let uids: Vec<_> = archived.map(|row| row.object.uid.clone()).collect();
+        let Some(at) = choice.checked_rem(uids.len()) else {
+            return;
+        };
+        let uid = &uids[at];
+        if self.archives.is_held(uid) {
+            return self.bury(uid);
         }
+        // What it holds is released by whoever finds its rows.
+        self.version += 1;
+        self.archives.rows.get_mut(uid).expect("it is there").deleted = true;
     }
 
     /// One of those that nothing owns: who looks at what it owns may see it change.

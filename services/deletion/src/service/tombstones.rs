@@ -1,0 +1,173 @@
+//! Walks the tombstones of archived objects, again and again, beside the loop of one cluster: what is deleted there
+//! never holds up what is deleted in the cluster. Of all tombstones one page of uids is in memory at a time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_kube_client::ClusterError;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::Cluster;
+use crate::cluster::tombstone::Buried;
+use crate::decide::Step;
+use crate::figures::Figures;
+use crate::kinds::name_of;
+use crate::notice::notice;
+use crate::object::KindName;
+
+/// Between two walks at least.
+const REST: Duration = Duration::from_secs(1);
+/// A walk rests for so many times as long as it took: most of the time, the database is there for others.
+const RESTS: u32 = 4;
+/// Steps of one tombstone in succession.
+const STEPS_MAX: usize = 8;
+/// Tombstones of which it is known since when they wait. Events tell of no more.
+const WAITING_MAX: usize = 10_000;
+
+/// One that waits.
+struct Waiting {
+    kind: String,
+    step: Step,
+    since: Instant,
+    /// Whether an event told of it.
+    reported: bool,
+}
+
+/// By kind, how many have waited for too long, and for how long one of them has waited at most.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blocked(Arc<Mutex<BTreeMap<String, (usize, Duration)>>>);
+
+impl Blocked {
+    /// Those of a kind, as of the last walk.
+    pub(super) fn of(&self, kind: &str) -> (usize, Duration) {
+        let blocked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        blocked.get(kind).copied().unwrap_or_default()
+    }
+}
+
+/// A walk over the archive of one cluster.
+pub(super) struct Walk {
+    cluster: Cluster,
+    figures: Figures,
+    patience: Duration,
+    blocked: Blocked,
+    /// By uid, those that waited in the walk before, and in this one.
+    before: BTreeMap<String, Waiting>,
+    waiting: BTreeMap<String, Waiting>,
+}
+
+impl Walk {
+    /// One that has not begun.
+    pub(super) fn new(cluster: Cluster, figures: Figures, patience: Duration, blocked: Blocked) -> Self {
+        Self {
+            cluster,
+            figures,
+            patience,
+            blocked,
+            before: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Walks until stopped.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            for kind in self.cluster.clone().kinds().all() {
+                let name = name_of(kind);
+                if let Err(error) = self.walk(&name, &stop).await {
+                    self.figures.failed(&name.kind);
+                    tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
+                }
+            }
+            self.show();
+            self.before = std::mem::take(&mut self.waiting);
+            let rest = REST.max(began.elapsed() * RESTS);
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sleep(rest) => {}
+            }
+        }
+    }
+
+    /// Shows what waited in this walk.
+    fn show(&self) {
+        let mut blocked: BTreeMap<String, (usize, Duration)> = BTreeMap::new();
+        for waiting in self.waiting.values() {
+            let (count, longest) = blocked.entry(waiting.kind.clone()).or_default();
+            *count += usize::from(waiting.reported);
+            *longest = (*longest).max(waiting.since.elapsed());
+        }
+        *self.blocked.0.lock().unwrap_or_else(PoisonError::into_inner) = blocked;
+    }
+
+    /// All of a kind, page by page.
+    async fn walk(&mut self, kind: &KindName, stop: &CancellationToken) -> Result<(), ClusterError> {
+        let mut after = String::new();
+        loop {
+            let uids = self.cluster.tombstones(kind, &after).await?;
+            let Some(last) = uids.last() else {
+                return Ok(());
+            };
+            last.clone_into(&mut after);
+            for uid in &uids {
+                self.visit(kind, uid, stop).await;
+            }
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As many steps as there are now. What fails is tried again in the next walk, and keeps no other from going.
+    async fn visit(&mut self, kind: &KindName, uid: &str, stop: &CancellationToken) {
+        for _ in 0..STEPS_MAX {
+            if stop.is_cancelled() {
+                return;
+            }
+            match self.cluster.bury(kind, uid, Timestamp::now()).await {
+                Ok(None) => return,
+                Ok(Some(buried)) => {
+                    let moved = buried.moved;
+                    self.note(uid, buried).await;
+                    if !moved {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    self.figures.failed(&kind.kind);
+                    tracing::warn!(%kind, uid, %error, "The deletion of an archived object is tried again");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reports what has waited for too long, once for each set of others that it waits for.
+    async fn note(&mut self, uid: &str, buried: Buried) {
+        let Buried { object, step, .. } = buried;
+        if !matches!(step, Step::Wait(_)) {
+            return self.figures.carried_out(&object.key.kind.kind, &step);
+        }
+        let known = self.waiting.remove(uid).or_else(|| self.before.remove(uid));
+        let known = known.filter(|known| known.step == step);
+        let mut waiting = known.unwrap_or_else(|| Waiting {
+            kind: object.key.kind.kind.clone(),
+            step,
+            since: Instant::now(),
+            reported: false,
+        });
+        if !waiting.reported && waiting.since.elapsed() >= self.patience {
+            waiting.reported = true;
+            if let Some(notice) = notice(&waiting.step, None) {
+                self.cluster.report(&object, &notice).await;
+            }
+        }
+        if self.waiting.len() < WAITING_MAX {
+            self.waiting.insert(uid.to_owned(), waiting);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A walk over the tombstones of a service, request by request. Nothing of it outlives a crash.
+
+use super::super::Bug;
+use super::super::world::World;
+use super::Controller;
+use crate::answers::Swept;
+use crate::archive::tombstone::decide;
+use crate::archive::{Fate, Holder, fate, goes_along};
+use crate::decide::{Archived, Step};
+use crate::object::{Key, Standing};
+use crate::phase::Phase;
+
+/// One tombstone under way.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    uid: String,
+    key: Key,
+    version: u64,
+    phase: Option<Phase>,
+    /// Whether fields with its name mean it.
+    is_named: bool,
+    holders: Vec<Holder>,
+    /// Those that go, the live ones in the version in which they were read.
+    going: Vec<Holder>,
+    gone: Vec<String>,
+    /// Requests that were answered.
+    done: usize,
+}
+
+impl Controller {
+    /// Sends the next request of a walk. Whether one was under way, or could begin.
+    pub(in super::super) fn walk(&mut self, world: &mut World, choice: usize, bug: Bug) -> bool {
+        let Some(mut visit) = self.visit.take() else {
+            let uids = world.tombstones(&self.group);
+            let Some(at) = choice.checked_rem(uids.len()).filter(|_| bug != Bug::LeaveTombstones) else {
+                return false;
+            };
+            let found = world.tombstone(&uids[at]).expect("it is one");
+            self.visit = Some(Visit {
+                uid: found.uid.clone(),
+                key: found.key.clone(),
+                version: found.version,
+                phase: found.phase,
+                is_named: false,
+                holders: Vec::new(),
+                going: Vec::new(),
+                gone: Vec::new(),
+                done: 0,
+            });
+            return true;
+        };
+        if self.visit_on(world, &mut visit, bug) {
+            visit.done += 1;
+            self.visit = Some(visit);
+        }
+        true
+    }
+
+    /// Visits all tombstones to the end.
+    pub(in super::super) fn walk_all(&mut self, world: &mut World, bug: Bug) {
+        for choice in 0..world.tombstones(&self.group).len() {
+            while self.visit.is_some() {
+                self.walk(world, choice, bug);
+            }
+            self.walk(world, choice, bug);
+        }
+        while self.visit.is_some() {
+            self.walk(world, 0, bug);
+        }
+    }
+
+    /// Whether another request follows.
+    fn visit_on(&self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
+        match visit.done {
+            // Whether the cluster has the name is asked of it.
+            0 => {
+                visit.is_named = bug == Bug::TakeByName || world.has_its_name(&visit.key, &visit.uid);
+                world.get(&visit.key).is_ok()
+            }
+            1 => {
+                visit.holders = world.tombstone_holders(&visit.key, &visit.uid, visit.is_named);
+                true
+            }
+            2 => {
+                visit.going = self.going(world, visit, bug);
+                true
+            }
+            3 => {
+                let is_named = bug == Bug::TakeByName || world.has_its_name(&visit.key, &visit.uid);
+                let answers = world.get(&visit.key).is_ok();
+                visit.going.is_empty() || (answers && is_named)
+            }
+            at => match visit.going.get(at - 4).cloned() {
+                Some(holder) => {
+                    self.take(world, visit, &holder, bug);
+                    true
+                }
+                None => {
+                    let step = decide(&swept(visit), true);
+                    finish(world, visit, &step, bug);
+                    false
+                }
+            },
+        }
+    }
+
+    /// The archived holders that go, and the live ones as they are in the cluster.
+    fn going(&self, world: &World, visit: &Visit, bug: Bug) -> Vec<Holder> {
+        let phase = match bug {
+            Bug::BuryOwnedAtOnce => visit.phase.map(|_| Phase::Draining),
+            _ => visit.phase,
+        };
+        let phase = phase.filter(|_| visit.is_named);
+        let going = visit.holders.iter().filter_map(|holder| {
+            if holder.version.is_some() {
+                return (fate(holder, &visit.key, phase) == Fate::Goes).then(|| holder.clone());
+            }
+            let found = world.get(holder.key.as_ref()?).ok()??;
+            let read = world.read(found, true);
+            let stays = read.standing == Standing::Live && read.guarded && read.uid == holder.uid;
+            (stays && goes_along(&read.edges, &visit.key, phase)).then(|| Holder {
+                version: Some(read.version),
+                edges: read.edges,
+                ..holder.clone()
+            })
+        });
+        going.collect()
+    }
+
+    fn take(&self, world: &mut World, visit: &mut Visit, holder: &Holder, bug: Bug) {
+        let archived = visit
+            .holders
+            .iter()
+            .any(|one| one.uid == holder.uid && one.version.is_some());
+        if archived {
+            let stale = bug == Bug::CascadeByStaleRow;
+            if world.delete_archived(holder, stale, bug == Bug::DeleteHeldRow) {
+                visit.gone.push(holder.uid.clone());
+            }
+            return;
+        }
+        let (Some(key), Some(version)) = (&holder.key, holder.version) else {
+            return;
+        };
+        let version = (bug != Bug::TakeLiveAnyway).then_some(version.0);
+        let Ok(Some(found)) = world.get(key) else {
+            return;
+        };
+        if found.uid == holder.uid && version.is_none_or(|version| version == found.version) {
+            let found = found.clone();
+            world.judge_deletion(&found);
+        }
+        let written = world.write(key, Some(&holder.uid), version, |object| {
+            object.asked = true;
+            match object.immutable {
+                true => object.requested = true,
+                false => object.terminating = true,
+            }
+        });
+        // It is read again in the next walk.
+        drop(written);
+    }
+}
+
+/// Who is left.
+fn swept(visit: &Visit) -> Swept {
+    let phase = visit.phase.filter(|_| visit.is_named);
+    let (mut plain, mut owned) = (Vec::new(), Vec::new());
+    for holder in visit.holders.iter().filter(|holder| !visit.gone.contains(&holder.uid)) {
+        match fate(holder, &visit.key, phase) {
+            Fate::IsOwned => owned.push(holder.to_string()),
+            Fate::Goes | Fate::Holds => plain.push(holder.to_string()),
+        }
+    }
+    Swept {
+        phase: visit.phase,
+        archived: Archived::Left { plain, owned },
+        goes_on: !visit.gone.is_empty(),
+    }
+}
+
+fn finish(world: &mut World, visit: &Visit, step: &Step, bug: Bug) {
+    if bug == Bug::EndHeld || matches!(step, Step::Free { .. }) {
+        world.end_tombstone(&visit.uid, visit.version, bug == Bug::EndHeld);
+    } else if let Step::Record(phase) = step {
+        let version = (bug != Bug::BuryAnyway).then_some(visit.version);
+        world.record_tombstone(&visit.uid, version, *phase);
+    }
+}

@@ -1,0 +1,197 @@
+//! Deletions of archived objects that others hold, live and archived ones.
+
+use std::collections::BTreeMap;
+
+use super::super::{Bug, Play};
+use super::calm;
+use crate::object::Key;
+use crate::phase::Phase;
+
+/// All of these.
+pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
+    take_along(bug)?;
+    keep_the_name(bug)?;
+    change_while_read(bug)?;
+    keep_what_is_owned(bug)?;
+    bury_late(bug)
+}
+
+#[test]
+fn an_archived_object_goes_last_and_takes_along_what_cascades() {
+    all(Bug::None).expect("nothing is broken");
+}
+
+impl Play {
+    fn uid_of_archived(&self, key: &Key) -> Option<String> {
+        let mut rows = self.world.archives.rows.values().filter(|row| !row.deleted);
+        rows.find(|row| row.object.key == *key)
+            .map(|row| row.object.uid.clone())
+    }
+
+    fn archived(&mut self, kind: &str, name: &str, named: &[(&'static str, &str)]) -> Key {
+        let key = self.with(kind, name, named);
+        self.settled();
+        self.evict(&key);
+        key
+    }
+
+    /// A user deletes an archived object.
+    fn bury(&mut self, key: &Key) {
+        let uid = self.uid_of_archived(key).expect("it is archived");
+        let mut archived = self.world.archives.rows.iter().filter(|(_, row)| !row.deleted);
+        let at = archived.position(|(other, _)| *other == uid).expect("it is there");
+        self.world.drop_archived(at);
+    }
+
+    /// A live object holds all that is archived and that it names.
+    fn hold_all(&mut self) {
+        for choice in 0..8 {
+            self.world.hold_archived(choice);
+        }
+    }
+
+    fn is_archived(&self, key: &Key) -> bool {
+        self.uid_of_archived(key).is_some()
+    }
+
+    fn phase_of_archived(&self, key: &Key) -> Option<Phase> {
+        let uid = self.uid_of_archived(key)?;
+        self.world.archives.rows[&uid].object.phase
+    }
+
+    /// So many requests of a walk.
+    fn requests(&mut self, at: usize, number: usize) {
+        for _ in 0..number {
+            self.controllers[at].walk(&mut self.world, 0, self.bug);
+        }
+    }
+}
+
+fn demand(is_so: bool, what: &str) -> Result<(), String> {
+    match is_so {
+        true => Ok(()),
+        false => Err(what.to_owned()),
+    }
+}
+
+/// An archived network with a live cluster, and an archived one that a budget holds. Their identity is live.
+fn take_along(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let identity = play.with("Identity", "a", &[]);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    let kept = play.archived("Cluster", "a", &[("network", "a")]);
+    play.evict(&network);
+    let budget = play.with("Budget", "a", &[("cluster", "a")]);
+    let cluster = play.with("Cluster", "b", &[("network", "a")]);
+    play.settled();
+    play.hold_all();
+    play.bug = bug;
+    play.bury(&network);
+    play.settle()?;
+    demand(play.erased(&cluster), "the live cluster goes with its network")?;
+    demand(
+        play.is_archived(&kept) && play.is_archived(&network),
+        "the budget holds the cluster",
+    )?;
+    let waits = play.phase_of_archived(&network) == Some(Phase::Deleting);
+    demand(waits, "the network waits in its first phase")?;
+    demand(
+        play.phase_of_archived(&kept) == Some(Phase::Deleting),
+        "the cluster waits too",
+    )?;
+    play.delete(&budget);
+    play.settle()?;
+    demand(
+        !play.is_archived(&kept) && !play.is_archived(&network),
+        "both go after it",
+    )?;
+    demand(
+        play.world.archives.references.is_empty(),
+        "nobody holds anything any more",
+    )?;
+    demand(!play.erased(&identity), "nobody has deleted the identity")?;
+    play.hold()
+}
+
+/// Another network takes the name of an archived one that is deleted then: its cluster stays.
+fn keep_the_name(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let network = play.with("Network", "a", &[]);
+    let old = play.archived("Cluster", "a", &[("network", "a")]);
+    play.evict(&network);
+    play.with("Network", "a", &[]);
+    let cluster = play.with("Cluster", "b", &[("network", "a")]);
+    play.settled();
+    play.bug = bug;
+    play.bury(&network);
+    play.settle()?;
+    demand(!play.erased(&cluster), "the cluster is on the new network")?;
+    demand(play.is_archived(&old), "which of the two it used is not known")?;
+    play.hold()
+}
+
+/// Somebody lets a cluster use another network while its own one is deleted.
+fn change_while_read(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let network = play.archived("Network", "a", &[]);
+    play.with("Network", "b", &[]);
+    let cluster = play.with("Cluster", "a", &[("network", "a")]);
+    play.settled();
+    play.hold_all();
+    play.bug = bug;
+    play.bury(&network);
+    while play.phase_of_archived(&network).is_none() && bug != Bug::LeaveTombstones {
+        play.requests(0, 1);
+        play.hold()?;
+    }
+    // It begins, asks for the name, reads the holders, and then the live ones.
+    play.requests(0, 4);
+    let written = play.world.write(&cluster, None, None, |cluster| {
+        cluster.named = BTreeMap::from([("network", "b".to_owned())]);
+    });
+    written.expect("it is there");
+    play.settle()?;
+    demand(!play.erased(&cluster), "it uses the network no more")?;
+    play.hold()
+}
+
+/// A server of an archived cluster goes when that drains, and not while a budget holds the cluster.
+fn keep_what_is_owned(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let cluster = play.with("Cluster", "a", &[]);
+    play.settled();
+    let server = play.archived("Server", "a", &[("cluster", "a")]);
+    let budget = play.archived("Budget", "a", &[("cluster", "a")]);
+    play.evict(&cluster);
+    play.bug = bug;
+    play.bury(&cluster);
+    play.settle()?;
+    demand(play.is_archived(&server), "the cluster does not drain yet")?;
+    play.bury(&budget);
+    play.settle()?;
+    demand(!play.is_archived(&server) && !play.is_archived(&cluster), "all go")?;
+    play.hold()
+}
+
+/// Of two controllers, one records the first phase when the other one is further already.
+fn bury_late(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    play.setting.twofold = true;
+    play.controllers.clear();
+    play.employ();
+    let cluster = play.with("Cluster", "a", &[]);
+    play.settled();
+    play.archived("Server", "a", &[("cluster", "a")]);
+    let budget = play.archived("Budget", "a", &[("cluster", "a")]);
+    play.evict(&cluster);
+    play.bug = bug;
+    play.bury(&cluster);
+    // It begins, and all that is left to do is to record the phase.
+    play.requests(0, 5);
+    play.bury(&budget);
+    play.drain_queue(1)?;
+    play.requests(0, 1);
+    play.hold()?;
+    play.settle()?;
+    demand(!play.is_archived(&cluster), "it goes in the end")
+}

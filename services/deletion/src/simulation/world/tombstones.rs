@@ -1,0 +1,200 @@
+//! Deletions of archived objects in the world of the simulation, and the rules by which they are judged.
+
+use kindex_model::reference_name::ReferenceName;
+
+use super::archive::Row;
+use super::{Stored, World};
+use crate::archive::{Holder, goes_along};
+use crate::object::{Edge, Key};
+use crate::phase::Phase;
+
+impl World {
+    /// The uids of a service's tombstones.
+    pub(in super::super) fn tombstones(&self, group: &str) -> Vec<String> {
+        let rows = self.archives.rows.values().filter(|row| is_tombstone(row));
+        let own = rows.filter(|row| row.object.key.kind.group == group);
+        own.map(|row| row.object.uid.clone()).collect()
+    }
+
+    /// One of them, as it is now.
+    pub(in super::super) fn tombstone(&self, uid: &str) -> Option<&Stored> {
+        let row = self.archives.rows.get(uid).filter(|row| is_tombstone(row));
+        row.map(|row| &row.object)
+    }
+
+    /// Whether no other object has taken the name of an archived one.
+    pub(in super::super) fn has_its_name(&self, key: &Key, uid: &str) -> bool {
+        let archived = self.archives.rows.values().filter(|row| !row.deleted);
+        let mut of_name = archived.map(|row| &row.object).filter(|object| object.key == *key);
+        let born = self.archives.rows.get(uid).map_or(0, |row| row.object.born);
+        !self.objects.contains_key(key) && of_name.all(|object| object.born <= born)
+    }
+
+    /// The live objects that hold an archived one by rows, or name it.
+    pub(in super::super) fn live_holders(&self, target: &Key, uid: &str) -> Vec<Holder> {
+        let own = self
+            .objects
+            .values()
+            .filter(|object| object.key.kind.group == target.kind.group);
+        let holders = own.map(|object| Holder {
+            key: Some(object.key.clone()),
+            uid: object.uid.clone(),
+            reference: self.row_of(uid, &object.uid),
+            version: None,
+            edges: self.edges(object),
+        });
+        let refers = |holder: &Holder| {
+            let mut edges = holder.edges.iter();
+            holder.reference.is_some() || edges.any(|edge| edge.target == *target)
+        };
+        holders.filter(refers).collect()
+    }
+
+    fn row_of(&self, held: &str, holder: &str) -> Option<ReferenceName> {
+        let mut rows = self.archives.references.iter();
+        let row = rows.find(|(target, name)| target == held && name.uid() == holder);
+        row.map(|(_, name)| name.clone())
+    }
+
+    /// Of the rows on an object, those whose holders nobody has any more, neither live nor archived.
+    pub(in super::super) fn stray_holders(&self, uid: &str) -> Vec<Holder> {
+        let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
+        let stray =
+            on_it.filter(|(_, name)| self.of_uid(name.uid()).is_none() && !self.archives.rows.contains_key(name.uid()));
+        let holders = stray.map(|(_, name)| Holder {
+            key: None,
+            uid: name.uid().to_owned(),
+            reference: Some(name.clone()),
+            version: None,
+            edges: Vec::new(),
+        });
+        holders.collect()
+    }
+
+    /// All that hold a tombstone, or go along: where another object has taken its name, only those with rows.
+    pub(in super::super) fn tombstone_holders(&mut self, key: &Key, uid: &str, is_named: bool) -> Vec<Holder> {
+        let mut holders = self.archived_holders(key, uid);
+        holders.extend(self.live_holders(key, uid));
+        holders.extend(self.stray_holders(uid));
+        holders.retain(|holder| {
+            let goes = || goes_along(&holder.edges, key, Some(Phase::Finalizing));
+            let matters = holder.reference.is_some() || (is_named && (holder.version.is_some() || goes()));
+            matters && holder.uid != uid
+        });
+        holders
+    }
+
+    /// A user lets a live object hold an archived one that one of its fields names.
+    pub(in super::super) fn hold_archived(&mut self, choice: usize) {
+        let mut found = Vec::new();
+        for row in self.archives.rows.values().filter(|row| !row.deleted && !row.tombstone) {
+            let Stored { key, uid, .. } = &row.object;
+            let holders = self.live_holders(key, uid).into_iter();
+            found.extend(holders.map(|holder| (uid.clone(), holder.uid)));
+        }
+        let Some(at) = choice.checked_rem(found.len()) else {
+            return;
+        };
+        let (target, holder) = &found[at];
+        let holder = self.of_uid(holder).filter(|holder| !holder.terminating);
+        let name = holder.and_then(|holder| ReferenceName::of_finalizer(&holder.reference()));
+        if let Some(name) = name {
+            self.version += 1;
+            self.archives.references.insert((target.clone(), name));
+        }
+    }
+
+    /// Records the phase of a tombstone that is as it was read.
+    pub(in super::super) fn record_tombstone(&mut self, uid: &str, version: Option<u64>, phase: Phase) {
+        let Some(found) = self.tombstone(uid).cloned() else {
+            return;
+        };
+        if version.is_some_and(|version| version != found.version) {
+            return;
+        }
+        if found.phase > Some(phase) {
+            self.broken(format!("{}: {phase} is recorded after {:?}", found.key, found.phase));
+        }
+        let mut rows = self.archives.references.iter().filter(|(held, _)| held == uid);
+        let waits = rows.find(|(_, name)| match phase {
+            Phase::Deleting => false,
+            Phase::Draining => !matches!(name.kind(), "tree" | "server"),
+            Phase::Finalizing => true,
+        });
+        if let Some((_, name)) = waits {
+            self.broken(format!("{} is in {phase}, and {name} holds it", found.key));
+        }
+        self.version += 1;
+        let version = self.version;
+        let row = self.archives.rows.get_mut(uid).expect("it is there");
+        (row.object.phase, row.object.version) = (Some(phase), version);
+    }
+
+    /// Ends a tombstone that is as it was read, unless something holds it.
+    pub(in super::super) fn end_tombstone(&mut self, uid: &str, version: u64, though_held: bool) {
+        let found = self.tombstone(uid).filter(|found| found.version == version);
+        if let Some(found) = found.cloned() {
+            self.erase_unless_held(&found, though_held);
+        }
+    }
+
+    /// A controller deletes an object, or asks for it.
+    pub(in super::super) fn judge_deletion(&mut self, object: &Stored) {
+        let reached = self.edges(object).iter().any(|edge| {
+            let target = self.objects.get(&edge.target);
+            let live = target.filter(|target| target.terminating && target.asked);
+            live.is_some_and(|target| takes(target, edge)) || self.is_reached_from_archive(object, edge)
+        });
+        if !reached && !object.asked {
+            self.broken(format!("{} is deleted out of reach", object.key));
+        }
+    }
+
+    /// Whether a field goes with a tombstone. It was written before another object took that name.
+    fn is_reached_from_archive(&self, object: &Stored, edge: &Edge) -> bool {
+        let rows = self.archives.rows.values().filter(|row| row.object.key == edge.target);
+        let mut tombstones = rows.clone().filter(|row| is_tombstone(row));
+        tombstones.any(|row| {
+            let live = self.objects.get(&edge.target).into_iter();
+            let archived = rows.clone().filter(|other| !other.deleted).map(|other| &other.object);
+            let mut later = live.chain(archived).filter(|other| other.born > row.object.born);
+            takes(&row.object, edge) && later.all(|other| other.born > object.version)
+        })
+    }
+
+    /// What is wrong with the tombstones once everybody rests.
+    pub(in super::super) fn tombstones_rest(&mut self) -> Result<(), String> {
+        let rows = self.archives.rows.values().filter(|row| is_tombstone(row));
+        let left: Vec<Stored> = rows.map(|row| row.object.clone()).collect();
+        for Stored { key, uid, phase, .. } in left {
+            let is_named = self.has_its_name(&key, &uid);
+            let holders = self.tombstone_holders(&key, &uid, is_named);
+            if holders.is_empty() {
+                return Err(format!("{key} could go out of the archive: {phase:?}"));
+            }
+            if phase.is_none() {
+                return Err(format!("{key} waits in the archive without a phase"));
+            }
+            let mut late = holders.iter().filter(|holder| {
+                let stays = match self.of_uid(&holder.uid) {
+                    Some(live) => !live.terminating && !live.requested,
+                    None => !self.archives.is_held(&holder.uid),
+                };
+                is_named && stays && goes_along(&holder.edges, &key, phase)
+            });
+            if let Some(holder) = late.next() {
+                return Err(format!("{holder} outlives {key}, which is deleted in the archive"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_tombstone(row: &Row) -> bool {
+    row.tombstone && !row.deleted
+}
+
+/// Whether a field goes with a target in the phase of that.
+fn takes(target: &Stored, edge: &Edge) -> bool {
+    goes_along(std::slice::from_ref(edge), &target.key, target.phase)
+}

@@ -1,0 +1,291 @@
+//! Deletions of archived objects that others hold, as the graph carries them out in SQL: a phase is recorded on what
+//! was read, holders are found and taken along, and the end is refused while a row is left.
+
+use futures::future::join;
+use jiff::Timestamp;
+use kindex_deletion::archive::sql::SqlArchive;
+use kindex_deletion::archive::{After, Among, Archive, Holder};
+use kindex_deletion::decide::Seen;
+use kindex_deletion::kinds::{Kinds, name_of};
+use kindex_deletion::object::{Key, Object, Standing};
+use kindex_deletion::phase::Phase;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::Uid;
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::Life;
+use kindex_store::{Deletion, HolderRow};
+use serde_json::json;
+
+use super::backend::Backend;
+use super::direct::{evict, evicted, expect_whole};
+use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, widget};
+
+scenarios!(
+    a_phase_is_recorded_only_on_what_was_read,
+    a_tombstone_ends_without_rows_and_releases_what_it_holds,
+    who_holds_a_tombstone_is_found_by_rows_and_by_fields,
+    whoever_has_a_name_last_is_meant_by_it,
+    a_reference_that_is_dropped_ends_no_deletion,
+    a_drop_and_the_end_leave_nothing_behind,
+    tombstones_are_read_page_by_page,
+);
+
+const PARENT: Reference = Reference {
+    name: "parent",
+    targets: &[Target {
+        service: None,
+        group: "test.kindex",
+        kind: "Widget",
+    }],
+    kind_column: None,
+    path: &["spec", "group"],
+    named: Named::Name,
+    columns: &["group"],
+    owned: false,
+    on_delete: OnDelete::Cascade,
+};
+/// Widgets that name each other.
+static LINKED: Kind = Kind {
+    references: &[PARENT],
+    ..PARTS
+};
+
+/// Kinds of the graph.
+static KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
+
+fn registry() -> Registry {
+    Registry {
+        kinds: &KINDS,
+        queries: &[],
+        ..REGISTRY
+    }
+}
+
+struct Linked {
+    backend: Backend,
+    archive: SqlArchive,
+}
+
+impl Linked {
+    async fn on(backend: Backend) -> Self {
+        let backend = backend.with_registry(registry()).await;
+        let archive = SqlArchive::new(backend.store.clone(), registry(), Kinds::of(&registry()));
+        Self { backend, archive }
+    }
+
+    /// Archives a widget that names another one.
+    async fn evict(&self, uid: &str, parent: &str) {
+        evict(&self.backend, &child(uid, parent)).await;
+    }
+
+    async fn hold(&self, target: &str, holder: &str) {
+        let (target, names) = (Uid::from(target), [name(holder)]);
+        let kept = self
+            .backend
+            .store
+            .keep_references(&LINKED, &names, (&LINKED, &target), "jane", at(1));
+        assert_eq!(kept.await.expect("kept"), [HolderRow::Archived]);
+    }
+
+    /// Somebody deletes an archived widget that is held.
+    async fn bury(&self, uid: &str) -> Object {
+        let deleted = self
+            .backend
+            .store
+            .delete_direct(&LINKED, &Uid::from(uid), None, at(2))
+            .await;
+        assert_eq!(deleted.expect("an answer"), Deletion::Held);
+        self.read(uid).await.expect("a tombstone")
+    }
+
+    async fn read(&self, uid: &str) -> Option<Object> {
+        self.archive.tombstone(&name_of(&LINKED), uid).await.expect("readable")
+    }
+
+    async fn record(&self, object: &Object, phase: Phase) -> bool {
+        let annotations = [("test.kindex/deletion-phase", phase.to_string())];
+        let written = self.archive.annotate(object, &annotations, at(3)).await;
+        written.expect("an answer")
+    }
+
+    async fn end(&self, object: &Object) -> bool {
+        self.archive.end(object, at(4)).await.expect("an answer")
+    }
+
+    async fn holders(&self, uid: &str, among: Among) -> Vec<Holder> {
+        let (mut holders, mut after): (Vec<Holder>, Option<After>) = (Vec::new(), None);
+        loop {
+            let page = self.archive.holders(&seen(uid, uid), among, after.as_ref()).await;
+            let page = page.expect("readable");
+            holders.extend(page.holders);
+            after = page.next;
+            if after.is_none() {
+                return holders;
+            }
+        }
+    }
+
+    async fn rows(&self, uid: &str) -> usize {
+        let rows = self.backend.store.references(&LINKED, &[Uid::from(uid)]).await;
+        rows.expect("readable").len()
+    }
+}
+
+fn child(uid: &str, parent: &str) -> Widget {
+    evicted(uid).spec(json!({"group": parent}))
+}
+
+fn name(holder: &str) -> ReferenceName {
+    ReferenceName::new("Widget", "test.kindex", holder).expect("a name")
+}
+
+fn seen(uid: &str, name: &str) -> Seen {
+    Seen {
+        key: Key {
+            kind: name_of(&LINKED),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        },
+        uid: uid.to_owned(),
+    }
+}
+
+async fn a_phase_is_recorded_only_on_what_was_read(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("t", "").await;
+    linked.evict("h", "t").await;
+    assert_eq!(linked.read("t").await, None, "nobody has deleted it");
+    linked.hold("t", "h").await;
+    let read = linked.bury("t").await;
+    assert_eq!((read.standing, read.phase), (Standing::Deleting, None));
+    assert!(linked.record(&read, Phase::Deleting).await);
+    assert!(!linked.record(&read, Phase::Draining).await, "it has another version");
+    let now = linked.read("t").await.expect("a tombstone");
+    assert_eq!(now.phase, Some(Phase::Deleting));
+    expect_whole(&linked.backend, "t").await;
+}
+
+async fn a_tombstone_ends_without_rows_and_releases_what_it_holds(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("top", "").await;
+    linked.evict("t", "top").await;
+    linked.evict("h", "t").await;
+    linked.hold("top", "t").await;
+    linked.hold("t", "h").await;
+    let read = linked.bury("t").await;
+    assert!(!linked.end(&read).await, "it is held");
+    let holders = linked.holders("t", Among::All).await;
+    let holders: Vec<&Holder> = holders.iter().filter(|holder| holder.reference.is_some()).collect();
+    let gone = linked.archive.delete(&holders, at(3)).await;
+    assert_eq!(gone.expect("an answer"), ["h"]);
+    assert_eq!(
+        linked.read("t").await,
+        Some(read.clone()),
+        "it goes by its own deletion"
+    );
+    assert!(linked.record(&read, Phase::Finalizing).await);
+    assert!(!linked.end(&read).await, "it has another version");
+    let read = linked.read("t").await.expect("a tombstone");
+    assert!(linked.archive.holds("t").await.expect("readable"));
+    assert!(linked.end(&read).await);
+    assert_eq!(linked.backend.life("t").await, Some(Life::Deleted));
+    assert_eq!((linked.read("t").await, linked.rows("top").await), (None, 0));
+    assert!(!linked.end(&read).await, "once is enough");
+}
+
+async fn who_holds_a_tombstone_is_found_by_rows_and_by_fields(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    for (uid, parent) in [("t", ""), ("row", "other"), ("both", "t"), ("field", "t")] {
+        linked.evict(uid, parent).await;
+    }
+    linked.backend.write(child("live", "t").live(), at(0)).await;
+    for holder in ["row", "both"] {
+        linked.hold("t", holder).await;
+    }
+    linked.bury("t").await;
+    let found = async |among| {
+        let mut uids: Vec<_> = linked
+            .holders("t", among)
+            .await
+            .into_iter()
+            .map(|one| one.uid)
+            .collect();
+        uids.sort_unstable();
+        uids.dedup();
+        uids
+    };
+    assert_eq!(found(Among::Rows).await, ["both", "row"]);
+    assert_eq!(found(Among::Archived).await, ["both", "field", "row"]);
+    assert_eq!(found(Among::All).await, ["both", "field", "live", "row"]);
+    let holders = linked.holders("t", Among::All).await;
+    let live = holders.iter().find(|holder| holder.uid == "live").expect("found");
+    assert_eq!(live.version, None, "SQL does not delete it");
+}
+
+async fn whoever_has_a_name_last_is_meant_by_it(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("t", "").await;
+    let has = async |uid: &str| linked.archive.has_its_name(&seen(uid, "t")).await.expect("readable");
+    assert!(has("t").await);
+    let other = widget("t2", "t", 20);
+    linked.backend.write(other.live(), at(1)).await;
+    assert!(!has("t").await && !has("t2").await, "the cluster has the name");
+    linked.backend.write(other.store(Life::Archived, false), at(2)).await;
+    assert!(!has("t").await && has("t2").await);
+}
+
+async fn a_reference_that_is_dropped_ends_no_deletion(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("t", "").await;
+    let (store, uid) = (&linked.backend.store, Uid::from("t"));
+    let placed = store.place_reference(&LINKED, &uid, &name("live"), "jane", at(1)).await;
+    placed.expect("placed");
+    let read = linked.bury("t").await;
+    let released = linked.archive.release_all(&name("live"), Timestamp::UNIX_EPOCH).await;
+    released.expect("released");
+    assert_eq!(linked.rows("t").await, 0);
+    assert_eq!(linked.read("t").await, Some(read.clone()));
+    assert!(linked.end(&read).await);
+}
+
+async fn a_drop_and_the_end_leave_nothing_behind(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    for round in 0..25 {
+        let uid = format!("t{round}");
+        linked.evict(&uid, "").await;
+        linked.evict(&format!("h{round}"), &uid).await;
+        linked.hold(&uid, &format!("h{round}")).await;
+        let read = linked.bury(&uid).await;
+        let (target, holder) = (seen(&uid, &uid), name(&format!("h{round}")));
+        let (dropped, ended) = join(
+            linked.archive.release(&target, &holder),
+            linked.archive.end(&read, at(4)),
+        )
+        .await;
+        dropped.expect("dropped");
+        if !ended.expect("an answer") {
+            assert_eq!(linked.read(&uid).await, Some(read.clone()));
+            assert!(linked.end(&read).await, "nothing holds it any more");
+        }
+        assert_eq!(linked.backend.life(&uid).await, Some(Life::Deleted));
+        assert_eq!(linked.rows(&uid).await, 0);
+    }
+}
+
+async fn tombstones_are_read_page_by_page(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("h", "").await;
+    for number in 0..205 {
+        let uid = format!("t{number:03}");
+        linked.evict(&uid, "").await;
+        linked.hold(&uid, "h").await;
+        linked.bury(&uid).await;
+    }
+    let kind = name_of(&LINKED);
+    let page = async |after: &str| linked.archive.tombstones(&kind, after).await.expect("readable");
+    let first = page("").await;
+    assert_eq!((first.len(), &*first[199]), (200, "t199"));
+    assert_eq!(page("t199").await.len(), 5);
+    assert!(page("t204").await.is_empty());
+}
