@@ -36,7 +36,7 @@ pub mod event;
 pub struct Cluster {
     client: Client,
     api: KubeCluster,
-    kinds: Kinds,
+    kinds: Arc<Kinds>,
     peers: Peers,
     archive: Option<Arc<dyn Archive>>,
 }
@@ -47,7 +47,7 @@ impl Cluster {
         Self {
             api: KubeCluster::from(client.clone()),
             client,
-            kinds,
+            kinds: Arc::new(kinds),
             peers: Peers::default(),
             archive: None,
         }

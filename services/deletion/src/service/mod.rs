@@ -1,7 +1,7 @@
 //! The graph at work on one cluster, in one process of several at a time. Which of them it is, somebody else decides;
 //! nothing depends on it, because every write is conditional.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -16,7 +16,10 @@ use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::figures::Figures;
-use crate::object::{Key, KindName};
+use crate::notice::Notice;
+use crate::object::{Key, KindName, Object};
+
+mod turns;
 
 mod work;
 
@@ -30,6 +33,8 @@ use work::Work;
 
 /// Steps that are carried out at a time, of different objects.
 const STEPS_AT_A_TIME: usize = 16;
+/// Events that are recorded at a time: no step waits for them, though they may be many.
+const NOTICES_AT_A_TIME: usize = 2;
 /// Reports that wait to be read.
 const REPORTS_MAX: usize = 1_024;
 /// Between two looks at what waits.
@@ -62,6 +67,9 @@ struct Beside {
     steps: JoinSet<(Box<Task>, Outcome)>,
     /// After steps that failed.
     pauses: JoinSet<Key>,
+    /// Events that are being recorded, and those that will be.
+    recording: JoinSet<()>,
+    notices: VecDeque<(Object, Notice)>,
 }
 
 impl Deletion {
@@ -128,20 +136,22 @@ impl Deletion {
             {
                 self.begin(task, &mut beside);
             }
+            self.record_due(&mut beside);
             peers.ask(&mut work);
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(report) = reports.recv() => self.hear(&mut work, report),
                 Some(ended) = beside.steps.join_next() => {
                     let (task, outcome) = ended.expect("a step does not panic");
-                    self.end(&mut work, task, outcome, &mut beside).await;
+                    self.end(&mut work, task, outcome, &mut beside);
                 }
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
+                Some(recorded) = beside.recording.join_next() => recorded.expect("no report panics"),
                 heard = peers.next() => peers.take(heard, &mut work, self),
                 _ = looks.tick() => {
                     peers.hold(&work);
-                    self.look(&mut work).await;
+                    self.look(&mut work, &mut beside);
                 }
             }
         }
@@ -150,6 +160,7 @@ impl Deletion {
         // A write that was sent is waited for: its outcome is in the cluster.
         while beside.steps.join_next().await.is_some() {}
         while walks.join_next().await.is_some() {}
+        while beside.recording.join_next().await.is_some() {}
         self.troubles().clear();
     }
 
@@ -177,9 +188,10 @@ impl Deletion {
         }
     }
 
-    async fn end(&self, work: &mut Work, task: Box<Task>, outcome: Outcome, beside: &mut Beside) {
+    fn end(&self, work: &mut Work, task: Box<Task>, outcome: Outcome, beside: &mut Beside) {
         let key = task.object.key.clone();
         let kind = &key.kind.kind;
+        work.ended(&task);
         for object in outcome.seen {
             work.seen(object, Instant::now());
         }
@@ -198,7 +210,7 @@ impl Deletion {
         if failures == FAILURES_TOLD
             && let Some(notice) = unanswered(&self.cluster, &task, &failed)
         {
-            self.cluster.report(&task.object, &notice).await;
+            Self::report(beside, task.object.clone(), notice);
         }
         beside.pauses.spawn(async move {
             sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
@@ -208,7 +220,7 @@ impl Deletion {
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and which references
     /// vanished.
-    async fn look(&self, work: &mut Work) {
+    fn look(&self, work: &mut Work, beside: &mut Beside) {
         let now = Instant::now();
         work.ask_again(now);
         for kind in self.cluster.kinds().all() {
@@ -222,7 +234,23 @@ impl Deletion {
             self.figures.vanished(&object.key.kind.kind);
         }
         for (object, notice) in work.overdue(now, self.options.patience).into_iter().chain(vanished) {
-            self.cluster.report(&object, &notice).await;
+            Self::report(beside, object, notice);
+        }
+    }
+
+    fn report(beside: &mut Beside, object: Object, notice: Notice) {
+        beside.notices.push_back((object, notice));
+    }
+
+    /// Begins to record events that are due.
+    fn record_due(&self, beside: &mut Beside) {
+        while beside.recording.len() < NOTICES_AT_A_TIME
+            && let Some((object, notice)) = beside.notices.pop_front()
+        {
+            let cluster = self.cluster.clone();
+            beside
+                .recording
+                .spawn(async move { cluster.report(&object, &notice).await });
         }
     }
 }

@@ -17,6 +17,8 @@ use crate::object::{Key, KindName, Object};
 use crate::peer::foreign::Foreign;
 use crate::vanished::Vanished;
 
+use super::turns::Turns;
+
 /// An object that waits.
 struct Waiting {
     step: Step,
@@ -31,6 +33,7 @@ pub(super) struct Work {
     queue: BTreeSet<Key>,
     /// Objects with a step under way, or a pause.
     busy: BTreeSet<Key>,
+    turns: Turns,
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
     vanished: Vanished,
@@ -50,6 +53,7 @@ impl Work {
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
+            turns: Turns::default(),
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
             vanished: Vanished::default(),
@@ -174,16 +178,28 @@ impl Work {
         self.queue.extend(due);
     }
 
-    /// The next step, of an object that has none under way.
+    /// The next step, of an object that has none under way, on an object that no other one writes.
     pub(super) fn next(&mut self, now: Instant) -> Option<Task> {
         loop {
-            let key = self.queue.iter().find(|key| !self.busy.contains(*key))?.clone();
+            let key = self.turns.next().or_else(|| self.queue.pop_first())?;
+            // It is decided on again once its step is over.
+            if self.busy.contains(&key) {
+                continue;
+            }
             self.queue.remove(&key);
-            if let Some(task) = self.decide(&key, now) {
+            let Some(task) = self.decide(&key, now) else {
+                continue;
+            };
+            if self.turns.take(&task, &self.foreign) {
                 self.busy.insert(key);
                 return Some(task);
             }
         }
+    }
+
+    /// Nothing of a step is under way any more.
+    pub(super) fn ended(&mut self, task: &Task) {
+        self.turns.give_back(task);
     }
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {

@@ -1,0 +1,183 @@
+//! Whose turn it is to write an object. Of several writes that depend on the same version, one succeeds, and all others
+//! have been sent in vain: where many hold one object, most would. Pure; decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cluster::outcome::Task;
+use crate::decide::Step;
+use crate::object::{Key, KindName};
+
+/// The objects that steps write.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Those that one under way writes.
+    taken: BTreeSet<Key>,
+    /// By object, those whose next step writes it.
+    waiting: BTreeMap<Key, BTreeSet<Key>>,
+    /// Those with somebody who waits, and nobody who writes.
+    open: BTreeSet<Key>,
+}
+
+impl Turns {
+    /// Whether the step may begin. Otherwise, its object is decided on again once it may. An object of another service
+    /// is written by that one, which sees to its own turns.
+    pub(super) fn take(&mut self, task: &Task, foreign: &BTreeSet<KindName>) -> bool {
+        let Some(written) = written(task).filter(|written| !foreign.contains(&written.kind)) else {
+            return true;
+        };
+        if self.taken.insert(written.clone()) {
+            return true;
+        }
+        let waiting = self.waiting.entry(written.clone()).or_default();
+        waiting.insert(task.object.key.clone());
+        false
+    }
+
+    /// The step is over.
+    pub(super) fn give_back(&mut self, task: &Task) {
+        if let Some(written) = written(task)
+            && self.taken.remove(written)
+            && self.waiting.contains_key(written)
+        {
+            self.open.insert(written.clone());
+        }
+    }
+
+    /// An object that has waited and is to be decided on again: the one that is written before those that hold it.
+    pub(super) fn next(&mut self) -> Option<Key> {
+        while let Some(written) = self.open.first().cloned() {
+            let waiting = self
+                .waiting
+                .get_mut(&written)
+                .filter(|_| !self.taken.contains(&written));
+            let next = waiting.and_then(|waiting| waiting.take(&written).or_else(|| waiting.pop_first()));
+            if self.waiting.get(&written).is_some_and(BTreeSet::is_empty) {
+                self.waiting.remove(&written);
+            }
+            match next {
+                Some(next) => return Some(next),
+                None => self.open.remove(&written),
+            };
+        }
+        None
+    }
+}
+
+/// The object that a step writes. A live holder waits before it releases, for longer than anybody may have the turn.
+fn written(task: &Task) -> Option<&Key> {
+    match &task.step {
+        Step::Place { target, .. } => Some(&target.key),
+        Step::Release(target) => Some(&target.key).filter(|_| task.object.is_leaving()),
+        Step::Guard | Step::Request(_) | Step::Delete(_) | Step::Record(_) | Step::Keep(_) | Step::Free { .. } => {
+            Some(&task.object.key)
+        }
+        Step::Sweep | Step::CleanUp | Step::Wait(_) | Step::Rest(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+
+    use super::*;
+    use crate::decide::Seen;
+    use crate::object::{Object, Standing};
+    use crate::phase::Phase;
+
+    fn object(name: &str, standing: Standing) -> Object {
+        Object {
+            key: Key {
+                kind: KindName::new("x.example.com", "Network"),
+                namespace: "default".to_owned(),
+                name: name.to_owned(),
+            },
+            uid: format!("uid-{name}"),
+            version: ResourceVersion(1),
+            standing,
+            requested: false,
+            immutable: false,
+            finalizers: Vec::new(),
+            guarded: true,
+            references: BTreeSet::new(),
+            others: BTreeSet::new(),
+            phase: None,
+            edges: Vec::new(),
+        }
+    }
+
+    fn task(name: &str, standing: Standing, step: Step) -> Task {
+        Task {
+            object: object(name, standing),
+            target: None,
+            step,
+        }
+    }
+
+    /// One of the holders of `target`, on its way out.
+    fn releases(name: &str) -> Task {
+        let target = Seen::of(&object("target", Standing::Deleting));
+        task(name, Standing::Deleting, Step::Release(target))
+    }
+
+    fn records() -> Task {
+        task("target", Standing::Deleting, Step::Record(Phase::Draining))
+    }
+
+    fn none() -> BTreeSet<KindName> {
+        BTreeSet::new()
+    }
+
+    #[test]
+    fn of_those_that_write_one_object_one_does_at_a_time_and_none_is_forgotten() {
+        let mut turns = Turns::default();
+        assert!(turns.take(&releases("a"), &none()));
+        assert!(!turns.take(&releases("b"), &none()));
+        assert!(!turns.take(&releases("c"), &none()));
+        assert_eq!(turns.next(), None, "a is not through");
+        turns.give_back(&releases("a"));
+        assert_eq!(turns.next(), Some(releases("b").object.key));
+        assert!(turns.take(&releases("b"), &none()));
+        assert_eq!(turns.next(), None, "b is not through");
+        turns.give_back(&releases("b"));
+        assert_eq!(turns.next(), Some(releases("c").object.key));
+        assert_eq!(
+            turns.next(),
+            None,
+            "c has nothing to write any more, and no turn is left"
+        );
+        assert!(turns.waiting.is_empty() && turns.open.is_empty() && turns.taken.is_empty());
+    }
+
+    #[test]
+    fn those_who_wait_follow_one_that_has_nothing_to_write_any_more() {
+        let mut turns = Turns::default();
+        for name in ["a", "b", "c"] {
+            turns.take(&releases(name), &none());
+        }
+        turns.give_back(&releases("a"));
+        assert_eq!(turns.next(), Some(releases("b").object.key));
+        assert_eq!(turns.next(), Some(releases("c").object.key));
+    }
+
+    #[test]
+    fn an_object_is_written_by_its_own_step_before_those_who_hold_it() {
+        let mut turns = Turns::default();
+        assert!(turns.take(&releases("a"), &none()));
+        assert!(!turns.take(&releases("b"), &none()));
+        assert!(!turns.take(&records(), &none()));
+        turns.give_back(&releases("a"));
+        assert_eq!(turns.next(), Some(records().object.key));
+    }
+
+    #[test]
+    fn live_holders_that_wait_and_objects_of_other_services_have_no_turns() {
+        let mut turns = Turns::default();
+        let live = |name: &str| Task {
+            object: object(name, Standing::Live),
+            ..releases(name)
+        };
+        assert!(turns.take(&live("a"), &none()) && turns.take(&live("b"), &none()));
+        let foreign = BTreeSet::from([live("a").object.key.kind]);
+        assert!(turns.take(&releases("a"), &foreign) && turns.take(&releases("b"), &foreign));
+    }
+}
