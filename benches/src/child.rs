@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use kindex::Platform;
+use kindex::cleanup::Cleanups;
 
 const ROLE: &str = "KINDEX_BENCH_CHILD";
 const PROGRAM: &str = "KINDEX_BENCH_PROGRAM";
@@ -18,6 +19,7 @@ pub fn become_kindex() -> Option<ExitCode> {
     Some(kindex::run(&Platform {
         registry: kindex_generated::registry(),
         samples: &[],
+        cleanups: Cleanups::none(),
     }))
 }
 

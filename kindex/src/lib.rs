@@ -3,6 +3,8 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+/// What removes what objects have outside of the cluster.
+pub use kindex_deletion::cleanup;
 /// Kinds, values and objects: what the derive of a hand-written kind names.
 pub use kindex_model as model;
 /// Typed queries, and queries as text.
@@ -123,6 +125,8 @@ mod quarantine;
 mod restore;
 
 mod purge;
+
+mod last_event;
 
 mod why;
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use kindex::Platform;
+use kindex::cleanup::Cleanups;
 use kindex::platform::Sample;
 
 /// A namespace and one object of each kind, each after what it refers to: the files of `samples/`, in order.
@@ -12,6 +13,7 @@ fn main() -> ExitCode {
     kindex::run(&Platform {
         registry: kindex_generated::registry(),
         samples: SAMPLES,
+        cleanups: Cleanups::none(),
     })
 }
 

@@ -67,7 +67,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
             say::print(String::from_utf8_lossy(&script))
         }
         Command::Up(args) => block_on(up::run(platform, &args)),
-        Command::Service(service) => block_on(service.run(&platform.registry)),
+        Command::Service(service) => block_on(service.run(platform)),
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
         Command::Migrate(args) => block_on(migrate::run(&platform.registry, &args)),

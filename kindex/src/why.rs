@@ -1,12 +1,15 @@
 //! `kindex why`: what an object waits for, down to what nothing holds. What is known of it comes from the operations of
 //! the API server, which need not run for that.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, Peers, RightsOf};
 use kindex_model::kind::{Registry, Scope};
 
 use crate::cli::{Form, WhyArgs, WhyForm};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::last_event::{self, LastEvent};
 use crate::target::kind_and_name;
 use crate::{output, say, sides, sql_only};
 
@@ -19,6 +22,7 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let peers = peers(registry, &args.services)?;
     let store = sides::store(registry, &args.sides.store)?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+    let client = access.client.clone();
     let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
     let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
     let operations = sql_only::beside(operations, registry, &store).await?;
@@ -42,7 +46,8 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
         404 => CommandError::failure(refusal).hint("another namespace? name it with -n"),
         _ => CommandError::failure(refusal),
     })?;
-    say::print(render(&tree, args.output, Timestamp::now())?)?;
+    let events = last_event::of_roots(&client, &tree).await;
+    say::print(render(&tree, &events, args.output, Timestamp::now())?)?;
     match tree.is_whole() {
         true => Ok(()),
         false => Err(CommandError::failure("a part of it is missing: see the notes")),
@@ -62,12 +67,12 @@ fn peers(registry: &Registry, services: &[String]) -> CommandResult<Peers> {
     Ok(peers)
 }
 
-fn render(tree: &Node, form: WhyForm, now: Timestamp) -> CommandResult<String> {
+fn render(tree: &Node, events: &BTreeMap<String, LastEvent>, form: WhyForm, now: Timestamp) -> CommandResult<String> {
     match form {
         WhyForm::Json => output::document(tree, Form::Json),
         WhyForm::Yaml => output::document(tree, Form::Yaml),
         WhyForm::Table => Ok(table(tree, now)),
-        WhyForm::Tree => Ok(as_tree(tree, now)),
+        WhyForm::Tree => Ok(as_tree(tree, events, now)),
     }
 }
 
@@ -94,7 +99,14 @@ fn add_rows(node: &Node, above: &str, now: Timestamp, rows: &mut Vec<Vec<String>
     }
 }
 
-fn as_tree(tree: &Node, now: Timestamp) -> String {
+fn as_tree(tree: &Node, events: &BTreeMap<String, LastEvent>, now: Timestamp) -> String {
+    let last_event = |node: &Node| {
+        let event = events.get(&node.uid);
+        event.map_or_else(String::new, |event| {
+            let (age, message) = (output::age(event.at, now), output::visible(&event.message));
+            format!("    {age} ago: {message}\n")
+        })
+    };
     let mut text = format!("{}\n", line(tree, now));
     branches(tree, "", now, &mut text);
     let roots = tree.roots();
@@ -102,9 +114,11 @@ fn as_tree(tree: &Node, now: Timestamp) -> String {
         text.push_str("\nIn the end it waits for:\n");
         for root in roots {
             text.push_str(&format!("  {}: {}\n", output::visible(&root.label()), root.reason()));
+            text.push_str(&last_event(root));
         }
     } else {
         text.push_str(&format!("\nNothing refers to it: {}\n", tree.reason()));
+        text.push_str(&last_event(tree));
     }
     text
 }
@@ -171,7 +185,7 @@ mod tests {
     fn the_tree_ends_with_what_the_object_waits_for() {
         let now = NOW.parse().expect("a time");
         assert_eq!(
-            as_tree(&tree(), now),
+            as_tree(&tree(), &BTreeMap::new(), now),
             "\
 network/prod/n  Deleting 5m
 ├── cluster.h/2  Unknown  of compute  (reference)
@@ -184,6 +198,24 @@ In the end it waits for:
 "
         );
         assert!(!tree().is_whole());
+    }
+
+    #[test]
+    fn what_was_reported_of_an_object_last_is_below_it() {
+        let (now, at) = (NOW.parse().expect("a time"), "2026-11-24T11:58:00Z".parse().ok());
+        let message = "waits for a machine".to_owned();
+        let events = BTreeMap::from([("1".to_owned(), LastEvent { at, message })]);
+        let alone = Node {
+            holders: Vec::new(),
+            ..tree()
+        };
+        let said = "\nNothing refers to it: is being deleted\n    2m ago: waits for a machine\n";
+        let text = as_tree(&alone, &events, now);
+        assert!(text.ends_with(said), "{text}");
+        assert!(
+            !as_tree(&tree(), &events, now).contains("ago"),
+            "its holders are what it waits for"
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod fidelity;
 mod golden;
 mod ingester;
 mod kube;
+mod outside;
 mod plan;
 mod proxy;
 mod reject;

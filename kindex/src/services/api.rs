@@ -14,7 +14,6 @@ use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
-use kindex_model::kind::Registry;
 use kindex_serve::listen::{ConnectionLimits, FrontProxy, Tls};
 use kindex_serve::watches::WatchLimits;
 use kindex_store::database_gauges::DatabaseGauges;
@@ -31,6 +30,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
+use crate::platform::Platform;
 use crate::{database, front_proxy, sql_only, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
@@ -168,7 +168,12 @@ impl Api {
             server: Server::bind(context, args, whose, front_proxy).await?,
             rows: context.rows.clone(),
             figures: context.figures.clone(),
-            example: context.registry.kinds.first().map_or("KIND", |kind| kind.plural),
+            example: context
+                .platform
+                .registry
+                .kinds
+                .first()
+                .map_or("KIND", |kind| kind.plural),
         })
     }
 }
@@ -260,10 +265,11 @@ impl Service for Api {
         args.health_addr
     }
 
-    async fn alone(registry: &Registry, args: ApiArgs) -> CommandResult<Self> {
+    async fn alone(platform: &Platform, args: ApiArgs) -> CommandResult<Self> {
+        let registry = &platform.registry;
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
         let context = Context {
-            registry,
+            platform,
             rows: rows
                 .ok_or_else(|| CommandError::usage("no database").hint("name one with --database or --config"))?,
             access: client::named(args.kubeconfig.as_deref()).await?,
@@ -345,16 +351,16 @@ async fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operat
     let behind = context.access.behind();
     let operations = match &context.rows {
         Rows::Stored(store) => {
-            let operations = Operations::new(*context.registry, behind, store.clone(), rights);
+            let operations = Operations::new(context.platform.registry, behind, store.clone(), rights);
             let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
-            return sql_only::beside(operations, context.registry, store).await;
+            return sql_only::beside(operations, &context.platform.registry, store).await;
         }
         Rows::Off(reason) => {
             tracing::info!(
                 reason,
                 "Metadata storage is off: the API server passes requests on, and deletions are Kubernetes' own"
             );
-            Operations::without_storage(*context.registry, behind, reason, rights)
+            Operations::without_storage(context.platform.registry, behind, reason, rights)
         }
     };
     operations.map_err(|error| CommandError::usage(chain(&error)))

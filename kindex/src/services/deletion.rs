@@ -15,7 +15,6 @@ use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::service::{Deletion as Graph, Options};
-use kindex_model::kind::Registry;
 use kindex_nats::Feeding;
 use kindex_store::database_gauges::DatabaseGauges;
 use kube::Client;
@@ -30,6 +29,7 @@ use crate::client::{self, Access};
 use crate::database::{self, Rows, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
+use crate::platform::Platform;
 use crate::replicas::{self, LeaseArgs};
 use crate::unknown_versions;
 
@@ -68,7 +68,9 @@ impl Service for Deletion {
         args.health_addr
     }
 
-    async fn alone(registry: &Registry, args: DeletionArgs) -> CommandResult<Self> {
+    async fn alone(platform: &Platform, args: DeletionArgs) -> CommandResult<Self> {
+        check(platform)?;
+        let registry = &platform.registry;
         let figures = prometheus::Registry::new();
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
         let feeding = feed::feeding(registry, &args.feed, rows.as_ref(), &figures).await?;
@@ -90,7 +92,7 @@ impl Service for Deletion {
             shown.expect("nothing of a database is registered yet");
         }
         let graph = (!kinds.is_empty()).then(|| {
-            let cluster = cluster(client, registry, kinds, store.as_ref()).beside(peers);
+            let cluster = cluster(client, platform, kinds, store.as_ref()).beside(peers);
             graph(cluster, &args.patience, &figures)
         });
         Ok(Self {
@@ -107,10 +109,12 @@ impl Service for Deletion {
 
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
         args.check()?;
-        let feeding = feed::feeding(context.registry, &args.feed, Some(&context.rows), &context.figures).await?;
+        check(context.platform)?;
+        let registry = &context.platform.registry;
+        let feeding = feed::feeding(registry, &args.feed, Some(&context.rows), &context.figures).await?;
         // Elsewhere, `kindex deletion` may be at work.
         let graph = if args.deletion && context.access.is_own() {
-            let kinds = Kinds::of(context.registry);
+            let kinds = Kinds::of(registry);
             if kinds.is_empty() {
                 return Err(nothing_to_do());
             }
@@ -120,7 +124,7 @@ impl Service for Deletion {
                 Rows::Off(_) => None,
             };
             let client = client_of(&context.access)?;
-            let cluster = cluster(client, context.registry, kinds, store).beside(peers);
+            let cluster = cluster(client, context.platform, kinds, store).beside(peers);
             Some(graph(cluster, &args.patience, &context.figures))
         } else {
             None
@@ -211,11 +215,11 @@ impl Health for Held {
     }
 }
 
-/// The cluster, with what is archived of it in a database.
-fn cluster(client: Client, registry: &Registry, kinds: Kinds, store: Option<&Store>) -> Cluster {
-    let cluster = Cluster::new(client, kinds.clone());
+/// The cluster, with what removes what its objects have outside, and with what is archived of it in a database.
+fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Store>) -> Cluster {
+    let cluster = Cluster::new(client, kinds.clone()).with_cleanups(&platform.cleanups);
     match store {
-        Some(store) => cluster.with_archive(Arc::new(SqlArchive::new(store.clone(), *registry, kinds))),
+        Some(store) => cluster.with_archive(Arc::new(SqlArchive::new(store.clone(), platform.registry, kinds))),
         None => {
             tracing::info!("Without a database, objects that are archived are not deleted with what they refer to");
             cluster
@@ -228,6 +232,11 @@ fn graph(cluster: Cluster, patience: &PatienceArgs, figures: &prometheus::Regist
         patience: Duration::from_secs(patience.blocked_after.get().into()),
     };
     Arc::new(Graph::new(cluster, options, Figures::new(figures)))
+}
+
+fn check(platform: &Platform) -> CommandResult<()> {
+    let checked = platform.cleanups.check(&platform.registry);
+    checked.map_err(|useless| CommandError::usage(useless).hint(useless.hint()))
 }
 
 fn nothing_to_do() -> CommandError {

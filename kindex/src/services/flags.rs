@@ -1,12 +1,12 @@
 //! The services on the command line: their commands among the others, and their flags among those of `kindex up`.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use kindex_model::kind::Registry;
 
 use super::ALL;
 use super::row::{Beside, Row};
 use super::service::Context;
 use crate::error::CommandResult;
+use crate::platform::Platform;
 
 /// The command of a service, as it was typed.
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ pub struct ServiceCommand {
 
 impl ServiceCommand {
     /// Runs the service until Ctrl-C.
-    pub(crate) async fn run(&self, registry: &Registry) -> CommandResult {
-        (self.service.alone)(registry, &self.flags).await
+    pub(crate) async fn run(&self, platform: &Platform) -> CommandResult {
+        (self.service.alone)(platform, &self.flags).await
     }
 
     fn find(name: &str) -> Option<&'static Row> {

@@ -21,6 +21,7 @@ use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
 use crate::orphans::{Allowance, OrphansArg};
+use crate::platform::Platform;
 use crate::replicas::ReplicasArgs;
 use crate::{config_file, database, replicas, unknown_versions};
 
@@ -284,7 +285,8 @@ impl Service for Ingester {
         args.health_addr
     }
 
-    async fn alone(registry: &Registry, args: IngesterArgs) -> CommandResult<Self> {
+    async fn alone(platform: &Platform, args: IngesterArgs) -> CommandResult<Self> {
+        let registry = &platform.registry;
         let setup = Setup::from_file(registry, &args.config, &args.orphans)?;
         let access = client::named(args.kubeconfig.as_deref()).await?;
         setup.refuse_unknown_versions(registry, &access).await?;

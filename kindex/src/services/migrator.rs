@@ -21,6 +21,7 @@ use storage::{Storage, StorageArgs, UpStorageArgs};
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult};
 use crate::health::{self, Health};
+use crate::platform::Platform;
 
 /// Migrate stored objects to the storage version of their kind, and answer kube-apiserver's conversion webhook.
 #[derive(Clone, Debug, Args)]
@@ -82,7 +83,8 @@ impl Service for Migrator {
         args.health_addr
     }
 
-    async fn alone(registry: &Registry, args: MigratorArgs) -> CommandResult<Self> {
+    async fn alone(platform: &Platform, args: MigratorArgs) -> CommandResult<Self> {
+        let registry = &platform.registry;
         let shown = prometheus::Registry::new();
         let figures = Figures::new(&shown);
         let client = match args.certificate.is_kept() {
@@ -107,9 +109,9 @@ impl Service for Migrator {
             return Ok(None);
         }
         let figures = Figures::new(&context.figures);
-        let storage = Storage::beside(context.registry, &context.access, &args, &figures)?;
+        let storage = Storage::beside(&context.platform.registry, &context.access, &args, &figures)?;
         Ok(Some(Self {
-            registry: *context.registry,
+            registry: context.platform.registry,
             figures: (figures, context.figures.clone()),
             webhook: None,
             storage: Some(storage),

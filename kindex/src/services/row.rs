@@ -3,11 +3,11 @@
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
-use kindex_model::kind::Registry;
 use tokio_util::sync::CancellationToken;
 
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult};
+use crate::platform::Platform;
 use crate::{health, interrupt, say};
 
 /// What runs the service in a group of commands.
@@ -23,7 +23,7 @@ pub(super) struct Row {
     /// Adds its flags to those of `kindex up`.
     pub(super) up_flags: fn(clap::Command) -> clap::Command,
     /// Runs it alone until Ctrl-C.
-    pub(super) alone: for<'a> fn(&'a Registry, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
+    pub(super) alone: for<'a> fn(&'a Platform, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
     /// Takes its addresses in `kindex up`.
     pub(super) beside: for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<Beside>>>,
 }
@@ -48,7 +48,7 @@ impl Row {
             name: S::NAME,
             command: || S::Args::augment_args(clap::Command::new(S::NAME)),
             up_flags: S::UpArgs::augment_args,
-            alone: |registry, flags| alone::<S>(registry, flags).boxed_local(),
+            alone: |platform, flags| alone::<S>(platform, flags).boxed_local(),
             beside: |context, flags| beside::<S>(context, flags).boxed_local(),
         }
     }
@@ -64,8 +64,8 @@ impl Row {
                     .arg_required_else_help(true)
                     .subcommand(S::Args::augment_args(clap::Command::new(SERVE)))
             },
-            alone: |registry, flags| match flags.subcommand() {
-                Some((SERVE, flags)) => alone::<S>(registry, flags).boxed_local(),
+            alone: |platform, flags| match flags.subcommand() {
+                Some((SERVE, flags)) => alone::<S>(platform, flags).boxed_local(),
                 Some(_) | None => other::<G>(flags).boxed_local(),
             },
             ..Self::of::<S>()
@@ -87,10 +87,10 @@ async fn other<G: Group + 'static>(flags: &ArgMatches) -> CommandResult {
 }
 
 /// The health answers until the service has ended.
-async fn alone<S: Service>(registry: &Registry, flags: &ArgMatches) -> CommandResult {
+async fn alone<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandResult {
     let args = S::Args::from_arg_matches(flags).map_err(CommandError::usage)?;
     let health_addr = S::health_addr(&args);
-    let service = S::alone(registry, args).await?;
+    let service = S::alone(platform, args).await?;
     let listener = health::bind(health_addr, "--health-addr").await?;
     if let Some(announcement) = service.announcement()? {
         let health = listener.local_addr().map_err(CommandError::failure)?;

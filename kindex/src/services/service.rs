@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use kindex_model::kind::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Access;
@@ -14,11 +13,12 @@ use crate::database::Rows;
 use crate::error::CommandResult;
 use crate::health::Health;
 use crate::limits::LimitArgs;
+use crate::platform::Platform;
 
 /// What a service works on: for its command as flags and files say, in `kindex up` that of the whole run.
 pub(crate) struct Context<'a> {
-    /// The kinds.
-    pub(crate) registry: &'a Registry,
+    /// The kinds, and what the program does for them.
+    pub(crate) platform: &'a Platform,
     /// The cluster.
     pub(crate) access: Access,
     /// The database.
@@ -56,7 +56,7 @@ pub(crate) trait Service: Sized + 'static {
     ///
     /// # Errors
     /// What the flags, files and addresses have wrong.
-    async fn alone(registry: &Registry, args: Self::Args) -> CommandResult<Self>;
+    async fn alone(platform: &Platform, args: Self::Args) -> CommandResult<Self>;
 
     /// Its part of `kindex up`; `None` where it has none.
     ///

@@ -62,7 +62,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         Division::Alone,
     )?);
     let context = Context {
-        registry: &platform.registry,
+        platform,
         access: place.access.clone(),
         rows: ingestion.rows(),
         figures: ingestion.figures(),

@@ -2,13 +2,15 @@
 //! where `KINDEX_REQUIRE` names `walk`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
-use super::workspace::{Example, walk_is_required};
+use super::workspace::{Example, shown, walk_is_required};
 
 /// What the samples have, each with what it names.
 const OBJECTS: [(&str, &str, &[&str]); 5] = [
@@ -18,8 +20,6 @@ const OBJECTS: [(&str, &str, &[&str]); 5] = [
     ("servergroup", "apart", &["cloudidentity"]),
     ("cluster", "prod", &["network", "servergroup"]),
 ];
-/// By which the cluster is held, as by a controller that removes its machines.
-const MACHINES: &str = "example.com/machines";
 
 /// One version of an object, from a watch of its kind.
 struct Version {
@@ -43,6 +43,8 @@ impl Version {
 /// Deletes the project by one of the two ports, and looks on.
 struct Deletion<'r> {
     run: &'r Running,
+    /// The machine of the cluster, as long as it is there.
+    machine: PathBuf,
     /// The flags of kubectl that lead to the port.
     port: Vec<String>,
 }
@@ -97,9 +99,7 @@ impl Deletion<'_> {
     fn happens(&self) {
         self.run.kubectl(&["apply", "-f", "-"], &samples());
         self.every_target_is_held();
-        let held = format!(r#"[{{"op":"add","path":"/metadata/finalizers/-","value":"{MACHINES}"}}]"#);
-        self.run
-            .kubectl(&["patch", "cluster", "prod", "--type=json", "-p", &held], "");
+        fs::write(&self.machine, "runs").expect("writable");
         let listed: Value =
             serde_json::from_str(&self.run.kubectl(&["get", "--raw", path("project")], "")).expect("JSON");
         let since = listed["metadata"]["resourceVersion"].as_str().expect("a version");
@@ -109,7 +109,8 @@ impl Deletion<'_> {
             let why = text_of(&self.run.command(&["why", "project/a"]).stdout);
             let (tree, roots) = why.split_once("\nIn the end it waits for:\n").unwrap_or_default();
             let waits = "  cluster/default/prod: is being deleted and waits for ";
-            tree.contains("cluster/default/prod  Deleting") && roots.starts_with(waits) && roots.contains(MACHINES)
+            let reported = "s ago: waits for what it has outside of the cluster: the machine ";
+            tree.contains("cluster/default/prod  Deleting") && roots.starts_with(waits) && roots.contains(reported)
         });
         for (kind, name, _) in OBJECTS {
             let deleted = self
@@ -118,14 +119,9 @@ impl Deletion<'_> {
             assert!(!deleted.is_empty(), "{kind} goes along, and waits");
         }
 
-        let finalizers = self
-            .run
-            .kubectl(&["get", "cluster", "prod", "-o=jsonpath={.metadata.finalizers}"], "");
-        let left: Vec<String> = serde_json::from_str(&finalizers).expect("JSON");
-        let left: Vec<_> = left.into_iter().filter(|finalizer| finalizer != MACHINES).collect();
-        let left = serde_json::json!({"metadata": {"finalizers": left}}).to_string();
-        self.run
-            .kubectl(&["patch", "cluster", "prod", "--type=merge", "-p", &left], "");
+        let asked = fs::read_to_string(&self.machine).expect("it is there");
+        assert_eq!(asked, "to be removed\n");
+        fs::remove_file(&self.machine).expect("it is there");
         wait_for("the project to go", || {
             self.kubectl(&["get", "projects", "-o=name"]).is_empty()
         });
@@ -219,10 +215,14 @@ fn a_project_takes_everything_along_in_order_by_either_port() {
     assert!(kubectl_is_there(), "the walk uses kubectl");
     let example = Example::copy("deletion-graph/platform", &["crds.toml"]);
     let program = example.build("platform-kindex").expect("builds");
-    let run = Running::start_binary(&program, &["--deletion"]);
+    let machines = tempfile::tempdir().expect("a temporary directory");
+    let environment = [("MACHINES", shown(machines.path()))];
+    let run = Running::start_binary_in(&program, &environment, &["--deletion", "--blocked-after", "1"]);
     let api = format!("http://{}", run.api().expect("an API server"));
     for port in [Vec::new(), vec!["--server".to_owned(), api.clone()]] {
-        Deletion { run: &run, port }.happens();
+        let machine = machines.path().join("prod");
+        let run = &run;
+        Deletion { run, machine, port }.happens();
     }
     let tombstones = |kind: &str| {
         let events = Command::new(&program).args(["events", kind, "--url", &api]).output();

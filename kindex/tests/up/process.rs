@@ -57,7 +57,14 @@ impl Running {
 
     /// The same with another kindex.
     pub(crate) fn start_binary(binary: &Path, flags: &[&str]) -> Self {
-        let mut run = Self::spawn(binary, flags);
+        Self::start_binary_in(binary, &[], flags)
+    }
+
+    /// The same with more environment.
+    pub(crate) fn start_binary_in(binary: &Path, environment: &[(&str, &str)], flags: &[&str]) -> Self {
+        let mut run = Self::prepare(binary, flags);
+        run.environment = owned(environment);
+        run.begin();
         run.wait_until_up();
         run
     }
@@ -79,10 +86,7 @@ impl Running {
     /// Starts `kindex up` on a cluster without waiting, with more environment.
     pub(crate) fn once_on(site: &Site, environment: &[(&str, &str)], flags: &[&str]) -> Self {
         let mut run = Self::prepare(Path::new(KINDEX), flags);
-        let owned = environment
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        run.environment = owned.collect();
+        run.environment = owned(environment);
         run.kubeconfig = site.kubeconfig().map(Path::to_owned);
         run.begin();
         run
@@ -369,6 +373,13 @@ impl Running {
         // Its later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
     }
+}
+
+fn owned(environment: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    owned.collect()
 }
 
 impl Running {

@@ -6,6 +6,7 @@ use prometheus::core::Collector;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use crate::decide::Step;
+use crate::outside::Said;
 
 /// The figures of one process. Clones count together.
 #[derive(Clone, Debug)]
@@ -15,6 +16,7 @@ pub struct Figures {
     blocked: IntGaugeVec,
     longest_wait: IntGaugeVec,
     vanished: IntCounterVec,
+    cleanups: IntCounterVec,
 }
 
 impl Default for Figures {
@@ -48,6 +50,11 @@ impl Default for Figures {
                 "References that were taken off objects of the kind past the API, while their holders named them.",
                 &["kind"],
             ),
+            cleanups: counter(
+                "kindex_deletion_cleanups_total",
+                "Cleanups of what objects of the kind have outside, by what came of them.",
+                &["kind", "answer"],
+            ),
         }
     }
 }
@@ -59,12 +66,13 @@ impl Figures {
     /// Where the registry shows a deletion graph already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 5] = [
+        let collectors: [Box<dyn Collector>; 6] = [
             Box::new(figures.steps.clone()),
             Box::new(figures.failures.clone()),
             Box::new(figures.blocked.clone()),
             Box::new(figures.longest_wait.clone()),
             Box::new(figures.vanished.clone()),
+            Box::new(figures.cleanups.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one deletion graph a registry");
@@ -77,6 +85,7 @@ impl Figures {
         self.steps.with_label_values(&[kind, word(&Step::Guard)]);
         self.failures.with_label_values(&[kind]);
         self.vanished.with_label_values(&[kind]);
+        self.cleanups.with_label_values(&[kind, answer(&Said::Gone)]);
         self.blocked(kind, 0, Duration::ZERO);
     }
 
@@ -90,6 +99,10 @@ impl Figures {
 
     pub(crate) fn vanished(&self, kind: &str) {
         self.vanished.with_label_values(&[kind]).inc();
+    }
+
+    pub(crate) fn said(&self, kind: &str, said: &Said) {
+        self.cleanups.with_label_values(&[kind, answer(said)]).inc();
     }
 
     pub(crate) fn blocked(&self, kind: &str, objects: usize, longest: Duration) {
@@ -114,5 +127,13 @@ fn word(step: &Step) -> &'static str {
         Step::CleanUp => "clean_up",
         Step::Wait(_) => "wait",
         Step::Rest(_) => "rest",
+    }
+}
+
+fn answer(said: &Said) -> &'static str {
+    match said {
+        Said::Gone => "gone",
+        Said::Pending(..) => "pending",
+        Said::Failed(_) => "failed",
     }
 }

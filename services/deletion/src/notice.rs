@@ -1,6 +1,6 @@
 //! What people are shown of an object that waits, or whose reference is refused: a word and a sentence with names.
 
-use crate::decide::{Claim, Refused, Step, Wait, Why};
+use crate::decide::{Claim, Left, Refused, Step, Wait, Why};
 use crate::object::Key;
 
 /// How many names a sentence has.
@@ -48,6 +48,14 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         Step::Wait(Wait::Finalizers(others)) => (
             "DeletionDraining",
             format!("waits for the cleanup by the controllers of {}", listed(others)),
+        ),
+        Step::Wait(Wait::Outside(Left::Pending(what))) => (
+            "DeletionDraining",
+            format!("waits for what it has outside of the cluster: {what}"),
+        ),
+        Step::Wait(Wait::Outside(Left::Failed(why))) => (
+            "CleanupFailed",
+            format!("what it has outside of the cluster is not removed, and the cleanup is tried again: {why}"),
         ),
         Step::Wait(Wait::Unknown(kinds)) => (
             "DeletionBlocked",
@@ -156,6 +164,20 @@ mod tests {
             path.message
                 .contains("default/a is held by cluster.x.example.com default/b is held by")
         );
+    }
+
+    #[test]
+    fn what_is_left_outside_is_named_and_a_cleanup_that_fails_is_told_from_one_that_waits() {
+        let said = |left| notice(&Step::Wait(Wait::Outside(left)), None).expect("it waits");
+        let pending = said(Left::Pending("machine m-17 shuts down".to_owned()));
+        assert_eq!(pending.reason, "DeletionDraining");
+        assert_eq!(
+            pending.message,
+            "waits for what it has outside of the cluster: machine m-17 shuts down"
+        );
+        let failed = said(Left::Failed("no route".to_owned()));
+        assert_eq!(failed.reason, "CleanupFailed");
+        assert!(failed.message.ends_with("tried again: no route"), "{}", failed.message);
     }
 
     #[test]

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use kindex_model::kind::Registry;
 use kindex_runs::domain::system_clock;
 use kindex_runs::front::Cors;
 use kindex_runs::service::{Options, Service as RunsService, ServiceError};
@@ -32,6 +31,7 @@ use rules::RuleArgs;
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
+use crate::platform::Platform;
 use crate::traces;
 
 /// Where runs are kept unless a flag says otherwise: where `kindex up` keeps them.
@@ -197,7 +197,7 @@ impl Service for Runs {
         args.health_addr
     }
 
-    async fn alone(_registry: &Registry, args: ServeArgs) -> CommandResult<Self> {
+    async fn alone(_platform: &Platform, args: ServeArgs) -> CommandResult<Self> {
         let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => {
                 Some(Tls::read(certificate, key, None).map_err(|error| CommandError::usage(chain(&error)))?)

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 
 use super::Cluster;
 use super::archived;
+use super::clean_up::clean_up;
 use super::outcome::{Outcome, Task, read, written};
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{Key, Object, Standing};
@@ -54,7 +55,8 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
             Some(archive) => archived::sweep(cluster, &**archive, task, now, &mut outcome).await,
             None => Ok(()),
         },
-        Step::CleanUp | Step::Wait(_) | Step::Rest(_) => Ok(()),
+        Step::CleanUp => clean_up(cluster, task, &mut outcome).await,
+        Step::Wait(_) | Step::Rest(_) => Ok(()),
     };
     if let Err(error) = result {
         failed(cluster, task, error, &mut outcome).await;

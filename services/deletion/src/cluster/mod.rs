@@ -14,8 +14,9 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use crate::archive::Archive;
+use crate::cleanup::Cleanups;
 use crate::kinds::Kinds;
-use crate::object::{Key, Object};
+use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
 use crate::phase::Phase;
 
@@ -27,9 +28,13 @@ mod archived;
 
 pub(crate) mod tombstone;
 
+mod clean_up;
+
 pub mod carry_out;
 
 pub mod event;
+
+use clean_up::Callable;
 
 /// One cluster, and the kinds of the graph in it.
 #[derive(Clone)]
@@ -39,6 +44,7 @@ pub struct Cluster {
     kinds: Arc<Kinds>,
     peers: Peers,
     archive: Option<Arc<dyn Archive>>,
+    cleanups: Callable,
 }
 
 impl Cluster {
@@ -50,6 +56,7 @@ impl Cluster {
             kinds: Arc::new(kinds),
             peers: Peers::default(),
             archive: None,
+            cleanups: Callable::default(),
         }
     }
 
@@ -76,6 +83,20 @@ impl Cluster {
     /// Whether the objects that left it are known.
     pub fn has_archive(&self) -> bool {
         self.archive.is_some()
+    }
+
+    /// The same, with what removes what objects have outside.
+    #[must_use]
+    pub fn with_cleanups(self, cleanups: &Cleanups) -> Self {
+        Self {
+            cleanups: Callable::new(cleanups),
+            ..self
+        }
+    }
+
+    /// The kinds whose objects may have something outside.
+    pub fn kinds_outside(&self) -> impl Iterator<Item = &KindName> {
+        self.cleanups.kinds()
     }
 
     /// The kinds of the graph.

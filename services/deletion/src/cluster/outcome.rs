@@ -7,6 +7,7 @@ use super::Cluster;
 use crate::answers::Swept;
 use crate::decide::{Seen, Step};
 use crate::object::{Key, Object};
+use crate::outside::Said;
 
 /// A step of an object, with the objects as they were seen.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Outcome {
     pub missing: Vec<ReferenceName>,
     /// Who holds the object out of the archive.
     pub swept: Option<Swept>,
+    /// What came of the cleanup outside, where it was called.
+    pub said: Option<Said>,
 }
 
 impl Outcome {

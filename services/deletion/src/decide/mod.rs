@@ -100,13 +100,24 @@ pub struct Unplaced {
 }
 
 /// What a service has for the object outside of the graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outside {
     /// Nothing, or nothing any more: a read from outside has said so.
     #[default]
     Gone,
-    /// Something may be there. That includes a cleanup whose outcome is open.
+    /// Something may be there, and it is time to ask. That includes a cleanup whose outcome is open.
     Unconfirmed,
+    /// Something may be there, and it is not yet time to ask again.
+    Left(Left),
+}
+
+/// What the cleanup of an object said last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// What it waits for.
+    Pending(String),
+    /// Why it failed.
+    Failed(String),
 }
 
 /// Everything that a decision depends on.
@@ -182,6 +193,8 @@ pub enum Wait {
     Archived(Vec<String>),
     /// The cleanup by controllers that have finalizers on it.
     Finalizers(Vec<String>),
+    /// What it has outside.
+    Outside(Left),
     /// Kinds that were not read yet, or services that do not answer.
     Unknown(Vec<String>),
 }
@@ -328,15 +341,21 @@ fn decide_deleting(look: &Look<'_>) -> Step {
         Archived::Left { .. } | Archived::Unasked | Archived::Off => {}
     }
     let others = &look.object.others;
-    if owned.is_some() || !others.is_empty() || look.outside == Outside::Unconfirmed {
+    if owned.is_some() || !others.is_empty() || look.outside != Outside::Gone {
         if recorded < Some(Phase::Draining) {
             return Step::Record(Phase::Draining);
         }
-        return match owned {
-            Some(wait) => Step::Wait(wait),
-            None if look.outside == Outside::Unconfirmed => Step::CleanUp,
-            None => Step::Wait(Wait::Finalizers(others.iter().cloned().collect())),
-        };
+        if let Some(wait) = owned {
+            return Step::Wait(wait);
+        }
+        if !others.is_empty() {
+            return Step::Wait(Wait::Finalizers(others.iter().cloned().collect()));
+        }
+    }
+    match &look.outside {
+        Outside::Unconfirmed => return Step::CleanUp,
+        Outside::Left(left) => return Step::Wait(Wait::Outside(left.clone())),
+        Outside::Gone => {}
     }
     match look.bearers.first() {
         Some(_) if recorded < Some(Phase::Finalizing) => Step::Record(Phase::Finalizing),

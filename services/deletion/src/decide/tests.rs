@@ -363,12 +363,35 @@ fn nothing_is_released_before_the_cleanup_outside_is_confirmed() {
         })
     };
     let draining = Some(Phase::Draining);
+    for left in [Left::Pending("m".to_owned()), Left::Failed("m".to_owned())] {
+        let outside = Outside::Left(left.clone());
+        assert_eq!(step(None, outside.clone(), &[]), Step::Record(Phase::Draining));
+        assert_eq!(step(draining, outside, &[]), Step::Wait(Wait::Outside(left)));
+    }
     assert_eq!(step(None, Outside::Unconfirmed, &[]), Step::Record(Phase::Draining));
     assert_eq!(step(draining, Outside::Unconfirmed, &[]), Step::CleanUp);
     assert_eq!(step(None, Outside::Gone, &["a.b/c"]), Step::Record(Phase::Draining));
     let others = Wait::Finalizers(vec!["a.b/c".to_owned()]);
-    assert_eq!(step(draining, Outside::Gone, &["a.b/c"]), Step::Wait(others));
+    for outside in [Outside::Gone, Outside::Unconfirmed] {
+        assert_eq!(step(draining, outside, &["a.b/c"]), Step::Wait(others.clone()));
+    }
     assert_eq!(step(draining, Outside::Gone, &[]), Step::Record(Phase::Finalizing));
+}
+
+#[test]
+fn nothing_is_cleaned_up_outside_before_holders_and_what_is_owned_are_gone() {
+    let object = deleting(Some(Phase::Draining));
+    for owned in [false, true] {
+        let step = decide(&Look {
+            outside: Outside::Unconfirmed,
+            claims: vec![claim("h", owned)],
+            ..look(&object)
+        });
+        assert!(
+            matches!(step, Step::Wait(Wait::Holders(..) | Wait::Owned(..))),
+            "{step:?}"
+        );
+    }
 }
 
 #[test]

@@ -15,9 +15,11 @@ use crate::cluster::Cluster;
 use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
 use crate::cluster::outcome::{Outcome, Task};
+use crate::decide::Step;
 use crate::figures::Figures;
 use crate::notice::Notice;
 use crate::object::{Key, KindName, Object};
+use crate::outside::Said;
 
 mod turns;
 
@@ -65,6 +67,8 @@ pub struct Deletion {
 #[derive(Default)]
 struct Beside {
     steps: JoinSet<(Box<Task>, Outcome)>,
+    /// Calls of cleanups, which keep no other step from its turn.
+    cleanups: JoinSet<(Box<Task>, Outcome)>,
     /// After steps that failed.
     pauses: JoinSet<Key>,
     /// Events that are being recorded, and those that will be.
@@ -114,8 +118,9 @@ impl Deletion {
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
         let foreign = self.cluster.peers().kinds().cloned().collect();
+        let outside = self.cluster.kinds_outside().cloned().collect();
         let has_archive = self.cluster.has_archive();
-        let mut work = Work::new(self.cluster.kinds().declared(), foreign, has_archive);
+        let mut work = Work::new(self.cluster.kinds().declared(), foreign, outside, has_archive);
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
         let mut walks = JoinSet::new();
@@ -145,6 +150,10 @@ impl Deletion {
                     let (task, outcome) = ended.expect("a step does not panic");
                     self.end(&mut work, task, outcome, &mut beside);
                 }
+                Some(ended) = beside.cleanups.join_next() => {
+                    let (task, outcome) = ended.expect("a panic of a cleanup is caught");
+                    self.end(&mut work, task, outcome, &mut beside);
+                }
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
                 Some(recorded) = beside.recording.join_next() => recorded.expect("no report panics"),
@@ -157,6 +166,8 @@ impl Deletion {
         }
         watches.shutdown().await;
         peers.end().await;
+        // What has come of them is asked again.
+        beside.cleanups.shutdown().await;
         // A write that was sent is waited for: its outcome is in the cluster.
         while beside.steps.join_next().await.is_some() {}
         while walks.join_next().await.is_some() {}
@@ -166,7 +177,12 @@ impl Deletion {
 
     fn begin(&self, task: Task, beside: &mut Beside) {
         let cluster = self.cluster.clone();
-        beside.steps.spawn(async move {
+        let set = if task.step == Step::CleanUp {
+            &mut beside.cleanups
+        } else {
+            &mut beside.steps
+        };
+        set.spawn(async move {
             let outcome = carry_out(&cluster, &task, Timestamp::now()).await;
             (Box::new(task), outcome)
         });
@@ -199,6 +215,9 @@ impl Deletion {
             work.gone(&key, &uid, Instant::now());
         }
         work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
+        if let Some(said) = outcome.said {
+            self.said(work, &task.object, said);
+        }
         let Some(failed) = outcome.failed else {
             self.figures.carried_out(kind, &task.step);
             work.succeeded(&key);
@@ -216,6 +235,19 @@ impl Deletion {
             sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
             key
         });
+    }
+
+    fn said(&self, work: &mut Work, object: &Object, said: Said) {
+        match &said {
+            Said::Gone => tracing::debug!(object = %object.key, "Nothing is left outside"),
+            Said::Pending(what, _) => tracing::debug!(object = %object.key, what, "Something is left outside"),
+            Said::Failed(why) => {
+                self.figures.failed(&object.key.kind.kind);
+                tracing::warn!(object = %object.key, why, "A cleanup outside is tried again");
+            }
+        }
+        self.figures.said(&object.key.kind.kind, &said);
+        work.said(object, said, Instant::now());
     }
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and which references

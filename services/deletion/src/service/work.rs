@@ -10,10 +10,11 @@ use tokio::time::Instant;
 
 use crate::answers::{Answers, Swept};
 use crate::cluster::outcome::Task;
-use crate::decide::{Outside, Step, decide};
+use crate::decide::{Outside, Step, Wait, decide};
 use crate::graph::{Declared, Graph};
 use crate::notice::{Notice, notice};
 use crate::object::{Key, KindName, Object};
+use crate::outside::{Outsides, Said};
 use crate::peer::foreign::Foreign;
 use crate::vanished::Vanished;
 
@@ -23,8 +24,28 @@ use super::turns::Turns;
 struct Waiting {
     step: Step,
     since: Instant,
-    /// Whether an event told of it.
-    reported: bool,
+    /// What an event reported of it last, and when.
+    reported: Option<(Step, Instant)>,
+}
+
+impl Waiting {
+    fn new(step: Step, now: Instant) -> Self {
+        Self {
+            step,
+            since: now,
+            reported: None,
+        }
+    }
+
+    /// Whether an event is to tell of it. What cleanups say may change with every call.
+    fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
+        let since = match &self.reported {
+            Some((step, _)) if *step == self.step => return false,
+            Some((_, reported)) => *reported,
+            None => self.since,
+        };
+        now.duration_since(since) >= patience
+    }
 }
 
 /// All work of one run.
@@ -43,13 +64,23 @@ pub(super) struct Work {
     /// Whether there is an archive to ask.
     archives: bool,
     answers: Answers,
+    /// The kinds whose objects may have something outside.
+    outside: BTreeSet<KindName>,
+    outsides: Outsides,
 }
 
 impl Work {
-    pub(super) fn new(declared: Vec<Declared>, foreign: BTreeSet<KindName>, archives: bool) -> Self {
+    pub(super) fn new(
+        declared: Vec<Declared>,
+        foreign: BTreeSet<KindName>,
+        outside: BTreeSet<KindName>,
+        archives: bool,
+    ) -> Self {
         Self {
             archives,
             answers: Answers::default(),
+            outside,
+            outsides: Outsides::default(),
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
@@ -172,10 +203,16 @@ impl Work {
         }
     }
 
-    /// Asks the archive again where that is due.
+    /// What came of the cleanup of an object.
+    pub(super) fn said(&mut self, object: &Object, said: Said, now: Instant) {
+        self.outsides.said(object, said, now);
+    }
+
+    /// Asks the archive and the cleanups again where that is due.
     pub(super) fn ask_again(&mut self, now: Instant) {
         let due = self.answers.due(&self.graph, now);
         self.queue.extend(due);
+        self.queue.extend(self.outsides.due(now));
     }
 
     /// The next step, of an object that has none under way, on an object that no other one writes.
@@ -206,10 +243,13 @@ impl Work {
         if self.foreign.contains(&key.kind) {
             return None;
         }
-        let Some(mut look) = self.graph.look(key, Outside::Gone) else {
+        let known = self.graph.get(key).filter(|_| self.outside.contains(&key.kind));
+        let outside = known.map_or(Outside::Gone, |known| self.outsides.of(known, now));
+        let Some(mut look) = self.graph.look(key, outside) else {
             self.waiting.remove(key);
             self.failures.remove(key);
             self.answers.forget([key]);
+            self.outsides.forget(key);
             return None;
         };
         if self.archives {
@@ -236,20 +276,25 @@ impl Work {
             target: target.cloned(),
             step,
         };
-        self.waiting.remove(key);
+        // Between two calls of a cleanup, an object waits for the same.
+        let goes_on = |waiting: &Waiting| task.step == Step::CleanUp && is_outside(&waiting.step);
+        if !self.waiting.get(key).is_some_and(goes_on) {
+            self.waiting.remove(key);
+        }
         Some(task)
     }
 
     fn wait(&mut self, key: &Key, step: Step, now: Instant) {
         if notice(&step, None).is_none() {
             self.waiting.remove(key);
-        } else if self.waiting.get(key).is_none_or(|waiting| waiting.step != step) {
-            let waiting = Waiting {
-                step,
-                since: now,
-                reported: false,
-            };
-            self.waiting.insert(key.clone(), waiting);
+            return;
+        }
+        match self.waiting.get_mut(key) {
+            Some(waiting) if waiting.step == step => {}
+            Some(waiting) if is_outside(&waiting.step) && is_outside(&step) => waiting.step = step,
+            Some(_) | None => {
+                self.waiting.insert(key.clone(), Waiting::new(step, now));
+            }
         }
     }
 
@@ -276,7 +321,7 @@ impl Work {
         let leaving = waiting.filter(|(key, waiting)| key.kind.kind == kind && matches!(waiting.step, Step::Wait(_)));
         let (mut count, mut longest) = (0, Duration::ZERO);
         for (_, waiting) in leaving {
-            count += usize::from(waiting.reported);
+            count += usize::from(waiting.reported.is_some());
             longest = longest.max(now.duration_since(waiting.since));
         }
         (count, longest)
@@ -291,18 +336,23 @@ impl Work {
     pub(super) fn overdue(&mut self, now: Instant, patience: Duration) -> Vec<(Object, Notice)> {
         let mut overdue = Vec::new();
         for (key, waiting) in &mut self.waiting {
-            if waiting.reported || now.duration_since(waiting.since) < patience {
+            if !waiting.is_overdue(now, patience) {
                 continue;
             }
             let Some(object) = self.graph.get(key) else {
                 continue;
             };
             let cycle = self.graph.cycle(key);
-            waiting.reported = true;
+            waiting.reported = Some((waiting.step.clone(), now));
             overdue.extend(notice(&waiting.step, cycle.as_deref()).map(|notice| (object.clone(), notice)));
         }
         overdue
     }
+}
+
+/// Whether an object waits for what it has outside.
+fn is_outside(step: &Step) -> bool {
+    matches!(step, Step::Wait(Wait::Outside(_)))
 }
 
 /// The objects of other services that an object names are looked up, unless they are known: their events tell of what

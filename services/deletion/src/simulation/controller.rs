@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 mod archived;
 
+mod outside;
+
 mod release;
 
 mod tombstones;
@@ -19,6 +21,7 @@ use crate::archive::{Holder, Place};
 use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
 use crate::graph::Graph;
 use crate::object::{Key, KindName, Object, Standing};
+use crate::outside::Outsides;
 use crate::phase::Phase;
 use tombstones::Visit;
 
@@ -60,6 +63,7 @@ pub(super) struct Controller {
     queue: BTreeSet<Key>,
     tasks: Vec<Task>,
     answers: Answers,
+    outsides: Outsides,
     /// The tombstone that it visits.
     visit: Option<Visit>,
     now: Instant,
@@ -81,6 +85,7 @@ impl Controller {
             queue: BTreeSet::new(),
             tasks: Vec::new(),
             answers: Answers::default(),
+            outsides: Outsides::default(),
             visit: None,
             now: Instant::now(),
         }
@@ -156,7 +161,7 @@ impl Controller {
     }
 
     /// Decides on one object of the queue.
-    pub(super) fn decide(&mut self, world: &World, choice: usize, bug: Bug) {
+    pub(super) fn decide(&mut self, choice: usize, bug: Bug) {
         let Some(key) = self.queue.iter().nth(choice % self.queue.len().max(1)).cloned() else {
             return;
         };
@@ -166,11 +171,7 @@ impl Controller {
         let Some(object) = self.graph.get(&key).filter(|_| !is_busy) else {
             return;
         };
-        let outside = match world.outside.contains(&object.uid) {
-            true => Outside::Unconfirmed,
-            false => Outside::Gone,
-        };
-        let mut look = self.graph.look(&key, outside).expect("it is there");
+        let mut look = self.graph.look(&key, self.outside(object)).expect("it is there");
         self.answers.complete(&mut look, self.now);
         let step = decide_with(bug, look, &self.graph);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
@@ -232,10 +233,7 @@ impl Controller {
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
             Step::Keep(names) => self.keep(world, task, names, lost, bug),
             Step::Sweep => self.sweep(world, task, bug),
-            Step::CleanUp => {
-                world.outside.remove(&task.uid);
-                Progress::Done
-            }
+            Step::CleanUp => self.clean_up(world, task, lost, bug),
             Step::Free { confirm } => match confirm.get(task.done) {
                 Some(key) if bug == Bug::DownIsGone && world.get(key).is_err() => Progress::Next,
                 Some(key) => self.confirm(world, task, key),
@@ -426,6 +424,7 @@ fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
                 return Step::Release(former.clone());
             }
         }
+        Bug::CleanUpEarly if object.phase.is_some() && look.outside == Outside::Unconfirmed => return Step::CleanUp,
         Bug::OwnedAtOnce if live => {
             for named in &mut look.named {
                 if let Named::Present { phase: Some(phase), .. } = named {

@@ -4,6 +4,7 @@
 //! everybody rests, all that can go has gone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
@@ -75,6 +76,10 @@ enum Bug {
     CascadeByStaleRow,
     /// What is archived and owned goes before its owner drains.
     SweepOwnedAtOnce,
+    /// What a cleanup was asked for counts as done.
+    BelieveCleanup,
+    /// The cleanup of an object does not wait for what it owns, nor for the controllers of others.
+    CleanUpEarly,
     /// Nobody looks at what is deleted in the archive.
     LeaveTombstones,
     /// What names the object that has a tombstone's name now goes with the tombstone.
@@ -186,6 +191,11 @@ impl Play {
             8..11 => {
                 let (key, clean) = (self.any_key(), self.random.random_bool(0.5));
                 self.world.others(&key, clean);
+                if clean {
+                    self.world.remove_outside();
+                    let controllers = self.controllers.iter_mut();
+                    controllers.for_each(|controller| controller.wait(Duration::from_secs(1)));
+                }
             }
             11 => self.fail(),
             40..44 => self.move_object(),
@@ -197,7 +207,7 @@ impl Play {
             }
             22..30 => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
-                self.controllers[at].decide(&self.world, choice, self.bug);
+                self.controllers[at].decide(choice, self.bug);
             }
             _ => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
@@ -365,6 +375,8 @@ fn every_bug_is_found() {
         Bug::DeleteHeldRow,
         Bug::CascadeByStaleRow,
         Bug::SweepOwnedAtOnce,
+        Bug::BelieveCleanup,
+        Bug::CleanUpEarly,
         Bug::LeaveTombstones,
         Bug::TakeByName,
         Bug::TakeLiveAnyway,

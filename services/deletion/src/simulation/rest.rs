@@ -54,6 +54,7 @@ impl Play {
         for key in &keys {
             self.world.others(key, true);
         }
+        self.world.remove_outside();
         (0..self.controllers.len()).try_for_each(|at| self.drain_queue(at))
     }
 
@@ -70,7 +71,7 @@ impl Play {
             }
         }
         for _ in 0..200 {
-            controller.decide(&self.world, 0, bug);
+            controller.decide(0, bug);
             controller.send(&mut self.world, 0, false, strict, bug);
         }
         controller.walk_all(&mut self.world, bug);

@@ -196,7 +196,7 @@ pub(super) fn move_again(seed: u64, bug: Bug) -> Result<(), String> {
                 let kind = play.any_watched(0);
                 play.controllers[0].hear(&play.world, &kind, None, bug);
             }
-            4..6 => play.controllers[0].decide(&play.world, 0, bug),
+            4..6 => play.controllers[0].decide(0, bug),
             _ => play.controllers[0].send(&mut play.world, 0, false, true, bug),
         }
         play.hold()?;
@@ -372,7 +372,7 @@ pub(super) fn change_in_the_archive(seed: u64, bug: Bug) -> Result<(), String> {
                 let kind = play.any_watched(0);
                 play.controllers[0].hear(&play.world, &kind, None, bug);
             }
-            16..24 => play.controllers[0].decide(&play.world, 0, bug),
+            16..24 => play.controllers[0].decide(0, bug),
             _ => play.controllers[0].send(&mut play.world, 0, false, true, bug),
         }
         play.hold()?;
@@ -415,7 +415,7 @@ pub(super) fn record_late(bug: Bug) -> Result<(), String> {
     let slow = &mut play.controllers[0];
     slow.hear(&play.world, &project.kind, None, bug);
     for _ in 0..play.world.objects.len() {
-        slow.decide(&play.world, 0, bug);
+        slow.decide(0, bug);
     }
     play.delete(&budget);
     play.drain_queue(1)?;

@@ -13,6 +13,8 @@ use crate::phase::Phase;
 
 mod archive;
 
+mod outside;
+
 mod tombstones;
 
 use archive::Archives;
@@ -146,8 +148,8 @@ pub(super) struct World {
     pub(super) log: BTreeMap<KindName, Vec<Event>>,
     pub(super) version: u64,
     uids: u64,
-    /// What objects have outside of the cluster, by uid.
-    pub(super) outside: BTreeSet<String>,
+    /// The uids of objects that have something outside of the cluster, and whether its removal was asked for.
+    outside: BTreeMap<String, bool>,
     /// The group whose API server does not answer.
     pub(super) down: Option<String>,
     /// Uids of holders that went without the chance to release: evicted, or by force.
@@ -171,7 +173,7 @@ impl World {
             log: BTreeMap::new(),
             version: 1,
             uids: 0,
-            outside: BTreeSet::new(),
+            outside: BTreeMap::new(),
             down: None,
             vanished: BTreeSet::new(),
             lenient: false,
@@ -273,7 +275,7 @@ impl World {
         self.uids += 1;
         let uid = format!("{:08x}-0000-4000-8000-000000000000", self.uids);
         if key.kind.kind == "Cluster" {
-            self.outside.insert(uid.clone());
+            self.outside.insert(uid.clone(), false);
         }
         let mut finalizers = vec![INGESTER.to_owned()];
         finalizers.extend(foreign.then(|| FOREIGN.to_owned()));
@@ -390,7 +392,7 @@ impl World {
 
     fn is_drained(&self, object: &Stored) -> bool {
         let others = object.bears(FOREIGN) || object.references().next().is_some();
-        object.terminating && object.asked && !others && !self.outside.contains(&object.uid)
+        object.terminating && object.asked && !others && !self.outside.contains_key(&object.uid)
     }
 
     /// A controller takes the reference of a holder off a target.

@@ -36,7 +36,7 @@ const fn target(kind: &'static str) -> Target {
     }
 }
 
-const fn kind(
+pub(crate) const fn kind(
     name: &'static str,
     plural: &'static str,
     singular: &'static str,
@@ -97,7 +97,7 @@ static GROUPS: Kind = kind(
         &[target("CloudIdentity")],
     )],
 );
-static CLUSTERS: Kind = kind(
+pub(crate) static CLUSTERS: Kind = kind(
     "Cluster",
     "clusters",
     "cluster",

@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_cluster::Cluster as Embedded;
+use kindex_deletion::cleanup::Cleanups;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
@@ -25,6 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 mod kinds;
+mod outside;
 mod vanished;
 
 use kinds::{GROUP, definition, registry};
@@ -80,16 +82,21 @@ impl Stage {
         Api::default_namespaced_with(self.client.clone(), &resource)
     }
 
-    fn deletion(&self) -> Deletion {
+    fn deletion(&self, cleanups: &Cleanups) -> Deletion {
         let kinds = Kinds::of(&registry());
+        let cluster = Cluster::new(self.client.clone(), kinds).with_cleanups(cleanups);
         let options = Options {
             patience: Duration::ZERO,
         };
-        Deletion::new(Cluster::new(self.client.clone(), kinds), options, Figures::default())
+        Deletion::new(cluster, options, Figures::default())
     }
 
     fn run(&self) -> (CancellationToken, JoinHandle<()>) {
-        let (deletion, stop) = (Arc::new(self.deletion()), CancellationToken::new());
+        self.run_with(&Cleanups::none())
+    }
+
+    fn run_with(&self, cleanups: &Cleanups) -> (CancellationToken, JoinHandle<()>) {
+        let (deletion, stop) = (Arc::new(self.deletion(cleanups)), CancellationToken::new());
         let stopped = stop.clone();
         (stop, tokio::spawn(async move { deletion.run(&stopped).await }))
     }
@@ -264,7 +271,7 @@ async fn a_process_that_is_killed_again_and_again_loses_nothing_and_keeps_the_or
     let mut life = Duration::from_millis(1);
     while !stage.is_empty().await {
         // As if killed: what is under way is dropped where it is.
-        let deletion = stage.deletion();
+        let deletion = stage.deletion(&Cleanups::none());
         let never = CancellationToken::new();
         drop(timeout(life, deletion.run(&never)).await);
         life += Duration::from_millis(1);

@@ -15,11 +15,12 @@ use crate::object::{Key, Object};
 use crate::phase::Phase;
 
 impl Controller {
-    /// Time passes, and what is due is asked of the archive again.
+    /// Time passes, and what is due is asked of the archive and of cleanups again.
     pub(in super::super) fn wait(&mut self, time: Duration) {
         self.now += time;
         let due = self.answers.due(&self.graph, self.now);
         self.wake(due);
+        self.wake(self.outsides.due(self.now));
     }
 
     /// What held these may be archived.

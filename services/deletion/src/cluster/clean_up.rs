@@ -1,0 +1,113 @@
+//! The cleanup of what an object has outside. It is called with the object as it is now, ends by its deadline, and
+//! harms nobody else.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use kindex_kube_client::{ClusterApi as _, ClusterError};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::outcome::{Outcome, Task};
+use super::{Cluster, name_of};
+use crate::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted};
+use crate::kinds;
+use crate::object::KindName;
+use crate::outside::{Said, is_due};
+
+/// Calls of a kind at a time.
+const CALLS_AT_A_TIME: usize = 64;
+
+/// The cleanup of a kind, and whose turn it is.
+#[derive(Clone)]
+struct Turns {
+    cleanup: Arc<dyn Cleanup>,
+    turns: Arc<Semaphore>,
+}
+
+/// The cleanups of a cluster.
+#[derive(Clone, Default)]
+pub(super) struct Callable {
+    of: BTreeMap<KindName, Turns>,
+}
+
+impl Callable {
+    pub(super) fn new(cleanups: &Cleanups) -> Self {
+        let of = cleanups.all().map(|(kind, cleanup)| {
+            let turns = Turns {
+                cleanup: cleanup.clone(),
+                turns: Arc::new(Semaphore::new(CALLS_AT_A_TIME)),
+            };
+            (kinds::name_of(kind), turns)
+        });
+        Self { of: of.collect() }
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &KindName> {
+        self.of.keys()
+    }
+}
+
+pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
+    let key = &task.object.key;
+    let Some(Turns { cleanup, turns }) = cluster.cleanups.of.get(&key.kind) else {
+        return Ok(());
+    };
+    let _turn = turns.acquire().await.expect("turns never end");
+    let kind = cluster.kind(key);
+    let Some(text) = cluster.api.get(kind, &name_of(key)).await? else {
+        outcome.gone.push((key.clone(), task.object.uid.clone()));
+        return Ok(());
+    };
+    let found = cluster.kinds.read(kind, &text);
+    let may_be_called = found.uid == task.object.uid && is_due(&found);
+    outcome.know(found);
+    if !may_be_called {
+        return Ok(());
+    }
+    let deleted = Deleted {
+        kind,
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        uid: task.object.uid.clone(),
+        // A text that is an object is JSON.
+        object: serde_json::from_str(text.text()).unwrap_or_default(),
+    };
+    outcome.said = Some(call(&**cleanup, &deleted).await);
+    Ok(())
+}
+
+/// One call: an answer, an error, a panic, or nothing in time.
+async fn call(cleanup: &dyn Cleanup, deleted: &Deleted) -> Said {
+    let called = async {
+        let deadline = cleanup.deadline();
+        let answered = timeout(deadline, cleanup.clean_up(deleted)).await;
+        answered.map_err(|_elapsed| format!("no answer in {deadline:?}"))
+    };
+    match AssertUnwindSafe(called).catch_unwind().await {
+        Ok(Ok(Ok(Answer::Gone))) => Said::Gone,
+        Ok(Ok(Ok(Answer::Pending { what, again_after }))) => Said::Pending(what, again_after),
+        Ok(Ok(Err(error))) => Said::Failed(with_causes(&error)),
+        Ok(Err(late)) => Said::Failed(late),
+        Err(panic) => Said::Failed(format!("it panicked: {}", said_in(&*panic))),
+    }
+}
+
+fn with_causes(error: &CleanupError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}
+
+fn said_in(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a text")
+}

@@ -1,0 +1,212 @@
+//! What cleanups have said of objects, and when they are called again. Calls none itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::decide::{Left, Outside};
+use crate::object::{Key, Object, Standing};
+use crate::phase::Phase;
+
+/// After a first call that was not the last one; each further one doubles it.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+const TIMES_DOUBLED: u32 = 6;
+/// A cleanup that says to ask earlier is asked then.
+const AGAIN_AFTER_MIN: Duration = Duration::from_secs(1);
+/// A cleanup that says to ask later is asked then.
+const AGAIN_AFTER_MAX: Duration = Duration::from_hours(24);
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing is left.
+    Gone,
+    /// Something is left, and when to ask again.
+    Pending(String, Option<Duration>),
+    /// There was no answer, and why.
+    Failed(String),
+}
+
+/// What is known of one object.
+#[derive(Debug)]
+struct Entry {
+    uid: String,
+    outside: Outside,
+    again: Instant,
+    /// How often in succession before something was left, or the call failed.
+    times: u32,
+}
+
+/// What is known of all objects. It is forgotten with the process: the next one asks anew.
+#[derive(Debug, Default)]
+pub struct Outsides {
+    entries: BTreeMap<Key, Entry>,
+}
+
+impl Outsides {
+    /// What an object has outside whose kind has a cleanup.
+    pub fn of(&self, object: &Object, now: Instant) -> Outside {
+        // That phase is recorded only after it was confirmed.
+        if object.phase >= Some(Phase::Finalizing) {
+            return Outside::Gone;
+        }
+        let entry = self.entries.get(&object.key).filter(|entry| entry.uid == object.uid);
+        match entry {
+            None => Outside::Unconfirmed,
+            Some(entry) if entry.outside != Outside::Gone && entry.again <= now => Outside::Unconfirmed,
+            Some(entry) => entry.outside.clone(),
+        }
+    }
+
+    /// What came of a call for an object.
+    pub fn said(&mut self, object: &Object, said: Said, now: Instant) {
+        let (outside, asked) = match said {
+            Said::Gone => (Outside::Gone, None),
+            Said::Pending(what, pause) => (Outside::Left(Left::Pending(what)), pause),
+            Said::Failed(why) => (Outside::Left(Left::Failed(why)), None),
+        };
+        let known = self.entries.get(&object.key).filter(|entry| entry.uid == object.uid);
+        let known = known.filter(|entry| fails(&entry.outside) == fails(&outside));
+        let times = known.map_or(0, |entry| (entry.times + 1).min(TIMES_DOUBLED));
+        let pause = asked.unwrap_or(AGAIN_AFTER * 2_u32.pow(times));
+        let entry = Entry {
+            uid: object.uid.clone(),
+            outside,
+            again: now + pause.clamp(AGAIN_AFTER_MIN, AGAIN_AFTER_MAX),
+            times,
+        };
+        self.entries.insert(object.key.clone(), entry);
+    }
+
+    /// The objects whose cleanups are to be called again.
+    pub fn due(&self, now: Instant) -> BTreeSet<Key> {
+        let left = self.entries.iter().filter(|(_, entry)| entry.outside != Outside::Gone);
+        let due = left.filter(|(_, entry)| entry.again <= now);
+        due.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// It is gone.
+    pub fn forget(&mut self, key: &Key) {
+        self.entries.remove(key);
+    }
+}
+
+fn fails(outside: &Outside) -> bool {
+    matches!(outside, Outside::Left(Left::Failed(_)))
+}
+
+/// Whether an object, as it was just read, is to be cleaned up: it is deleted, drains, and nothing else keeps it in
+/// that phase.
+pub fn is_due(object: &Object) -> bool {
+    let drains = object.standing == Standing::Deleting && object.phase == Some(Phase::Draining);
+    drains && object.references.is_empty() && object.others.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+
+    use super::*;
+    use crate::object::KindName;
+
+    fn object(uid: &str, phase: Option<Phase>) -> Object {
+        Object {
+            key: Key {
+                kind: KindName::new("x.example.com", "Cluster"),
+                namespace: "default".to_owned(),
+                name: "a".to_owned(),
+            },
+            uid: uid.to_owned(),
+            version: ResourceVersion(1),
+            standing: Standing::Deleting,
+            requested: false,
+            immutable: false,
+            finalizers: Vec::new(),
+            guarded: true,
+            references: BTreeSet::new(),
+            others: BTreeSet::new(),
+            phase,
+            edges: Vec::new(),
+        }
+    }
+
+    fn pending(pause: Option<Duration>) -> Said {
+        Said::Pending("a machine".to_owned(), pause)
+    }
+
+    #[test]
+    fn only_a_confirmation_for_that_very_object_counts() {
+        let (draining, mut outsides) = (object("u1", Some(Phase::Draining)), Outsides::default());
+        let now = Instant::now();
+        assert_eq!(outsides.of(&draining, now), Outside::Unconfirmed, "nobody has asked");
+        outsides.said(&draining, pending(None), now);
+        let left = Outside::Left(Left::Pending("a machine".to_owned()));
+        assert_eq!(outsides.of(&draining, now), left);
+        outsides.said(&draining, Said::Failed("no route".to_owned()), now);
+        let left = Outside::Left(Left::Failed("no route".to_owned()));
+        assert_eq!(outsides.of(&draining, now), left);
+        outsides.said(&draining, Said::Gone, now);
+        let later = now + Duration::from_hours(100);
+        assert_eq!(outsides.of(&draining, later), Outside::Gone);
+        assert_eq!(
+            outsides.of(&object("u2", Some(Phase::Draining)), later),
+            Outside::Unconfirmed
+        );
+        outsides.forget(&draining.key);
+        assert_eq!(outsides.of(&draining, later), Outside::Unconfirmed);
+    }
+
+    #[test]
+    fn what_finalizes_was_confirmed_before() {
+        let finalizing = object("u1", Some(Phase::Finalizing));
+        assert_eq!(Outsides::default().of(&finalizing, Instant::now()), Outside::Gone);
+    }
+
+    #[test]
+    fn a_cleanup_is_called_again_when_it_says_or_later_each_time() {
+        let (draining, mut outsides) = (object("u1", Some(Phase::Draining)), Outsides::default());
+        let now = Instant::now();
+        let mut pause = |said| {
+            outsides.said(&draining, said, now);
+            let seconds = (0..).find(|&seconds| {
+                let then = now + Duration::from_secs(seconds);
+                let is_due = outsides.due(then).contains(&draining.key);
+                assert_eq!(is_due, outsides.of(&draining, then) == Outside::Unconfirmed);
+                is_due
+            });
+            seconds.expect("it is called again")
+        };
+        assert_eq!(pause(pending(None)), 1);
+        assert_eq!(pause(pending(None)), 2);
+        assert_eq!(pause(Said::Failed("no route".to_owned())), 1);
+        assert_eq!(pause(Said::Failed("no route".to_owned())), 2);
+        assert_eq!(pause(pending(Some(Duration::from_secs(7)))), 7);
+        assert_eq!(pause(pending(None)), 2);
+        for _ in 0..80 {
+            assert!(pause(Said::Failed("no route".to_owned())) <= 64);
+        }
+        assert_eq!(pause(pending(Some(Duration::MAX))), 86_400);
+        assert_eq!(pause(pending(Some(Duration::ZERO))), 1);
+    }
+
+    #[test]
+    fn nothing_is_cleaned_up_before_its_time() {
+        assert!(is_due(&object("u1", Some(Phase::Draining))));
+        for phase in [None, Some(Phase::Deleting), Some(Phase::Finalizing)] {
+            assert!(!is_due(&object("u1", phase)));
+        }
+        let others = BTreeSet::from(["a.b/c".to_owned()]);
+        let draining = object("u1", Some(Phase::Draining));
+        assert!(!is_due(&Object {
+            others,
+            ..draining.clone()
+        }));
+        for standing in [Standing::Live, Standing::Requested, Standing::Evicting] {
+            assert!(!is_due(&Object {
+                standing,
+                ..draining.clone()
+            }));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What clusters have outside: removed some time after somebody has asked for it.
+
+use super::{FOREIGN, Stored, World};
+use crate::object::Key;
+use crate::phase::Phase;
+
+impl World {
+    /// A controller asks for the removal, and whether something is left.
+    pub(in super::super) fn clean_up(&mut self, key: &Key, uid: &str) -> bool {
+        if let Some(object) = self.objects.get(key).filter(|object| object.uid == uid).cloned() {
+            self.judge_cleanup(&object);
+        }
+        let Some(is_asked_for) = self.outside.get_mut(uid) else {
+            return false;
+        };
+        *is_asked_for = true;
+        self.version += 1;
+        true
+    }
+
+    /// What was asked for happens.
+    pub(in super::super) fn remove_outside(&mut self) {
+        let before = self.outside.len();
+        self.outside.retain(|_, is_asked_for| !*is_asked_for);
+        self.version += u64::from(self.outside.len() < before);
+    }
+
+    /// A controller calls the cleanup of an object that is still there.
+    fn judge_cleanup(&mut self, object: &Stored) {
+        let drains = object.terminating && object.asked && object.phase >= Some(Phase::Draining);
+        if !drains || object.bears(FOREIGN) || object.references().next().is_some() {
+            self.broken(format!("{} is cleaned up before its time", object.key));
+        }
+    }
+}
