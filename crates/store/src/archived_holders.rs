@@ -180,19 +180,6 @@ fn standing(row: &FoundRow) -> HolderRow {
     }
 }
 
-impl<D: Driver> SqlStore<D> {
-    fn holder_work<'a>(&self, kind: &'a Kind, sql: &'a crate::statements::KindSql, now: Timestamp) -> Work<'a> {
-        Work {
-            sql,
-            kind,
-            now,
-            platform: self.registry.platform,
-            draw: self.draw,
-            keeping: None,
-        }
-    }
-}
-
 #[async_trait]
 impl<D: Driver> ArchivedHolders for SqlStore<D> {
     async fn keep_references(
@@ -205,8 +192,8 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
     ) -> Result<Vec<HolderRow>, StoreError> {
         let (holder_texts, target_texts) = (self.texts(holders), self.texts(kind));
         let keep = Keep {
-            holders: &self.holder_work(holders, &holder_texts, now),
-            targets: &self.holder_work(kind, &target_texts, now),
+            holders: &self.reference_work(holders, &holder_texts, now),
+            targets: &self.reference_work(kind, &target_texts, now),
             target,
             names,
             placed_by,
@@ -223,7 +210,7 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
 
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
         let texts = self.texts(kind);
-        let work = self.holder_work(kind, &texts, now);
+        let work = self.reference_work(kind, &texts, now);
         let taken = self.connections.transact(&TakeAlong { work: &work, objects }).await;
         taken.map_err(|error| failure::<D>(kind.name, error))
     }

@@ -202,7 +202,7 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
 }
 
 impl<D: Driver> SqlStore<D> {
-    fn reference_work<'a>(&self, kind: &'a Kind, sql: &'a KindSql, now: Timestamp) -> Work<'a> {
+    pub(crate) fn reference_work<'a>(&self, kind: &'a Kind, sql: &'a KindSql, now: Timestamp) -> Work<'a> {
         Work {
             sql,
             kind,
