@@ -20,4 +20,4 @@ pub use kept::drop_kept;
 pub use options::{Mode, Options};
 pub use plan::Refusal;
 pub use refused::refused_rows;
-pub use run::{Converted, REFUSALS_MAX, convert};
+pub use run::{Converted, PAGES_AT_ONCE, REFUSALS_MAX, convert};

@@ -23,7 +23,7 @@ pub const REFUSALS_MAX: usize = 1_000;
 
 /// How many pages are converted and written at the same time. A server writes one with one thread and then waits for
 /// the disk, this process converts one with one thread: with several, none of them waits for the others.
-const PAGES_AT_ONCE: usize = 4;
+pub const PAGES_AT_ONCE: usize = 4;
 
 /// What was done to the rows of a kind, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

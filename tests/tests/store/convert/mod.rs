@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kindex_maintenance::convert::{Mode, Options, convert, drop_kept, refused_rows};
+use kindex_maintenance::convert::{Mode, Options, PAGES_AT_ONCE, convert, drop_kept, refused_rows};
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
@@ -336,16 +336,17 @@ impl Progress for Pages {
 }
 
 async fn a_run_that_is_cut_off_anywhere_is_gone_on_with(backend: Backend) {
-    // A run goes on over pages that the one before had written and not come to: these save no place.
-    const ROWS: u64 = 140;
-    const PAGES: u64 = 10;
+    // A run begins with pages that the one before had written and not come to, and a place is saved with a later page.
+    const PAGES: u64 = 5 * PAGES_AT_ONCE as u64;
+    const PAGE_ROWS: u32 = 3;
+    const ROWS: u64 = 4 * PAGES * PAGE_ROWS as u64;
     let store = today(&backend).await;
     let uid = |row: u64| format!("u{row:03}");
     let mut objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Archived)).collect();
     objects[0].0["spec"]["hours"] = json!("two");
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let options = Options {
-        page_rows: 3,
+        page_rows: PAGE_ROWS,
         ..Options::default()
     };
     let mut places = Vec::new();
@@ -368,7 +369,7 @@ async fn a_run_that_is_cut_off_anywhere_is_gone_on_with(backend: Backend) {
         places.push(saved["after"].as_i64().expect("a number"));
     }
     assert!(places.is_sorted_by(|a, b| a < b), "each run went on: {places:?}");
-    let done = run(&store, 3).await;
+    let done = run(&store, PAGE_ROWS).await;
     assert_eq!(
         (done.rows, done.refused),
         (ROWS, 1),
