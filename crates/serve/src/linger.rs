@@ -4,10 +4,11 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
-use http::{Request, Version};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -19,17 +20,37 @@ pub const LINGER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What is read at a time.
 const PIECE_BYTES: usize = 8 * 1024;
 
-/// Whether the last request of a connection was answered before its body had come.
+/// So much of a body that nobody read does not end its connection, where it has come already.
+const SKIPPED_BYTES_MAX: u64 = 8 * 1024;
+
+/// How much of the body of a connection's last request was left when the request was answered.
+///
+/// # Invariants
+/// 0 where all was read, [`u64::MAX`] where nobody knows.
 #[derive(Clone, Debug, Default)]
-pub struct Unread(Arc<AtomicBool>);
+pub struct Unread(Arc<AtomicU64>);
 
 impl Unread {
+    fn is_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// An answer that tells its client where its connection ends with it, before the client sends another request.
+    /// Source of the rule: RFC 9112, 9.3 and 9.6.
+    pub fn announce_end<B>(&self, mut response: Response<B>) -> Response<B> {
+        if self.0.load(Ordering::Relaxed) > SKIPPED_BYTES_MAX {
+            let headers = response.headers_mut();
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
     /// The next request, whose body says so when it is given up. HTTP/2 ends requests without their connection.
     pub fn watch<B: Body>(&self, request: Request<B>) -> Request<Watched<B>> {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.store(0, Ordering::Relaxed);
         let is_alone = request.version() < Version::HTTP_2;
         request.map(|body| Watched {
-            ended: body.is_end_stream() || !is_alone,
+            left: if is_alone { left_of(&body) } else { 0 },
             body,
             unread: self.clone(),
         })
@@ -40,8 +61,16 @@ impl Unread {
 #[derive(Debug)]
 pub struct Watched<B> {
     body: B,
-    ended: bool,
+    left: u64,
     unread: Unread,
+}
+
+/// How much of a body is left, as [`Unread`] counts it.
+fn left_of<B: Body>(body: &B) -> u64 {
+    match body.is_end_stream() {
+        true => 0,
+        false => body.size_hint().upper().unwrap_or(u64::MAX).max(1),
+    }
 }
 
 impl<B: Body + Unpin> Body for Watched<B> {
@@ -53,7 +82,7 @@ impl<B: Body + Unpin> Body for Watched<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        self.ended |= frame.is_none() || self.body.is_end_stream();
+        self.left = if frame.is_some() { left_of(&self.body) } else { 0 };
         Poll::Ready(frame)
     }
 
@@ -68,8 +97,8 @@ impl<B: Body + Unpin> Body for Watched<B> {
 
 impl<B> Drop for Watched<B> {
     fn drop(&mut self) {
-        if !self.ended {
-            self.unread.0.store(true, Ordering::Relaxed);
+        if self.left > 0 {
+            self.unread.0.store(self.left, Ordering::Relaxed);
         }
     }
 }
@@ -77,7 +106,7 @@ impl<B> Drop for Watched<B> {
 /// A connection that lingers where it has to.
 ///
 /// # Guarantees
-/// Its client is told at once that nothing more is sent. What it sends itself is read for as long as it comes at the
+/// Its client is header at once that nothing more is sent. What it sends itself is read for as long as it comes at the
 /// pace of bodies, and up to [`LINGER_BYTES_MAX`].
 #[derive(Debug)]
 pub struct Lingering<S> {
@@ -162,7 +191,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.end.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-            if !self.unread.0.load(Ordering::Relaxed) {
+            if !self.unread.is_any() {
                 return Poll::Ready(Ok(()));
             }
             let began = Instant::now();
@@ -193,7 +222,7 @@ mod tests {
     fn connection(given_up: bool) -> (Lingering<DuplexStream>, DuplexStream) {
         let (here, there) = duplex(64);
         let unread = Unread::default();
-        unread.0.store(given_up, Ordering::Relaxed);
+        unread.0.store(u64::from(given_up), Ordering::Relaxed);
         (Lingering::new(here, unread, PACE), there)
     }
 
@@ -210,7 +239,7 @@ mod tests {
         let sent = async {
             client.write_all(&[b'x'; 1000]).await.expect("taken");
             let mut answer = Vec::new();
-            client.read_to_end(&mut answer).await.expect("the end is told first");
+            client.read_to_end(&mut answer).await.expect("the end is header first");
             drop(client);
         };
         let (ended, ()) = tokio::join!(sending.shutdown(), sent);
@@ -242,7 +271,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_is_given_up_is_noticed_until_the_next_request() {
         let unread = Unread::default();
-        let is_unread = || unread.0.load(Ordering::Relaxed);
+        let is_unread = || unread.is_any();
         let request = |version| {
             let mut request = Request::new(http_body_util::Full::new(bytes::Bytes::from_static(b"x")));
             *request.version_mut() = version;
@@ -258,5 +287,19 @@ mod tests {
         while http_body_util::BodyExt::frame(&mut read).await.is_some() {}
         drop(read);
         assert!(!is_unread(), "all of it was read");
+    }
+
+    #[tokio::test]
+    async fn the_answer_to_a_large_body_that_is_given_up_ends_its_connection() {
+        let header = |bytes| {
+            let unread = Unread::default();
+            let body = http_body_util::Full::new(bytes::Bytes::from(vec![b'x'; bytes]));
+            drop(unread.watch(Request::new(body)));
+            let response = unread.announce_end(Response::new(()));
+            response.headers().get(CONNECTION).cloned()
+        };
+        let few = usize::try_from(SKIPPED_BYTES_MAX).expect("few");
+        assert_eq!((header(0), header(1), header(few)), (None, None, None));
+        assert_eq!(header(few + 1), Some(HeaderValue::from_static("close")));
     }
 }

@@ -45,8 +45,11 @@ pub(super) async fn serve(
         counted.fetch_add(1, Ordering::Relaxed);
         let mut request = unread.watch(request);
         request.extensions_mut().insert(peer);
-        let (answer, cut) = (answer.clone(), follows.clone());
-        async move { Ok::<_, Infallible>(paced(answer.answer(request).await, &cut)) }
+        let (answer, cut, unread) = (answer.clone(), follows.clone(), unread.clone());
+        async move {
+            let response = unread.announce_end(answer.answer(request).await);
+            Ok::<_, Infallible>(paced(response, &cut))
+        }
     });
     let streams = Streams::new(limits.stalled);
     let mut builder = Builder::new(streams.clone());
