@@ -1,13 +1,13 @@
-//! `kindex release`: takes the finalizer off all objects, so that no deletion waits for an
-//! ingester that was switched off.
+//! `kindex release`: takes the finalizers of Kindex off all objects, so that no deletion waits for a service that was
+//! switched off.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::release::{Options, ReleaseSides, Released, release};
-use kindex_maintenance::sides::RepairError;
+use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
+use kindex_maintenance::sides::{Guard, RepairError};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{IngesterStorage, StoreError};
 
@@ -67,9 +67,9 @@ async fn all(
 ) -> CommandResult<Vec<Released>> {
     let bar = Bar::new();
     let mut released: Vec<Released> = Vec::new();
+    let mut checks = Checks::default();
     for kind in kinds {
-        let is_first = released.iter().all(|kind| kind.released == 0);
-        match release(sides, kind, is_first, options, &bar).await {
+        match release(sides, kind, &mut checks, options, &bar).await {
             Err(error) if error.is_unserved() => unserved.add(kind),
             done => released.push(done.map_err(|error| stopped(&error))?),
         }
@@ -88,8 +88,10 @@ fn question(objects: u64, force: bool) -> String {
         objects => format!("{objects} objects"),
     };
     match force {
-        false => format!("This takes the finalizer off {objects}."),
-        true => format!("This takes the finalizer off {objects}, whether or not SQL holds their last version."),
+        false => format!("This takes the finalizers of Kindex off {objects}."),
+        true => {
+            format!("This takes the finalizers of Kindex off {objects}, whether or not SQL holds their last version.")
+        }
     }
 }
 
@@ -135,10 +137,16 @@ async fn sides(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) ->
 fn stopped(error: &RepairError) -> CommandError {
     let failure = CommandError::failure(chain(error));
     match error {
-        RepairError::Ingester { .. } => failure.hint(
-            "nothing is released. Switch the ingester off first (metadataStorage.enableMetadataStorage: false, or stop \
-             the process), or say --force",
-        ),
+        RepairError::Running { service, .. } => failure.hint(match service {
+            Guard::Ingester => {
+                "the object has its finalizers again. Switch the ingester off first (metadataStorage.enableMetadataStorage: \
+                 false, or stop the process), or say --force"
+            }
+            Guard::Deletion => {
+                "the object has its finalizers again. Stop `kindex deletion` first, or start `kindex up` without --deletion, or \
+                 say --force"
+            }
+        }),
         RepairError::Cluster { .. } | RepairError::Store(_) => {
             failure.hint("run the same command again: what was released stays released")
         }
@@ -188,7 +196,7 @@ fn judge(released: &[Released]) -> CommandResult {
         return Ok(());
     }
     let message = format!(
-        "the finalizer stays on {unstored} that the database refuses, on {contended} that keep changing, and on \
+        "the finalizers of Kindex stay on {unstored} that the database refuses, on {contended} that keep changing, and on \
          {in_use} that others use or that are being deleted"
     );
     Err(CommandError::failure(message).hint(
@@ -205,7 +213,7 @@ mod tests {
     fn much_is_asked_about_and_so_is_force_wherever_it_does_anything() {
         assert!(!is_much(99, false) && is_much(100, false));
         assert!(!is_much(0, true) && is_much(1, true));
-        assert_eq!(question(1, false), "This takes the finalizer off 1 object.");
+        assert_eq!(question(1, false), "This takes the finalizers of Kindex off 1 object.");
         assert!(question(2, true).contains("2 objects, whether or not SQL holds"));
     }
 }

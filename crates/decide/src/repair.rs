@@ -43,13 +43,13 @@ pub enum Release {
     AfterClosing,
     /// SQL lacks this version: it is stored as live, then it is released.
     AfterStoring,
-    /// Others use it, or its deletion is under way: it keeps our finalizer, which goes after theirs.
+    /// Others use it, or Kindex is deleting it: it keeps our finalizers, which go after theirs.
     Never,
 }
 
 /// Decides what SQL must hold before one object is released.
 pub fn release(head: &Head, row: Option<&Row>) -> Release {
-    if head.in_use {
+    if head.has_references || head.has_deletion_finalizer && head.is_leaving() {
         return Release::Never;
     }
     let leaving = head.deletion_timestamp.is_some();
@@ -102,7 +102,7 @@ pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
 /// text.
 pub fn is_settled_life(head: &Head, life: Life) -> bool {
     // An object that is being deleted and held by others may stay, and its row follows it.
-    let followed = head.deletion_timestamp.is_some() && (head.held || !head.has_finalizer) && !head.in_use;
+    let followed = head.deletion_timestamp.is_some() && (head.held || !head.has_finalizer) && !head.in_use();
     life == Life::Live || followed
 }
 
@@ -128,7 +128,8 @@ mod tests {
             deletion_timestamp: None,
             has_finalizer: true,
             held: false,
-            in_use: false,
+            has_references: false,
+            has_deletion_finalizer: false,
             deleting: false,
             immutable: false,
         }
@@ -192,13 +193,35 @@ mod tests {
 
     #[test]
     fn what_is_in_use_is_never_released() {
-        for head in [head(5), leaving(5)] {
-            let head = Head { in_use: true, ..head };
+        let referenced = [head(5), leaving(5)].map(|head| Head {
+            has_references: true,
+            ..head
+        });
+        let marked = Head {
+            deleting: true,
+            ..head(5)
+        };
+        let going = [marked, leaving(5)].map(|head| Head {
+            has_deletion_finalizer: true,
+            ..head
+        });
+        for head in referenced.into_iter().chain(going) {
             assert_eq!(release(&head, None), Release::Never);
             for life in [Life::Live, Life::Archived, Life::Deleted] {
                 assert_eq!(release(&head, Some(&row(5, life, RowText::Trusted))), Release::Never);
             }
         }
+    }
+
+    #[test]
+    fn the_finalizer_of_a_deletion_that_nobody_asked_for_holds_nothing() {
+        let head = Head {
+            has_deletion_finalizer: true,
+            ..head(5)
+        };
+        assert_eq!(release(&head, None), Release::AfterStoring);
+        let current = row(5, Life::Live, RowText::Trusted);
+        assert_eq!(release(&head, Some(&current)), Release::Now);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The cluster and the database of a repair command, and its errors.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,16 +44,36 @@ pub enum RepairError {
     /// The database did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Only for a release: an ingester reacted to the release of the first object.
-    #[error("an ingester is running: it reacted within {settle:?} to the release of {kind} {object}")]
-    Ingester {
+    /// Only for a release: a service put a finalizer of ours back on the first object, or stored its new version.
+    #[error("{service} is running: it reacted within {settle:?} to the release of {kind} {object}")]
+    Running {
+        /// Which service.
+        service: Guard,
         /// The kind.
         kind: &'static str,
-        /// The object. It has the finalizer again.
+        /// The object. It has its finalizers again.
         object: String,
         /// How long was waited.
         settle: Duration,
     },
+}
+
+/// A service that puts a finalizer on objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// The ingester.
+    Ingester,
+    /// The service that deletes objects after those that refer to them.
+    Deletion,
+}
+
+impl fmt::Display for Guard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Ingester => "an ingester",
+            Self::Deletion => "a deletion service",
+        })
+    }
 }
 
 impl RepairError {
@@ -74,7 +95,7 @@ impl RepairError {
                 source: ClusterError::Expired(reason),
                 ..
             } => Some(reason),
-            Self::Cluster { .. } | Self::Store(_) | Self::Ingester { .. } => None,
+            Self::Cluster { .. } | Self::Store(_) | Self::Running { .. } => None,
         }
     }
 

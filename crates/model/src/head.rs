@@ -17,9 +17,10 @@ pub struct Head {
     pub has_finalizer: bool,
     /// Whether it holds finalizers of others.
     pub held: bool,
-    /// Whether others use it, or its own deletion is under way: whether it holds references, or the finalizer of
-    /// Kindex's deletion.
-    pub in_use: bool,
+    /// Whether `metadata.finalizers` holds references.
+    pub has_references: bool,
+    /// Whether it holds the finalizer of Kindex's deletion.
+    pub has_deletion_finalizer: bool,
     /// Whether the Deleting annotation is `"true"`.
     pub deleting: bool,
     /// Whether the Immutable annotation is `"true"`, or the kind is declared immutable.
@@ -39,7 +40,8 @@ impl Head {
                 .finalizers
                 .iter()
                 .any(|f| f != platform.finalizer && !is_of_use(f, platform)),
-            in_use: metadata.finalizers.iter().any(|f| is_of_use(f, platform)),
+            has_references: metadata.finalizers.iter().any(|f| is_reference(f)),
+            has_deletion_finalizer: metadata.finalizers.iter().any(|f| is_deletion_finalizer(f, platform)),
             deleting: says(platform.deleting),
             immutable: kind.immutable || says(platform.immutable),
         }
@@ -48,6 +50,11 @@ impl Head {
     /// Whether the object is on its way out of the cluster.
     pub fn is_leaving(&self) -> bool {
         self.deletion_timestamp.is_some() || self.deleting
+    }
+
+    /// Whether others use it, or Kindex's deletion comes before it goes.
+    pub fn in_use(&self) -> bool {
+        self.has_references || self.has_deletion_finalizer
     }
 
     /// Whether nothing takes it out of the cluster: nobody has deleted it, and it is not final.
@@ -59,5 +66,14 @@ impl Head {
 /// Whether a finalizer is a reference, or that of Kindex's deletion. Both go before the object is released, however
 /// long that takes, or leave with it into SQL.
 pub fn is_of_use(finalizer: &str, platform: &Platform) -> bool {
-    finalizer.strip_suffix("/deletion") == Some(platform.group) || ReferenceName::of_finalizer(finalizer).is_some()
+    is_deletion_finalizer(finalizer, platform) || is_reference(finalizer)
+}
+
+/// Whether a finalizer is that of Kindex's deletion.
+pub fn is_deletion_finalizer(finalizer: &str, platform: &Platform) -> bool {
+    finalizer.strip_suffix("/deletion") == Some(platform.group)
+}
+
+fn is_reference(finalizer: &str) -> bool {
+    ReferenceName::of_finalizer(finalizer).is_some()
 }

@@ -175,8 +175,10 @@ pub struct ReleaseArgs {
 }
 
 const RELEASE_EXAMPLES: &str = "\
-For when the ingester is switched off for good: deletions would wait for it for ever. Only Kindex's own finalizer is
-removed. What SQL lacks is stored first; with an ingester at work nothing is released. May be run again at any time.
+For when the ingester or the deletion graph is switched off for good: deletions would wait for it for ever. Only the
+finalizers of Kindex itself are removed, also that of the deletion graph. Objects that others refer to, and those that
+the graph is deleting, keep them. What SQL lacks is stored first. Refuses while an ingester or a deletion service is
+running. May be run again at any time.
 
 Examples:
   kindex release --dry-run

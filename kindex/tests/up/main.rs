@@ -11,6 +11,7 @@ mod bounds;
 mod chart;
 mod configured;
 mod corpus;
+mod deletion_off;
 mod events;
 mod exposure;
 mod graph;

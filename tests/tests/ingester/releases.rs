@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_maintenance::release::{Options, ReleaseSides, Released, release};
+use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Life;
@@ -33,7 +33,7 @@ async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
         cluster,
         storage: None,
     };
-    let released = release(&sides, &THING, true, options, &NoProgress).await;
+    let released = release(&sides, &THING, &mut Checks::default(), options, &NoProgress).await;
     released.expect("it comes to its end")
 }
 
@@ -112,7 +112,7 @@ async fn the_objects_of_all_pages_are_released() {
                 page_rows,
                 ..Options::default()
             };
-            let released = release(&sides, &THING, true, &options, &NoProgress).await;
+            let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
             let released = released.expect("it comes to its end");
             let counts = (released.objects, released.guarded, released.released, released.gone);
             assert_eq!(counts, (7, 7, 7, 3), "pages of {page_rows}");
@@ -137,4 +137,44 @@ async fn the_objects_of_all_pages_are_released() {
             );
         }
     }
+}
+
+/// The finalizer of the deletion graph goes with that of the ingester, but for objects that others refer to or that the
+/// graph is deleting; those of others stay.
+#[tokio::test]
+async fn the_finalizer_of_the_deletion_graph_is_released_where_it_holds_nothing() {
+    let graph = format!("{}/deletion", PLATFORM.group);
+    let (graph, reference) = (
+        graph.as_str(),
+        "holder.example.com/6f1c2f0e-0000-4000-8000-000000000001",
+    );
+    let cluster = FakeCluster::new(&[&THING]);
+    cluster.with(&THING, |cluster| {
+        cluster.create_held("both", 1, &[graph, PLATFORM.finalizer]);
+        cluster.create_held("alone", 1, &[graph]);
+        cluster.create_held("with-others", 1, &["example.com/other", graph]);
+        cluster.create_held("referenced", 1, &[reference, graph, PLATFORM.finalizer]);
+        cluster.create_held("going", 1, &[graph, PLATFORM.finalizer]);
+        cluster.delete("going", Timestamp::now(), false);
+    });
+    let released = run(Arc::new(cluster.clone())).await;
+    let counts = (released.guarded, released.released, released.in_use);
+    assert_eq!(counts, (5, 3, 2));
+    let left = cluster.with(&THING, |cluster| {
+        let left = cluster.objects.values();
+        left.map(|object| (object.name.clone(), object.finalizers.clone()))
+            .collect::<Vec<_>>()
+    });
+    let left: Vec<(&str, Vec<&str>)> = left
+        .iter()
+        .map(|(name, finalizers)| (&**name, finalizers.iter().map(|it| &**it).collect()))
+        .collect();
+    let expected = [
+        ("alone", vec![]),
+        ("both", vec![]),
+        ("going", vec![graph, PLATFORM.finalizer]),
+        ("referenced", vec![reference, graph, PLATFORM.finalizer]),
+        ("with-others", vec!["example.com/other"]),
+    ];
+    assert_eq!(left, expected);
 }

@@ -48,7 +48,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
 
 fn all_heads() -> Vec<Head> {
     let mut heads = Vec::new();
-    for bits in 0..64_u8 {
+    for bits in 0..128_u8 {
         let bit = |n: u8| bits & (1 << n) != 0;
         heads.push(Head {
             version: at(6),
@@ -57,7 +57,8 @@ fn all_heads() -> Vec<Head> {
             deleting: bit(2),
             immutable: bit(3),
             held: bit(4),
-            in_use: bit(5),
+            has_references: bit(5),
+            has_deletion_finalizer: bit(6),
         });
     }
     heads
@@ -105,7 +106,7 @@ fn nothing_leaves_before_sql_holds_its_final_version() {
         // An object that we release after `finalizer_wait` stays, and so does one that is in use: its row follows it.
         let stays = match action.then {
             Then::Release => head.held,
-            Then::Delete { .. } => head.in_use && head.deleting,
+            Then::Delete { .. } => head.in_use() && head.deleting,
             _ => false,
         };
         assert!(stays || held.life != Life::Live, "{head:?} {row:?} {action:?}");
@@ -131,10 +132,10 @@ fn what_is_in_use_is_released_only_into_the_archive() {
     for_all(|head, row, context, action| {
         let life = after(head, row, action).map(|row| row.life);
         match action.then {
-            Then::Release => assert!(!head.in_use, "{head:?} {row:?} {context:?} {action:?}"),
+            Then::Release => assert!(!head.in_use(), "{head:?} {row:?} {context:?} {action:?}"),
             Then::ReleaseArchived => {
                 assert!(
-                    head.in_use && life == Some(Life::Archived),
+                    head.in_use() && life == Some(Life::Archived),
                     "{head:?} {row:?} {action:?}"
                 );
             }
@@ -149,7 +150,7 @@ fn what_is_in_use_is_released_only_into_the_archive() {
                 } | Write::SoftDelete
             )
         );
-        assert!(!(head.in_use && closed), "{head:?} {row:?} {action:?}");
+        assert!(!(head.in_use() && closed), "{head:?} {row:?} {action:?}");
     });
 }
 
@@ -216,12 +217,12 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
 fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
     for_all(|head, _, _, action| match action.then {
         Then::Release => assert!(head.has_finalizer && head.deletion_timestamp.is_some()),
-        Then::ReleaseArchived => assert!(head.in_use && head.deletion_timestamp.is_some()),
+        Then::ReleaseArchived => assert!(head.in_use() && head.deletion_timestamp.is_some()),
         Then::Delete { release } => {
             assert!(head.deletion_timestamp.is_none());
             assert!(head.deleting || head.immutable);
-            let own = head.has_finalizer || (head.in_use && !head.deleting);
-            assert_eq!(release, own && !(head.in_use && head.deleting));
+            let own = head.has_finalizer || (head.in_use() && !head.deleting);
+            assert_eq!(release, own && !(head.in_use() && head.deleting));
         }
         Then::AddFinalizer => assert!(!head.has_finalizer && !head.is_leaving() && !head.immutable),
         Then::Nothing | Then::Wait(_) | Then::WaitForOthers(_) | Then::Confirm | Then::Rewind => {}

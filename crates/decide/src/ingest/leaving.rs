@@ -219,7 +219,10 @@ fn the_deletion_delay_comes_before_the_wait_for_others() {
 // in use: references, or the finalizer of Kindex's deletion
 
 fn in_use(head: Head) -> Head {
-    Head { in_use: true, ..head }
+    Head {
+        has_references: true,
+        ..head
+    }
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         Some(Life::Archived) => (is_own_delete(head, context).then_some(Life::Archived), Life::Archived),
         Some(Life::Live) | None => (None, Life::Live),
     };
-    if head.in_use && settled != Some(Life::Archived) {
+    if head.in_use() && settled != Some(Life::Archived) {
         return decide_live(head, row, context, Then::Nothing);
     }
     let delay = settled.is_none().then(|| {
@@ -230,7 +230,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
         // Others hold the object without our finalizer: a live row stays live.
         (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
-        (None, Some(None) | None) if head.in_use => (Life::Archived, Then::ReleaseArchived),
+        (None, Some(None) | None) if head.in_use() => (Life::Archived, Then::ReleaseArchived),
         (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
     };
     Action {
@@ -244,11 +244,11 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
 fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
     let write = needed(head, row, life, context);
-    if head.in_use && life == Life::Archived && is_own_delete(head, context) {
+    if head.in_use() && life == Life::Archived && is_own_delete(head, context) {
         let then = Then::ReleaseArchived;
         return Action { write, then };
     }
-    if head.in_use {
+    if head.in_use() {
         return decide_live(head, row, context, Then::Nothing);
     }
     Action {
@@ -258,7 +258,7 @@ fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &C
 }
 
 fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context) -> Action {
-    if head.in_use {
+    if head.in_use() {
         // It gets its deletion timestamp, after which no references are added, and stays until they are gone.
         return decide_live(head, row, context, Then::Delete { release: false });
     }
@@ -289,7 +289,7 @@ fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action
     Action {
         write,
         then: Then::Delete {
-            release: head.has_finalizer || head.in_use,
+            release: head.has_finalizer || head.in_use(),
         },
     }
 }

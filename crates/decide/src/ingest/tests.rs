@@ -31,7 +31,8 @@ pub(super) fn head(version: u64) -> Head {
         deletion_timestamp: None,
         has_finalizer: true,
         held: false,
-        in_use: false,
+        has_references: false,
+        has_deletion_finalizer: false,
         deleting: false,
         immutable: false,
     }

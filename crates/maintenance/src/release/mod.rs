@@ -1,14 +1,17 @@
-//! Removes the finalizer from all objects, so that they can be deleted while no ingester runs. No object is released
-//! before SQL holds it, and SQL holds the released version afterwards.
+//! Removes the finalizers of Kindex from all objects, so that they can be deleted while no ingester and no deletion
+//! service runs. No object is released before SQL holds it, and SQL holds the released version afterwards.
 //!
-//! `run` reads the list, `page` stores and releases.
+//! `run` reads the list, `alone` checks that no service runs, `page` stores and releases.
 
 mod options;
 
 mod page;
 
+mod alone;
+
 mod run;
 
+pub use alone::Checks;
 pub use options::{Options, ReleaseSides};
 pub use page::Released;
 pub use run::release;

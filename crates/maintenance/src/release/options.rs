@@ -12,11 +12,11 @@ use crate::retries::RetryBudget;
 /// The target of a release.
 #[derive(Clone)]
 pub struct ReleaseSides {
-    /// The platform whose finalizer is removed.
+    /// The platform whose finalizers are removed.
     pub platform: Platform,
     /// The cluster with the objects.
     pub cluster: Arc<dyn ClusterApi>,
-    /// The store that must hold them; `None`: without SQL, and without a check for a running ingester.
+    /// The store that must hold them; `None`: without SQL, and without a check for running services.
     pub storage: Option<Arc<dyn IngesterStorage>>,
 }
 
@@ -27,7 +27,7 @@ pub struct Options {
     pub dry_run: bool,
     /// Most objects per second; `None`: no limit.
     pub objects_per_second: Option<f64>,
-    /// How long a running ingester may take to store a change.
+    /// How long a running service may take to react to a change.
     pub settle: Duration,
     /// Objects a page.
     pub page_rows: u32,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kindex_decide::repair::{self, Release};
 use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterApi, ClusterError, ObjectName, Page, Target};
-use kindex_model::head::Head;
+use kindex_model::head::{Head, is_deletion_finalizer};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
@@ -37,7 +37,7 @@ pub struct Released {
     pub kind: &'static str,
     /// Objects in the list.
     pub objects: u64,
-    /// Those that held the finalizer.
+    /// Those that held a finalizer of ours.
     pub guarded: u64,
     /// Those that this run released; in a dry run, those that it would release.
     pub released: u64,
@@ -47,11 +47,11 @@ pub struct Released {
     pub gone: u64,
     /// Those that SQL lacked, in this version or at all, and holds now; in a dry run, those that it lacks.
     pub stored: u64,
-    /// Those that keep the finalizer because the database rejects them.
+    /// Those that keep their finalizers because the database rejects them.
     pub unstored: u64,
-    /// Those that keep the finalizer because they kept changing.
+    /// Those that keep their finalizers because they kept changing.
     pub contended: u64,
-    /// Those that keep the finalizer because others use them, or because Kindex is deleting them.
+    /// Those that keep their finalizers because others use them, or because Kindex is deleting them.
     pub in_use: u64,
 }
 
@@ -69,14 +69,14 @@ pub(super) struct Releaser<'a> {
 }
 
 impl Releaser<'_> {
-    /// Releases the objects of a page that have the finalizer.
+    /// Releases the objects of a page that have a finalizer of ours.
     pub(super) async fn page(&mut self, page: Page, released: &mut Released) -> Result<(), RepairError> {
         let listed = page.len() as u64;
         released.objects += listed;
         let guarded: Vec<Object> = page
             .objects
             .into_iter()
-            .filter(|object| self.head(object).has_finalizer)
+            .filter(|object| is_guarded(&self.head(object)))
             .collect();
         released.guarded += guarded.len() as u64;
         let (in_use, free): (Vec<Object>, Vec<Object>) = guarded.into_iter().partition(|object| self.is_in_use(object));
@@ -120,8 +120,8 @@ impl Releaser<'_> {
         Head::of(object, self.kind, &self.platform)
     }
 
-    /// Whether it keeps our finalizer, whatever SQL holds.
-    fn is_in_use(&self, object: &Object) -> bool {
+    /// Whether it keeps our finalizers, whatever SQL holds.
+    pub(super) fn is_in_use(&self, object: &Object) -> bool {
         repair::release(&self.head(object), None) == Release::Never
     }
 
@@ -226,7 +226,7 @@ impl Releaser<'_> {
             let now = self.get(&ObjectName::of(&object)).await?;
             match now.filter(|now| now.metadata.uid == object.metadata.uid) {
                 None => return Ok(Outcome::without(None, maybe_ours)),
-                Some(now) if !self.head(&now).has_finalizer => return Ok(Outcome::without(Some(now), maybe_ours)),
+                Some(now) if !is_guarded(&self.head(&now)) => return Ok(Outcome::without(Some(now), maybe_ours)),
                 Some(now) if self.is_in_use(&now) => return Ok(Outcome::InUse),
                 Some(now) => {
                     let mut again = Released::default();
@@ -248,7 +248,7 @@ impl Releaser<'_> {
     /// The answer, and whether the request was repeated, so that an earlier attempt may have been carried out.
     async fn set_finalizers(&self, object: &Object) -> (Result<Object, ClusterError>, bool) {
         let mut finalizers = object.metadata.finalizers.clone();
-        finalizers.retain(|finalizer| finalizer != self.platform.finalizer);
+        finalizers.retain(|finalizer| !is_ours(finalizer, &self.platform));
         let target = Target::of(object);
         let mut attempts = 0;
         let release = || {
@@ -260,11 +260,21 @@ impl Releaser<'_> {
     }
 }
 
+/// Whether an object has a finalizer that a release takes off.
+pub(super) fn is_guarded(head: &Head) -> bool {
+    head.has_finalizer || head.has_deletion_finalizer
+}
+
+/// Whether a finalizer is one of those that a release takes off.
+pub(super) fn is_ours(finalizer: &str, platform: &Platform) -> bool {
+    finalizer == platform.finalizer || is_deletion_finalizer(finalizer, platform)
+}
+
 /// The result of one object.
 pub(super) enum Outcome {
-    /// It is present, without the finalizer.
+    /// It is present, without our finalizers.
     Released(Object),
-    /// It had been deleted, and our finalizer no longer holds it.
+    /// It had been deleted, and our finalizers no longer hold it.
     Gone,
     /// Another program released it, which also stores the new version, or it left.
     Elsewhere,
@@ -277,7 +287,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// The result of an object that already lacks the finalizer: released by us if an answer was lost, by another
+    /// The result of an object that already lacks our finalizers: released by us if an answer was lost, by another
     /// program otherwise. Only the releasing program stores the new version: two that did would take each other for an
     /// ingester.
     fn without(now: Option<Object>, maybe_ours: bool) -> Self {

@@ -95,7 +95,7 @@ fn nothing_is_released_beside_a_running_ingester(site: &Site) {
         stderr.contains("an ingester is running") && stderr.contains("default/test-model"),
         "{stderr}"
     );
-    assert!(stderr.contains("hint: nothing is released"), "{stderr}");
+    assert!(stderr.contains("hint: the object has its finalizers again"), "{stderr}");
     wait_for("the finalizer", || {
         let object = stage.object().expect("it is there");
         object["metadata"]["finalizers"] == json!(["michelangelo/Ingester"])
@@ -122,7 +122,7 @@ fn an_object_that_sql_refuses_stays_guarded_until_it_is_forced(site: &Site) {
     let (code, stdout, stderr) = stage.command(&["release", "--output", "json"]);
     assert_eq!(code, Some(1), "{stdout}");
     assert!(
-        stderr.contains("the finalizer stays on 1 that the database refuses"),
+        stderr.contains("the finalizers of Kindex stay on 1 that the database refuses"),
         "{stderr}"
     );
     let report: Vec<Value> = serde_json::from_str(&stdout).expect("a list");
@@ -137,7 +137,7 @@ fn an_object_that_sql_refuses_stays_guarded_until_it_is_forced(site: &Site) {
     let (code, _, stderr) = stage.command(&["release", "--force"]);
     assert_eq!(code, Some(2), "{stderr}");
     assert!(
-        stderr.contains("finalizer off 1 object, whether or not SQL holds"),
+        stderr.contains("finalizers of Kindex off 1 object, whether or not SQL holds"),
         "{stderr}"
     );
     let forced = stage.report(&["release", "--force", "--yes"]);
