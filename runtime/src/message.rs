@@ -157,6 +157,21 @@ impl EffectDone {
         }
     }
 
+    /// Whether the object left the cluster with it. The answer has the version before, or none at all.
+    pub fn removes(&self) -> bool {
+        match self {
+            Self::Deleted(Ok(left)) => left.is_none(),
+            Self::FinalizersSet(Ok(object)) => {
+                object.metadata.deletion_timestamp.is_some() && object.metadata.finalizers.is_empty()
+            }
+            Self::Got(_)
+            | Self::Deleted(Err(_))
+            | Self::FinalizersSet(Err(_))
+            | Self::Quarantined(_)
+            | Self::Rewound(_) => false,
+        }
+    }
+
     /// Why it came to nothing, where it did.
     pub fn error(&self) -> Option<String> {
         match self {

@@ -135,6 +135,9 @@ impl Controller {
         if let Some(object) = done.object() {
             self.intake.on_answer(ended.sent, object.metadata.resource_version);
         }
+        if let Some(sent) = ended.sent.filter(|_| done.removes()) {
+            self.intake.on_removal(sent);
+        }
         self.objects.on_effect(&mut self.env, uid, ended, done);
     }
 

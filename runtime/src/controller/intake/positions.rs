@@ -42,6 +42,12 @@ impl Intake {
         self.note_version(version);
     }
 
+    /// Our write removed an object. That made a version too, which no answer names: the cluster is beyond all that it
+    /// had reported before, unless it was restored and our own writes have brought it back to one of these.
+    pub(in super::super) fn on_removal(&mut self, sent: Sent) {
+        self.note_version(ResourceVersion(sent.newest.0 + 1));
+    }
+
     /// Another ingester found the cluster restored, and this one learns it by being refused to save its position.
     pub(super) fn join_restoration(&mut self, env: &Environment, shown: Checkpoint) {
         let Some(version) = joined(self.checkpoints.saved(), shown) else {
