@@ -9,6 +9,7 @@ use kindex_kube_client::ObjectName;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
+use kindex_model::reference_name::ReferenceName;
 use kindex_store::backoff;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -20,6 +21,7 @@ use crate::metrics::KindMetrics;
 pub(super) struct Environment {
     pub(super) kind: &'static Kind,
     pub(super) platform: Platform,
+    owned: Vec<&'static Kind>,
     pub(super) settings: Settings,
     pub(super) metrics: Arc<KindMetrics>,
     pub(super) now: Now,
@@ -30,10 +32,11 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// `seed` determines the jitter of all pauses.
+    /// `owned`: the kinds whose objects those of `kind` may own. `seed` determines the jitter of all pauses.
     pub(super) fn new(
         kind: &'static Kind,
         platform: Platform,
+        owned: Vec<&'static Kind>,
         settings: Settings,
         metrics: Arc<KindMetrics>,
         seed: u64,
@@ -41,6 +44,7 @@ impl Environment {
         Self {
             kind,
             platform,
+            owned,
             settings,
             metrics,
             now: Now {
@@ -65,6 +69,16 @@ impl Environment {
 
     pub(super) fn head(&self, object: &Object) -> Head {
         Head::of(object, self.kind, &self.platform)
+    }
+
+    /// Whether a reference on the object is of something that it owns. Those of archived objects are in SQL.
+    pub(super) fn owns(&self, object: &Object) -> bool {
+        let finalizers = object.metadata.finalizers.iter();
+        let mut holders = finalizers.filter_map(|finalizer| ReferenceName::of_finalizer(finalizer));
+        holders.any(|holder| {
+            let is_it = |kind: &&Kind| holder.kind().eq_ignore_ascii_case(kind.name) && holder.group() == kind.group;
+            self.owned.iter().any(is_it)
+        })
     }
 
     /// The backoff after so many failed attempts.

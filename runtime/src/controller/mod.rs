@@ -62,10 +62,12 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that has not started. `seed` determines the jitter of its pauses.
+    /// A controller that has not started. `owned`: the kinds whose objects those of `kind` may own. `seed` determines
+    /// the jitter of its pauses.
     pub fn new(
         kind: &'static Kind,
         platform: Platform,
+        owned: Vec<&'static Kind>,
         settings: Settings,
         metrics: Arc<KindMetrics>,
         seed: u64,
@@ -73,7 +75,7 @@ impl Controller {
         Self {
             intake: Intake::new(settings.orphans_allowed),
             objects: Objects::new(Pending::new(&settings)),
-            env: Environment::new(kind, platform, settings, metrics, seed),
+            env: Environment::new(kind, platform, owned, settings, metrics, seed),
         }
     }
 

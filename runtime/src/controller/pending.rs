@@ -139,6 +139,7 @@ impl Pending {
         let observed = entry.observed(|object| env.head(object));
         let leaving = matches!(observed, Observed::Present(head) if head.is_leaving());
         let leaving_for = entry.begin_decision(leaving, env.now.elapsed);
+        let owns = entry.present().is_some_and(|object| env.owns(object));
         let row = entry.row.expect("the row of a decided entry is known");
         tracing::debug!(kind = env.kind.name, object = %entry.name, "Reconciling object");
         let context = Context {
@@ -150,6 +151,7 @@ impl Pending {
             confirmed: entry.confirmed,
             own_delete: entry.own_delete,
             unsure: entry.write_unsure,
+            owns,
         };
         if row.is_none() && entry.is_reported_gone() {
             env.metrics.lost.inc();

@@ -301,6 +301,12 @@ async fn prepare(
     true
 }
 
+/// The kinds whose objects those of a kind may own.
+fn owned_by(registry: &Registry, kind: &Kind) -> Vec<&'static Kind> {
+    let owned = registry.referrers(kind).filter(|(_, reference, _)| reference.owned);
+    owned.map(|(holder, _, _)| holder).collect()
+}
+
 /// Runs one kind while it is assigned to this replica, and again after a panic, until it is stopped.
 async fn supervise(mut kind: Supervised) {
     let mut panics = 0;
@@ -312,6 +318,7 @@ async fn supervise(mut kind: Supervised) {
         let controller = Controller::new(
             kind.executor.kind,
             kind.registry.platform,
+            owned_by(&kind.registry, kind.executor.kind),
             kind.settings.clone(),
             kind.metrics.clone(),
             rand::rng().random(),

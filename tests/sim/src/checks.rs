@@ -14,7 +14,7 @@ use super::cluster::{Departure, SimCluster};
 use super::database::{SimDatabase, SimRow, Transition};
 use super::object::Revision;
 use super::stored::{holds_lost_version, stored_revision};
-use super::thing::{FINALIZER, IMMUTABLE, REFERENCES};
+use super::thing::{FINALIZER, IMMUTABLE, OWNED, REFERENCES};
 use super::unsaved::{UnsavedEvents, has_the_row};
 
 /// The settings and the earlier turns that the rules depend on.
@@ -270,11 +270,15 @@ impl Checks {
         }
     }
 
-    /// An ingester releases no object that is in use, but for one that it evicts: its references are in SQL then.
+    /// An ingester releases no object that is in use, but for one that it evicts: its references are in SQL then. It
+    /// evicts none that owns others in the cluster.
     fn no_reference_is_lost(&self, departure: &Departure, database: &SimDatabase) -> Result<(), String> {
         let object = &departure.object;
         if departure.stays && object.is_in_use() && !self.unaware {
             return Err(format!("{} was released while others use it", object.uid));
+        }
+        if departure.references.iter().any(|name| name == OWNED) && !self.unaware {
+            return Err(format!("{} left before what it owns", object.uid));
         }
         let held = database.references.get(&Uid::from(object.uid.as_str()));
         let is_held = |name: &String| held.is_some_and(|held| held.contains(name));
@@ -372,7 +376,7 @@ impl Checks {
                 };
                 (!enough).then_some("its row holds another version")
             }
-            (false, _) if object.is_final(self.kind_immutable) => Some("it is final but not deleted"),
+            (false, _) if object.is_final(self.kind_immutable) && !object.owns() => Some("it is final but not deleted"),
             (false, guarded) => match row.life() {
                 Life::Live if !current => Some("its row holds another version"),
                 Life::Live if self.adopt_finalizers && !guarded => Some("it lacks our finalizer"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kindex_model::object::Object;
 
-use super::thing::{DELETING, FINALIZER, IMMUTABLE, NAMESPACE, POISON_LABEL, POISON_VALUE, REFERENCES};
+use super::thing::{DELETING, FINALIZER, IMMUTABLE, NAMESPACE, OWNED, POISON_LABEL, POISON_VALUE, REFERENCES};
 
 /// The fields of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,11 @@ impl SimObject {
     pub fn references(&self) -> impl Iterator<Item = &str> {
         let finalizers = self.finalizers.iter().map(String::as_str);
         finalizers.filter(|finalizer| REFERENCES.contains(finalizer))
+    }
+
+    /// Whether it owns another object in the cluster.
+    pub fn owns(&self) -> bool {
+        self.references().any(|name| name == OWNED)
     }
 
     /// Whether it bears references.

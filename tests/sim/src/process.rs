@@ -72,7 +72,14 @@ impl Process {
     pub(crate) fn new(site: &Site, seed: u64, started: Duration) -> Self {
         let settings = site.settings.clone();
         Self {
-            controller: Controller::new(site.kind, PLATFORM, settings, site.metrics.clone(), seed),
+            controller: Controller::new(
+                site.kind,
+                PLATFORM,
+                vec![site.kind],
+                settings,
+                site.metrics.clone(),
+                seed,
+            ),
             executor: Executor {
                 kind: site.kind,
                 cluster: site.cluster.clone(),

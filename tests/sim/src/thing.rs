@@ -9,11 +9,10 @@ pub const NAMESPACE: &str = "sim";
 pub const FINALIZER: &str = "sim/Ingester";
 /// The finalizer of another controller.
 pub const FOREIGN_FINALIZER: &str = "sim/other";
-/// The references that users place: two objects of another kind.
-pub const REFERENCES: [&str; 2] = [
-    "node.sim.kindex/7f7a15ab-f1cc-4f3b-b1c0-000000000001",
-    "node.sim.kindex/7f7a15ab-f1cc-4f3b-b1c0-000000000002",
-];
+/// The references that users place: an object of another kind, and one that the object owns.
+pub const REFERENCES: [&str; 2] = ["node.sim.kindex/7f7a15ab-f1cc-4f3b-b1c0-000000000001", OWNED];
+/// The reference of an object that is owned.
+pub const OWNED: &str = "thing.sim.kindex/7f7a15ab-f1cc-4f3b-b1c0-000000000002";
 /// The annotation that deletes an object if it is `"true"`.
 pub const DELETING: &str = "sim/Deleting";
 /// The annotation that makes an object final if it is `"true"`.

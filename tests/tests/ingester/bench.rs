@@ -102,7 +102,7 @@ impl Bench {
 
     fn of(kind: &'static Kind, settings: Settings) -> Self {
         let metrics = Arc::new(KindMetrics::default());
-        let controller = Controller::new(kind, PLATFORM, settings, metrics.clone(), 7);
+        let controller = Controller::new(kind, PLATFORM, vec![kind], settings, metrics.clone(), 7);
         Self {
             controller,
             metrics,

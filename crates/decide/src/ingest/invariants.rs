@@ -30,13 +30,14 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
     ] {
         for (deletion_delay, finalizer_wait) in [(0, 0), (10, 0), (0, 10), (10, 10)] {
             for adopt_finalizers in [false, true] {
-                for confirmed in [None, row] {
+                for (confirmed, owns) in [(None, false), (None, true), (row, false), (row, true)] {
                     contexts.push(Context {
                         own_delete,
                         deletion_delay: Duration::from_secs(deletion_delay),
                         finalizer_wait: Duration::from_secs(finalizer_wait),
                         adopt_finalizers,
                         confirmed,
+                        owns,
                         ..context()
                     });
                 }
@@ -67,7 +68,8 @@ fn all_heads() -> Vec<Head> {
 fn for_all(mut check: impl FnMut(&Head, Option<Row>, &Context, Action)) {
     for head in all_heads() {
         for row in all_rows() {
-            for context in all_contexts(row) {
+            let contexts = all_contexts(row).into_iter();
+            for context in contexts.filter(|context| head.has_references || !context.owns) {
                 let action = decide(&Observed::Present(head), row.as_ref(), &context);
                 check(&head, row, &context, action);
             }
@@ -155,6 +157,21 @@ fn what_is_in_use_is_released_only_into_the_archive() {
 }
 
 #[test]
+fn an_owner_is_not_archived_before_what_it_owns() {
+    for_all(|head, row, context, action| {
+        let archives = matches!(
+            action.write,
+            Some(Write::Store {
+                life: Life::Archived,
+                ..
+            })
+        );
+        let evicts = action.then == Then::ReleaseArchived || matches!(action.then, Then::Delete { release: true });
+        assert!(!(context.owns && (archives || evicts)), "{head:?} {row:?} {action:?}");
+    });
+}
+
+#[test]
 fn what_is_archived_was_final_before_it_was_deleted() {
     for_all(|head, row, _, action| {
         let archives = matches!(
@@ -215,7 +232,7 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
 
 #[test]
 fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
-    for_all(|head, _, _, action| match action.then {
+    for_all(|head, _, context, action| match action.then {
         Then::Release => assert!(head.has_finalizer && head.deletion_timestamp.is_some()),
         Then::ReleaseArchived => assert!(head.in_use() && head.deletion_timestamp.is_some()),
         Then::Delete { release } => {
@@ -224,7 +241,9 @@ fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
             let own = head.has_finalizer || (head.in_use() && !head.deleting);
             assert_eq!(release, own && !(head.in_use() && head.deleting));
         }
-        Then::AddFinalizer => assert!(!head.has_finalizer && !head.is_leaving() && !head.immutable),
+        Then::AddFinalizer => {
+            assert!(!head.has_finalizer && !head.is_leaving() && (!head.immutable || context.owns));
+        }
         Then::Nothing | Then::Wait(_) | Then::WaitForOthers(_) | Then::Confirm | Then::Rewind => {}
     });
 }

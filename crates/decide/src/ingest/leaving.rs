@@ -306,6 +306,28 @@ fn an_evicted_object_takes_its_references_along() {
     assert_eq!(first, action(stored(Life::Archived), Then::Delete { release: true }));
 }
 
+#[test]
+fn a_final_object_that_owns_others_is_archived_once_they_have_left() {
+    let owning = Context {
+        owns: true,
+        ..context()
+    };
+    let head = in_use(immutable(6));
+    let decided_on = |head, row| decide(&Observed::Present(head), row, &owning);
+    assert_eq!(decided_on(head, None), action(stored(Life::Live), Then::Nothing));
+    let live = row(6, Life::Live);
+    assert_eq!(decided_on(head, Some(&live)), Action::NOTHING);
+    let archived = row(5, Life::Archived);
+    let came_first = decided_on(head, Some(&archived));
+    assert_eq!(
+        came_first,
+        action(stored(Life::Live), Then::Nothing),
+        "the reference came first"
+    );
+    let freed = decided(immutable(7), Some(live));
+    assert_eq!(freed, action(stored(Life::Archived), Then::Delete { release: true }));
+}
+
 // Deleting annotation
 
 pub(super) fn marked(version: u64) -> Head {

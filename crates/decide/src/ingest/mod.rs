@@ -64,6 +64,9 @@ pub struct Context {
     pub own_delete: OwnDelete,
     /// Whether a write had an unknown outcome, so that a missing row may still appear.
     pub unsure: bool,
+    /// Whether a reference on the object is of something in the cluster that it owns. The garbage collector would
+    /// delete that as soon as its owner had left.
+    pub owns: bool,
 }
 
 /// What happens to the row.
@@ -138,7 +141,7 @@ impl Action {
 /// (`Release`, `Delete`) writes the observed version first, unless SQL holds it or a version that differs only by our
 /// own delete. Our finalizer is removed last, unless finalizers of others hold the object for longer than
 /// [`Context::finalizer_wait`]. An object that is in use is never released, but for one that is archived with its
-/// references, and its row is live for as long.
+/// references, and its row is live for as long. An object that owns others in the cluster is not archived.
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
         Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),
@@ -214,7 +217,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         Some(Life::Archived) => (is_own_delete(head, context).then_some(Life::Archived), Life::Archived),
         Some(Life::Live) | None => (None, Life::Live),
     };
-    if head.in_use() && settled != Some(Life::Archived) {
+    if head.in_use() && (settled != Some(Life::Archived) || context.owns) {
         return decide_live(head, row, context, Then::Nothing);
     }
     let delay = settled.is_none().then(|| {
@@ -244,7 +247,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
 fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
     let write = needed(head, row, life, context);
-    if head.in_use() && life == Life::Archived && is_own_delete(head, context) {
+    if head.in_use() && life == Life::Archived && is_own_delete(head, context) && !context.owns {
         let then = Then::ReleaseArchived;
         return Action { write, then };
     }
@@ -278,6 +281,9 @@ fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context)
 }
 
 fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    if context.owns {
+        return decide_sync(head, row, context);
+    }
     let revive = row.is_some_and(|row| row.life == Life::Deleted);
     if revive && context.confirmed.as_ref() != row {
         return Action::CONFIRM;

@@ -22,6 +22,7 @@ pub(super) fn context() -> Context {
         confirmed: None,
         own_delete: OwnDelete::Unknown,
         unsure: false,
+        owns: false,
     }
 }
 
