@@ -12,14 +12,13 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
 use kindex_benches::child::{Kindex, become_kindex, usage};
-use kindex_benches::clients::{all, at_once, client, get, post, timed};
+use kindex_benches::clients::{all, at_once, client, get, of_kubeconfig, post, timed};
 use kindex_benches::figures::{percentile, print_table, setting};
 use kindex_benches::grpc::{self, Caller};
 use kindex_generated::kinds::pipeline_run::KIND;
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::require::require;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
@@ -71,7 +70,7 @@ impl Bed {
             kindex: Kindex::start(&arguments),
             api: at(&listen),
             cluster: match &kubeconfig {
-                Some(path) => of_file(Path::new(path)).await,
+                Some(path) => of_kubeconfig(Path::new(path)).await,
                 None => at(&cluster),
             },
             health: at(&health),
@@ -85,7 +84,7 @@ impl Bed {
         .await;
         if bed._plane.is_none() {
             // It has the token.
-            bed.cluster = of_file(&Path::new(&data_dir).join("kubeconfig")).await;
+            bed.cluster = of_kubeconfig(&Path::new(&data_dir).join("kubeconfig")).await;
         }
         bed
     }
@@ -143,12 +142,6 @@ fn free_address() -> String {
 
 fn at(address: &str) -> Config {
     Config::new(format!("http://{address}").parse().expect("an address of the web"))
-}
-
-async fn of_file(path: &Path) -> Config {
-    let file = Kubeconfig::read_from(path).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-    config.expect("a kubeconfig of use")
 }
 
 /// Where objects are.

@@ -9,15 +9,21 @@ use std::time::Duration;
 
 use kindex::Platform;
 use kindex::cleanup::Cleanups;
+use kindex_model::kind::Registry;
 
 const ROLE: &str = "KINDEX_BENCH_CHILD";
 const PROGRAM: &str = "KINDEX_BENCH_PROGRAM";
 
 /// To be called first in `main`: in a child, runs the command and gives its exit code.
 pub fn become_kindex() -> Option<ExitCode> {
+    become_kindex_of(kindex_generated::registry())
+}
+
+/// The same with other kinds than those of the repository.
+pub fn become_kindex_of(registry: Registry) -> Option<ExitCode> {
     std::env::var_os(ROLE)?;
     Some(kindex::run(&Platform {
-        registry: kindex_generated::registry(),
+        registry,
         samples: &[],
         cleanups: Cleanups::none(),
     }))

@@ -1,5 +1,6 @@
 //! Clients of a Kubernetes API: many at once, each with a connection of its own, and how long each request took.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,7 +8,18 @@ use std::time::{Duration, Instant};
 use http::Request;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+
+/// The way to the cluster that a kubeconfig names.
+///
+/// # Panics
+/// When the file is none, or of no use.
+pub async fn of_kubeconfig(path: &Path) -> Config {
+    let file = Kubeconfig::read_from(path).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    config.expect("a kubeconfig of use")
+}
 
 /// A client with a connection of its own, which repeats nothing.
 ///
@@ -47,6 +59,14 @@ pub fn get(path: &str) -> Request<Body> {
 pub fn post(path: &str, object: String) -> Request<Body> {
     let request = Request::post(path).header("content-type", "application/json");
     request.body(Body::from(object.into_bytes())).expect("a path")
+}
+
+/// A request that deletes the object at a path.
+///
+/// # Panics
+/// When the path is none.
+pub fn delete(path: &str) -> Request<Body> {
+    Request::delete(path).body(Body::empty()).expect("a path")
 }
 
 /// Sends requests 0 to `count`, as fast as so many clients get answers; how long all took, and each.

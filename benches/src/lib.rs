@@ -24,3 +24,5 @@ pub mod stale;
 pub mod upstream;
 
 pub mod runs;
+
+pub mod tree;

@@ -9,13 +9,12 @@ use kindex_harness::controlplane::apart::{ApiServer, Etcd};
 use kindex_harness::scrape::Scrape;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject, ObjectList, PartialObjectMeta, Resource as _};
 use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::clients::{all, client, post, timed};
+use crate::clients::{all, client, of_kubeconfig, post, timed};
 
 /// Of the definitions.
 pub const GROUP: &str = "bench.kindex";
@@ -47,9 +46,7 @@ impl Plane {
     pub async fn start() -> Self {
         let etcd = Etcd::start();
         let server = ApiServer::start(&etcd, &["--etcd-compaction-interval=0"]);
-        let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        let config = config.expect("a kubeconfig of use");
+        let config = of_kubeconfig(server.kubeconfig()).await;
         Self {
             client: client(&config),
             config,

@@ -1,0 +1,320 @@
+//! A project that is deleted with its 10,000 descendants on five levels: one client of `kindex up --deletion` deletes
+//! the project, and the graph deletes the rest. The baseline of the same run is one client of `kindex up` without
+//! `--deletion`, which deletes the same tree leaf by leaf and waits for each object to be gone before the next. Nobody
+//! places references there, so that server has less to write than one with the graph. Both have the embedded cluster
+//! and SQLite, one after the other; which comes first alternates.
+//!
+//! The kinds are those of the repository, with more references between them: `kindex_benches::tree` says which.
+//!
+//! Writes are counted by the resource version of the embedded cluster, which each one increases by one. Neither the
+//! client's delete nor the recorded events are writes of the graph, nor is the last one of each object, by which the
+//! ingester releases it.
+//!
+//! `KINDEX_BENCH_OBJECTS` (10000) sets the number of descendants, `KINDEX_BENCH_ROUNDS` (3) that of rounds. The
+//! baseline ends after `KINDEX_BENCH_SECONDS` (90), and its rate is that of the objects which are gone by then.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use kindex_benches::child::{Kindex, become_kindex_of};
+use kindex_benches::clients::{all, client, delete, of_kubeconfig, post, timed};
+use kindex_benches::figures::{Rates, machine, setting};
+use kindex_benches::runs::marks::{Mark, Sheet};
+use kindex_benches::tree::{KINDS, LEVELS, NAMESPACE, Tree, name, path, registry};
+use kindex_harness::ports;
+use kindex_harness::scrape::{self, Scrape};
+use kube::api::WatchEvent;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+/// Clients that create.
+const CREATORS: usize = 16;
+const WAIT_MAX: Duration = Duration::from_secs(1_800);
+/// For so long nothing must change before a server counts as settled.
+const QUIET: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    if let Some(code) = become_kindex_of(registry()) {
+        return code;
+    }
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(measure());
+    ExitCode::SUCCESS
+}
+
+async fn measure() {
+    let tree = Tree::new(setting("KINDEX_BENCH_OBJECTS", 10_000));
+    let rounds = setting("KINDEX_BENCH_ROUNDS", 3);
+    println!(
+        "a project with {} descendants on {LEVELS} levels ({:?}), rounds: {rounds}, {}\n",
+        tree.references(),
+        &tree.sizes[1..],
+        machine()
+    );
+    let mut measured = Measured::default();
+    for round in 0..rounds {
+        for is_graph in [round.is_multiple_of(2), !round.is_multiple_of(2)] {
+            if is_graph {
+                measured.add_graph(tree, &by_graph(tree).await);
+            } else {
+                measured.add_leaves(&leaf_by_leaf(tree).await);
+            }
+        }
+    }
+    measured.print();
+}
+
+/// `kindex up`, with a cluster and a database of its own.
+struct Bed {
+    kindex: Kindex,
+    health: SocketAddr,
+    config: Config,
+    client: Client,
+    _directory: tempfile::TempDir,
+}
+
+/// How far a server is.
+struct Position {
+    version: usize,
+    events: usize,
+    releases: usize,
+}
+
+impl Bed {
+    /// Starts it, and creates the tree.
+    async fn make(tree: Tree, flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let health = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::reserve()));
+        let (shown, health_addr) = (data.display().to_string(), health.to_string());
+        let mut arguments = vec!["--log", "error", "up", "--data-dir", &shown];
+        arguments.extend(["--health-addr", &health_addr]);
+        for flag in ["--api-addr", "--listen", "--runs-grpc-addr", "--runs-rest-addr"] {
+            arguments.extend([flag, "127.0.0.1:0"]);
+        }
+        arguments.extend(flags);
+        let mut kindex = Kindex::start(&arguments);
+        let begun = Instant::now();
+        while !matches!(scrape::get(health, "/readyz"), Ok((200, _))) {
+            let ended = kindex.ended();
+            assert!(
+                ended.is_none() && begun.elapsed() < WAIT_MAX,
+                "kindex is not ready: {ended:?}"
+            );
+            sleep(Duration::from_millis(50)).await;
+        }
+        let config = of_kubeconfig(&data.join("kubeconfig")).await;
+        let bed = Self {
+            kindex,
+            health,
+            client: client(&config),
+            config,
+            _directory: directory,
+        };
+        bed.create(tree).await;
+        bed
+    }
+
+    async fn create(&self, tree: Tree) {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        timed(&self.client, post("/api/v1/namespaces", namespace.to_string())).await;
+        for (level, size) in tree.sizes.into_iter().enumerate() {
+            let path = path(level);
+            all(&self.config, CREATORS, size, move |index| {
+                post(&path, tree.object(level, index))
+            })
+            .await;
+        }
+    }
+
+    async fn read(&self, path: &str) -> Value {
+        let request = http::Request::get(path).body(Vec::new()).expect("a path");
+        self.client.request(request).await.expect("an answer")
+    }
+
+    /// Waits until the objects together have so many finalizers, and nothing is written any more.
+    async fn settle(&mut self, finalizers: usize) {
+        let begun = Instant::now();
+        let mut last = None;
+        loop {
+            let (version, found) = (self.version().await, self.finalizers().await);
+            if found == finalizers && last == Some(version) {
+                return;
+            }
+            let ended = self.kindex.ended();
+            assert!(
+                ended.is_none() && begun.elapsed() < WAIT_MAX,
+                "{found} finalizers instead of {finalizers}; kindex ended with {ended:?}"
+            );
+            last = Some(version);
+            sleep(QUIET).await;
+        }
+    }
+
+    async fn finalizers(&self) -> usize {
+        let mut finalizers = 0;
+        for level in 0..KINDS.len() {
+            let list = self.read(&path(level)).await;
+            let items = list["items"].as_array().expect("a list").iter();
+            let of_items = items.filter_map(|item| item["metadata"]["finalizers"].as_array());
+            finalizers += of_items.map(Vec::len).sum::<usize>();
+        }
+        finalizers
+    }
+
+    async fn version(&self) -> usize {
+        let list = self.read("/api/v1/namespaces").await;
+        let version = list["metadata"]["resourceVersion"].as_str().map(str::parse);
+        version.expect("a version").expect("a number")
+    }
+
+    async fn position(&self) -> Position {
+        let events = self.read(&format!("/api/v1/namespaces/{NAMESPACE}/events")).await;
+        let (_, text) = scrape::get(self.health, "/metrics").expect("figures");
+        let releases = Scrape::parse(&text).sum_of("kindex_deletion_steps_total", &[("step", "release")]);
+        Position {
+            version: self.version().await,
+            events: events["items"].as_array().expect("a list").len(),
+            releases: releases as usize,
+        }
+    }
+
+    /// The names of the objects of a level that go from now on.
+    async fn gone(&self, level: usize) -> BoxStream<'static, String> {
+        let path = format!(
+            "{}?watch=true&allowWatchBookmarks=true&resourceVersion={}",
+            path(level),
+            self.version().await
+        );
+        let request = http::Request::get(path).body(Vec::new()).expect("a path");
+        let events = self.client.request_events::<Value>(request).await.expect("a watch");
+        let names = events.filter_map(async |event| match event.expect("an event") {
+            WatchEvent::Deleted(object) => object["metadata"]["name"].as_str().map(str::to_owned),
+            WatchEvent::Error(error) => panic!("{error:?}"),
+            WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Bookmark(_) => None,
+        });
+        names.boxed()
+    }
+
+    /// Deletes an object, and waits until it is gone.
+    async fn remove(&self, level: usize, index: usize, gone: &mut BoxStream<'static, String>) {
+        let name = name(level, index);
+        timed(&self.client, delete(&format!("{}/{name}", path(level)))).await;
+        let waited = timeout(WAIT_MAX, async {
+            while gone.next().await.expect("the watch goes on") != name {}
+        });
+        waited.await.expect("it goes in time");
+    }
+}
+
+/// What one deletion came to.
+struct Deleted {
+    objects: usize,
+    took: Duration,
+    /// To the cluster, without events.
+    writes: usize,
+    /// Steps of the graph that release a reference.
+    releases: usize,
+}
+
+impl Deleted {
+    async fn since(before: &Position, bed: &Bed, objects: usize, took: Duration) -> Self {
+        let now = bed.position().await;
+        Self {
+            objects,
+            took,
+            writes: (now.version - before.version) - (now.events - before.events),
+            releases: now.releases - before.releases,
+        }
+    }
+}
+
+async fn by_graph(tree: Tree) -> Deleted {
+    let mut bed = Bed::make(tree, &["--deletion"]).await;
+    // Those of ingester and graph on each object, and the references.
+    bed.settle(tree.objects() * 2 + tree.references()).await;
+    let before = bed.position().await;
+    let mut gone = bed.gone(0).await;
+    let begun = Instant::now();
+    bed.remove(0, 0, &mut gone).await;
+    let took = begun.elapsed();
+    bed.settle(0).await;
+    Deleted::since(&before, &bed, tree.objects(), took).await
+}
+
+async fn leaf_by_leaf(tree: Tree) -> Deleted {
+    let limit = Duration::from_secs(setting("KINDEX_BENCH_SECONDS", 90) as u64);
+    let mut bed = Bed::make(tree, &[]).await;
+    bed.settle(tree.objects()).await;
+    let before = bed.position().await;
+    let mut objects = 0;
+    let begun = Instant::now();
+    'tree: for level in (0..KINDS.len()).rev() {
+        let mut gone = bed.gone(level).await;
+        for index in 0..tree.sizes[level] {
+            if begun.elapsed() >= limit {
+                break 'tree;
+            }
+            bed.remove(level, index, &mut gone).await;
+            objects += 1;
+        }
+    }
+    let took = begun.elapsed();
+    bed.settle(tree.objects() - objects).await;
+    Deleted::since(&before, &bed, objects, took).await
+}
+
+/// What was measured in all rounds.
+#[derive(Default)]
+struct Measured {
+    graph: Rates,
+    graph_seconds: Rates,
+    graph_writes: Rates,
+    releases: Rates,
+    leaves: Rates,
+    leaves_seconds: Rates,
+    leaves_objects: Rates,
+    leaves_writes: Rates,
+}
+
+impl Measured {
+    fn add_graph(&mut self, tree: Tree, deleted: &Deleted) {
+        let (objects, references) = (tree.objects() as f64, tree.references() as f64);
+        // The client's delete, and the last write of each object.
+        let of_others = 1.0 + objects;
+        self.graph.add(deleted.objects, deleted.took);
+        self.graph_seconds.push(deleted.took.as_secs_f64());
+        self.graph_writes
+            .push((deleted.writes as f64 - of_others - references) / objects);
+        self.releases.push(deleted.releases as f64 / references);
+    }
+
+    fn add_leaves(&mut self, deleted: &Deleted) {
+        self.leaves.add(deleted.objects, deleted.took);
+        self.leaves_seconds.push(deleted.took.as_secs_f64());
+        self.leaves_objects.push(deleted.objects as f64);
+        self.leaves_writes.push(deleted.writes as f64 / deleted.objects as f64);
+    }
+
+    fn print(&self) {
+        let ratio = self.graph.against(&self.leaves);
+        let mut sheet = Sheet::default();
+        sheet.rounds("the project with the graph", "s", &self.graph_seconds, Mark::None);
+        sheet.rounds("the same", "objects/s", &self.graph, Mark::None);
+        sheet.rounds("leaf by leaf", "s", &self.leaves_seconds, Mark::None);
+        sheet.rounds("gone by then", "objects", &self.leaves_objects, Mark::None);
+        sheet.rounds("the same", "objects/s", &self.leaves, Mark::None);
+        sheet.rounds("graph, of leaf by leaf", "times", &ratio, Mark::AtLeast(3.0));
+        let what = "writes of the graph, an object, beside one a reference";
+        sheet.rounds(what, "", &self.graph_writes, Mark::AtMost(4.0));
+        let what = "releases, a reference, with those that met a conflict";
+        sheet.rounds(what, "", &self.releases, Mark::None);
+        let what = "writes leaf by leaf, an object, of client and ingester";
+        sheet.rounds(what, "", &self.leaves_writes, Mark::None);
+        sheet.print();
+    }
+}
