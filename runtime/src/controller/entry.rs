@@ -258,14 +258,6 @@ impl Entry {
         }
     }
 
-    /// The object as it was last seen, if it is there.
-    pub(super) fn present(&self) -> Option<&Object> {
-        match &self.newest {
-            Observation::Present(object) => Some(object),
-            Observation::Gone(_) => None,
-        }
-    }
-
     /// Begins a decision on the known state. Returns how long the object has been leaving.
     pub(super) fn begin_decision(&mut self, leaving: bool, now: Duration) -> Duration {
         self.overtaken = false;

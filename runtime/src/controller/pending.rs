@@ -139,7 +139,7 @@ impl Pending {
         let observed = entry.observed(|object| env.head(object));
         let leaving = matches!(observed, Observed::Present(head) if head.is_leaving());
         let leaving_for = entry.begin_decision(leaving, env.now.elapsed);
-        let owns = entry.present().is_some_and(|object| env.owns(object));
+        let owns = entry.newest().object().is_some_and(|object| env.owns(object));
         let row = entry.row.expect("the row of a decided entry is known");
         tracing::debug!(kind = env.kind.name, object = %entry.name, "Reconciling object");
         let context = Context {
