@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
 use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
+use kindex_maintenance::sides::{Guard, RepairError};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Life;
@@ -177,4 +178,50 @@ async fn the_finalizer_of_the_deletion_graph_is_released_where_it_holds_nothing(
         ("with-others", vec!["example.com/other"]),
     ];
     assert_eq!(left, expected);
+}
+
+/// Puts the finalizer of the deletion graph back on an object, as its service does.
+fn guard(cluster: &FakeCluster, name: &str, graph: &str) {
+    cluster.with(&THING, |cluster| {
+        let before = cluster.objects[name].clone();
+        let mut finalizers = before.finalizers.clone();
+        if !finalizers.iter().any(|finalizer| finalizer == graph) {
+            finalizers.push(graph.to_owned());
+            cluster.replace_finalizers(&before, &finalizers);
+        }
+    });
+}
+
+/// The first objects may be of no use to find it: nobody puts a finalizer on them.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_service_is_found_by_the_first_object_with_its_finalizer() {
+    let graph = format!("{}/deletion", PLATFORM.group);
+    let cluster = FakeCluster::new(&[&THING]);
+    cluster.with(&THING, |cluster| {
+        cluster.create("a", 1, true);
+        cluster.create_held("b", 1, &[&graph, PLATFORM.finalizer]);
+        cluster.create_held("c", 1, &[&graph, PLATFORM.finalizer]);
+    });
+    let (served, finalizer) = (cluster.clone(), graph.clone());
+    let mut looks = tokio::time::interval(Duration::from_millis(10));
+    let service = tokio::spawn(async move {
+        loop {
+            looks.tick().await;
+            guard(&served, "b", &finalizer);
+        }
+    });
+    let sides = ReleaseSides {
+        platform: PLATFORM,
+        cluster: Arc::new(cluster.clone()),
+        storage: Some(Arc::new(SimStorage::default())),
+    };
+    let mut checks = Checks::default();
+    let refused = release(&sides, &THING, &mut checks, &Options::default(), &NoProgress).await;
+    service.abort();
+    let Err(RepairError::Running { service, object, .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((service, &*object), (Guard::Deletion, "sim/b"));
+    let left = |name: &str| cluster.with(&THING, |cluster| cluster.objects[name].finalizers.len());
+    assert_eq!([left("a"), left("b"), left("c")], [0, 2, 2]);
 }
