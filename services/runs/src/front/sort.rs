@@ -38,7 +38,7 @@ impl Sort {
             };
         }
         match path {
-            "/" | "/health" if !body::is_expected(&head.method) => Self::Public,
+            "/" | "/health" | "/openapi.json" if !body::is_expected(&head.method) => Self::Public,
             _ if Artifacts::is_address(path) => Self::File,
             "/api/v1/runs/compare" => Self::Series,
             _ if path.starts_with("/api/v1/runs/") && path.ends_with("/metrics") => Self::Series,
@@ -85,6 +85,7 @@ mod tests {
         for (method, path, content_type, sort) in [
             ("GET", "/", "", Sort::Public),
             ("GET", "/health", "", Sort::Public),
+            ("GET", "/openapi.json", "", Sort::Public),
             ("POST", "/health", "", Sort::Ingest),
             ("POST", "/grpc.health.v1.Health/Check", grpc, Sort::Public),
             ("POST", "/grpc.health.v1.Health/Check", "", Sort::Ingest),

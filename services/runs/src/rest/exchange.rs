@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
-use http::Uri;
+use http::{Uri, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -76,6 +76,14 @@ impl Warnings {
 /// What this is.
 pub(super) async fn index() -> &'static str {
     concat!("Kindex runs ", env!("CARGO_PKG_VERSION"))
+}
+
+/// All routes with their requests and answers, as OpenAPI 3.1 has it.
+pub(super) async fn description() -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        include_str!("openapi.json"),
+    )
 }
 
 /// That it stores what it is sent, or why not.

@@ -65,6 +65,7 @@ const ADMIN: Option<Scope> = Some(Scope::Admin);
 pub const ROUTES: &[Route] = &[
     route("GET", "/", None, || get(exchange::index)),
     route("GET", "/health", None, || get(exchange::health)),
+    route("GET", "/openapi.json", None, || get(exchange::description)),
     route("POST", "/api/v1/runs", INGEST, || post(write::open)),
     route("GET", "/api/v1/runs", QUERY, || get(read::list)),
     route("POST", "/api/v1/ingest/batch", INGEST, || post(write::batch)),

@@ -114,7 +114,7 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
         if token.is_empty() {
             let total = passed.total_count;
             return Ok(Json(
-                json!({"runs": [], "total": total, "limit": limit, "offset": list.offset}),
+                json!({"runs": [], "total": total, "limit": limit, "offset": list.offset, "next_page_token": ""}),
             ));
         }
     }

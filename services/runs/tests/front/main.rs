@@ -1,5 +1,7 @@
 //! The service as its clients meet it: a whole one for each test, over both transports.
 
+mod openapi;
+
 mod server;
 
 mod both;

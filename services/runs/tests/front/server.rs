@@ -24,6 +24,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::openapi;
+
 /// What gRPC goes over.
 pub(crate) type Channel = Client<HttpConnector, tonic::body::Body>;
 
@@ -121,14 +123,18 @@ impl Server {
     /// A request over REST.
     pub(crate) async fn ask(&self, request: http::request::Builder, body: impl Into<Bytes>) -> Answer {
         let client: Client<HttpConnector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
-        let request = request.body(Full::new(body.into())).expect("a request");
+        let sent: Bytes = body.into();
+        let request = request.body(Full::new(sent.clone())).expect("a request");
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = client.request(request).await.expect("an answer");
         let (head, body) = response.into_parts();
-        Answer {
+        let answer = Answer {
             status: head.status,
             headers: head.headers,
             body: body.collect().await.expect("a body").to_bytes(),
-        }
+        };
+        openapi::check(&method, &path, &sent, &answer);
+        answer
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> http::request::Builder {
