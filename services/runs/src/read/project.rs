@@ -17,8 +17,9 @@ const USERS: &str = "SELECT count(DISTINCT user) FROM run WHERE project = ?1 AND
 
 /// Chunks, batches that are not compacted, and artifacts. Of a blob only the length is read.
 const BYTES: &str = "SELECT coalesce((SELECT sum(length(c.body)) FROM chunk c WHERE c.run_no = run.run_no), 0) \
-                     + coalesce((SELECT sum(length(b.body)) FROM batch b WHERE b.run_no = run.run_no \
-                     AND b.state IN (1, 2)), 0) + coalesce((SELECT sum(a.size_bytes) FROM upload a \
+                     + coalesce((SELECT sum(length(d.body)) FROM batch b JOIN batch_body d USING (arrival_no) \
+                     WHERE b.run_no = run.run_no AND b.state IN (1, 2)), 0) \
+                     + coalesce((SELECT sum(a.size_bytes) FROM upload a \
                      WHERE a.run_no = run.run_no AND a.state = 2), 0) FROM run \
                      WHERE project = ?1 AND created_at >= ?2";
 

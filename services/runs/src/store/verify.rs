@@ -152,7 +152,8 @@ async fn verify_batches(
     let mut last = 0;
     loop {
         let rows: Vec<BatchRow> = sqlx::query_as(
-            "SELECT arrival_no, apply_ordinal, sequence, state, accepted, body FROM batch \
+            "SELECT arrival_no, apply_ordinal, sequence, state, accepted, body \
+             FROM batch LEFT JOIN batch_body USING (arrival_no) \
              WHERE run_no = ?1 AND arrival_no > ?2 ORDER BY arrival_no LIMIT ?3",
         )
         .bind(run.run_no)
@@ -276,11 +277,15 @@ fn check_chunk(row: &ChunkRow, report: &mut Report) -> Result<(), String> {
 
 /// Rows of no run, except of those that were deleted and are being cleaned up.
 async fn orphans(connection: &mut SqliteConnection, report: &mut Report) -> Result<(), StoreError> {
-    const TABLES: [(&str, &str); 3] = [
+    const TABLES: [(&str, &str); 4] = [
         (
             "batch",
             "SELECT count(*) FROM batch WHERE run_no NOT IN \
              (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
+        ),
+        (
+            "batch_body",
+            "SELECT count(*) FROM batch_body WHERE arrival_no NOT IN (SELECT arrival_no FROM batch)",
         ),
         (
             "chunk",

@@ -314,11 +314,15 @@ async fn what_does_not_agree_is_found() {
         ),
         ("statistics", "UPDATE chunk SET max_bits = 0"),
         ("bytes end", "UPDATE chunk SET body = x'01'"),
-        ("state 2", "UPDATE batch SET body = NULL WHERE state = 2"),
+        (
+            "state 2",
+            "DELETE FROM batch_body WHERE arrival_no IN (SELECT arrival_no FROM batch WHERE state = 2)",
+        ),
         ("state 1", "UPDATE batch SET apply_ordinal = 9 WHERE state = 1"),
         ("it has 1 points", "UPDATE batch SET accepted = 2 WHERE state = 1"),
         ("not listed", "DELETE FROM metric_name"),
         ("of no run", "UPDATE chunk SET run_no = 99"),
+        ("rows of batch_body", "INSERT INTO batch_body VALUES (99, x'01')"),
         ("not running", "UPDATE run SET status = 2"),
     ];
     for (finding, statement) in damage {

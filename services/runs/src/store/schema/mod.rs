@@ -11,6 +11,7 @@ const VERSIONS: &[&str] = &[
     include_str!("0003_tokens.sql"),
     include_str!("0004_crashed.sql"),
     include_str!("0005_by_time.sql"),
+    include_str!("0006_bodies.sql"),
 ];
 
 /// Brings a file to the newest version, each in a transaction of its own.

@@ -66,7 +66,7 @@ pub(in crate::store) async fn hash(
 pub(in crate::store) async fn insert(connection: &mut SqliteConnection, new: &NewBatch<'_>) -> sqlx::Result<()> {
     let query = sqlx::query(
         "INSERT INTO batch (arrival_no, apply_ordinal, run_no, batch_id, payload_hash, sequence, state, received_at, \
-         accepted, dropped, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         accepted, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     );
     bind_id(query.bind(new.arrival).bind(new.ordinal).bind(new.run), new.batch_id)
         .bind(&new.payload_hash[..])
@@ -75,7 +75,22 @@ pub(in crate::store) async fn insert(connection: &mut SqliteConnection, new: &Ne
         .bind(new.received_at)
         .bind(new.accepted as i64)
         .bind(new.dropped as i64)
-        .bind(new.body)
+        .execute(&mut *connection)
+        .await?;
+    if let Some(body) = new.body {
+        sqlx::query("INSERT INTO batch_body (arrival_no, body) VALUES (?1, ?2)")
+            .bind(new.arrival)
+            .bind(body)
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Deletes the bodies of batches, whose numbers are a list in JSON.
+pub(super) async fn delete_bodies(connection: &mut SqliteConnection, arrivals: &str) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM batch_body WHERE arrival_no IN (SELECT value FROM json_each(?1))")
+        .bind(arrivals)
         .execute(connection)
         .await?;
     Ok(())
@@ -89,10 +104,12 @@ pub(in crate::store) async fn last_arrival(connection: &mut SqliteConnection) ->
 
 /// How many bytes are held.
 pub(in crate::store) async fn held_bytes(connection: &mut SqliteConnection) -> sqlx::Result<u64> {
-    let bytes: i64 =
-        sqlx::query_scalar("SELECT coalesce(sum(length(body)), 0) FROM batch JOIN run USING (run_no) WHERE state = 1")
-            .fetch_one(connection)
-            .await?;
+    let bytes: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(length(body)), 0) FROM batch JOIN batch_body USING (arrival_no) JOIN run USING (run_no) \
+         WHERE state = 1",
+    )
+    .fetch_one(connection)
+    .await?;
     Ok(bytes as u64)
 }
 
@@ -118,16 +135,20 @@ pub(in crate::store) async fn release(
     ordinal: i64,
 ) -> sqlx::Result<(u64, u64)> {
     // A batch whose points were all dropped has nothing to compact.
-    let (accepted, bytes): (i64, i64) = sqlx::query_as(
+    let accepted: i64 = sqlx::query_scalar(
         "UPDATE batch SET apply_ordinal = ?2, state = CASE accepted WHEN 0 THEN 3 ELSE 2 END WHERE arrival_no = ?1 \
-         RETURNING accepted, length(body)",
+         RETURNING accepted",
     )
     .bind(arrival)
     .bind(ordinal)
     .fetch_one(&mut *connection)
     .await?;
+    let bytes: i64 = sqlx::query_scalar("SELECT length(body) FROM batch_body WHERE arrival_no = ?1")
+        .bind(arrival)
+        .fetch_one(&mut *connection)
+        .await?;
     if accepted == 0 {
-        sqlx::query("UPDATE batch SET body = NULL WHERE arrival_no = ?1")
+        sqlx::query("DELETE FROM batch_body WHERE arrival_no = ?1")
             .bind(arrival)
             .execute(connection)
             .await?;
@@ -137,11 +158,13 @@ pub(in crate::store) async fn release(
 
 /// How many bytes of a run are held.
 pub(in crate::store) async fn held_bytes_of(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<u64> {
-    let bytes: i64 =
-        sqlx::query_scalar("SELECT coalesce(sum(length(body)), 0) FROM batch WHERE run_no = ?1 AND state = 1")
-            .bind(run)
-            .fetch_one(connection)
-            .await?;
+    let bytes: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(length(body)), 0) FROM batch JOIN batch_body USING (arrival_no) \
+         WHERE run_no = ?1 AND state = 1",
+    )
+    .bind(run)
+    .fetch_one(connection)
+    .await?;
     Ok(bytes as u64)
 }
 

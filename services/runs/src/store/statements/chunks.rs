@@ -7,6 +7,8 @@ use sqlx::SqliteConnection;
 
 use crate::store::row::row;
 
+use super::batches;
+
 /// A chunk to write.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store) struct NewChunk {
@@ -54,11 +56,10 @@ pub(in crate::store) async fn backlog_points(connection: &mut SqliteConnection, 
 
 /// The body of a batch; none if it is in chunks by now.
 pub(in crate::store) async fn body(connection: &mut SqliteConnection, arrival: i64) -> sqlx::Result<Option<Vec<u8>>> {
-    let body: Option<Option<Vec<u8>>> = sqlx::query_scalar("SELECT body FROM batch WHERE arrival_no = ?1")
+    sqlx::query_scalar("SELECT body FROM batch_body WHERE arrival_no = ?1")
         .bind(arrival)
         .fetch_optional(connection)
-        .await?;
-    Ok(body.flatten())
+        .await
 }
 
 /// The chunks of a metric that steps between two belong to: from the last one that begins at or before `min`.
@@ -186,12 +187,12 @@ pub(in crate::store) async fn delete(connection: &mut SqliteConnection, chunks: 
 /// Takes note that batches are in chunks; how many were not before.
 pub(in crate::store) async fn set_compacted(connection: &mut SqliteConnection, arrivals: &[i64]) -> sqlx::Result<u64> {
     let list = serde_json::to_string(arrivals).expect("numbers are JSON");
-    let done = sqlx::query(
-        "UPDATE batch SET state = 3, body = NULL WHERE arrival_no IN (SELECT value FROM json_each(?1)) AND state = 2",
-    )
-    .bind(list)
-    .execute(connection)
-    .await?;
+    let done =
+        sqlx::query("UPDATE batch SET state = 3 WHERE arrival_no IN (SELECT value FROM json_each(?1)) AND state = 2")
+            .bind(&list)
+            .execute(&mut *connection)
+            .await?;
+    batches::delete_bodies(connection, &list).await?;
     Ok(done.rows_affected())
 }
 

@@ -193,20 +193,23 @@ pub(in crate::store) async fn deleted(connection: &mut SqliteConnection) -> sqlx
 
 /// Deletes rows of a run, at most so many of each large table; how many.
 pub(in crate::store) async fn purge(connection: &mut SqliteConnection, run: i64, limit: i64) -> sqlx::Result<u64> {
-    const LARGE: [&str; 2] = [
-        "DELETE FROM batch WHERE arrival_no IN (SELECT arrival_no FROM batch WHERE run_no = ?1 LIMIT ?2)",
-        "DELETE FROM chunk WHERE chunk_no IN (SELECT chunk_no FROM chunk WHERE run_no = ?1 LIMIT ?2)",
-    ];
-    let mut deleted = 0;
-    for statement in LARGE {
-        let done = sqlx::query(statement)
+    let batches: Vec<i64> = sqlx::query_scalar(
+        "DELETE FROM batch WHERE arrival_no IN (SELECT arrival_no FROM batch WHERE run_no = ?1 LIMIT ?2) \
+         RETURNING arrival_no",
+    )
+    .bind(run)
+    .bind(limit)
+    .fetch_all(&mut *connection)
+    .await?;
+    let list = serde_json::to_string(&batches).expect("numbers are JSON");
+    batches::delete_bodies(connection, &list).await?;
+    let chunks =
+        sqlx::query("DELETE FROM chunk WHERE chunk_no IN (SELECT chunk_no FROM chunk WHERE run_no = ?1 LIMIT ?2)")
             .bind(run)
             .bind(limit)
-            .execute(&mut *connection)
+            .execute(connection)
             .await?;
-        deleted += done.rows_affected();
-    }
-    Ok(deleted)
+    Ok(batches.len() as u64 + chunks.rows_affected())
 }
 
 /// Deletes the last rows of a run.
