@@ -69,6 +69,8 @@ pub(super) struct Known {
     pub(super) version: u64,
     /// Whether it is being deleted: it takes no new references, and releases its own.
     pub(super) leaving: bool,
+    /// Whether it is in SQL alone.
+    pub(super) archived: bool,
     /// Whether it has the finalizer of `kindex deletion`.
     pub(super) guarded: bool,
     /// What its fields name that delay deletions, each with the name of the reference.
@@ -173,10 +175,11 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
     found.into_iter().collect()
 }
 
-/// What a holder names that lacks its reference. Who is being deleted releases, and takes none.
+/// What a live holder names that lacks its reference. Who is being deleted releases, and takes none. An archived holder
+/// needs none: a deletion finds it by its field, also if it was archived before anybody placed references.
 fn missing(all: &Everything, by_place: &BTreeMap<Place, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
     let name = ReferenceName::new(holder.kind.name, holder.kind.group, uid).ok();
-    let Some(name) = name.filter(|_| !holder.leaving) else {
+    let Some(name) = name.filter(|_| !holder.leaving && !holder.archived) else {
         return Vec::new();
     };
     let lacking = holder.names.iter().filter_map(|(reference, place)| {

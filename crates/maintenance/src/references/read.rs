@@ -84,7 +84,9 @@ impl Reader<'_> {
             for object in &page.objects {
                 let references = object.metadata.finalizers.iter();
                 let references = references.filter_map(|one| ReferenceName::of_finalizer(one)).collect();
-                self.know(kind, object, object.metadata.resource_version.0, references);
+                let version = object.metadata.resource_version.0;
+                let known = self.known(kind, object, version, references);
+                self.all.objects.insert(object.metadata.uid.to_string(), known);
             }
             token = page.continue_token;
             if token.is_none() {
@@ -104,7 +106,11 @@ impl Reader<'_> {
                 // The cluster's is newer, where it has the object still.
                 if !self.all.objects.contains_key(&*stored.object.metadata.uid.0) {
                     let version = stored.object.metadata.resource_version.0;
-                    self.know(kind, &stored.object, version, BTreeSet::new());
+                    let known = Known {
+                        archived: true,
+                        ..self.known(kind, &stored.object, version, BTreeSet::new())
+                    };
+                    self.all.objects.insert(stored.object.metadata.uid.to_string(), known);
                 }
             }
             token = page.continue_token;
@@ -157,7 +163,8 @@ impl Reader<'_> {
         Ok(found.is_some_and(|stored| stored.life == Life::Live))
     }
 
-    fn know(&mut self, kind: &'static Kind, object: &Object, version: u64, references: BTreeSet<ReferenceName>) {
+    /// What is to be known of an object of the cluster.
+    fn known(&self, kind: &'static Kind, object: &Object, version: u64, references: BTreeSet<ReferenceName>) -> Known {
         // A text that is an object is JSON.
         let text: Value = serde_json::from_str(object.text()).unwrap_or_default();
         let scope = |target: &Target| own(self.registry, target).map_or(Scope::Namespaced, |kind| kind.scope);
@@ -170,17 +177,17 @@ impl Reader<'_> {
         let metadata = &object.metadata;
         let platform = &self.registry.platform;
         let guard = format!("{}/deletion", platform.group);
-        let known = Known {
+        Known {
             kind,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
             version,
             leaving: Head::of(object, kind, platform).is_leaving(),
+            archived: false,
             guarded: metadata.finalizers.contains(&guard),
             names: names.collect(),
             references,
-        };
-        self.all.objects.insert(metadata.uid.to_string(), known);
+        }
     }
 }
 

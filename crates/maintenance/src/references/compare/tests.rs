@@ -69,6 +69,7 @@ fn known(kind: &'static Kind, name: &str) -> Known {
         name: name.to_owned(),
         version: 1,
         leaving: false,
+        archived: false,
         guarded: true,
         names: Vec::new(),
         references: BTreeSet::new(),
@@ -128,6 +129,10 @@ fn a_field_whose_target_lacks_the_reference_is_a_difference_where_somebody_place
         all.objects.get_mut(leaving).expect("it is there").leaving = true;
         assert!(compare(&all).is_empty(), "{leaving} is being deleted");
     }
+    let mut all = sound();
+    all.objects.get_mut("a").expect("it is there").references.clear();
+    all.objects.get_mut(HOLDER).expect("it is there").archived = true;
+    assert!(compare(&all).is_empty(), "a deletion finds it by its field");
 }
 
 #[test]
