@@ -1,6 +1,7 @@
 //! `kindex up` as a user runs it: the real binary, a real kubectl, files in a
 //! temporary directory. Everything is observed from outside.
 
+mod add_a_kind;
 mod adopt;
 mod against;
 mod aggregated;
@@ -45,7 +46,6 @@ mod traces;
 mod unserved;
 mod verify;
 mod verify_references;
-mod walk;
 mod why;
 mod workspace;
 

@@ -1,6 +1,6 @@
-//! The walk of docs/src/tutorial/add-a-kind.md, done as it is written: the page's own
-//! blocks are what is edited and applied. Builds a copy of the workspace, which takes
-//! minutes, and therefore runs only where `KINDEX_REQUIRE` names `walk`.
+//! The walk of docs/src/tutorial/add-a-kind.md, done as it is written: the page's own blocks are what is edited and
+//! applied. Builds a copy of the workspace, which takes minutes, and therefore runs only where `KINDEX_REQUIRE` names
+//! `walk`. By its name it begins first, so that other tests run beside the build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
