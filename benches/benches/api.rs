@@ -59,7 +59,16 @@ impl Bed {
         let [listen, cluster, health] = [(); 3].map(|()| free_address());
         let address = format!("mysql://root@127.0.0.1:{}/bench", database.port);
         let data_dir = directory.path().join("data").display().to_string();
-        let mut arguments = vec!["--log", "error", "up", "--data-dir", &data_dir, "--database", &address];
+        let mut arguments = vec![
+            "--log",
+            "error",
+            "up",
+            "--deletion=false",
+            "--data-dir",
+            &data_dir,
+            "--database",
+            &address,
+        ];
         arguments.extend(["--listen", &listen, "--api-addr", &cluster, "--health-addr", &health]);
         arguments.extend(["--runs-grpc-addr", "127.0.0.1:0", "--runs-rest-addr", "127.0.0.1:0"]);
         let kubeconfig = plane.as_ref().map(|plane| plane.kubeconfig().display().to_string());

@@ -1,7 +1,7 @@
-//! A project that is deleted with its 10,000 descendants on five levels: one client of `kindex up --deletion` deletes
-//! the project, and the graph deletes the rest. The baseline of the same run is one client of `kindex up` without
-//! `--deletion`, which deletes the same tree leaf by leaf and waits for each object to be gone before the next. Nobody
-//! places references there, so that server has less to write than one with the graph. Both have the embedded cluster
+//! A project that is deleted with its 10,000 descendants on five levels: one client of `kindex up` deletes the project,
+//! and the graph deletes the rest. The baseline of the same run is one client of `kindex up --deletion=false`, which
+//! deletes the same tree leaf by leaf and waits for each object to be gone before the next. Nobody places references
+//! there, so that server has less to write than one with the graph. Both have the embedded cluster
 //! and SQLite, one after the other; which comes first alternates.
 //!
 //! The kinds are those of the repository, with more references between them: `kindex_benches::tree` says which.
@@ -234,7 +234,7 @@ impl Deleted {
 }
 
 async fn by_graph(tree: Tree) -> Deleted {
-    let mut bed = Bed::make(tree, &["--deletion"]).await;
+    let mut bed = Bed::make(tree, &[]).await;
     // Those of ingester and graph on each object, and the references.
     bed.settle(tree.objects() * 2 + tree.references()).await;
     let before = bed.position().await;
@@ -248,7 +248,7 @@ async fn by_graph(tree: Tree) -> Deleted {
 
 async fn leaf_by_leaf(tree: Tree) -> Deleted {
     let limit = Duration::from_secs(setting("KINDEX_BENCH_SECONDS", 90) as u64);
-    let mut bed = Bed::make(tree, &[]).await;
+    let mut bed = Bed::make(tree, &["--deletion=false"]).await;
     bed.settle(tree.objects()).await;
     let before = bed.position().await;
     let mut objects = 0;

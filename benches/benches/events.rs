@@ -187,7 +187,16 @@ impl Bed {
         std::fs::write(&config, "metadataStorage: {enableMetadataStorage: false}\n").expect("writable");
         let [config, data] = [config, directory.path().join("data")].map(|path| path.display().to_string());
         let [cluster, listen] = [(); 2].map(|()| free_address());
-        let mut arguments = vec!["--log", "error", "up", "--config", &config, "--data-dir", &data];
+        let mut arguments = vec![
+            "--log",
+            "error",
+            "up",
+            "--deletion=false",
+            "--config",
+            &config,
+            "--data-dir",
+            &data,
+        ];
         arguments.extend(["--api-addr", &cluster]);
         for flag in ["--listen", "--health-addr", "--runs-grpc-addr", "--runs-rest-addr"] {
             arguments.extend([flag, "127.0.0.1:0"]);

@@ -143,8 +143,8 @@ fn stopped(error: &RepairError) -> CommandError {
                  false, or stop the process), or say --force"
             }
             Guard::Deletion => {
-                "the object has its finalizers again. Stop `kindex deletion` first, or start `kindex up` without --deletion, or \
-                 say --force"
+                "the object has its finalizers again. Stop `kindex deletion` first, or start `kindex up` with --deletion=false, \
+                 or say --force"
             }
         }),
         RepairError::Cluster { .. } | RepairError::Store(_) => {

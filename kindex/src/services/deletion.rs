@@ -1,7 +1,7 @@
 //! The deletion graph: `kindex deletion` lets objects go after those that refer to them, and takes along what cascades.
-//! `kindex up --deletion` does so in the embedded cluster. Both know what is archived where they have a database, and
-//! feed NATS with the events of objects where they are told to: the two kinds of work do not wait for each other, and
-//! have a lease each.
+//! `kindex up` does so in the embedded cluster. Both know what is archived where they have a database, and feed NATS
+//! with the events of objects where they are told to. The two kinds of work do not wait for each other and have a lease
+//! each.
 
 mod args;
 mod feed;
@@ -73,9 +73,10 @@ impl Service for Deletion {
         let registry = &platform.registry;
         let figures = prometheus::Registry::new();
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
-        let feeding = feed::feeding(registry, &args.feed, rows.as_ref(), &figures).await?;
+        let feeding = feed::feeding(registry, &args.feed, &args.peers, rows.as_ref(), &figures).await?;
         let kinds = Kinds::of(registry);
-        let peers = args.peers.peers(&kinds)?;
+        let events = feed::source(&args.feed, &args.peers).await?;
+        let peers = args.peers.peers(&kinds, events.as_ref())?;
         if kinds.is_empty() && feeding.is_none() {
             return Err(nothing_to_do());
         }
@@ -111,14 +112,15 @@ impl Service for Deletion {
         args.check()?;
         check(context.platform)?;
         let registry = &context.platform.registry;
-        let feeding = feed::feeding(registry, &args.feed, Some(&context.rows), &context.figures).await?;
+        let feeding = feed::feeding(registry, &args.feed, &args.peers, Some(&context.rows), &context.figures).await?;
+        let kinds = Kinds::of(registry);
         // Elsewhere, `kindex deletion` may be at work.
-        let graph = if args.deletion && context.access.is_own() {
-            let kinds = Kinds::of(registry);
+        let graph = if args.has_graph(&kinds) && context.access.is_own() {
             if kinds.is_empty() {
                 return Err(nothing_to_do());
             }
-            let peers = args.peers.peers(&kinds)?;
+            let events = feed::source(&args.feed, &args.peers).await?;
+            let peers = args.peers.peers(&kinds, events.as_ref())?;
             let store = match &context.rows {
                 Rows::Stored(store) => Some(store),
                 Rows::Off(_) => None,

@@ -1,4 +1,4 @@
-//! Deleting what archived objects refer to, with kubectl against `kindex up --deletion`: a pipeline with runs in the
+//! Deleting what archived objects refer to, with kubectl against `kindex up`: a pipeline with runs in the
 //! cluster and in the archive.
 
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ fn a_pipeline_takes_its_live_and_archived_runs_along_and_goes_last() {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&["--deletion"]);
+    let run = Running::start(&[]);
     run.kubectl(&["apply", "-f", "-"], PIPELINE);
     for name in ["archived-0", "archived-1", "archived-2"] {
         run.kubectl(&["apply", "-f", "-"], &runs([name.to_owned()].into_iter(), false));
@@ -115,7 +115,7 @@ fn an_archived_holder_that_may_stay_is_waited_for_and_named() {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&["--deletion", "--blocked-after", "1"]);
+    let run = Running::start(&["--blocked-after", "1"]);
     let family = "
 apiVersion: michelangelo.api/v2
 kind: ModelFamily
@@ -151,7 +151,7 @@ fn hundreds_of_archived_runs_go_with_their_pipeline_over_a_kill() {
     if !kubectl_is_there() {
         return;
     }
-    let mut run = Running::start(&["--deletion"]);
+    let mut run = Running::start(&[]);
     archived(&run, 400);
     run.kubectl(&["delete", "pipeline", "p", "--wait=false"], "");
     wait_for("some to go", || count(&run, DELETED) > 0);

@@ -39,7 +39,7 @@ fn its_finalizer_is_released_once_it_is_off() {
     if !kubectl_is_there() {
         return;
     }
-    let mut run = Running::start(&["--deletion"]);
+    let mut run = Running::start(&[]);
     run.kubectl(&["apply", "-f", "-"], OBJECTS);
     for object in ["modelfamily/used", "modelfamily/free", "model/m"] {
         wait_for("the finalizers", || {
@@ -54,7 +54,7 @@ fn its_finalizer_is_released_once_it_is_off() {
     let config = run.data_dir().join("off.yaml");
     fs::write(&config, "ingester:\n  concurrentReconciles: 2\n").expect("writable");
     let config = config.to_str().expect("a path of letters");
-    run.restart_with(&["--config", config, "--deletion"]);
+    run.restart_with(&["--config", config]);
     // It ends as soon as the graph shows itself, however busy that is.
     let (code, _, stderr) = release(&run, &["--settle", "240"]);
     assert_eq!(code, Some(1), "{stderr}");
@@ -63,7 +63,7 @@ fn its_finalizer_is_released_once_it_is_off() {
         wait_for("the finalizer", || finalizers(&run, object).contains(GUARD));
     }
 
-    run.restart_with(&["--config", config]);
+    run.restart_with(&["--config", config, "--deletion=false"]);
     let (code, stdout, stderr) = release(&run, &[]);
     assert_eq!(code, Some(1), "{stdout}{stderr}");
     assert!(stderr.contains("on 1 that others use"), "{stderr}");

@@ -26,7 +26,7 @@ fn deploy(file: &str) -> PathBuf {
 /// What a kindex shows that has stored the samples; one run for all tests.
 static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
     // Nobody is there, and the figures are.
-    let run = Running::start(&["--samples", "--deletion", "--nats", "nats://127.0.0.1:1"]);
+    let run = Running::start(&["--samples", "--nats", "nats://127.0.0.1:1"]);
     let api = run.api().expect("it serves");
     let (code, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("the API server answers");
     assert_eq!(code, 200);

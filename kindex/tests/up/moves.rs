@@ -36,7 +36,7 @@ fn start() -> Option<Running> {
     if !kubectl_is_there() {
         return None;
     }
-    let run = Running::start(&["--deletion"]);
+    let run = Running::start(&[]);
     run.kubectl(&["apply", "-f", "-"], OBJECTS);
     wait_for("the reference", || bears(&run, "one"));
     Some(run)

@@ -155,7 +155,7 @@ impl Compute {
                 },
             )
         });
-        let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(Peers::new(foreign));
+        let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(Peers::new(foreign, None));
         let options = Options {
             patience: Duration::ZERO,
         };
@@ -367,16 +367,22 @@ fn what_moved_while_nobody_was_at_work_releases_its_former_project() {
 #[test]
 fn an_address_of_a_service_that_nothing_waits_for_is_refused() {
     for (flags, why) in [
-        (["--deletion", "--service", "nonsense"].as_slice(), "no NAME=URL"),
-        (&["--deletion", "--service", "region=httpx"], "no NAME=URL"),
+        (["--service", "nonsense"].as_slice(), "no NAME=URL"),
+        (&["--service", "region=httpx"], "no NAME=URL"),
         (
-            &["--deletion", "--service", "region=http://127.0.0.1:1"],
+            &["--service", "region=http://127.0.0.1:1"],
             "no deletion waits for a kind of a service region",
         ),
         (
-            &["--service", "region=http://127.0.0.1:1"],
-            "--service has no effect without --deletion",
+            &["--deletion=false", "--service", "region=http://127.0.0.1:1"],
+            "--service has no effect with --deletion=false",
         ),
+        (
+            &["--deletion=false", "--service-events", "nats"],
+            "--service-events has no effect with --deletion=false",
+        ),
+        (&["--service-events", "nats"], "no NATS server is named"),
+        (&["--service-events", "mail"], "possible values: api, nats"),
     ] {
         let output = Running::once(&[&["--once"], flags].concat()).finish();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -217,7 +217,7 @@ fn a_project_takes_everything_along_in_order_by_either_port() {
     let program = example.build("platform-kindex").expect("builds");
     let machines = tempfile::tempdir().expect("a temporary directory");
     let environment = [("MACHINES", shown(machines.path()))];
-    let run = Running::start_binary_in(&program, &environment, &["--deletion", "--blocked-after", "1"]);
+    let run = Running::start_binary_in(&program, &environment, &["--blocked-after", "1"]);
     let api = format!("http://{}", run.api().expect("an API server"));
     for port in [Vec::new(), vec!["--server".to_owned(), api.clone()]] {
         let machine = machines.path().join("prod");

@@ -225,20 +225,21 @@ impl Running {
         self.restart_with(flags);
     }
 
-    /// Stores the samples and goes on as a cluster alone: no ingester changes what is planted.
+    /// Stores the samples and goes on as a cluster alone: nothing changes what is planted.
     pub(crate) fn samples_without_ingester() -> Self {
         Self::samples_without_ingester_on(&Site::Embedded)
     }
 
     /// The same on a cluster.
     pub(crate) fn samples_without_ingester_on(site: &Site) -> Self {
-        let mut run = Self::once_on(site, &[], &["--samples", "--once"]);
+        const ALONE: &str = "--deletion=false";
+        let mut run = Self::once_on(site, &[], &[ALONE, "--samples", "--once"]);
         let child = run.child.take().expect("it was started");
         let output = child.wait_with_output().expect("it ends");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let config = run.directory.path().join("off.yaml");
         std::fs::write(&config, "metadataStorage: {enableMetadataStorage: false}\n").expect("writable");
-        run.restart_with(&["--config", config.to_str().expect("a path of letters")]);
+        run.restart_with(&[ALONE, "--config", config.to_str().expect("a path of letters")]);
         run
     }
 

@@ -1,16 +1,33 @@
 //! The services of examples/deletion-graph as three processes, each with a cluster and a database of its own. Between
-//! any two steps of a deletion one of them is killed. Takes minutes to build, and runs where `KINDEX_REQUIRE` names
-//! `walk`.
+//! any two steps of a deletion one of them is killed. They hear of each other from their APIs, or over NATS. Takes
+//! minutes to build, and runs where `KINDEX_REQUIRE` names `walk`.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
+
+use kindex_harness::nats::Nats;
+use kindex_harness::require::require;
 
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 use super::workspace::{Example, checkout, walk_is_required};
 
 const MACHINES: &str = "example.com/machines";
+
+/// The program of a service, built once for all tests.
+fn program(name: &str) -> PathBuf {
+    static BUILT: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
+    let mut built = BUILT.lock().expect("no build panicked");
+    if let Some((_, program)) = built.iter().find(|(of, _)| of == name) {
+        return program.clone();
+    }
+    let example = Example::copy(&format!("deletion-graph/{name}"), &["crds.toml"]);
+    let program = example.build(&format!("{name}-kindex")).expect("builds");
+    built.push((name.to_owned(), program.clone()));
+    program
+}
 
 /// One of the three.
 struct Service {
@@ -22,16 +39,22 @@ struct Service {
 }
 
 impl Service {
-    fn start(name: &'static str, peer: Option<&Self>) -> Self {
-        let example = Example::copy(&format!("deletion-graph/{name}"), &["crds.toml"]);
-        let program = example.build(&format!("{name}-kindex")).expect("builds");
+    /// With the events of `peer` from its API, or over a NATS server that all of them feed.
+    fn start(name: &'static str, peer: Option<&Self>, nats: Option<&str>) -> Self {
+        let program = program(name);
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = free.local_addr().expect("an address").to_string();
         drop(free);
         let mut flags = vec!["--listen".to_owned(), address.clone()];
         if let Some(peer) = peer {
             let service = format!("{}={}", peer.name, peer.url);
-            flags.extend(["--deletion", "--blocked-after", "1", "--service", &service].map(str::to_owned));
+            flags.extend(["--blocked-after", "1", "--service", &service].map(str::to_owned));
+        }
+        if let Some(nats) = nats {
+            flags.extend(["--nats", nats].map(str::to_owned));
+        }
+        if peer.is_some() && nats.is_some() {
+            flags.extend(["--service-events", "nats"].map(str::to_owned));
         }
         let words: Vec<_> = flags.iter().map(String::as_str).collect();
         let run = Running::start_binary(&program, &words);
@@ -121,9 +144,25 @@ fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let mut identity = Service::start("identity", None);
-    let mut region = Service::start("region", Some(&identity));
-    let mut compute = Service::start("compute", Some(&region));
+    a_project_goes_in_order(None);
+}
+
+#[test]
+fn it_does_so_too_where_services_hear_of_each_other_over_nats() {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    assert!(require("nats", Nats::installed()), "the walk uses NATS");
+    a_project_goes_in_order(Some(Nats::start()));
+}
+
+fn a_project_goes_in_order(mut nats: Option<Nats>) {
+    let address = nats.as_ref().map(Nats::address);
+    let address = address.as_deref();
+    let mut identity = Service::start("identity", None, address);
+    let mut region = Service::start("region", Some(&identity), address);
+    let mut compute = Service::start("compute", Some(&region), address);
     everything_is_held(&identity, &region, &compute);
     // The region learns of the deletion once it is back.
     region.kill();
@@ -145,6 +184,9 @@ fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between
     compute.kill();
     region.kill();
     identity.kill();
+    if let Some(nats) = &mut nats {
+        nats.kill();
+    }
     compute.restart();
     let own = ["compute.example.com/deletion", "compute.example.com/kindex"];
     let left = serde_json::json!({"metadata": {"finalizers": own}}).to_string();
@@ -157,6 +199,9 @@ fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between
     assert_eq!(compute.event("cluster"), "Deleting");
 
     // The cluster goes, then what is of the region but its last object: that one waits for identity.
+    if let Some(nats) = &mut nats {
+        nats.resume();
+    }
     region.restart();
     until("the cluster to go", &compute, "cluster", "Erased");
     for kind in ["network", "servergroup"] {

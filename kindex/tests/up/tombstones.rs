@@ -61,7 +61,7 @@ fn phase(run: &Running) -> String {
 
 /// A pipeline in the archive, with a run there, a live one, and a live model, which all hold it.
 fn archived() -> Running {
-    let run = Running::start(&["--deletion", "--blocked-after", "1"]);
+    let run = Running::start(&["--blocked-after", "1"]);
     run.kubectl(&["apply", "-f", "-"], PIPELINE);
     run.kubectl(&["create", "-f", "-"], &run_of_pipeline("archived"));
     let path = "jsonpath={.metadata.finalizers}";

@@ -58,7 +58,7 @@ fn each_difference_of_references_is_found_and_nothing_else() {
     if !kubectl_is_there() {
         return;
     }
-    let mut run = Running::start(&["--deletion"]);
+    let mut run = Running::start(&[]);
     run.kubectl(&["apply", "-f", "-"], OBJECTS);
     wait_for("the reference", || finalizers(&run).iter().any(|one| is_of_model(one)));
     wait_for("equality", || verify(&run).status.success());
@@ -67,7 +67,7 @@ fn each_difference_of_references_is_found_and_nothing_else() {
     assert_eq!(clean["references"]["references"], 1, "{clean}");
 
     // Nobody puts it back.
-    run.restart_with(&[]);
+    run.restart_with(&["--deletion=false"]);
     let held = finalizers(&run);
     let without: Vec<_> = held.iter().filter(|one| !is_of_model(one)).cloned().collect();
     set_finalizers(&run, &without);

@@ -46,7 +46,7 @@ fn program(directory: &TempDir) -> Command {
         "--runs-rest-addr",
     ];
     command
-        .args(["up", "--deletion", "--blocked-after", "1", "--data-dir"])
+        .args(["up", "--blocked-after", "1", "--data-dir"])
         .arg(directory.path().join("data"))
         .args(addresses.iter().flat_map(|flag| [*flag, "127.0.0.1:0"]))
         .env("OUTSIDE", directory.path())

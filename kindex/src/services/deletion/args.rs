@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use axum::http::Uri;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::peer::{Address, Peers};
+use kindex_events::Source;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
 use crate::error::{CommandError, CommandResult};
@@ -63,7 +65,8 @@ Examples:
   kindex deletion
   kindex deletion --kubeconfig cluster.yaml --blocked-after 300
   kindex deletion --service region=https://region.example.com:6443
-  kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --nats-token-file token";
+  kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --nats-token-file token
+  kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --service-events nats";
 
 /// Where other services are.
 #[derive(Clone, Debug, Args)]
@@ -71,11 +74,36 @@ pub(super) struct PeerArgs {
     /// Where the API server of another service answers, instead of where `[services]` in crds.toml says.
     #[arg(long = "service", value_name = "NAME=URL")]
     services: Vec<String>,
+
+    /// Where the events of other services are read: from the API server of each, or from the NATS server of --nats,
+    /// which they feed.
+    #[arg(
+        long,
+        env = "KINDEX_SERVICE_EVENTS",
+        value_name = "FROM",
+        value_enum,
+        default_value_t = EventsFrom::Api
+    )]
+    service_events: EventsFrom,
+}
+
+/// Where events of other services are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EventsFrom {
+    /// The API server of each service.
+    Api,
+    /// One NATS server for all.
+    Nats,
 }
 
 impl PeerArgs {
-    /// The services of the kinds that wait for some of theirs.
-    pub(super) fn peers(&self, kinds: &Kinds) -> CommandResult<Peers> {
+    /// Whether their events come from the NATS server.
+    pub(super) fn are_heard_over_nats(&self) -> bool {
+        self.service_events == EventsFrom::Nats
+    }
+
+    /// The services of the kinds that wait for some of theirs, and where their events are read if not from their APIs.
+    pub(super) fn peers(&self, kinds: &Kinds, events: Option<&Arc<dyn Source>>) -> CommandResult<Peers> {
         let foreign = kinds.foreign().into_iter();
         let mut foreign: BTreeMap<_, Address> = foreign.map(|(kind, service)| (kind, service.into())).collect();
         for said in &self.services {
@@ -95,7 +123,7 @@ impl PeerArgs {
                 return Err(CommandError::usage(unknown).hint("[services] in crds.toml has their names"));
             }
         }
-        Ok(Peers::new(foreign))
+        Ok(Peers::new(foreign, events))
     }
 }
 
@@ -140,9 +168,16 @@ pub(super) struct FeedArgs {
 #[derive(Clone, Debug, Args)]
 pub(in crate::services) struct UpDeletionArgs {
     /// In the embedded cluster and its archive, delete objects after those that refer to them, as `references` in
-    /// crds.toml says, and with what cascades.
-    #[arg(long, env = "KINDEX_DELETION")]
-    pub(super) deletion: bool,
+    /// crds.toml says, and with what cascades [default: if there are such references].
+    #[arg(
+        long,
+        env = "KINDEX_DELETION",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    deletion: Option<bool>,
 
     /// When an object counts as blocked.
     #[command(flatten)]
@@ -158,11 +193,23 @@ pub(in crate::services) struct UpDeletionArgs {
 }
 
 impl UpDeletionArgs {
+    /// Whether the kinds of this program need the order, or the flag asks for it.
+    pub(super) fn has_graph(&self, kinds: &Kinds) -> bool {
+        self.deletion.unwrap_or(!kinds.is_empty())
+    }
+
     /// # Errors
-    /// A flag that has no effect without another one.
+    /// A flag that has no effect with another one.
     pub(super) fn check(&self) -> CommandResult<()> {
-        if !self.deletion && !self.peers.services.is_empty() {
-            return Err(CommandError::usage("--service has no effect without --deletion").hint("add --deletion"));
+        let has_service = !self.peers.services.is_empty();
+        for (flag, is_given) in [
+            ("--service", has_service),
+            ("--service-events", self.peers.are_heard_over_nats()),
+        ] {
+            if is_given && self.deletion == Some(false) {
+                let useless = format!("{flag} has no effect with --deletion=false");
+                return Err(CommandError::usage(useless).hint("leave out one of them"));
+            }
         }
         Ok(())
     }

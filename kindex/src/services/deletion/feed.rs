@@ -1,24 +1,30 @@
-//! Feeding NATS from the outbox, as the flags say: what it needs is there before anything begins.
+//! NATS, as the flags say: it is fed from the outbox, and the events of other services are read from it. What both need
+//! is there before anything begins.
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use kindex_events::Source;
 use kindex_model::kind::Registry;
-use kindex_nats::{Connection, Feeding, Figures};
+use kindex_nats::partitions::Partitions;
+use kindex_nats::{Connection, Feeding, Figures, NatsSource};
 use kindex_store::Outbox;
+use tokio::sync::watch;
 
-use super::args::FeedArgs;
+use super::args::{FeedArgs, PeerArgs};
 use crate::database::{Rows, Store};
 use crate::error::{CommandError, CommandResult};
 use crate::nats;
 
-/// What feeds the server that the flags name; `None` where they name none. A server that is away is no error: events
-/// wait in the outbox.
+/// What feeds the server that the flags name; `None` where they name none, or one that is only read. A server that is
+/// away is no error: events wait in the outbox.
 ///
 /// # Errors
 /// Nothing to feed from, and a server that will never take anything.
 pub(super) async fn feeding(
     registry: &Registry,
     args: &FeedArgs,
+    peers: &PeerArgs,
     rows: Option<&Rows>,
     figures: &prometheus::Registry,
 ) -> CommandResult<Option<Arc<Feeding>>> {
@@ -26,6 +32,9 @@ pub(super) async fn feeding(
         return Ok(None);
     };
     if !registry.kinds.iter().any(|kind| kind.events) {
+        if peers.are_heard_over_nats() {
+            return Ok(None);
+        }
         let error = CommandError::usage("--nats: no kind has events");
         return Err(error.hint("set `events = true` at a kind in crds.toml, and build"));
     }
@@ -35,6 +44,25 @@ pub(super) async fn feeding(
     let figures = Figures::new(figures);
     let feeding = Feeding::new(registry, &connection, &outbox, args.nats_partitions, &figures);
     Ok(Some(Arc::new(feeding)))
+}
+
+/// What the events of other services are read from, unless that is the API of each.
+///
+/// # Errors
+/// No server is named, or one that will never answer.
+pub(super) async fn source(args: &FeedArgs, peers: &PeerArgs) -> CommandResult<Option<Arc<dyn Source>>> {
+    if !peers.are_heard_over_nats() {
+        return Ok(None);
+    }
+    let Some(server) = args.server.server() else {
+        let error = CommandError::usage("--service-events nats: no NATS server is named");
+        return Err(error.hint("name the one that the other services feed, with --nats"));
+    };
+    let connection = Connection::open(&server).await;
+    let connection = connection.map_err(|error| nats::unusable(&error))?;
+    // One process reads all of them, for as long as it runs.
+    let (_, partitions) = watch::channel(Partitions::All);
+    Ok(Some(Arc::new(NatsSource::new(connection, partitions, Timestamp::now))))
 }
 
 fn database(rows: Option<&Rows>) -> CommandResult<&Store> {

@@ -25,6 +25,9 @@ metadata: {name: test-model, namespace: default, labels: {team: risk}, finalizer
 spec: {algorithm: xgboost, trainingFramework: sklearn, owner: {name: ada}}
 "#;
 
+/// The scenarios are those of an ingester: nobody else puts finalizers on objects.
+const ALONE: &str = "--deletion=false";
+
 /// Waits for all that a machine with much to do still has to do.
 pub(super) const STATUS: [&str; 4] = ["status", "--wait", "--timeout", "240"];
 
@@ -73,7 +76,7 @@ impl Stage {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let server = MariaDb::start(&["--innodb-flush-log-at-trx-commit=0"]);
         let config = config(&directory, server.port);
-        let run = Running::start_on(site, &["--config", &config.display().to_string()]);
+        let run = Running::start_on(site, &[ALONE, "--config", &config.display().to_string()]);
         Some(Self { run, server, directory })
     }
 
@@ -81,7 +84,7 @@ impl Stage {
     pub(super) fn enable(&mut self, flags: &[&str]) {
         let config = on(&self.directory, self.server.port, "").display().to_string();
         self.run.kill();
-        self.run.restart_with(&[&["--config", &config], flags].concat());
+        self.run.restart_with(&[&[ALONE, "--config", &config], flags].concat());
         self.wait_until_ready();
     }
 
@@ -93,7 +96,7 @@ impl Stage {
     pub(super) fn disable(&mut self) {
         let config = off(&self.directory).display().to_string();
         self.run.kill();
-        self.run.restart_with(&["--config", &config]);
+        self.run.restart_with(&[ALONE, "--config", &config]);
     }
 
     /// A command of kindex on both sides.

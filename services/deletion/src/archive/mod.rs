@@ -19,8 +19,23 @@ pub mod sql;
 
 /// The archive does not answer, or not as it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the archive: {0}")]
-pub struct ArchiveError(pub String);
+#[error("the archive: {what}")]
+pub struct ArchiveError {
+    /// What was answered.
+    pub what: String,
+    /// Whether it cannot be reached, which the store reports once for all.
+    pub is_outage: bool,
+}
+
+impl ArchiveError {
+    /// An answer that is wrong.
+    pub fn wrong(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            is_outage: false,
+        }
+    }
+}
 
 /// Where the holder of a reference is that is not in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

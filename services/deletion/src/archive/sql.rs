@@ -41,7 +41,7 @@ impl SqlArchive {
 
     fn kind(&self, name: &KindName) -> Result<&'static Kind, ArchiveError> {
         let found = self.kinds.get(name);
-        found.ok_or_else(|| ArchiveError(format!("{name} is no kind of the graph")))
+        found.ok_or_else(|| ArchiveError::wrong(format!("{name} is no kind of the graph")))
     }
 
     /// The kind of a holder; `None` where it is of another service, or of no kind of the graph.
@@ -280,11 +280,11 @@ impl Archive for SqlArchive {
         // Changes are made in the kind's own version, whichever the stored text has.
         let platform = &self.registry.platform;
         let own = kindex_convert::object_in(platform, kind, &found.object, kind.version);
-        let own = own.map_err(|error| ArchiveError(error.to_string()))?;
+        let own = own.map_err(|error| ArchiveError::wrong(error.to_string()))?;
         let wanted = annotated(own.text(), annotations)
             .map_err(|error| error.to_string())
             .and_then(|text| Text::parse_str(&text).map_err(|error| error.to_string()));
-        let wanted = wanted.map_err(|error| ArchiveError(format!("{}: {error}", object.key)))?;
+        let wanted = wanted.map_err(|error| ArchiveError::wrong(format!("{}: {error}", object.key)))?;
         match self.store.update_direct(kind, &wanted, now).await {
             Ok(_) => Ok(true),
             Err(StoreError::Direct {
@@ -349,6 +349,7 @@ fn annotated(text: &str, annotations: &[(&str, String)]) -> serde_json::Result<S
 }
 
 fn failed(error: StoreError) -> ArchiveError {
+    let is_outage = error.is_outage();
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
@@ -356,5 +357,5 @@ fn failed(error: StoreError) -> ArchiveError {
         text.push_str(&cause.to_string());
         source = cause.source();
     }
-    ArchiveError(text)
+    ArchiveError { what: text, is_outage }
 }

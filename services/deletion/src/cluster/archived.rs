@@ -18,9 +18,12 @@ const PAGES_MAX: usize = 64;
 /// Holders that a sweep names.
 const NAMED_MAX: usize = 8;
 
+/// Why nothing of the archive can be read while its database is away.
+pub(crate) const OUTAGE: &str = "database";
+
 pub(super) fn failed(error: &ArchiveError) -> ClusterError {
     ClusterError::Retryable {
-        cause: "archive",
+        cause: if error.is_outage { OUTAGE } else { "archive" },
         retry_after: None,
         message: error.to_string(),
     }

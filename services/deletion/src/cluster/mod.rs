@@ -34,6 +34,7 @@ pub mod carry_out;
 
 pub mod event;
 
+pub(crate) use archived::OUTAGE;
 use clean_up::Callable;
 
 /// One cluster, and the kinds of the graph in it.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use kindex_events::consumer::{Consumer, Item};
 use kindex_events::held::Limits;
-use kindex_events::http_source::HttpLookUp;
 use kindex_kube_client::ClusterError;
 use kindex_model::object::Uid;
 use tokio::sync::mpsc::Sender;
@@ -54,9 +53,8 @@ pub async fn follow(peer: &Peer, holders: &[KindName], held: &Held, news: &Sende
 
 async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Sender<News>) -> Result<(), ClusterError> {
     let kind = &peer.kind;
-    let (topic, source) = peer.events().await?;
-    let look_up = Arc::new(HttpLookUp::new(source.clone(), &topic));
-    let mut consumer = Consumer::new(Arc::new(source), look_up, &topic, [], Limits::DEFAULT);
+    let from = peer.events().await?;
+    let mut consumer = Consumer::new(from.source, from.look_up, &from.topic, [], Limits::DEFAULT);
     let (mut is_silent, mut known) = (true, BTreeSet::new());
     loop {
         renew(&mut consumer, &mut known, held);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{Method, Request};
-use kindex_events::http_source::{HttpSource, Token};
+use kindex_events::Source;
+use kindex_events::http_source::{HttpLookUp, HttpSource, Token};
 use kindex_kube_client::ClusterError;
 use kindex_model::reference::Service;
 use kindex_model::reference_name::ReferenceName;
@@ -77,6 +78,8 @@ pub struct Peer {
     address: Address,
     /// What is known of it once its service has answered.
     resource: OnceCell<Resource>,
+    /// Where its events are read; `None`: from its API.
+    events: Option<Arc<dyn Source>>,
     /// Look-ups are numbered as they are sent: what one of them shows is newer than what those before it show.
     looked: Arc<AtomicU64>,
 }
@@ -86,15 +89,23 @@ struct Resource {
     api: ApiResource,
 }
 
+/// The events of a kind.
+struct Topic {
+    topic: String,
+    source: Arc<dyn Source>,
+    look_up: Arc<HttpLookUp>,
+}
+
 impl Peers {
-    /// These kinds.
-    pub fn new(kinds: impl IntoIterator<Item = (KindName, Address)>) -> Self {
+    /// These kinds. Their events are read from `events`, or where there is `None`, from the API of each service.
+    pub fn new(kinds: impl IntoIterator<Item = (KindName, Address)>, events: Option<&Arc<dyn Source>>) -> Self {
         let looked = Arc::new(AtomicU64::new(1));
         let peers = kinds.into_iter().map(|(kind, address)| {
             let peer = Peer {
                 kind: kind.clone(),
                 address,
                 resource: OnceCell::new(),
+                events: events.cloned(),
                 looked: looked.clone(),
             };
             (kind, peer)
@@ -195,15 +206,20 @@ impl Peer {
         }
     }
 
-    /// The topic of its events, and whom to ask for them.
-    async fn events(&self) -> Result<(String, HttpSource), ClusterError> {
+    /// The topic of its events, and whom to ask for them. Whether an object is absent is asked of its API in any case.
+    async fn events(&self) -> Result<Topic, ClusterError> {
         let resource = self.resource().await?;
         let certificates = self.address.ca_file.as_ref().map(std::fs::read).transpose();
         let certificates = certificates.map_err(|error| self.unclear(&format!("its certificates: {error}")))?;
         let token = self.address.token_file.clone().map(|path| Token::File(path.into()));
         let source = HttpSource::new(&self.address.url, certificates.as_deref(), token);
         let source = source.map_err(|error| self.unclear(&error.to_string()))?;
-        Ok((topic(&resource.api), source))
+        let topic = topic(&resource.api);
+        Ok(Topic {
+            look_up: Arc::new(HttpLookUp::new(source.clone(), &topic)),
+            source: self.events.clone().unwrap_or_else(|| Arc::new(source)),
+            topic,
+        })
     }
 
     async fn ask(&self, method: Method, key: &Key, reference: Option<&str>) -> Result<Value, Unanswered> {
@@ -327,15 +343,13 @@ mod tests {
             Unanswered::Status(serde_json::from_value(status).expect("a status"))
         };
         let kind = KindName::new("region.example.com", "Network");
-        let peer = Peers::new([(
-            kind.clone(),
-            Address {
-                name: "region".to_owned(),
-                url: "http://region".to_owned(),
-                ca_file: None,
-                token_file: None,
-            },
-        )]);
+        let address = Address {
+            name: "region".to_owned(),
+            url: "http://region".to_owned(),
+            ca_file: None,
+            token_file: None,
+        };
+        let peer = Peers::new([(kind.clone(), address)], None);
         let peer = peer.of(&kind).expect("it is known");
         let why = peer.why(said(503));
         assert!(matches!(why, ClusterError::Retryable { .. }), "{why}");

@@ -10,8 +10,8 @@ use kindex_kube_client::ClusterError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::Cluster;
 use crate::cluster::tombstone::Buried;
+use crate::cluster::{Cluster, OUTAGE};
 use crate::decide::Step;
 use crate::figures::Figures;
 use crate::kinds::name_of;
@@ -80,7 +80,10 @@ impl Walk {
                 let name = name_of(kind);
                 if let Err(error) = self.walk(&name, &stop).await {
                     self.figures.failed(&name.kind);
-                    tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
+                    // That the database is away, the store says once for all.
+                    if !matches!(error, ClusterError::Retryable { cause: OUTAGE, .. }) {
+                        tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
+                    }
                 }
             }
             self.show();
