@@ -26,6 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 mod kinds;
+mod kubernetes;
 mod outside;
 mod vanished;
 
@@ -36,7 +37,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 struct Stage {
     client: Client,
-    _embedded: Embedded,
+    /// `None` where another cluster is used.
+    _embedded: Option<Embedded>,
 }
 
 /// The objects of the project, by kind and name, in the order in which they go.
@@ -54,20 +56,24 @@ impl Stage {
         let own = embedded.in_process(([127, 0, 0, 1], 1).into());
         let stage = Self {
             client: Client::new(own, "default"),
-            _embedded: embedded,
+            _embedded: Some(embedded),
         };
-        let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
+        stage.define().await;
+        stage
+    }
+
+    /// The kinds are known from then on.
+    async fn define(&self) {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for kind in registry().kinds {
             let definition = serde_json::from_value(definition(kind)).expect("a definition");
             let created = definitions.create(&PostParams::default(), &definition).await;
             created.expect("a definition is taken");
         }
         for kind in registry().kinds {
-            stage
-                .until(|| async { stage.api(kind.name).list(&ListParams::default()).await.is_ok() })
+            self.until(|| async { self.api(kind.name).list(&ListParams::default()).await.is_ok() })
                 .await;
         }
-        stage
     }
 
     fn api(&self, kind: &str) -> Api<DynamicObject> {
@@ -173,6 +179,18 @@ impl Stage {
         }
     }
 
+    /// Runs that are killed, each after a little more time than the one before, until nothing is left.
+    async fn runs_that_are_killed(&self) {
+        let mut life = Duration::from_millis(1);
+        while !self.is_empty().await {
+            // What is under way is dropped where it is.
+            let deletion = self.deletion(&Cleanups::none());
+            let never = CancellationToken::new();
+            drop(timeout(life, deletion.run(&never)).await);
+            life += Duration::from_millis(1);
+        }
+    }
+
     async fn is_empty(&self) -> bool {
         for (kind, name) in PROJECT {
             if self.get(kind, name).await.is_some() {
@@ -182,13 +200,20 @@ impl Stage {
         true
     }
 
-    /// The kinds in the order in which their objects went, as the watches have it.
-    async fn order(&self) -> Vec<&'static str> {
+    /// The version of the cluster.
+    async fn version(&self) -> String {
+        let listed = self.api("Project").list(&ListParams::default()).await;
+        let version = listed.expect("a list").metadata.resource_version;
+        version.expect("a version")
+    }
+
+    /// The kinds in the order in which their objects went since a version, as the watches have it.
+    async fn order(&self, since: &str) -> Vec<&'static str> {
         let mut gone = BTreeMap::new();
         for (kind, _) in PROJECT {
             let api = self.api(kind);
             let events = api
-                .watch(&WatchParams::default().timeout(5), "1")
+                .watch(&WatchParams::default().timeout(5), since)
                 .await
                 .expect("a watch");
             let mut events = std::pin::pin!(events);
@@ -229,6 +254,7 @@ async fn a_project_goes_last_and_what_holds_it_is_named_meanwhile() {
         .patch("Cluster", "c", json!({"metadata": {"finalizers": finalizers}}))
         .await;
 
+    let before = stage.version().await;
     stage.delete("Project", "a").await;
     let events: Api<Event> = Api::default_namespaced(stage.client.clone());
     let named = || async {
@@ -255,7 +281,7 @@ async fn a_project_goes_last_and_what_holds_it_is_named_meanwhile() {
         .patch("Cluster", "c", json!({"metadata": {"finalizers": left}}))
         .await;
     stage.until(|| stage.is_empty()).await;
-    assert_order(&stage.order().await);
+    assert_order(&stage.order(&before).await);
     stop.cancel();
     running.await.expect("it ends");
 }
@@ -267,16 +293,10 @@ async fn a_process_that_is_killed_again_and_again_loses_nothing_and_keeps_the_or
     stage.project().await;
     stop.cancel();
     running.await.expect("it ends");
+    let before = stage.version().await;
     stage.delete("Project", "a").await;
-    let mut life = Duration::from_millis(1);
-    while !stage.is_empty().await {
-        // As if killed: what is under way is dropped where it is.
-        let deletion = stage.deletion(&Cleanups::none());
-        let never = CancellationToken::new();
-        drop(timeout(life, deletion.run(&never)).await);
-        life += Duration::from_millis(1);
-    }
-    assert_order(&stage.order().await);
+    stage.runs_that_are_killed().await;
+    assert_order(&stage.order(&before).await);
 }
 
 #[tokio::test]

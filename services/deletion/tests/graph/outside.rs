@@ -104,6 +104,7 @@ async fn an_object_goes_once_its_cleanup_has_confirmed_whatever_came_of_it_befor
     let (stage, cloud) = (Stage::start().await, Cloud::new(Duration::from_millis(100)));
     let (stop, running) = stage.run_with(&cloud.cleanups());
     stage.project().await;
+    let before = stage.version().await;
     let finalizers = stage.get("Cluster", "c").await.expect("it is there");
     let mut finalizers = finalizers.finalizers().to_vec();
     finalizers.push("example.com/cleanup".to_owned());
@@ -140,7 +141,7 @@ async fn an_object_goes_once_its_cleanup_has_confirmed_whatever_came_of_it_befor
     assert!(stage.bears(("Network", "n"), &reference).await);
     cloud.goes("c", Way::Removed);
     stage.until(|| stage.is_empty()).await;
-    assert_order(&stage.order().await);
+    assert_order(&stage.order(&before).await);
     assert_eq!(*cloud.wrong.lock().expect("no panic"), [""; 0]);
     stop.cancel();
     running.await.expect("it ends");
