@@ -10,6 +10,8 @@ mod archived;
 
 mod outside;
 
+mod planted;
+
 mod release;
 
 mod tombstones;
@@ -18,12 +20,19 @@ use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
 use crate::answers::Answers;
 use crate::archive::{Holder, Place};
-use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
+use crate::decide::{Cause, Seen, Step};
 use crate::graph::Graph;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::Outsides;
 use crate::phase::Phase;
+use planted::decide_with;
 use tombstones::Visit;
+
+/// Of what is wrong with large numbers, the number up to which nothing is: so many holders, objects that one change
+/// concerns and tombstones.
+const HOLDERS: usize = 8;
+const CONCERNED: usize = 24;
+const TOMBSTONES: usize = 6;
 
 /// A step that was decided, with the object that it was decided on.
 #[derive(Clone, Debug)]
@@ -67,10 +76,12 @@ pub(super) struct Controller {
     /// The tombstone that it visits.
     visit: Option<Visit>,
     now: Instant,
+    /// Of those whom a change concerns, how many are decided on again.
+    wakes: usize,
 }
 
 impl Controller {
-    pub(super) fn new(world: &World, group: &str) -> Self {
+    pub(super) fn new(world: &World, group: &str, bug: Bug) -> Self {
         let declared = world.declared();
         let own = super::world::KINDS.iter().map(|kind| world.kind(kind));
         let mut watched: BTreeSet<_> = own.filter(|kind| kind.group == group).collect();
@@ -88,6 +99,7 @@ impl Controller {
             outsides: Outsides::default(),
             visit: None,
             now: Instant::now(),
+            wakes: if bug == Bug::WakeFew { CONCERNED } else { usize::MAX },
         }
     }
 
@@ -122,7 +134,7 @@ impl Controller {
 
     fn wake(&mut self, concerned: BTreeSet<Key>) {
         let own = concerned.into_iter().filter(|key| key.kind.group == self.group);
-        self.queue.extend(own);
+        self.queue.extend(own.take(self.wakes));
     }
 
     /// The next report of a kind, and at times one from before it.
@@ -240,7 +252,7 @@ impl Controller {
                 None => {
                     if let Some(object) = judged(world, task, Some(task.version)) {
                         if object.asked {
-                            world.release_rows(&task.reference);
+                            world.release_rows(&object);
                         }
                         world.judge_free(&object, strict);
                     }
@@ -386,63 +398,4 @@ fn read(world: &World, object: &Stored, is_own: bool, bug: Bug) -> Object {
         read.standing = Standing::Deleting;
     }
     read
-}
-
-/// The decision, with the bug in it.
-fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
-    let object = look.object;
-    let live = object.standing == Standing::Live && object.guarded;
-    let target = |seen: &Seen| {
-        Step::Delete(Cause::Target {
-            reference: "bug",
-            target: seen.clone(),
-        })
-    };
-    match bug {
-        Bug::DrainWithReference => look.claims.retain(|claim| claim.owned || claim.absent),
-        Bug::FreeWithoutSweep => {
-            look.archived = Archived::Left {
-                plain: Vec::new(),
-                owned: Vec::new(),
-            };
-        }
-        Bug::ReleaseEarly if object.standing == Standing::Deleting && object.phase.is_some() => {
-            if let Some(bearer) = look.bearers.first() {
-                return Step::Release(bearer.clone());
-            }
-        }
-        Bug::AbsentIsDeleted if live && look.named.contains(&Named::Absent) => return target(&Seen::of(object)),
-        Bug::EmptyFilter if live && object.edges.is_empty() => {
-            let mut deleted = graph.objects().filter(|other| other.phase.is_some());
-            if let Some(other) = deleted.next() {
-                return target(&Seen::of(other));
-            }
-        }
-        Bug::OldFirst if live => {
-            let is_named = |bearer: &Seen| object.edges.iter().any(|edge| edge.target == bearer.key);
-            if let Some(former) = look.bearers.iter().find(|bearer| !is_named(bearer)) {
-                return Step::Release(former.clone());
-            }
-        }
-        Bug::CleanUpEarly if object.phase.is_some() && look.outside == Outside::Unconfirmed => return Step::CleanUp,
-        Bug::OwnedAtOnce if live => {
-            for named in &mut look.named {
-                if let Named::Present { phase: Some(phase), .. } = named {
-                    *phase = Phase::Draining;
-                }
-            }
-        }
-        Bug::ForgetAtPeer if object.is_leaving() => {
-            let is_own = |key: &Key| key.kind.group == object.key.kind.group;
-            look.bearers.retain(|bearer| is_own(&bearer.key));
-            return match decide(&look) {
-                Step::Free { confirm } => Step::Free {
-                    confirm: confirm.into_iter().filter(is_own).collect(),
-                },
-                step => step,
-            };
-        }
-        _ => {}
-    }
-    decide(&look)
 }

@@ -12,6 +12,10 @@ use rand::{RngExt, SeedableRng};
 
 use crate::object::{Key, KindName};
 
+mod bug;
+
+mod deed;
+
 mod world;
 
 mod controller;
@@ -20,79 +24,23 @@ mod mover;
 
 mod rest;
 
+mod oracle;
+
+mod large;
+
 mod stories;
 
+use bug::Bug;
 use controller::Controller;
+use deed::{Deed, Odds};
+use large::Wish;
 use mover::Move;
 use world::{KINDS, World, fields};
 
 const SEEDS: u64 = 900;
 const STEPS: usize = 400;
-const NAMES: [&str; 3] = ["a", "b", "c"];
-
-/// What is wrong with the controllers that are played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bug {
-    None,
-    /// References keep nothing in its first phase.
-    DrainWithReference,
-    /// References are released before the object is drained.
-    ReleaseEarly,
-    /// A target is taken for deleted by its name.
-    CascadeByName,
-    /// That an object went is forgotten.
-    ForgetTombstone,
-    /// What names nothing is found by every deletion.
-    EmptyFilter,
-    /// What a list does not show counts as deleted.
-    AbsentIsDeleted,
-    /// What leaves for the archive counts as deleted.
-    EvictionIsDeletion,
-    /// Of a field that changes, the old target is released first.
-    OldFirst,
-    /// What is owned goes before its owner drains.
-    OwnedAtOnce,
-    /// A phase is recorded whatever was written since.
-    RecordAnyway,
-    /// A live holder is not written before its former target loses the reference.
-    ReleaseUndetached,
-    /// The former target loses the reference whatever was written to it since.
-    ReleaseAnyVersion,
-    /// The field of a move is written before its new target has the reference.
-    MoveBeforePlacing,
-    /// A move does not write to a target that has the reference already.
-    MoveWithoutWriting,
-    /// What an object holds at another service is forgotten when it goes.
-    ForgetAtPeer,
-    /// A service that does not answer counts as one that has no such object.
-    DownIsGone,
-    /// The reference of an archived holder is taken off, and no row is written before.
-    TakeOffWithoutRow,
-    /// Nobody asks the archive who holds an object.
-    FreeWithoutSweep,
-    /// An archived holder is deleted though something holds it.
-    DeleteHeldRow,
-    /// An archived holder is deleted by what it was when it was read.
-    CascadeByStaleRow,
-    /// What is archived and owned goes before its owner drains.
-    SweepOwnedAtOnce,
-    /// What a cleanup was asked for counts as done.
-    BelieveCleanup,
-    /// The cleanup of an object does not wait for what it owns, nor for the controllers of others.
-    CleanUpEarly,
-    /// Nobody looks at what is deleted in the archive.
-    LeaveTombstones,
-    /// What names the object that has a tombstone's name now goes with the tombstone.
-    TakeByName,
-    /// A live holder of a tombstone is deleted whatever was written since it was read.
-    TakeLiveAnyway,
-    /// What a tombstone owns goes before it drains.
-    BuryOwnedAtOnce,
-    /// The phase of a tombstone is recorded whatever was written since.
-    BuryAnyway,
-    /// A tombstone goes though something holds it.
-    EndHeld,
-}
+/// Names of each kind.
+const NAMES: usize = 3;
 
 /// What may happen in a run.
 #[derive(Clone, Copy, Debug)]
@@ -112,33 +60,57 @@ impl Setting {
     }
 }
 
+/// `a`, `b` and so on.
+fn names(number: usize) -> Vec<String> {
+    ('a'..='z').take(number).map(String::from).collect()
+}
+
 struct Play {
     random: Xoshiro256PlusPlus,
     bug: Bug,
     setting: Setting,
+    /// The names that objects of each kind may have.
+    names: Vec<String>,
+    odds: Odds,
     world: World,
     controllers: Vec<Controller>,
     /// Moves under way.
     moves: Vec<Move>,
+    /// What users are about to do.
+    wishes: Vec<Wish>,
 }
 
 impl Play {
     fn new(seed: u64, bug: Bug) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut world = World::new(random.random_bool(0.5));
+        let divided = random.random_bool(0.5);
         let setting = Setting {
             twofold: random.random_bool(0.3),
             meddling: random.random_bool(0.3),
             archiving: seed.is_multiple_of(3),
         };
+        let odds = if setting.archiving {
+            deed::ARCHIVING
+        } else {
+            deed::SMALL
+        };
+        Self::of(random, divided, setting, odds, bug)
+    }
+
+    /// A play in which nothing has happened yet.
+    fn of(random: Xoshiro256PlusPlus, divided: bool, setting: Setting, odds: Odds, bug: Bug) -> Self {
+        let mut world = World::new(divided);
         world.lenient = !setting.strict();
         let mut play = Self {
             random,
             bug,
             setting,
+            names: names(NAMES),
+            odds,
             world,
             controllers: Vec::new(),
             moves: Vec::new(),
+            wishes: Vec::new(),
         };
         play.employ();
         play
@@ -148,7 +120,7 @@ impl Play {
     fn employ(&mut self) {
         for group in self.groups() {
             for _ in 0..1 + usize::from(self.setting.twofold) {
-                self.controllers.push(Controller::new(&self.world, &group));
+                self.controllers.push(Controller::new(&self.world, &group, self.bug));
             }
         }
     }
@@ -158,8 +130,8 @@ impl Play {
     }
 
     fn any_name(&mut self) -> String {
-        let name = NAMES.choose(&mut self.random).expect("there are names");
-        (*name).to_owned()
+        let name = self.names.choose(&mut self.random);
+        name.expect("there are names").clone()
     }
 
     fn any_key(&mut self) -> Key {
@@ -178,17 +150,15 @@ impl Play {
     }
 
     fn step(&mut self) {
-        let sorts = if self.setting.archiving { 50 } else { 44 };
-        match self.random.random_range(0..sorts) {
-            44..46 => self.use_archived(),
-            46.. => {
-                let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
-                self.controllers[at].walk(&mut self.world, choice, self.bug);
-            }
-            0..4 => self.create(),
-            4..7 => self.use_object(),
-            7 => self.meddle(),
-            8..11 => {
+        match deed::draw(self.odds, &mut self.random) {
+            Deed::Create => self.create(),
+            Deed::Use => self.use_object(),
+            Deed::UseArchived => self.use_archived(),
+            Deed::Move => self.move_object(),
+            Deed::Wish => self.fulfil(),
+            Deed::Meddle => self.meddle(),
+            Deed::Fail => self.fail(),
+            Deed::Others => {
                 let (key, clean) = (self.any_key(), self.random.random_bool(0.5));
                 self.world.others(&key, clean);
                 if clean {
@@ -197,22 +167,24 @@ impl Play {
                     controllers.for_each(|controller| controller.wait(Duration::from_secs(1)));
                 }
             }
-            11 => self.fail(),
-            40..44 => self.move_object(),
-            12..22 => {
+            Deed::Hear => {
                 let at = self.any_controller();
                 let kind = self.any_watched(at);
                 let again = self.random.random_bool(0.1).then(|| self.random.random_range(1..5));
                 self.controllers[at].hear(&self.world, &kind, again, self.bug);
             }
-            22..30 => {
+            Deed::Decide => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
                 self.controllers[at].decide(choice, self.bug);
             }
-            _ => {
+            Deed::Send => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
                 let (lost, strict) = (self.random.random_bool(0.1), self.setting.strict());
                 self.controllers[at].send(&mut self.world, choice, lost, strict, self.bug);
+            }
+            Deed::Walk => {
+                let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
+                self.controllers[at].walk(&mut self.world, choice, self.bug);
             }
         }
     }
@@ -300,7 +272,7 @@ impl Play {
         match self.random.random_range(0..6) {
             0 => {
                 let group = self.controllers[at].group().to_owned();
-                self.controllers[at] = Controller::new(&self.world, &group);
+                self.controllers[at] = Controller::new(&self.world, &group, self.bug);
             }
             1..3 => {
                 let kind = self.any_watched(at);
@@ -353,37 +325,7 @@ fn nothing_goes_before_its_holders_and_all_that_can_go_goes() {
 
 #[test]
 fn every_bug_is_found() {
-    let bugs = [
-        Bug::DrainWithReference,
-        Bug::ReleaseEarly,
-        Bug::CascadeByName,
-        Bug::ForgetTombstone,
-        Bug::EmptyFilter,
-        Bug::AbsentIsDeleted,
-        Bug::EvictionIsDeletion,
-        Bug::OldFirst,
-        Bug::OwnedAtOnce,
-        Bug::RecordAnyway,
-        Bug::ReleaseUndetached,
-        Bug::ReleaseAnyVersion,
-        Bug::MoveBeforePlacing,
-        Bug::MoveWithoutWriting,
-        Bug::ForgetAtPeer,
-        Bug::DownIsGone,
-        Bug::TakeOffWithoutRow,
-        Bug::FreeWithoutSweep,
-        Bug::DeleteHeldRow,
-        Bug::CascadeByStaleRow,
-        Bug::SweepOwnedAtOnce,
-        Bug::BelieveCleanup,
-        Bug::CleanUpEarly,
-        Bug::LeaveTombstones,
-        Bug::TakeByName,
-        Bug::TakeLiveAnyway,
-        Bug::BuryOwnedAtOnce,
-        Bug::BuryAnyway,
-        Bug::EndHeld,
-    ];
+    let bugs = Bug::IN_SMALL;
     let missed: Vec<_> = bugs
         .into_iter()
         .filter(|bug| (0..SEEDS).all(|seed| all(seed, *bug).is_ok()))

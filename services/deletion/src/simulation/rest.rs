@@ -22,15 +22,18 @@ impl Play {
         }
         let objects: Vec<_> = self.world.objects.values().cloned().collect();
         for object in &objects {
-            let waits_for_others = object.references().next().is_some() || has_namers(&self.world, object);
-            let waits = match self.world.waits_for_archive(object) {
-                // It is asked once nothing in the cluster is left.
-                Err(_) if waits_for_others => true,
-                waits => waits?,
-            };
+            let waits = object.terminating && self.waits_for_archive(object)?;
             self.is_right(object, waits)?;
         }
         self.world.tombstones_rest()
+    }
+
+    fn waits_for_archive(&mut self, object: &Stored) -> Result<bool, String> {
+        match self.world.waits_for_archive(object) {
+            // It is asked once nothing in the cluster is left.
+            Err(_) if object.references().next().is_some() || has_namers(&self.world, object) => Ok(true),
+            waits => waits,
+        }
     }
 
     pub(super) fn settle(&mut self) -> Result<(), String> {
@@ -86,7 +89,7 @@ impl Play {
                 if is_ours && self.world.archives.is_archived(name.uid()) {
                     return Err(format!("{} bears {name}, whose holder is archived", object.key));
                 }
-                let known = self.holder(name.uid()).is_some()
+                let known = self.is_there(name.uid())
                     || self.world.vanished.contains(name.uid())
                     || self.world.moved.contains(name.uid());
                 if !known && self.setting.strict() {
@@ -103,7 +106,7 @@ impl Play {
         for key in keys {
             let dropped: Vec<_> = self.world.objects[&key]
                 .references()
-                .filter(|name| self.holder(name.uid()).is_none())
+                .filter(|name| !self.is_there(name.uid()))
                 .map(|name| name.to_string())
                 .collect();
             if !dropped.is_empty() {
@@ -118,6 +121,11 @@ impl Play {
 
     fn holder(&self, uid: &str) -> Option<&Stored> {
         self.world.objects.values().find(|object| object.uid == uid)
+    }
+
+    /// Whether a holder is in the cluster, or in SQL alone.
+    fn is_there(&self, uid: &str) -> bool {
+        self.world.sql_only.contains_key(uid) || self.holder(uid).is_some()
     }
 
     fn is_right(&self, object: &Stored, waits_for_archive: bool) -> Result<(), String> {
@@ -160,7 +168,11 @@ impl Play {
                 object.key, object.phase, object.finalizers
             ));
         }
-        for name in holders {
+        // What SQL alone keeps may stay, whatever it holds.
+        for name in holders
+            .iter()
+            .filter(|name| !self.world.sql_only.contains_key(name.uid()))
+        {
             let Some(holder) = self.holder(name.uid()) else {
                 return Err(format!("{} is held by {name}, which was dropped", object.key));
             };

@@ -8,28 +8,21 @@ use rand::{RngExt, SeedableRng};
 pub(super) mod tombstones;
 
 use super::mover::{Ended, Move};
-use super::world::{Event, World, fields};
-use super::{Bug, Play, Setting};
+use super::world::{Event, fields};
+use super::{Bug, Play, Setting, deed};
 use crate::decide::{Outside, Step, Wait};
 use crate::object::Key;
 use crate::phase::Phase;
 
 /// Services in which nothing goes wrong.
 fn calm(divided: bool) -> Play {
-    let mut play = Play {
-        random: Xoshiro256PlusPlus::seed_from_u64(0),
-        bug: Bug::None,
-        setting: Setting {
-            twofold: false,
-            meddling: false,
-            archiving: false,
-        },
-        world: World::new(divided),
-        controllers: Vec::new(),
-        moves: Vec::new(),
+    let setting = Setting {
+        twofold: false,
+        meddling: false,
+        archiving: false,
     };
-    play.employ();
-    play
+    let random = Xoshiro256PlusPlus::seed_from_u64(0);
+    Play::of(random, divided, setting, deed::SMALL, Bug::None)
 }
 
 impl Play {

@@ -13,7 +13,13 @@ use crate::phase::Phase;
 
 mod archive;
 
+mod ends;
+
+mod ingester;
+
 mod outside;
+
+mod sql_only;
 
 mod tombstones;
 
@@ -71,7 +77,6 @@ const FOREIGN: &str = "cleanup";
 
 /// The fields of a kind.
 pub(super) fn fields(kind: &str) -> impl Iterator<Item = &'static Field> {
-    let kind = kind.to_owned();
     FIELDS.iter().filter(move |field| field.holder == kind)
 }
 
@@ -161,6 +166,13 @@ pub(super) struct World {
     pub(super) archives: Archives,
     /// Uids of holders that somebody moved: what they place last may be left behind, when the holder goes meanwhile.
     pub(super) moved: BTreeSet<String>,
+    /// Whether the ingester archives what is in use, with the references on it as rows, and only what owns nothing in
+    /// the cluster; else what is in use stays there until it is not.
+    pub(super) takes_references: bool,
+    /// By uid, the objects that SQL alone keeps: their reference, and the uid of the object that they hold by it.
+    pub(super) sql_only: BTreeMap<String, (ReferenceName, String)>,
+    /// By uid, as which one a deletion was through: from then on the object lets go of what it holds.
+    pub(super) ends: BTreeMap<String, usize>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
 }
@@ -179,6 +191,9 @@ impl World {
             lenient: false,
             archives: Archives::default(),
             moved: BTreeSet::new(),
+            takes_references: false,
+            sql_only: BTreeMap::new(),
+            ends: BTreeMap::new(),
             broken: None,
         }
     }
@@ -221,6 +236,12 @@ impl World {
             })
         });
         named.collect()
+    }
+
+    /// Whether a field of an object names this one.
+    fn names(object: &Stored, target: &Key) -> bool {
+        let mut of_kind = fields(&object.key.kind.kind).filter(|field| field.target == target.kind.kind);
+        of_kind.any(|field| object.named.get(field.name) == Some(&target.name))
     }
 
     /// What a service reads of an object, its own or another's, of which it does not know what is immutable.
@@ -328,6 +349,7 @@ impl World {
     fn store(&mut self, mut object: Stored) -> Stored {
         self.version += 1;
         object.version = self.version;
+        self.note_end(&object);
         let log = self.log.entry(object.key.kind.clone()).or_default();
         if object.terminating && object.finalizers.is_empty() {
             log.push(Event::Deleted(object.key.clone(), object.uid.clone()));
@@ -342,27 +364,6 @@ impl World {
             self.objects.insert(object.key.clone(), object.clone());
         }
         object
-    }
-
-    /// The ingester and the controllers of others, one object further: what is immutable is evicted, what is requested
-    /// is deleted, and finalizers are removed, the ingester's last.
-    pub(super) fn others(&mut self, key: &Key, clean: bool) {
-        let Some(object) = self.objects.get(key).cloned() else {
-            return;
-        };
-        let only = object.finalizers.len() == 1 && object.bears(INGESTER);
-        let result = match object.terminating {
-            false if object.requested || object.immutable => {
-                self.write(key, None, None, |object| object.terminating = true)
-            }
-            true if only => self.write(key, None, None, |object| object.finalizers.clear()),
-            true if clean && object.bears(FOREIGN) => self.write(key, None, None, |object| {
-                object.finalizers.retain(|finalizer| finalizer != FOREIGN);
-            }),
-            false | true => return,
-        };
-        // Without the API server, another time.
-        drop(result);
     }
 
     pub(super) fn broken(&mut self, rule: String) {

@@ -7,7 +7,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::super::Bug;
 use super::super::world::World;
-use super::{Controller, Progress, Task};
+use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
 use crate::archive::{Fate, Place, fate};
 use crate::decide::Archived;
@@ -78,7 +78,10 @@ impl Controller {
                 return Progress::Next;
             }
             1 => {
-                task.holders = world.archived_holders(&task.key, &task.uid);
+                task.holders = world.row_holders(&task.key, &task.uid);
+                if bug == Bug::SweepOnePage {
+                    task.holders.truncate(HOLDERS);
+                }
                 return Progress::Next;
             }
             _ => {}
@@ -106,7 +109,7 @@ impl Controller {
         let swept = Swept {
             phase: task.phase,
             archived: Archived::Left { plain, owned },
-            goes_on: !task.gone.is_empty(),
+            goes_on: !task.gone.is_empty() && bug != Bug::SweepOnePage,
         };
         if let Some(object) = self.graph.get(&task.key) {
             self.answers.swept(object, swept, self.now);

@@ -2,7 +2,7 @@
 
 use super::super::Bug;
 use super::super::world::World;
-use super::Controller;
+use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
 use crate::archive::{Fate, Holder, fate, goes_along};
@@ -31,7 +31,10 @@ impl Controller {
     /// Sends the next request of a walk. Whether one was under way, or could begin.
     pub(in super::super) fn walk(&mut self, world: &mut World, choice: usize, bug: Bug) -> bool {
         let Some(mut visit) = self.visit.take() else {
-            let uids = world.tombstones(&self.group);
+            let mut uids = world.tombstones(&self.group);
+            if bug == Bug::WalkOnePage {
+                uids.truncate(TOMBSTONES);
+            }
             let Some(at) = choice.checked_rem(uids.len()).filter(|_| bug != Bug::LeaveTombstones) else {
                 return false;
             };

@@ -102,18 +102,27 @@ impl World {
         let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
         let by_row: BTreeMap<&str, &ReferenceName> = on_it.map(|(_, name)| (name.uid(), name)).collect();
         let archived = self.archives.archived(&target.kind.group).map(|row| &row.object);
-        let holders = archived.map(|object| Holder {
+        let referring = archived.filter(|object| by_row.contains_key(&*object.uid) || Self::names(object, target));
+        let holders = referring.map(|object| Holder {
             key: Some(object.key.clone()),
             uid: object.uid.clone(),
             reference: by_row.get(&*object.uid).map(|name| (*name).clone()),
             version: Some(ResourceVersion(object.version)),
             edges: self.edges(object),
         });
-        let refers = |holder: &Holder| {
-            let mut edges = holder.edges.iter();
-            holder.reference.is_some() || edges.any(|edge| edge.target == *target)
-        };
-        holders.filter(refers).collect()
+        holders.collect()
+    }
+
+    /// Whoever holds an object of the cluster out of the archive of its service, and whoever else has a row on it.
+    pub(in super::super) fn row_holders(&mut self, target: &Key, uid: &str) -> Vec<Holder> {
+        let mut holders = self.archived_holders(target, uid);
+        let mut rows = self.archives.references.iter();
+        if rows.any(|(held, name)| held == uid && !self.archives.rows.contains_key(name.uid())) {
+            let live = self.live_holders(target, uid).into_iter();
+            holders.extend(live.filter(|holder| holder.reference.is_some()));
+            holders.extend(self.stray_holders(uid));
+        }
+        holders
     }
 
     /// Deletes an archived object that is as it was read. One that something holds gets a tombstone instead. Whether it
@@ -168,16 +177,24 @@ impl World {
     pub(in super::super) fn drop_archived(&mut self, choice: usize) {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let uids: Vec<_> = archived.map(|row| row.object.uid.clone()).collect();
-        let Some(at) = choice.checked_rem(uids.len()) else {
-            return;
-        };
-        let uid = &uids[at];
+        if let Some(at) = choice.checked_rem(uids.len()) {
+            self.drop_row(&uids[at]);
+        }
+    }
+
+    /// A user deletes this one. What it holds is released by whoever finds its rows.
+    pub(in super::super) fn drop_row(&mut self, uid: &str) {
         if self.archives.is_held(uid) {
             return self.bury(uid);
         }
-        // What it holds is released by whoever finds its rows.
+        self.mark_deleted(uid);
+    }
+
+    fn mark_deleted(&mut self, uid: &str) {
         self.version += 1;
-        self.archives.rows.get_mut(uid).expect("it is there").deleted = true;
+        let row = self.archives.rows.get_mut(uid).expect("it is there");
+        (row.deleted, row.object.version) = (true, self.version);
+        self.through(uid);
     }
 
     /// One of those that nothing owns: who looks at what it owns may see it change.
@@ -190,27 +207,30 @@ impl World {
     }
 
     fn erase(&mut self, uid: &str) {
-        self.version += 1;
-        self.archives.rows.get_mut(uid).expect("it is there").deleted = true;
+        self.mark_deleted(uid);
         self.archives.references.retain(|(_, name)| name.uid() != uid);
     }
 
     /// Releases all rows that an object of the cluster has.
-    pub(in super::super) fn release_rows(&mut self, holder: &str) {
+    pub(in super::super) fn release_rows(&mut self, holder: &Stored) {
+        self.through(&holder.uid);
+        let holder = holder.reference();
         self.archives.references.retain(|(_, name)| name.to_string() != holder);
     }
 
-    /// The rows by which archived objects hold one in the cluster, in a phase.
+    /// The rows by which others hold an object of the cluster, in a phase.
     fn held_by_rows(&self, object: &Stored, drains: bool) -> Option<String> {
         let mut rows = self.archives.references.iter();
         let held = rows.find(|(held, name)| {
-            let Some(row) = self.archives.rows.get(name.uid()).filter(|row| !row.deleted) else {
+            let row = self.archives.rows.get(name.uid());
+            if *held != object.uid || row.is_some_and(|row| row.deleted) {
                 return false;
-            };
-            let edges = self.edges(&row.object);
+            }
+            let holder = row.map(|row| &row.object).or_else(|| self.of_uid(name.uid()));
+            let edges = holder.map(|holder| self.edges(holder)).unwrap_or_default();
             let mut naming = edges.iter().filter(|edge| edge.target == object.key).peekable();
             let is_owned = naming.peek().is_some() && naming.all(|edge| edge.owned);
-            *held == object.uid && !(drains && is_owned)
+            !(drains && is_owned)
         });
         held.map(|(_, name)| name.to_string())
     }
@@ -229,7 +249,7 @@ impl World {
     /// What is archived and should have gone by now, once an object waits for nothing in the cluster; else whether it
     /// waits for what is archived.
     pub(in super::super) fn waits_for_archive(&mut self, object: &Stored) -> Result<bool, String> {
-        let holders = self.archived_holders(&object.key, &object.uid);
+        let holders = self.row_holders(&object.key, &object.uid);
         let goes = |holder: &&Holder| fate(holder, &object.key, object.phase) == Fate::Goes;
         let goes = holders.iter().filter(goes);
         let mut late = goes.filter(|holder| object.asked && !self.archives.is_held(&holder.uid));

@@ -1,5 +1,7 @@
 //! Deletions of archived objects in the world of the simulation, and the rules by which they are judged.
 
+use std::collections::BTreeMap;
+
 use kindex_model::reference_name::ReferenceName;
 
 use super::archive::Row;
@@ -32,28 +34,19 @@ impl World {
 
     /// The live objects that hold an archived one by rows, or name it.
     pub(in super::super) fn live_holders(&self, target: &Key, uid: &str) -> Vec<Holder> {
-        let own = self
-            .objects
-            .values()
-            .filter(|object| object.key.kind.group == target.kind.group);
-        let holders = own.map(|object| Holder {
+        let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
+        let rows: BTreeMap<&str, &ReferenceName> = on_it.map(|(_, name)| (name.uid(), name)).collect();
+        let live = self.objects.values();
+        let own = live.filter(|object| object.key.kind.group == target.kind.group);
+        let referring = own.filter(|object| Self::names(object, target) || rows.contains_key(&*object.uid));
+        let holders = referring.map(|object| Holder {
             key: Some(object.key.clone()),
             uid: object.uid.clone(),
-            reference: self.row_of(uid, &object.uid),
+            reference: rows.get(&*object.uid).map(|name| (*name).clone()),
             version: None,
             edges: self.edges(object),
         });
-        let refers = |holder: &Holder| {
-            let mut edges = holder.edges.iter();
-            holder.reference.is_some() || edges.any(|edge| edge.target == *target)
-        };
-        holders.filter(refers).collect()
-    }
-
-    fn row_of(&self, held: &str, holder: &str) -> Option<ReferenceName> {
-        let mut rows = self.archives.references.iter();
-        let row = rows.find(|(target, name)| target == held && name.uid() == holder);
-        row.map(|(_, name)| name.clone())
+        holders.collect()
     }
 
     /// Of the rows on an object, those whose holders nobody has any more, neither live nor archived.
@@ -150,10 +143,12 @@ impl World {
         }
     }
 
-    /// Whether a field goes with a tombstone. It was written before another object took that name.
+    /// Whether a field goes with a tombstone. It was written before another object took that name, and before the
+    /// tombstone went, which another controller or the release of the last reference may have ended meanwhile.
     fn is_reached_from_archive(&self, object: &Stored, edge: &Edge) -> bool {
         let rows = self.archives.rows.values().filter(|row| row.object.key == edge.target);
-        let mut tombstones = rows.clone().filter(|row| is_tombstone(row));
+        let was_there = |row: &&Row| !row.deleted || row.object.version > object.version;
+        let mut tombstones = rows.clone().filter(|row| row.tombstone).filter(was_there);
         tombstones.any(|row| {
             let live = self.objects.get(&edge.target).into_iter();
             let archived = rows.clone().filter(|other| !other.deleted).map(|other| &other.object);

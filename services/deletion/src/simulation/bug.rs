@@ -1,0 +1,136 @@
+//! What may be wrong with the controllers that are played, so that each rule is seen to find what it is there for.
+
+/// What is wrong with the controllers that are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bug {
+    None,
+    /// References keep nothing in its first phase.
+    DrainWithReference,
+    /// References are released before the object is drained.
+    ReleaseEarly,
+    /// A target is taken for deleted by its name.
+    CascadeByName,
+    /// That an object went is forgotten.
+    ForgetTombstone,
+    /// What names nothing is found by every deletion.
+    EmptyFilter,
+    /// What a list does not show counts as deleted.
+    AbsentIsDeleted,
+    /// What leaves for the archive counts as deleted.
+    EvictionIsDeletion,
+    /// Of a field that changes, the old target is released first.
+    OldFirst,
+    /// What is owned goes before its owner drains.
+    OwnedAtOnce,
+    /// A phase is recorded whatever was written since.
+    RecordAnyway,
+    /// A live holder is not written before its former target loses the reference.
+    ReleaseUndetached,
+    /// The former target loses the reference whatever was written to it since.
+    ReleaseAnyVersion,
+    /// The field of a move is written before its new target has the reference.
+    MoveBeforePlacing,
+    /// A move does not write to a target that has the reference already.
+    MoveWithoutWriting,
+    /// What an object holds at another service is forgotten when it goes.
+    ForgetAtPeer,
+    /// A service that does not answer counts as one that has no such object.
+    DownIsGone,
+    /// The reference of an archived holder is taken off, and no row is written before.
+    TakeOffWithoutRow,
+    /// Nobody asks the archive who holds an object.
+    FreeWithoutSweep,
+    /// An archived holder is deleted though something holds it.
+    DeleteHeldRow,
+    /// An archived holder is deleted by what it was when it was read.
+    CascadeByStaleRow,
+    /// What is archived and owned goes before its owner drains.
+    SweepOwnedAtOnce,
+    /// What a cleanup was asked for counts as done.
+    BelieveCleanup,
+    /// The cleanup of an object does not wait for what it owns, nor for the controllers of others.
+    CleanUpEarly,
+    /// Nobody looks at what is deleted in the archive.
+    LeaveTombstones,
+    /// What names the object that has a tombstone's name now goes with the tombstone.
+    TakeByName,
+    /// A live holder of a tombstone is deleted whatever was written since it was read.
+    TakeLiveAnyway,
+    /// What a tombstone owns goes before it drains.
+    BuryOwnedAtOnce,
+    /// The phase of a tombstone is recorded whatever was written since.
+    BuryAnyway,
+    /// A tombstone goes though something holds it.
+    EndHeld,
+    /// What is owned holds its owner in the first phase, as everything else does.
+    WaitForOwned,
+    /// Of those whom a change concerns, some are decided on again.
+    WakeFew,
+    /// Of the archived holders of an object, the first page is read.
+    SweepOnePage,
+    /// Of the tombstones, the first page is visited.
+    WalkOnePage,
+}
+
+impl Bug {
+    /// Those that small graphs find.
+    pub(super) const IN_SMALL: [Self; 29] = [
+        Self::DrainWithReference,
+        Self::ReleaseEarly,
+        Self::CascadeByName,
+        Self::ForgetTombstone,
+        Self::EmptyFilter,
+        Self::AbsentIsDeleted,
+        Self::EvictionIsDeletion,
+        Self::OldFirst,
+        Self::OwnedAtOnce,
+        Self::RecordAnyway,
+        Self::ReleaseUndetached,
+        Self::ReleaseAnyVersion,
+        Self::MoveBeforePlacing,
+        Self::MoveWithoutWriting,
+        Self::ForgetAtPeer,
+        Self::DownIsGone,
+        Self::TakeOffWithoutRow,
+        Self::FreeWithoutSweep,
+        Self::DeleteHeldRow,
+        Self::CascadeByStaleRow,
+        Self::SweepOwnedAtOnce,
+        Self::BelieveCleanup,
+        Self::CleanUpEarly,
+        Self::LeaveTombstones,
+        Self::TakeByName,
+        Self::TakeLiveAnyway,
+        Self::BuryOwnedAtOnce,
+        Self::BuryAnyway,
+        Self::EndHeld,
+    ];
+
+    /// Those that large graphs find, the last ones of them alone.
+    pub(super) const IN_LARGE: [Self; 24] = [
+        Self::DrainWithReference,
+        Self::ReleaseEarly,
+        Self::ForgetTombstone,
+        Self::EmptyFilter,
+        Self::AbsentIsDeleted,
+        Self::EvictionIsDeletion,
+        Self::OldFirst,
+        Self::OwnedAtOnce,
+        Self::MoveBeforePlacing,
+        Self::ForgetAtPeer,
+        Self::TakeOffWithoutRow,
+        Self::FreeWithoutSweep,
+        Self::DeleteHeldRow,
+        Self::SweepOwnedAtOnce,
+        Self::BelieveCleanup,
+        Self::CleanUpEarly,
+        Self::LeaveTombstones,
+        Self::TakeByName,
+        Self::BuryOwnedAtOnce,
+        Self::EndHeld,
+        Self::WaitForOwned,
+        Self::WakeFew,
+        Self::SweepOnePage,
+        Self::WalkOnePage,
+    ];
+}

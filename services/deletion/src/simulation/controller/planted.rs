@@ -1,0 +1,67 @@
+//! Decisions of controllers with which something is wrong.
+
+use super::super::Bug;
+use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
+use crate::graph::Graph;
+use crate::object::{Key, Standing};
+use crate::phase::Phase;
+
+/// The decision, with the bug in it.
+pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
+    let object = look.object;
+    let live = object.standing == Standing::Live && object.guarded;
+    let target = |seen: &Seen| {
+        Step::Delete(Cause::Target {
+            reference: "bug",
+            target: seen.clone(),
+        })
+    };
+    match bug {
+        Bug::DrainWithReference => look.claims.retain(|claim| claim.owned || claim.absent),
+        Bug::WaitForOwned => look.claims.iter_mut().for_each(|claim| claim.owned = false),
+        Bug::FreeWithoutSweep => {
+            look.archived = Archived::Left {
+                plain: Vec::new(),
+                owned: Vec::new(),
+            };
+        }
+        Bug::ReleaseEarly if object.standing == Standing::Deleting && object.phase.is_some() => {
+            if let Some(bearer) = look.bearers.first() {
+                return Step::Release(bearer.clone());
+            }
+        }
+        Bug::AbsentIsDeleted if live && look.named.contains(&Named::Absent) => return target(&Seen::of(object)),
+        Bug::EmptyFilter if live && object.edges.is_empty() => {
+            let mut deleted = graph.objects().filter(|other| other.phase.is_some());
+            if let Some(other) = deleted.next() {
+                return target(&Seen::of(other));
+            }
+        }
+        Bug::OldFirst if live => {
+            let is_named = |bearer: &Seen| object.edges.iter().any(|edge| edge.target == bearer.key);
+            if let Some(former) = look.bearers.iter().find(|bearer| !is_named(bearer)) {
+                return Step::Release(former.clone());
+            }
+        }
+        Bug::CleanUpEarly if object.phase.is_some() && look.outside == Outside::Unconfirmed => return Step::CleanUp,
+        Bug::OwnedAtOnce if live => {
+            for named in &mut look.named {
+                if let Named::Present { phase: Some(phase), .. } = named {
+                    *phase = Phase::Draining;
+                }
+            }
+        }
+        Bug::ForgetAtPeer if object.is_leaving() => {
+            let is_own = |key: &Key| key.kind.group == object.key.kind.group;
+            look.bearers.retain(|bearer| is_own(&bearer.key));
+            return match decide(&look) {
+                Step::Free { confirm } => Step::Free {
+                    confirm: confirm.into_iter().filter(is_own).collect(),
+                },
+                step => step,
+            };
+        }
+        _ => {}
+    }
+    decide(&look)
+}

@@ -1,0 +1,260 @@
+//! What has to become of a graph some of whose objects are deleted, by reachability over their fields alone. Nothing of
+//! how controllers decide is used here: only where objects are, whom their fields name, and the rules of the book.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kindex_model::reference::OnDelete;
+
+use super::world::{Stored, World, fields};
+use crate::object::Key;
+use crate::phase::Phase;
+
+/// Where an object is when the deletions begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Cluster,
+    Archive,
+    /// In SQL alone: it holds others, and the graph knows no more of it.
+    Sql,
+}
+
+/// What becomes of a holder whose target is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tie {
+    /// It goes along.
+    Cascades,
+    /// It goes along once nobody else holds the target.
+    IsOwned,
+    /// It stays.
+    Blocks,
+}
+
+#[derive(Debug)]
+struct Node {
+    name: String,
+    uid: String,
+    place: Place,
+    /// Those that hold it.
+    holders: Vec<(usize, Tie)>,
+    /// Those that it holds.
+    targets: Vec<(usize, Tie)>,
+}
+
+impl Node {
+    fn new(name: String, uid: &str, place: Place) -> Self {
+        Self {
+            name,
+            uid: uid.to_owned(),
+            place,
+            holders: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+}
+
+/// How far an object is in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// Nothing has happened to it.
+    Untouched,
+    /// It is deleted, and others hold it that it does not own.
+    Held,
+    /// It is deleted, and waits for what it owns.
+    Drains,
+    /// There is no such object any more.
+    Gone,
+}
+
+/// How many objects came to which end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) archived: usize,
+    pub(super) untouched: usize,
+    pub(super) waiting: usize,
+    pub(super) gone: usize,
+    /// Those of which two ends are right.
+    pub(super) open: usize,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: Self) {
+        self.archived += other.archived;
+        self.untouched += other.untouched;
+        self.waiting += other.waiting;
+        self.gone += other.gone;
+        self.open += other.open;
+    }
+
+    fn count(&mut self, node: &Node, end: End, is_open: bool) {
+        self.archived += usize::from(node.place == Place::Archive);
+        self.open += usize::from(is_open);
+        match end {
+            End::Untouched => self.untouched += 1,
+            End::Held | End::Drains => self.waiting += 1,
+            End::Gone => self.gone += 1,
+        }
+    }
+}
+
+/// The graph as it is when the deletions begin.
+#[derive(Debug)]
+pub(super) struct Oracle {
+    nodes: Vec<Node>,
+}
+
+impl Oracle {
+    /// Reads the whole graph, all of whose references have been placed. No two objects have one name.
+    pub(super) fn of(world: &World) -> Self {
+        let live = world.objects.values().map(|object| (object, Place::Cluster));
+        let rows = world.archives.rows.values().filter(|row| !row.deleted);
+        let archived = rows.map(|row| (&row.object, Place::Archive));
+        let objects: Vec<(&Stored, Place)> = live.chain(archived).collect();
+        let nodes = objects.iter();
+        let nodes = nodes.map(|(object, place)| Node::new(object.key.to_string(), &object.uid, *place));
+        let mut oracle = Self { nodes: nodes.collect() };
+        let at: BTreeMap<&Key, usize> = objects.iter().map(|(object, _)| &object.key).zip(0..).collect();
+        for (holder, (object, _)) in objects.iter().enumerate() {
+            for field in fields(&object.key.kind.kind) {
+                let named = object.named.get(field.name);
+                let target = named.and_then(|name| at.get(&world.key(field.target, name)));
+                let tie = match field.on_delete {
+                    _ if field.owned => Tie::IsOwned,
+                    OnDelete::Cascade => Tie::Cascades,
+                    OnDelete::Block | OnDelete::Orphan => Tie::Blocks,
+                };
+                // What names itself holds nothing.
+                if let Some(target) = target.filter(|target| **target != holder) {
+                    oracle.tie(holder, *target, tie);
+                }
+            }
+        }
+        oracle.add_sql_only(world);
+        oracle
+    }
+
+    fn add_sql_only(&mut self, world: &World) {
+        for (uid, (name, held)) in &world.sql_only {
+            let Some(target) = self.nodes.iter().position(|node| node.uid == *held) else {
+                continue;
+            };
+            self.nodes.push(Node::new(name.to_string(), uid, Place::Sql));
+            self.tie(self.nodes.len() - 1, target, Tie::Blocks);
+        }
+    }
+
+    fn tie(&mut self, holder: usize, target: usize, tie: Tie) {
+        self.nodes[holder].targets.push((target, tie));
+        self.nodes[target].holders.push((holder, tie));
+    }
+
+    /// How far each object is at last, once these were deleted by users: the least that follows from it. What is
+    /// archived and owned may go `early`, or in its turn.
+    fn ends(&self, deleted: &BTreeSet<String>, early: bool) -> Vec<End> {
+        let nodes = self.nodes.iter();
+        let begin = nodes.map(|node| match (deleted.contains(&node.uid), node.place) {
+            (false, _) => End::Untouched,
+            (true, Place::Sql) => End::Gone,
+            (true, Place::Cluster | Place::Archive) => End::Held,
+        });
+        let mut ends: Vec<End> = begin.collect();
+        loop {
+            let next: Vec<End> = (0..ends.len()).map(|at| self.end(at, &ends, early)).collect();
+            if next == ends {
+                return ends;
+            }
+            ends = next;
+        }
+    }
+
+    /// How far one is, with all others as far as they are.
+    fn end(&self, at: usize, ends: &[End], early: bool) -> End {
+        let node = &self.nodes[at];
+        let mut targets = node.targets.iter();
+        let mut is_taken = || targets.any(|(target, tie)| self.takes(at, *target, *tie, ends, early));
+        match ends[at] {
+            End::Untouched if node.place == Place::Sql || !is_taken() => End::Untouched,
+            _ if node.place == Place::Sql => End::Gone,
+            _ if !self.all_gone(at, ends, |_, tie| tie != Tie::IsOwned) => End::Held,
+            _ if !self.all_gone(at, ends, |_, _| true) => End::Drains,
+            _ => End::Gone,
+        }
+    }
+
+    fn all_gone(&self, at: usize, ends: &[End], which: impl Fn(&Node, Tie) -> bool) -> bool {
+        let holders = self.nodes[at].holders.iter();
+        let mut holders = holders.filter(|(holder, tie)| which(&self.nodes[*holder], *tie));
+        holders.all(|(holder, _)| ends[*holder] == End::Gone)
+    }
+
+    /// Whether a holder goes along. Out of the archive nobody goes with an object of the cluster before those have gone
+    /// whose references are on the object itself and hold it in the same way. Of two controllers, one may be ahead of
+    /// that with what is owned: it was about to ask the archive when the other one recorded the phase.
+    fn takes(&self, holder: usize, target: usize, tie: Tie, ends: &[End], early: bool) -> bool {
+        let (place, of_target) = (self.nodes[holder].place, self.nodes[target].place);
+        let is_turn = |owned: bool| {
+            let before = |node: &Node, tie| node.place != Place::Archive && (tie == Tie::IsOwned) == owned;
+            (place, of_target) != (Place::Archive, Place::Cluster) || self.all_gone(target, ends, before)
+        };
+        match tie {
+            Tie::Blocks => false,
+            Tie::Cascades => ends[target] >= End::Held && is_turn(false),
+            Tie::IsOwned => ends[target] >= End::Drains && (early || is_turn(true)),
+        }
+    }
+
+    /// Compares what must have become of all objects with what has.
+    pub(super) fn judge(&self, deleted: &BTreeSet<String>, world: &World) -> Result<Tally, String> {
+        let (least, most) = (self.ends(deleted, false), self.ends(deleted, true));
+        let live = world.objects.values().map(|object| (&*object.uid, object));
+        let live: BTreeMap<&str, &Stored> = live.collect();
+        let mut tally = Tally::default();
+        for ((node, least), most) in self.nodes.iter().zip(least).zip(most) {
+            if node.place == Place::Sql {
+                continue;
+            }
+            let found = found(node, &live, world).map_err(|what| format!("{} {what}", node.name))?;
+            if found < least || found > most {
+                return Err(format!("{} is {found:?}, and not {least:?}", node.name));
+            }
+            tally.count(node, found, least != most);
+        }
+        self.in_order(world)?;
+        Ok(tally)
+    }
+
+    /// Whether the deletion of each one was through after those of all that held it.
+    fn in_order(&self, world: &World) -> Result<(), String> {
+        for node in self.nodes.iter().filter(|node| world.ends.contains_key(&node.uid)) {
+            for holder in node.holders.iter().map(|(holder, _)| &self.nodes[*holder]) {
+                let after = world
+                    .ends
+                    .get(&holder.uid)
+                    .is_none_or(|end| *end > world.ends[&node.uid]);
+                if holder.place != Place::Sql && after {
+                    return Err(format!("{} was through before {}", node.name, holder.name));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How far an object is, or what nothing may rest in.
+fn found(node: &Node, live: &BTreeMap<&str, &Stored>, world: &World) -> Result<End, String> {
+    let archived = world.archives.rows.get(&node.uid).filter(|row| !row.deleted);
+    let (object, is_deleted, is_touched) = match (node.place, live.get(&*node.uid), archived) {
+        (Place::Cluster, Some(object), None) => {
+            let is_touched = object.terminating || object.requested || object.asked;
+            (*object, object.terminating && object.asked, is_touched)
+        }
+        (Place::Archive, None, Some(row)) => (&row.object, row.tombstone, row.tombstone),
+        (_, None, None) => return Ok(End::Gone),
+        _ => return Err("is not where it was".to_owned()),
+    };
+    match object.phase {
+        None if !is_touched => Ok(End::Untouched),
+        Some(Phase::Deleting) if is_deleted => Ok(End::Held),
+        Some(Phase::Draining) if is_deleted => Ok(End::Drains),
+        phase => Err(format!("rests in {phase:?}")),
+    }
+}

@@ -1,0 +1,60 @@
+//! Objects that no cluster has and SQL alone keeps. The graph does not know their kinds, and nothing goes along with
+//! them or they with it: no field of theirs has an order of deletion. They hold others by references that are placed
+//! and released by the API: finalizers in the cluster, and rows in the archive.
+
+use kindex_model::reference_name::ReferenceName;
+
+use super::World;
+use crate::object::Key;
+
+impl World {
+    /// One of them is created and holds an object from now on, live or archived. Whether it does.
+    pub(in super::super) fn hold_from_sql(&mut self, target: &Key, uid: &str) -> bool {
+        self.uids += 1;
+        let holder = format!("{:08x}-0000-4000-8000-00000000005a", self.uids);
+        let name = ReferenceName::new("Team", &target.kind.group, &holder).expect("a name");
+        let archived = self.archives.rows.get(uid);
+        if archived.is_some_and(|row| !row.deleted && !row.tombstone) {
+            self.version += 1;
+            self.archives.references.insert((uid.to_owned(), name.clone()));
+        } else {
+            let placed = self.write(target, Some(uid), None, |target| {
+                target.finalizers.push(name.to_string())
+            });
+            if placed.is_err() {
+                return false;
+            }
+        }
+        self.sql_only.insert(holder, (name, uid.to_owned()));
+        true
+    }
+
+    /// One of them releases what it holds, and is deleted. The last release ends the deletion of what is archived.
+    /// Whether all servers answer.
+    pub(in super::super) fn release_from_sql(&mut self, holder: &str) -> bool {
+        let Some((name, _)) = self.sql_only.get(holder).cloned() else {
+            return true;
+        };
+        let reference = name.to_string();
+        let bearers = self.objects.values().filter(|object| object.bears(&reference));
+        let bearers: Vec<Key> = bearers.map(|object| object.key.clone()).collect();
+        for key in &bearers {
+            let written = self.write(key, None, None, |object| {
+                object.finalizers.retain(|finalizer| *finalizer != reference);
+            });
+            if written.is_err() {
+                return false;
+            }
+        }
+        let rows = self.archives.references.extract_if(.., |(_, other)| *other == name);
+        let held: Vec<String> = rows.map(|(held, _)| held).collect();
+        for uid in held {
+            self.version += 1;
+            if let Some(found) = self.tombstone(&uid).filter(|_| !self.archives.is_held(&uid)).cloned() {
+                self.erase_unless_held(&found, false);
+            }
+        }
+        self.sql_only.remove(holder);
+        true
+    }
+}
