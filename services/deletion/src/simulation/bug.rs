@@ -106,7 +106,7 @@ impl Bug {
         Self::EndHeld,
     ];
 
-    /// Those that large graphs find, the last ones of them alone.
+    /// Those that large graphs find, the last four of them alone.
     pub(super) const IN_LARGE: [Self; 24] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,

@@ -11,8 +11,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
+use super::action;
 use super::bug::Bug;
-use super::deed;
 use super::oracle::{Oracle, Tally};
 use super::world::{FIELDS, Field, KINDS, Refusal, fields};
 use super::{Play, Setting, names};
@@ -66,14 +66,14 @@ impl Shape {
 
 /// What a user is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Intent {
     /// An object is deleted.
     Delete(Key, String),
     /// An object that SQL alone keeps is deleted, and releases what it holds.
     Release(String),
 }
 
-impl Wish {
+impl Intent {
     fn uid(&self) -> &str {
         match self {
             Self::Delete(_, uid) | Self::Release(uid) => uid,
@@ -96,8 +96,8 @@ fn play(seed: u64, bug: Bug) -> Result<Tally, String> {
     play.hold_from_sql();
     play.settle()?;
     let oracle = Oracle::of(&play.world);
-    play.wish();
-    let deleted: BTreeSet<String> = play.wishes.iter().map(|wish| wish.uid().to_owned()).collect();
+    play.intend();
+    let deleted: BTreeSet<String> = play.intents.iter().map(|intent| intent.uid().to_owned()).collect();
     for _ in 0..STEPS {
         play.step();
         play.hold()?;
@@ -121,7 +121,7 @@ impl Play {
             meddling: is_busy && random.random_bool(0.3),
             archiving: true,
         };
-        let odds = if is_busy { deed::LARGE_AND_BUSY } else { deed::LARGE };
+        let odds = if is_busy { action::LARGE_AND_BUSY } else { action::LARGE };
         let divided = random.random_bool(0.4);
         let mut play = Self::of(random, divided, setting, odds, bug);
         play.names = names(NAMES);
@@ -233,43 +233,43 @@ impl Play {
     }
 
     /// Users are about to delete a few objects, and some of those in SQL alone.
-    fn wish(&mut self) {
+    fn intend(&mut self) {
         let all = self.everything();
         // Much follows from the deletion of what is at the bottom.
         let bottom = |key: &Key| matches!(&*key.kind.kind, "Project" | "Identity" | "Tree");
         let (low, high): (Vec<_>, Vec<_>) = all.into_iter().partition(|(key, _)| bottom(key));
-        let mut wishes = Vec::new();
+        let mut intents = Vec::new();
         for (some, numbers) in [(low, [1, 4, 12, 36]), (high, [0, 2, 6, 18])] {
             let number = any(&numbers, &mut self.random);
             let some = some.sample(&mut self.random, number);
-            wishes.extend(some.map(|(key, uid)| Wish::Delete(key.clone(), uid.clone())));
+            intents.extend(some.map(|(key, uid)| Intent::Delete(key.clone(), uid.clone())));
         }
         for uid in self.world.sql_only.keys() {
             if self.random.random_bool(0.5) {
-                wishes.push(Wish::Release(uid.clone()));
+                intents.push(Intent::Release(uid.clone()));
             }
         }
-        wishes.shuffle(&mut self.random);
-        self.wishes = wishes;
+        intents.shuffle(&mut self.random);
+        self.intents = intents;
     }
 
     /// A user does the next thing.
     pub(super) fn fulfil(&mut self) {
-        let Some(wish) = self.wishes.pop() else {
+        let Some(intent) = self.intents.pop() else {
             return;
         };
-        let done = match &wish {
-            Wish::Release(uid) => self.world.release_from_sql(uid),
-            Wish::Delete(key, uid) => self.delete_this(key, uid),
+        let done = match &intent {
+            Intent::Release(uid) => self.world.release_from_sql(uid),
+            Intent::Delete(key, uid) => self.delete_this(key, uid),
         };
         if !done {
-            self.wishes.insert(0, wish);
+            self.intents.insert(0, intent);
         }
     }
 
     fn fulfil_all(&mut self) {
         self.world.down = None;
-        while !self.wishes.is_empty() {
+        while !self.intents.is_empty() {
             self.fulfil();
         }
     }

@@ -14,7 +14,7 @@ use crate::object::{Key, KindName};
 
 mod bug;
 
-mod deed;
+mod action;
 
 mod world;
 
@@ -30,10 +30,10 @@ mod large;
 
 mod stories;
 
+use action::{Action, Odds};
 use bug::Bug;
 use controller::Controller;
-use deed::{Deed, Odds};
-use large::Wish;
+use large::Intent;
 use mover::Move;
 use world::{KINDS, World, fields};
 
@@ -77,7 +77,7 @@ struct Play {
     /// Moves under way.
     moves: Vec<Move>,
     /// What users are about to do.
-    wishes: Vec<Wish>,
+    intents: Vec<Intent>,
 }
 
 impl Play {
@@ -90,9 +90,9 @@ impl Play {
             archiving: seed.is_multiple_of(3),
         };
         let odds = if setting.archiving {
-            deed::ARCHIVING
+            action::ARCHIVING
         } else {
-            deed::SMALL
+            action::SMALL
         };
         Self::of(random, divided, setting, odds, bug)
     }
@@ -110,7 +110,7 @@ impl Play {
             world,
             controllers: Vec::new(),
             moves: Vec::new(),
-            wishes: Vec::new(),
+            intents: Vec::new(),
         };
         play.employ();
         play
@@ -150,15 +150,15 @@ impl Play {
     }
 
     fn step(&mut self) {
-        match deed::draw(self.odds, &mut self.random) {
-            Deed::Create => self.create(),
-            Deed::Use => self.use_object(),
-            Deed::UseArchived => self.use_archived(),
-            Deed::Move => self.move_object(),
-            Deed::Wish => self.fulfil(),
-            Deed::Meddle => self.meddle(),
-            Deed::Fail => self.fail(),
-            Deed::Others => {
+        match action::draw(self.odds, &mut self.random) {
+            Action::Create => self.create(),
+            Action::Use => self.use_object(),
+            Action::UseArchived => self.use_archived(),
+            Action::Move => self.move_object(),
+            Action::Intent => self.fulfil(),
+            Action::Meddle => self.meddle(),
+            Action::Fail => self.fail(),
+            Action::Others => {
                 let (key, clean) = (self.any_key(), self.random.random_bool(0.5));
                 self.world.others(&key, clean);
                 if clean {
@@ -167,22 +167,22 @@ impl Play {
                     controllers.for_each(|controller| controller.wait(Duration::from_secs(1)));
                 }
             }
-            Deed::Hear => {
+            Action::Hear => {
                 let at = self.any_controller();
                 let kind = self.any_watched(at);
                 let again = self.random.random_bool(0.1).then(|| self.random.random_range(1..5));
                 self.controllers[at].hear(&self.world, &kind, again, self.bug);
             }
-            Deed::Decide => {
+            Action::Decide => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
                 self.controllers[at].decide(choice, self.bug);
             }
-            Deed::Send => {
+            Action::Send => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
                 let (lost, strict) = (self.random.random_bool(0.1), self.setting.strict());
                 self.controllers[at].send(&mut self.world, choice, lost, strict, self.bug);
             }
-            Deed::Walk => {
+            Action::Walk => {
                 let (at, choice) = (self.any_controller(), self.random.random_range(0..64));
                 self.controllers[at].walk(&mut self.world, choice, self.bug);
             }

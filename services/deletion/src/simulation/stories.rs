@@ -9,7 +9,7 @@ pub(super) mod tombstones;
 
 use super::mover::{Ended, Move};
 use super::world::{Event, fields};
-use super::{Bug, Play, Setting, deed};
+use super::{Bug, Play, Setting, action};
 use crate::decide::{Outside, Step, Wait};
 use crate::object::Key;
 use crate::phase::Phase;
@@ -22,7 +22,7 @@ fn calm(divided: bool) -> Play {
         archiving: false,
     };
     let random = Xoshiro256PlusPlus::seed_from_u64(0);
-    Play::of(random, divided, setting, deed::SMALL, Bug::None)
+    Play::of(random, divided, setting, action::SMALL, Bug::None)
 }
 
 impl Play {

@@ -171,7 +171,7 @@ pub(super) struct World {
     pub(super) takes_references: bool,
     /// By uid, the objects that SQL alone keeps: their reference, and the uid of the object that they hold by it.
     pub(super) sql_only: BTreeMap<String, (ReferenceName, String)>,
-    /// By uid, as which one a deletion was through: from then on the object lets go of what it holds.
+    /// By uid, as which one a deletion was through: from then on the object releases what it holds.
     pub(super) ends: BTreeMap<String, usize>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,

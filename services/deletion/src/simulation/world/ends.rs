@@ -1,4 +1,4 @@
-//! In which order deletions are through: from then on, an object lets go of what it holds.
+//! In which order deletions are through: from then on, an object releases what it holds.
 
 use super::{Stored, World, names};
 use crate::phase::Phase;
