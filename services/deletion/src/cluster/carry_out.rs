@@ -104,6 +104,9 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
 /// read, then the holder is written, then the reference is released in the version of the target that was read. Either
 /// the move has written to the target in between, and the release is refused; or it has read the holder before, and
 /// its own write is.
+///
+/// What the fields name now is read before that: of an earlier release nobody may know that it was done, and a field
+/// may name that target again.
 async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Outcome) -> Result<(), ClusterError> {
     let Some(name) = task.object.reference_name().map(|name| name.to_string()) else {
         return Ok(());
@@ -120,11 +123,32 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     if holder.is_leaving() {
         return take_off(cluster, target, &name, outcome).await;
     }
+    if !holds_all(cluster, &holder, outcome).await? {
+        return Ok(());
+    }
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
     written(cluster.detach(&holder, &found).await, outcome)?;
     write_without(cluster, &found, &name, outcome).await
+}
+
+/// Whether all that its fields name bear the reference of a holder.
+async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
+    let Some(name) = holder.reference_name() else {
+        return Ok(false);
+    };
+    for edge in &holder.edges {
+        let Some(found) = cluster.get(&edge.target).await? else {
+            return Ok(false);
+        };
+        let bears = found.references.contains(&name);
+        outcome.know(found);
+        if !bears {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// That the target is gone, or does not bear the reference, is success.

@@ -26,6 +26,8 @@ pub(super) enum Bug {
     RecordAnyway,
     /// A live holder is not written before its former target loses the reference.
     ReleaseUndetached,
+    /// A live holder releases its former target although the one that it names may have lost the reference.
+    ReleaseUnconfirmed,
     /// The former target loses the reference whatever was written to it since.
     ReleaseAnyVersion,
     /// The field of a move is written before its new target has the reference.
@@ -74,7 +76,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 29] = [
+    pub(super) const IN_SMALL: [Self; 30] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -86,6 +88,7 @@ impl Bug {
         Self::OwnedAtOnce,
         Self::RecordAnyway,
         Self::ReleaseUndetached,
+        Self::ReleaseUnconfirmed,
         Self::ReleaseAnyVersion,
         Self::MoveBeforePlacing,
         Self::MoveWithoutWriting,

@@ -308,6 +308,7 @@ fn all(seed: u64, bug: Bug) -> Result<(), String> {
     stories::hold_in_the_archive(bug)?;
     stories::hear_late(bug)?;
     stories::record_late(bug)?;
+    stories::moves::come_back(bug)?;
     match seed {
         0 => stories::tombstones::all(bug),
         _ => Ok(()),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+pub(super) mod moves;
+
 pub(super) mod tombstones;
 
 use super::mover::{Ended, Move};

@@ -6,8 +6,8 @@ use super::{Controller, Progress, Task};
 use crate::decide::Seen;
 
 impl Controller {
-    /// Of a live holder, the target is read, the holder is written, and the target loses the reference in the version
-    /// that was read. Of one that is on its way out or gone, it is taken off at once.
+    /// Of a live holder, all that its fields name is read, then the target, the holder is written, and the target loses
+    /// the reference in the version that was read. Of one that is on its way out or gone, it is taken off at once.
     pub(super) fn release(
         &mut self,
         world: &mut World,
@@ -21,7 +21,7 @@ impl Controller {
             self.wake(concerned);
             return Progress::Done;
         }
-        if task.done < 2 {
+        if task.done < 3 {
             let Ok(holder) = world.get(&task.key) else {
                 return Progress::Again;
             };
@@ -35,7 +35,9 @@ impl Controller {
             }
         }
         match task.done {
-            0 => {
+            0 if bug == Bug::ReleaseUnconfirmed => Progress::Next,
+            0 => self.holds_all(world, task),
+            1 => {
                 let Ok(found) = world.get(&target.key) else {
                     return Progress::Again;
                 };
@@ -49,7 +51,7 @@ impl Controller {
                     }
                 }
             }
-            1 => {
+            2 => {
                 // From here on, whoever lets the holder name the target again has placed the reference anew.
                 let found = world.objects.get(&target.key).filter(|found| found.uid == target.uid);
                 if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
@@ -61,6 +63,22 @@ impl Controller {
             _ if bug == Bug::ReleaseAnyVersion => self.take_off(world, task, target, None, lost),
             _ => self.take_off(world, task, target, task.read, lost),
         }
+    }
+
+    /// Whether all that its fields name bear the reference.
+    fn holds_all(&mut self, world: &World, task: &Task) -> Progress {
+        let holder = &world.objects[&task.key];
+        for edge in world.edges(holder) {
+            let Ok(Some(found)) = world.get(&edge.target) else {
+                return Progress::Again;
+            };
+            let found = found.clone();
+            self.know(world, &found);
+            if !found.bears(&task.reference) {
+                return Progress::Again;
+            }
+        }
+        Progress::Next
     }
 
     /// Writes to the holder, on condition of the version that was decided on.
