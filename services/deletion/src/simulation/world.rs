@@ -408,7 +408,8 @@ impl World {
         let mut edges = self.edges(holder).into_iter();
         let lapses = edges.any(|edge| {
             let named = self.objects.get(&edge.target).filter(|named| named.key != holder.key);
-            let unheld = named.is_some_and(|named| !named.bears(&reference));
+            let unheld =
+                named.is_some_and(|named| !named.bears(&reference) && !self.archives.has_row(named, &reference));
             edge.target == target.key || (unheld && !self.lenient)
         });
         if lapses || holder.terminating {

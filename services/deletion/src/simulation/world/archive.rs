@@ -48,6 +48,12 @@ impl Archives {
         self.rows.get(uid).is_some_and(|row| !row.deleted)
     }
 
+    /// Whether a reference on an object is a row: the ingester takes it off before the object leaves.
+    pub(super) fn has_row(&self, target: &Stored, reference: &str) -> bool {
+        let mut rows = self.references.iter().filter(|(held, _)| *held == target.uid);
+        rows.any(|(_, name)| name.to_string() == reference)
+    }
+
     pub(super) fn is_held(&self, uid: &str) -> bool {
         self.references.iter().any(|(held, _)| held == uid)
     }
