@@ -316,7 +316,49 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use kindex_events::{SourceError, Subscribe, Subscription};
+
     use super::*;
+
+    struct Elsewhere;
+
+    #[async_trait]
+    impl Source for Elsewhere {
+        async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+            Err(SourceError::UnknownTopic(to.topic.clone()))
+        }
+    }
+
+    #[tokio::test]
+    async fn events_come_from_where_they_are_said_to_be_read() {
+        let kind = KindName::new("region.example.com", "Network");
+        let address = Address {
+            name: "region".to_owned(),
+            url: "http://127.0.0.1:1".to_owned(),
+            ca_file: None,
+            token_file: None,
+        };
+        let elsewhere: Arc<dyn Source> = Arc::new(Elsewhere);
+        for (events, is_read_there) in [(Some(&elsewhere), true), (None, false)] {
+            let peers = Peers::new([(kind.clone(), address.clone())], events);
+            let peer = peers.of(&kind).expect("it is known");
+            let resource = Resource {
+                client: peer.client().await.expect("a client"),
+                api: ApiResource {
+                    group: kind.group.clone(),
+                    version: "v1".to_owned(),
+                    api_version: "region.example.com/v1".to_owned(),
+                    kind: kind.kind.clone(),
+                    plural: "networks".to_owned(),
+                },
+            };
+            assert!(peer.resource.set(resource).is_ok(), "nobody has asked yet");
+            let from = peer.events().await.expect("a topic");
+            assert_eq!(from.topic, "networks.region.example.com");
+            assert_eq!(Arc::ptr_eq(&from.source, &elsewhere), is_read_there);
+        }
+    }
 
     #[test]
     fn a_token_is_sent_over_tls_alone() {
