@@ -26,6 +26,19 @@ fn run_of_pipeline(name: &str) -> String {
     )
 }
 
+/// A run that holds the pipeline, and is one of another pipeline by now.
+fn move_away(run: &Running) {
+    run.kubectl(&["create", "-f", "-"], &run_of_pipeline("moved"));
+    hold(run, "pipelinerun", "moved");
+    run.kubectl(&["apply", "-f", "-"], &PIPELINE.replace("name: p,", "name: q,"));
+    let other = r#"{"spec":{"pipeline":{"name":"q"}}}"#;
+    run.kubectl(&["patch", "pipelinerun", "moved", "--type=merge", "-p", other], "");
+    wait_for("the reference on the other pipeline", || {
+        let finalizers = run.kubectl(&["get", "pipeline", "q", "-o", "jsonpath={.metadata.finalizers}"], "");
+        finalizers.contains("pipelinerun.michelangelo.api/")
+    });
+}
+
 fn count(run: &Running, table: &str, condition: &str) -> u64 {
     run.execute(&format!("UPDATE {table} SET uid = uid WHERE {condition}"))
 }
@@ -95,16 +108,17 @@ fn an_archived_pipeline_takes_its_runs_along_and_waits_for_a_model_over_kills() 
         return;
     }
     let mut run = archived();
+    move_away(&run);
+    assert_eq!(count(&run, "kindex_reference", "kind = 'Pipeline'"), 4);
     run.kubectl(
         &["--server", &server(&run), "delete", "pipeline", "p", "--wait=false"],
         "",
     );
     run.kill();
     run.restart();
-    wait_for("the live run to go", || {
-        run.kubectl(&["get", "pipelineruns", "-o", "name"], "")
-            .trim()
-            .is_empty()
+    wait_for("the live run to go, and the other one to stay", || {
+        let left = run.kubectl(&["get", "pipelineruns", "-o", "name"], "");
+        left.trim() == "pipelinerun.michelangelo.api/moved"
     });
     wait_for("SQL to know", || {
         count(&run, "pipelinerun", "delete_time IS NOT NULL") == 2
@@ -118,7 +132,11 @@ fn an_archived_pipeline_takes_its_runs_along_and_waits_for_a_model_over_kills() 
     });
     let why = text_of(&run.command(&["why", "pipeline/p"]).stdout);
     assert!(why.contains("model/default/m  Live"), "{why}");
-    assert_eq!(count(&run, "pipeline", "delete_time IS NULL"), 1, "it waits");
+    assert_eq!(
+        count(&run, "pipeline", "name = 'p' AND delete_time IS NULL"),
+        1,
+        "it waits"
+    );
 
     run.kubectl(&["delete", "model", "m", "--wait=false"], "");
     run.kill();

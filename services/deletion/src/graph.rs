@@ -165,6 +165,7 @@ impl Graph {
         let name = object.reference_name();
         let bearers = name.as_ref().and_then(|name| self.bearers.get(name));
         let bearers = bearers.into_iter().flatten().filter_map(|key| self.objects.get(key));
+        let bearers = bearers.filter(|target| object.is_leaving() || self.may_name(object, target));
         let holders = self.declared.iter().filter(|edge| edge.target == key.kind);
         let targets = self.declared.iter().filter(|edge| edge.holder == key.kind);
         Some(Look {
@@ -178,6 +179,12 @@ impl Graph {
             outside,
             archived: Archived::Off,
         })
+    }
+
+    /// Whether a field of an object may name objects of the kind of another one.
+    fn may_name(&self, object: &Object, target: &Object) -> bool {
+        let mut declared = self.declared.iter();
+        declared.any(|edge| edge.holder == object.key.kind && edge.target == target.key.kind)
     }
 
     fn unknown<'k>(&self, kinds: impl Iterator<Item = &'k KindName>) -> Vec<String> {

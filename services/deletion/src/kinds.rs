@@ -66,6 +66,13 @@ impl Kinds {
         edges.collect()
     }
 
+    /// Whether a field of the first kind may name objects of the other one, and waits for them.
+    pub fn may_name(&self, holder: &KindName, target: &KindName) -> bool {
+        let targets = self.get(holder).into_iter().flat_map(waiting);
+        let mut targets = targets.map(|(_, target)| target);
+        targets.any(|other| other.group == target.group && other.kind == target.kind)
+    }
+
     /// Reads an object.
     pub fn read(&self, kind: &Kind, object: &Text) -> Object {
         // A text that is an object is JSON.

@@ -6,11 +6,12 @@ use kindex_kube_client::ClusterError;
 use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
+use super::carry_out::holds_all;
 use super::outcome::{Outcome, Task, read, written};
 use crate::answers::Swept;
 use crate::archive::{Among, Archive, ArchiveError, Fate, Holder, Place, fate, goes_along};
 use crate::decide::{Archived, Seen};
-use crate::object::{Key, Object, Standing};
+use crate::object::{Edge, Key, Object, Standing};
 use crate::phase::Phase;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
@@ -162,8 +163,12 @@ impl Along {
         let fates = others.map(|holder| (fate(holder, key, phase), holder));
         let (going, staying): (Vec<_>, Vec<_>) = fates.partition(|(fate, _)| *fate == Fate::Goes);
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
-        let mut live = Vec::new();
+        let (mut live, mut released) = (Vec::new(), false);
         for (fate, holder) in staying {
+            if self.release_former(cluster, archive, holder).await? {
+                released = true;
+                continue;
+            }
             if self.among == Among::All && holder.version.is_none() {
                 // Without a reference, only what goes along in one of the phases is waited for.
                 let goes = |phase| goes_along(&holder.edges, key, phase);
@@ -196,7 +201,43 @@ impl Along {
         for holder in going.into_iter().filter(|holder| !gone.contains(&holder.uid)) {
             left.add(Fate::Goes, holder);
         }
-        Ok(Some(!gone.is_empty()))
+        Ok(Some(released || !gone.is_empty()))
+    }
+
+    /// Releases the row of a holder in the cluster whose fields name others by now, and which holds these. Whether it
+    /// is released.
+    ///
+    /// The holder is written before, in the version that was read: a move that was about to let it name the object
+    /// again begins anew, and finds that the object is being deleted.
+    async fn release_former(
+        &self,
+        cluster: &Cluster,
+        archive: &dyn Archive,
+        holder: &Holder,
+    ) -> Result<bool, ClusterError> {
+        let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
+            return Ok(false);
+        };
+        let target = &self.target.key;
+        let names = |edges: &[Edge]| edges.iter().any(|edge| edge.target == *target);
+        // What its fields cannot name, somebody else placed in its name.
+        let may_be = !names(&holder.edges) && cluster.kinds.may_name(&key.kind, &target.kind);
+        let found = if may_be { cluster.get(key).await? } else { None };
+        let Some(found) = found.filter(|found| found.uid == holder.uid && !names(&found.edges)) else {
+            return Ok(false);
+        };
+        let stays = found.standing == Standing::Live && found.guarded;
+        if !stays || !holds_all(cluster, &found, &mut Outcome::default()).await? {
+            return Ok(false);
+        }
+        match cluster.detach(&found, &self.target.uid).await {
+            Ok(_) => {
+                let released = archive.release(&self.target, reference).await;
+                released.map(|()| true).map_err(|error| failed(&error))
+            }
+            Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -129,12 +129,13 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
-    written(cluster.detach(&holder, &found).await, outcome)?;
+    let former = format!("{}@{}", found.uid, found.version);
+    written(cluster.detach(&holder, &former).await, outcome)?;
     write_without(cluster, &found, &name, outcome).await
 }
 
 /// Whether all that its fields name bear the reference of a holder.
-async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
+pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
     let Some(name) = holder.reference_name() else {
         return Ok(false);
     };

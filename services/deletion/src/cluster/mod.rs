@@ -146,9 +146,8 @@ impl Cluster {
         self.annotate(object, &annotations).await
     }
 
-    /// Records on a live holder which target it uses no more, in which version: that write is what matters.
-    async fn detach(&self, holder: &Object, target: &Object) -> Result<Object, ClusterError> {
-        let former = format!("{}@{}", target.uid, target.version);
+    /// Records on a live holder which target it uses no more: that write is what matters.
+    async fn detach(&self, holder: &Object, former: &str) -> Result<Object, ClusterError> {
         let annotations = json!({ &self.kinds.names.detached: former });
         self.annotate(holder, &annotations).await
     }

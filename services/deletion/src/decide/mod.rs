@@ -127,7 +127,8 @@ pub struct Look<'a> {
     pub object: &'a Object,
     /// What each of its edges names, in their order.
     pub named: Vec<Named>,
-    /// The objects that bear its reference, whether a field names them or not.
+    /// The objects that bear its reference, whether a field names them or not. As long as it stays, those alone that
+    /// its fields may name: other references were placed by others, in its name.
     pub bearers: Vec<Seen>,
     /// The references on it.
     pub claims: Vec<Claim>,

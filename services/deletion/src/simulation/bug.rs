@@ -26,6 +26,8 @@ pub(super) enum Bug {
     RecordAnyway,
     /// A live holder is not written before its former target loses the reference.
     ReleaseUndetached,
+    /// A live holder is not written before its row on what is deleted in the archive is released.
+    ReleaseRowUndetached,
     /// A live holder releases its former target although the one that it names may have lost the reference.
     ReleaseUnconfirmed,
     /// The former target loses the reference whatever was written to it since.
@@ -76,7 +78,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 30] = [
+    pub(super) const IN_SMALL: [Self; 31] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -88,6 +90,7 @@ impl Bug {
         Self::OwnedAtOnce,
         Self::RecordAnyway,
         Self::ReleaseUndetached,
+        Self::ReleaseRowUndetached,
         Self::ReleaseUnconfirmed,
         Self::ReleaseAnyVersion,
         Self::MoveBeforePlacing,

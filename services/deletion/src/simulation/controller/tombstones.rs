@@ -23,6 +23,8 @@ pub(super) struct Visit {
     /// Those that go, the live ones in the version in which they were read.
     going: Vec<Holder>,
     gone: Vec<String>,
+    /// Live ones whose fields name others by now, in the version in which they were read.
+    former: Vec<Holder>,
     /// Requests that were answered.
     done: usize,
 }
@@ -48,6 +50,7 @@ impl Controller {
                 holders: Vec::new(),
                 going: Vec::new(),
                 gone: Vec::new(),
+                former: Vec::new(),
                 done: 0,
             });
             return true;
@@ -86,6 +89,8 @@ impl Controller {
             }
             2 => {
                 visit.going = self.going(world, visit, bug);
+                let holders = visit.holders.iter();
+                visit.former = holders.filter_map(|holder| world.former(holder, &visit.key)).collect();
                 true
             }
             3 => {
@@ -98,6 +103,7 @@ impl Controller {
                     self.take(world, visit, &holder, bug);
                     true
                 }
+                None if release_former(world, visit, at - 4 - visit.going.len(), bug) => true,
                 None => {
                     let step = decide(&swept(visit), true);
                     finish(world, visit, &step, bug);
@@ -163,6 +169,38 @@ impl Controller {
         // It is read again in the next walk.
         drop(written);
     }
+}
+
+/// Writes to the next holder that uses the object no more, and then releases its row. Whether there was one.
+fn release_former(world: &mut World, visit: &mut Visit, at: usize, bug: Bug) -> bool {
+    let Some(holder) = visit.former.get(at / 2).cloned() else {
+        return false;
+    };
+    let Some((key, reference)) = holder.key.as_ref().zip(holder.reference.as_ref()) else {
+        return true;
+    };
+    let is_written = visit.gone.contains(&holder.uid);
+    match at % 2 {
+        0 if bug == Bug::ReleaseRowUndetached => visit.gone.push(holder.uid.clone()),
+        0 => {
+            let version = holder.version.map(|version| version.0);
+            if world.write(key, Some(&holder.uid), version, |_| ()).is_ok() {
+                world.judge_row(&holder.uid, &visit.key);
+                visit.gone.push(holder.uid.clone());
+            }
+        }
+        _ if is_written => {
+            if bug == Bug::ReleaseRowUndetached {
+                world.judge_row(&holder.uid, &visit.key);
+            }
+            world
+                .archives
+                .references
+                .remove(&(visit.uid.clone(), reference.clone()));
+        }
+        _ => {}
+    }
+    true
 }
 
 /// Who is left.

@@ -12,6 +12,7 @@ pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     take_along(bug)?;
     keep_the_name(bug)?;
     change_while_read(bug)?;
+    change_before(bug)?;
     keep_what_is_owned(bug)?;
     bury_late(bug)
 }
@@ -152,6 +153,37 @@ fn change_while_read(bug: Bug) -> Result<(), String> {
     written.expect("it is there");
     play.settle()?;
     demand(!play.erased(&cluster), "it uses the network no more")?;
+    play.hold()
+}
+
+/// A cluster uses another network before its own one is deleted. A controller is about to release that when the cluster
+/// uses it again, and then the other one for good.
+fn change_before(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let network = play.archived("Network", "a", &[]);
+    play.with("Network", "b", &[]);
+    let cluster = play.with("Cluster", "a", &[("network", "a")]);
+    play.settled();
+    play.hold_all();
+    let name = |play: &mut Play, network: &str| {
+        let written = play.world.write(&cluster, None, None, |cluster| {
+            cluster.named = BTreeMap::from([("network", network.to_owned())]);
+        });
+        written.expect("it is there");
+    };
+    name(&mut play, "b");
+    play.settled();
+    play.bug = bug;
+    play.bury(&network);
+    // It begins, asks for the name, reads the holders, and then the live ones.
+    play.requests(0, 4);
+    name(&mut play, "a");
+    play.requests(0, 3);
+    play.hold()?;
+    name(&mut play, "b");
+    play.settle()?;
+    demand(!play.is_archived(&network), "nobody uses the network any more")?;
+    demand(!play.erased(&cluster), "the cluster is on the other one")?;
     play.hold()
 }
 

@@ -7,7 +7,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::archive::Row;
 use super::{Stored, World};
 use crate::archive::{Holder, goes_along};
-use crate::object::{Edge, Key};
+use crate::object::{Edge, Key, Standing};
 use crate::phase::Phase;
 
 impl World {
@@ -75,6 +75,32 @@ impl World {
             matters && holder.uid != uid
         });
         holders
+    }
+
+    /// A live holder as it is, if it uses an object no more and holds what it uses instead.
+    pub(in super::super) fn former(&self, holder: &Holder, target: &Key) -> Option<Holder> {
+        let (Some(key), Some(_), None) = (&holder.key, &holder.reference, holder.version) else {
+            return None;
+        };
+        let found = self.objects.get(key).filter(|found| found.uid == holder.uid)?;
+        let read = self.read(found, true);
+        let reference = found.reference();
+        let holds = |edge: &Edge| self.objects.get(&edge.target).is_some_and(|it| it.bears(&reference));
+        let stays = read.standing == Standing::Live && read.guarded && self.down.as_ref() != Some(&key.kind.group);
+        let is_former = stays && read.edges.iter().all(|edge| edge.target != *target && holds(edge));
+        is_former.then(|| Holder {
+            version: Some(read.version),
+            ..holder.clone()
+        })
+    }
+
+    /// The row of a live holder is released.
+    pub(in super::super) fn judge_row(&mut self, holder: &str, target: &Key) {
+        let holder = self.of_uid(holder);
+        if let Some(holder) = holder.filter(|holder| Self::names(holder, target)) {
+            let broken = format!("{} is released from {target}, which its field names", holder.key);
+            self.broken(broken);
+        }
     }
 
     /// A user lets a live object hold an archived one that one of its fields names.
@@ -163,7 +189,8 @@ impl World {
         let left: Vec<Stored> = rows.map(|row| row.object.clone()).collect();
         for Stored { key, uid, phase, .. } in left {
             let is_named = self.has_its_name(&key, &uid);
-            let holders = self.tombstone_holders(&key, &uid, is_named);
+            let mut holders = self.tombstone_holders(&key, &uid, is_named);
+            holders.retain(|holder| self.former(holder, &key).is_none());
             if holders.is_empty() {
                 return Err(format!("{key} could go out of the archive: {phase:?}"));
             }
