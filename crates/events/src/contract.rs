@@ -34,6 +34,8 @@ pub trait Stage: Sync {
     async fn delete(&self, name: &str);
     /// Lets it go.
     async fn erase(&self, name: &str);
+    /// Until what was done so far is old enough not to be sent again to who resumes after it.
+    async fn settle(&self) {}
 }
 
 /// The rule that a transport breaks.
@@ -53,6 +55,7 @@ pub struct Broken {
 pub async fn check(stage: &dyn Stage) -> Result<(), Broken> {
     a_replay_has_all_that_exists_and_its_end(stage).await?;
     a_deletion_is_seen_before_the_erasure(stage).await?;
+    stage.settle().await;
     a_subscription_is_resumed_at_any_position(stage).await?;
     a_filter_lets_deleted_objects_pass_and_no_others(stage).await?;
     what_is_not_known_is_refused(stage).await
@@ -314,7 +317,11 @@ async fn a_filter_lets_deleted_objects_pass_and_no_others(stage: &dyn Stage) -> 
     watched.expect(live.is_none(), || format!("{live:?}"))
 }
 
-async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broken> {
+/// That a position or a topic that nobody knows is refused, which [`check`] tests too.
+///
+/// # Errors
+/// The rule that is broken.
+pub async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broken> {
     let first_error = async |to: Subscribe| match stage.source().subscribe(&to).await {
         Err(error) => Some(error),
         Ok(mut messages) => match timeout(WAIT, messages.next()).await {

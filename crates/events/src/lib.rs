@@ -1,5 +1,6 @@
 //! Events of a kind: what is sent of each object, how a subscription goes, and what a consumer may conclude from it.
-//! One contract for all transports, with the tests that each of them runs. No SQL, and HTTP in an optional client.
+//! One contract for all transports, with the tests that each of them runs. No SQL; HTTP and Kubernetes in optional
+//! clients.
 //!
 //! # Guarantees
 //! - A subscription from nothing begins with all objects that exist, archived ones too, says when these ended, and goes
@@ -30,6 +31,9 @@ pub mod contract;
 
 #[cfg(feature = "http")]
 pub mod http_source;
+
+#[cfg(feature = "watch")]
+pub mod list_watch;
 
 pub use event::{Event, Message};
 pub use position::{Position, PositionError};

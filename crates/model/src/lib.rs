@@ -30,6 +30,8 @@ pub mod row_version;
 
 pub mod checkpoint;
 
+pub mod deletion;
+
 pub mod head;
 
 pub mod projection;

@@ -75,8 +75,8 @@ impl Service for Deletion {
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
         let feeding = feed::feeding(registry, &args.feed, &args.peers, rows.as_ref(), &figures).await?;
         let kinds = Kinds::of(registry);
-        let events = feed::source(&args.feed, &args.peers).await?;
-        let peers = args.peers.peers(&kinds, events.as_ref())?;
+        let events = feed::events(&args.feed, &args.peers).await?;
+        let peers = args.peers.peers(&kinds, &events)?;
         if kinds.is_empty() && feeding.is_none() {
             return Err(nothing_to_do());
         }
@@ -119,8 +119,8 @@ impl Service for Deletion {
             if kinds.is_empty() {
                 return Err(nothing_to_do());
             }
-            let events = feed::source(&args.feed, &args.peers).await?;
-            let peers = args.peers.peers(&kinds, events.as_ref())?;
+            let events = feed::events(&args.feed, &args.peers).await?;
+            let peers = args.peers.peers(&kinds, &events)?;
             let store = match &context.rows {
                 Rows::Stored(store) => Some(store),
                 Rows::Off(_) => None,

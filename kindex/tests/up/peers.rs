@@ -11,7 +11,7 @@ use kindex_cluster::Cluster as Embedded;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
-use kindex_deletion::peer::{Address, Peers};
+use kindex_deletion::peer::{Address, Peers, Transport};
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::{Encoded, Kind, Platform, Registry, Scope};
@@ -155,7 +155,7 @@ impl Compute {
                 },
             )
         });
-        let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(Peers::new(foreign, None));
+        let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(Peers::new(foreign, &Transport::Events));
         let options = Options {
             patience: Duration::ZERO,
         };
@@ -382,7 +382,7 @@ fn an_address_of_a_service_that_nothing_waits_for_is_refused() {
             "--service-events has no effect with --deletion=false",
         ),
         (&["--service-events", "nats"], "no NATS server is named"),
-        (&["--service-events", "mail"], "possible values: api, nats"),
+        (&["--service-events", "mail"], "possible values: api, watch, nats"),
     ] {
         let output = Running::once(&[&["--once"], flags].concat()).finish();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,5 +1,6 @@
 //! The services of examples/deletion-graph as three processes, each with a cluster and a database of its own. Between
-//! any two steps of a deletion one of them is killed. They hear of each other from their APIs, or over NATS. Takes
+//! any two steps of a deletion one of them is killed. They hear of each other from their APIs, by events or by
+//! lists and watches, or over NATS. Takes
 //! minutes to build, and runs where `KINDEX_REQUIRE` names `walk`.
 
 use std::net::TcpListener;
@@ -39,8 +40,8 @@ struct Service {
 }
 
 impl Service {
-    /// With the events of `peer` from its API, or over a NATS server that all of them feed.
-    fn start(name: &'static str, peer: Option<&Self>, nats: Option<&str>) -> Self {
+    /// With the events of `peer` by a transport. All of them feed the NATS server if there is one.
+    fn start(name: &'static str, peer: Option<&Self>, events: &str, nats: Option<&str>) -> Self {
         let program = program(name);
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = free.local_addr().expect("an address").to_string();
@@ -49,12 +50,10 @@ impl Service {
         if let Some(peer) = peer {
             let service = format!("{}={}", peer.name, peer.url);
             flags.extend(["--blocked-after", "1", "--service", &service].map(str::to_owned));
+            flags.extend(["--service-events", events].map(str::to_owned));
         }
         if let Some(nats) = nats {
             flags.extend(["--nats", nats].map(str::to_owned));
-        }
-        if peer.is_some() && nats.is_some() {
-            flags.extend(["--service-events", "nats"].map(str::to_owned));
         }
         let words: Vec<_> = flags.iter().map(String::as_str).collect();
         let run = Running::start_binary(&program, &words);
@@ -144,7 +143,16 @@ fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    a_project_goes_in_order(None);
+    a_project_goes_in_order("api", None);
+}
+
+#[test]
+fn it_does_so_too_where_services_hear_of_each_other_by_lists_and_watches() {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    a_project_goes_in_order("watch", None);
 }
 
 #[test]
@@ -154,15 +162,15 @@ fn it_does_so_too_where_services_hear_of_each_other_over_nats() {
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
     assert!(require("nats", Nats::installed()), "the walk uses NATS");
-    a_project_goes_in_order(Some(Nats::start()));
+    a_project_goes_in_order("nats", Some(Nats::start()));
 }
 
-fn a_project_goes_in_order(mut nats: Option<Nats>) {
+fn a_project_goes_in_order(events: &str, mut nats: Option<Nats>) {
     let address = nats.as_ref().map(Nats::address);
     let address = address.as_deref();
-    let mut identity = Service::start("identity", None, address);
-    let mut region = Service::start("region", Some(&identity), address);
-    let mut compute = Service::start("compute", Some(&region), address);
+    let mut identity = Service::start("identity", None, events, address);
+    let mut region = Service::start("region", Some(&identity), events, address);
+    let mut compute = Service::start("compute", Some(&region), events, address);
     everything_is_held(&identity, &region, &compute);
     // The region learns of the deletion once it is back.
     region.kill();

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
 use crate::decide::{Archived, Look};
 use crate::graph::Graph;
 use crate::object::{Key, Object};
-use crate::phase::Phase;
 
 /// Until those are asked for again that hold an object out of the archive, if nothing tells of a change before.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);

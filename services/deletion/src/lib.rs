@@ -10,8 +10,6 @@
 //!
 //! Modules are in reading order: each imports only those above it.
 
-pub mod phase;
-
 pub mod object;
 
 pub mod edges;

@@ -4,12 +4,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::kind::Platform;
 use kindex_model::object::{Metadata, ResourceVersion};
 use kindex_model::reference::OnDelete;
 use kindex_model::reference_name::ReferenceName;
-
-use crate::phase::Phase;
 
 /// A kind, of this service or another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,12 +94,8 @@ pub enum Standing {
 pub struct Names {
     /// The finalizer by which an object waits for its phases.
     pub finalizer: String,
-    /// The annotation with the phase.
-    pub phase: String,
-    /// The annotation with the time at which the phase began.
-    pub since: String,
-    /// The annotation with the target whose reference is released next, on a holder that stays.
-    pub detached: String,
+    /// The annotations by which a deletion is recorded.
+    pub recorded: Annotations,
     /// The ingester's finalizer, which goes last of all.
     pub ingester: String,
     /// Annotation that asks for deletion when `"true"`.
@@ -124,9 +119,7 @@ impl Names {
     pub fn of_service(group: &str) -> Self {
         Self {
             finalizer: format!("{group}/deletion"),
-            phase: format!("{group}/deletion-phase"),
-            since: format!("{group}/deletion-since"),
-            detached: format!("{group}/detached-from"),
+            recorded: Annotations::of(group),
             ingester: String::new(),
             deleting: String::new(),
             immutable: String::new(),
@@ -172,7 +165,7 @@ impl Object {
                 .get(annotation)
                 .is_some_and(|value| value == "true")
         };
-        let phase = metadata.annotations.get(&names.phase);
+        let phase = metadata.annotations.get(&names.recorded.phase);
         let phase = phase.and_then(|phase| phase.parse().ok());
         let immutable = immutable || says(&names.immutable);
         let mut object = Self {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use kindex_model::deletion::Phase;
 use tokio::time::Instant;
 
 use crate::decide::{Left, Outside};
 use crate::object::{Key, Object, Standing};
-use crate::phase::Phase;
 
 /// After a first call that was not the last one; each further one doubles it.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);

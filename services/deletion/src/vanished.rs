@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
@@ -11,7 +12,6 @@ use crate::decide::Seen;
 use crate::graph::Graph;
 use crate::notice::Notice;
 use crate::object::{Object, Standing};
-use crate::phase::Phase;
 
 /// What a holder did before a reference went is known by then, whichever watch it comes by.
 const JUDGED_AFTER: Duration = Duration::from_secs(5);

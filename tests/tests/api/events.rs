@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use kindex_events::contract::{self, Stage as Contract};
 use kindex_events::http_source::{HttpSource, Token};
+use kindex_events::list_watch::ListWatch;
 use kindex_events::{Message, Position, Source, SourceError, Subscribe};
 use kindex_generated::kinds::{model, project};
 use kindex_harness::wait::WAIT_MAX;
@@ -30,6 +31,9 @@ static PROJECT: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&MODEL, &PROJECT];
 pub(super) const TOPIC: &str = "models.michelangelo.api";
+/// Resource versions at which no watch begins.
+const SQL_GAVE_IT: u64 = (1 << 62) + 1;
+const NO_CLUSTER_CAME_TO_IT: u64 = 1 << 40;
 /// What holds an object until it is erased.
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
@@ -103,6 +107,10 @@ impl<S: Source> Contract for Transport<'_, S> {
     async fn erase(&self, name: &str) {
         self.stage.let_go(name).await;
     }
+
+    async fn settle(&self) {
+        self.stage.marked(&MODEL).await;
+    }
 }
 
 fn over_http(address: SocketAddr) -> HttpSource {
@@ -118,6 +126,20 @@ async fn server_sent_events_fulfil_the_contract() {
         forgotten: Position::encode("outbox", TOPIC, &unknown_place()),
     };
     assert_eq!(contract::check(&transport).await, Ok(()));
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_watches_fulfil_the_contract() {
+    let stage = Stage::with_events().await;
+    let mut transport = Transport {
+        stage: &stage,
+        source: ListWatch::new(stage.api.clone()),
+        forgotten: Position::encode("watch", TOPIC, &SQL_GAVE_IT),
+    };
+    assert_eq!(contract::check(&transport).await, Ok(()));
+    transport.forgotten = Position::encode("watch", TOPIC, &NO_CLUSTER_CAME_TO_IT);
+    assert_eq!(contract::what_is_not_known_is_refused(&transport).await, Ok(()));
     stage.end().await;
 }
 

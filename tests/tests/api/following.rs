@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
 use kindex_harness::wait::WAIT_MAX;
+use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, model, send};
+use super::stage::{MODELS, Stage, model, send};
 
 /// Every scenario on an embedded cluster with SQLite, with MariaDB, and on a kube-apiserver.
 macro_rules! scenarios {
@@ -145,4 +146,19 @@ pub(super) async fn label(client: &Client, name: &str, labels: Value) -> Value {
 pub(super) async fn delete(client: &Client, name: &str) {
     let (code, answer) = send(client, "DELETE", &model(name), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
+}
+
+impl Stage {
+    /// Until who resumes a watch of a kind is not told again of what SQL has changed so far.
+    pub(super) async fn marked(&self, kind: &Kind) {
+        let deadline = Instant::now() + WAIT_MAX;
+        loop {
+            let marked = self.store.marked_before(kind, ResourceVersion(u64::MAX >> 2)).await;
+            let positions = self.store.positions().await.expect("readable");
+            if marked.expect("readable") == positions.get(kind.name).copied() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "the changes of {} are not marked", kind.name);
+        }
+    }
 }

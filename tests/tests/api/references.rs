@@ -123,6 +123,17 @@ async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
     }
     let (code, leaving) = delete(&stage, &model_at("a")).await;
     assert_eq!(code, 202, "it is held: {leaving}");
+    let (_, found) = get(&stage, &model_at("a")).await;
+    for shown in [&leaving, &found] {
+        assert!(shown["metadata"]["deletionTimestamp"].is_string(), "{shown}");
+    }
+    let of_user = json!({"metadata": {"labels": {"n": "1"}, "deletionTimestamp": null}});
+    let (code, changed) = send(&stage.api, "PATCH", &model_at("a"), &of_user).await;
+    assert_eq!(code, 200, "{changed}");
+    assert_eq!(
+        changed["metadata"]["deletionTimestamp"], found["metadata"]["deletionTimestamp"],
+        "nobody takes it back"
+    );
     let (code, refused) = put(&stage, &one("a", OTHER)).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     let (code, answer) = put(&stage, &one("a", HOLDER)).await;

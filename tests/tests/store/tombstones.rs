@@ -4,13 +4,13 @@
 use futures::future::join;
 use jiff::Timestamp;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{After, Among, Archive, Holder};
+use kindex_deletion::archive::{After, Among, Archive, Holder, Place};
 use kindex_deletion::decide::Seen;
 use kindex_deletion::kinds::{Kinds, name_of};
 use kindex_deletion::object::{Key, Object, Standing};
-use kindex_deletion::phase::Phase;
+use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Registry};
-use kindex_model::object::Uid;
+use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference::{Named, OnDelete, Reference, Target};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
@@ -19,16 +19,21 @@ use serde_json::json;
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, expect_whole};
-use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, widget};
+use super::widget::{KEEPSAKE, KEEPSAKE_PARTS, PARTS, REGISTRY, Widget, at, soft_delete, widget};
 
 scenarios!(
     a_phase_is_recorded_only_on_what_was_read,
     a_tombstone_ends_without_rows_and_releases_what_it_holds,
+    a_tombstone_whose_row_is_closed_is_none,
+    a_row_of_what_was_deleted_out_of_the_archive_is_dropped,
+    holders_of_all_kinds_are_found_and_go,
     who_holds_a_tombstone_is_found_by_rows_and_by_fields,
     whoever_has_a_name_last_is_meant_by_it,
     a_reference_that_is_dropped_ends_no_deletion,
+    what_is_of_no_graph_goes_with_its_last_reference,
     a_drop_and_the_end_leave_nothing_behind,
     tombstones_are_read_page_by_page,
+    holders_are_read_page_by_page,
 );
 
 const PARENT: Reference = Reference {
@@ -51,12 +56,19 @@ static LINKED: Kind = Kind {
     ..PARTS
 };
 
-/// Kinds of the graph.
-static KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
+/// Keepsakes that name widgets, by a field without a column.
+static LINKING: Kind = Kind {
+    references: &[Reference { columns: &[], ..PARENT }],
+    ..KEEPSAKE_PARTS
+};
 
-fn registry() -> Registry {
+/// Keepsakes are of no graph here.
+static KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
+static BOTH: [&Kind; 2] = [&LINKED, &LINKING];
+
+fn registry(kinds: &'static [&'static Kind]) -> Registry {
     Registry {
-        kinds: &KINDS,
+        kinds,
         queries: &[],
         ..REGISTRY
     }
@@ -69,8 +81,13 @@ struct Linked {
 
 impl Linked {
     async fn on(backend: Backend) -> Self {
-        let backend = backend.with_registry(registry()).await;
-        let archive = SqlArchive::new(backend.store.clone(), registry(), Kinds::of(&registry()));
+        Self::of(&KINDS, backend).await
+    }
+
+    async fn of(kinds: &'static [&'static Kind], backend: Backend) -> Self {
+        let registry = registry(kinds);
+        let backend = backend.with_registry(registry).await;
+        let archive = SqlArchive::new(backend.store.clone(), registry, Kinds::of(&registry));
         Self { backend, archive }
     }
 
@@ -104,9 +121,18 @@ impl Linked {
     }
 
     async fn record(&self, object: &Object, phase: Phase) -> bool {
-        let annotations = [("test.kindex/deletion-phase", phase.to_string())];
-        let written = self.archive.annotate(object, &annotations, at(3)).await;
+        let written = self.archive.record(object, phase, at(3)).await;
         written.expect("an answer")
+    }
+
+    /// To the second, as Kubernetes has it. Nobody may change it.
+    async fn has_the_time_of_the_request(&self, stored: &Text) {
+        let [asked, later] = [2, 9].map(|number| at(number).strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        assert!(stored.text().contains(&asked), "{}", stored.text());
+        let later = Text::parse_str(&stored.text().replace(&asked, &later)).expect("an object");
+        let refused = self.backend.store.update_direct(&LINKED, &later, at(9)).await;
+        let refused = format!("{:?}", refused.expect_err("refused"));
+        assert!(refused.contains("metadata.deletionTimestamp"), "{refused}");
     }
 
     async fn end(&self, object: &Object) -> bool {
@@ -124,6 +150,15 @@ impl Linked {
                 return holders;
             }
         }
+    }
+
+    /// Their uids, each once.
+    async fn holder_uids(&self, uid: &str, among: Among) -> Vec<String> {
+        let holders = self.holders(uid, among).await.into_iter();
+        let mut uids: Vec<String> = holders.map(|one| one.uid).collect();
+        uids.sort_unstable();
+        uids.dedup();
+        uids
     }
 
     async fn rows(&self, uid: &str) -> usize {
@@ -163,6 +198,15 @@ async fn a_phase_is_recorded_only_on_what_was_read(backend: Backend) {
     assert!(!linked.record(&read, Phase::Draining).await, "it has another version");
     let now = linked.read("t").await.expect("a tombstone");
     assert_eq!(now.phase, Some(Phase::Deleting));
+    let stored = linked.backend.store.get_by_id(&LINKED, &Uid::from("t")).await;
+    let stored = stored.expect("readable").expect("a row").object;
+    let note = stored.metadata.annotations.get("note");
+    assert_eq!(
+        note.map(String::as_str),
+        Some("first"),
+        "what was annotated before stays"
+    );
+    linked.has_the_time_of_the_request(&stored).await;
     expect_whole(&linked.backend, "t").await;
 }
 
@@ -192,6 +236,77 @@ async fn a_tombstone_ends_without_rows_and_releases_what_it_holds(backend: Backe
     assert_eq!(linked.backend.life("t").await, Some(Life::Deleted));
     assert_eq!((linked.read("t").await, linked.rows("top").await), (None, 0));
     assert!(!linked.end(&read).await, "once is enough");
+    assert!(!linked.archive.holds("t").await.expect("readable"));
+    let waits = linked.archive.tombstones(&name_of(&LINKED), "").await;
+    assert!(waits.expect("readable").is_empty());
+}
+
+async fn a_tombstone_whose_row_is_closed_is_none(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("t", "").await;
+    linked.evict("h", "t").await;
+    linked.hold("t", "h").await;
+    let read = linked.bury("t").await;
+    linked.backend.write(soft_delete("t"), at(3)).await;
+    assert_eq!(linked.read("t").await, None);
+    assert!(!linked.record(&read, Phase::Deleting).await, "what was read is gone");
+    assert!(!linked.end(&read).await);
+}
+
+async fn a_row_of_what_was_deleted_out_of_the_archive_is_dropped(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("t", "").await;
+    linked.evict("left", "t").await;
+    linked.hold("t", "left").await;
+    linked.backend.write(child("closed", "t").live(), at(0)).await;
+    for holder in ["closed", "nobody"] {
+        let (store, uid) = (&linked.backend.store, Uid::from("t"));
+        let placed = store.place_reference(&LINKED, &uid, &name(holder), "jane", at(1)).await;
+        placed.expect("placed");
+    }
+    linked.backend.write(soft_delete("closed"), at(1)).await;
+    let left = linked
+        .backend
+        .store
+        .delete_direct(&LINKED, &Uid::from("left"), None, at(1))
+        .await;
+    assert_eq!(left.expect("an answer"), Deletion::Done);
+    let read = linked.bury("t").await;
+    let holders = linked.holders("t", Among::Rows).await;
+    assert!(holders.iter().all(|holder| holder.version.is_none()));
+    assert_eq!(linked.holder_uids("t", Among::Rows).await, ["closed", "nobody"]);
+    assert_eq!((linked.rows("t").await, linked.read("t").await), (2, Some(read)));
+}
+
+async fn holders_of_all_kinds_are_found_and_go(backend: Backend) {
+    let linked = Linked::of(&BOTH, backend).await;
+    linked.evict("t", "").await;
+    linked.evict("w", "t").await;
+    linked.backend.write(child("live", "other").live(), at(0)).await;
+    let keepsakes = [("k", "t"), ("other", "other")];
+    let keepsakes = keepsakes.map(|(uid, parent)| child(uid, parent).store(Life::Archived, false));
+    let written = linked.backend.store.write(&LINKING, &keepsakes, at(0)).await;
+    written.expect("written");
+    assert_eq!(linked.holder_uids("t", Among::Archived).await, ["k", "w"], "by fields");
+    let of_keepsake = ReferenceName::new("Keepsake", "test.kindex", "k").expect("a name");
+    let names = [of_keepsake, name("live"), name("w"), name("nobody")];
+    let keep = async || {
+        let kept = linked.archive.keep(&seen("t", "t"), &names, at(1)).await;
+        kept.expect("kept")
+    };
+    let archived = [Place::Archived, Place::Unknown, Place::Archived, Place::Unknown];
+    assert_eq!(keep().await, archived);
+    assert_eq!(linked.rows("t").await, 2);
+    let holders = linked.holders("t", Among::Rows).await;
+    let gone = linked.archive.delete(&holders.iter().collect::<Vec<_>>(), at(2)).await;
+    let mut gone = gone.expect("an answer");
+    gone.sort_unstable();
+    assert_eq!(
+        (gone, linked.rows("t").await),
+        (vec!["k".to_owned(), "w".to_owned()], 0)
+    );
+    let deleted = [Place::Deleted, Place::Unknown, Place::Deleted, Place::Unknown];
+    assert_eq!(keep().await, deleted);
 }
 
 async fn who_holds_a_tombstone_is_found_by_rows_and_by_fields(backend: Backend) {
@@ -204,17 +319,7 @@ async fn who_holds_a_tombstone_is_found_by_rows_and_by_fields(backend: Backend) 
         linked.hold("t", holder).await;
     }
     linked.bury("t").await;
-    let found = async |among| {
-        let mut uids: Vec<_> = linked
-            .holders("t", among)
-            .await
-            .into_iter()
-            .map(|one| one.uid)
-            .collect();
-        uids.sort_unstable();
-        uids.dedup();
-        uids
-    };
+    let found = async |among| linked.holder_uids("t", among).await;
     assert_eq!(found(Among::Rows).await, ["both", "row"]);
     assert_eq!(found(Among::Archived).await, ["both", "field", "row"]);
     assert_eq!(found(Among::All).await, ["both", "field", "live", "row"]);
@@ -247,6 +352,27 @@ async fn a_reference_that_is_dropped_ends_no_deletion(backend: Backend) {
     assert_eq!(linked.rows("t").await, 0);
     assert_eq!(linked.read("t").await, Some(read.clone()));
     assert!(linked.end(&read).await);
+}
+
+async fn what_is_of_no_graph_goes_with_its_last_reference(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    let store = &linked.backend.store;
+    let uids = ["k1", "k2"].map(Uid::from);
+    for uid in &uids {
+        let keepsake = evicted(&uid.0).store(Life::Archived, false);
+        store.write(&KEEPSAKE, &[keepsake], at(0)).await.expect("written");
+        let placed = store
+            .place_reference(&KEEPSAKE, uid, &name("live"), "jane", at(1))
+            .await;
+        placed.expect("placed");
+        let deleted = store.delete_direct(&KEEPSAKE, uid, None, at(2)).await;
+        assert_eq!(deleted.expect("an answer"), Deletion::Held);
+    }
+    let released = linked.archive.release_all(&name("live"), at(3)).await;
+    released.expect("released");
+    let states = store.row_states(&KEEPSAKE, &uids).await.expect("readable");
+    let lives: Vec<Life> = states.iter().map(|state| state.life).collect();
+    assert_eq!(lives, [Life::Deleted; 2]);
 }
 
 async fn a_drop_and_the_end_leave_nothing_behind(backend: Backend) {
@@ -288,4 +414,33 @@ async fn tombstones_are_read_page_by_page(backend: Backend) {
     assert_eq!((first.len(), &*first[199]), (200, "t199"));
     assert_eq!(page("t199").await.len(), 5);
     assert!(page("t204").await.is_empty());
+}
+
+async fn holders_are_read_page_by_page(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    let uid = |prefix: &str, number: u32| format!("{prefix}a15ab0-f1cc-4f3b-b1c0-000000000{number:03}");
+    let uids = |prefix| (0..205).map(|number| uid(prefix, number)).collect::<Vec<_>>();
+    let (by_field, by_row) = (uids("1f"), uids("2f"));
+    let naming = by_field.iter().map(|uid| child(uid, "t").store(Life::Archived, false));
+    let others = by_row.iter().map(|uid| child(uid, "").store(Life::Archived, false));
+    linked
+        .backend
+        .write_all(&naming.chain(others).collect::<Vec<_>>(), at(0))
+        .await;
+    let target = Widget {
+        finalizers: by_row.iter().map(|uid| name(uid).to_string()).collect(),
+        ..child("t", "")
+    };
+    evict(&linked.backend, &target).await;
+    linked.evict("u", "").await;
+    linked.hold("u", &by_field[0]).await;
+    assert_eq!(
+        linked.holder_uids("t", Among::Rows).await,
+        by_row,
+        "not those of the next one"
+    );
+    assert_eq!(
+        linked.holder_uids("t", Among::Archived).await,
+        [by_field, by_row].concat()
+    );
 }

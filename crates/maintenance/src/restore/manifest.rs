@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kindex_kube_client::ObjectName;
+use kindex_model::deletion::Annotations;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
 use serde_json::value::{RawValue, to_raw_value};
@@ -89,8 +90,8 @@ pub(super) fn manifest(
     let mut annotations = object.metadata.annotations.clone();
     annotations.remove(platform.immutable);
     annotations.remove(platform.deleting);
-    for of_its_deletion in ["deletion-phase", "deletion-since", "detached-from"] {
-        annotations.remove(&format!("{}/{of_its_deletion}", platform.group));
+    for of_its_deletion in Annotations::of(platform.group).names() {
+        annotations.remove(of_its_deletion);
     }
     annotations.insert(platform.restored_from.to_owned(), old_uid.to_string());
     metadata.insert("annotations".to_owned(), serde_json::to_value(annotations)?);

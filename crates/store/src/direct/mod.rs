@@ -247,7 +247,12 @@ impl<D: Driver> Batch<'_, D> {
             }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),
             Change::Update { wanted, version } => {
-                if let Err(error) = keeps_identity(kind, &held, wanted) {
+                let deletion = |object: &Object| object.metadata.deletion_timestamp;
+                let requested = match deletion(wanted) == deletion(&held) {
+                    true => None,
+                    false => self.tombstone_of(uid).await?,
+                };
+                if let Err(error) = keeps_identity(kind, &held, wanted, requested) {
                     return refused(error);
                 }
                 self.replace(replacement(version, &row)).await?;
@@ -289,9 +294,17 @@ fn guard(row: &FoundRow, held: &Object, read: Option<ResourceVersion>) -> Result
     }
 }
 
-/// Whether nothing changes that an API server would not let change.
-fn keeps_identity(kind: &Kind, held: &Object, wanted: &Object) -> Result<(), DirectError> {
+/// Whether nothing changes that an API server would not let change. The deletionTimestamp may become the time at which
+/// the deletion of an archived object was requested.
+fn keeps_identity(
+    kind: &Kind,
+    held: &Object,
+    wanted: &Object,
+    requested: Option<Timestamp>,
+) -> Result<(), DirectError> {
     let (old, new) = (&held.metadata, &wanted.metadata);
+    let is_requested = |time: &Timestamp| requested.map(Timestamp::as_second) == Some(time.as_second());
+    let deletion = new.deletion_timestamp.filter(|time| !is_requested(time));
     let time = |time: Option<Timestamp>| time.map_or_else(|| "absent".to_owned(), |time| time.to_string());
     let given = |given: &str, own: String| if given.is_empty() { own } else { given.to_owned() };
     let own = kind.api_version();
@@ -313,7 +326,7 @@ fn keeps_identity(kind: &Kind, held: &Object, wanted: &Object) -> Result<(), Dir
             "metadata.deletionTimestamp",
             time(old.deletion_timestamp),
             // An object may have left the cluster by a deletion, which is over and need not be said again.
-            time(new.deletion_timestamp.or(old.deletion_timestamp)),
+            time(deletion.or(old.deletion_timestamp)),
         ),
     ];
     match fields.into_iter().find(|(_, stored, given)| stored != given) {

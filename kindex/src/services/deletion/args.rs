@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::http::Uri;
 use clap::{Args, ValueEnum};
 use kindex_deletion::kinds::Kinds;
-use kindex_deletion::peer::{Address, Peers};
+use kindex_deletion::peer::{Address, Peers, Transport};
 use kindex_events::Source;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
@@ -66,7 +66,8 @@ Examples:
   kindex deletion --kubeconfig cluster.yaml --blocked-after 300
   kindex deletion --service region=https://region.example.com:6443
   kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --nats-token-file token
-  kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --service-events nats";
+  kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --service-events nats
+  kindex deletion --service-events watch";
 
 /// Where other services are.
 #[derive(Clone, Debug, Args)]
@@ -75,8 +76,8 @@ pub(super) struct PeerArgs {
     #[arg(long = "service", value_name = "NAME=URL")]
     services: Vec<String>,
 
-    /// Where the events of other services are read: from the API server of each, or from the NATS server of --nats,
-    /// which they feed.
+    /// Where the events of other services are read: from the API server of each; by lists and watches there, which
+    /// serves kinds without events too; or from the NATS server of --nats, which they feed.
     #[arg(
         long,
         env = "KINDEX_SERVICE_EVENTS",
@@ -92,6 +93,8 @@ pub(super) struct PeerArgs {
 enum EventsFrom {
     /// The API server of each service.
     Api,
+    /// Lists and watches of the API server of each service.
+    Watch,
     /// One NATS server for all.
     Nats,
 }
@@ -102,8 +105,17 @@ impl PeerArgs {
         self.service_events == EventsFrom::Nats
     }
 
-    /// The services of the kinds that wait for some of theirs, and where their events are read if not from their APIs.
-    pub(super) fn peers(&self, kinds: &Kinds, events: Option<&Arc<dyn Source>>) -> CommandResult<Peers> {
+    /// How their events come, with the NATS server where that is one for all.
+    pub(super) fn transport(&self, nats: Option<Arc<dyn Source>>) -> Transport {
+        match (self.service_events, nats) {
+            (EventsFrom::Nats, Some(nats)) => Transport::Shared(nats),
+            (EventsFrom::Watch, _) => Transport::Watch,
+            (EventsFrom::Api | EventsFrom::Nats, _) => Transport::Events,
+        }
+    }
+
+    /// The services of the kinds that wait for some of theirs, with their events.
+    pub(super) fn peers(&self, kinds: &Kinds, events: &Transport) -> CommandResult<Peers> {
         let foreign = kinds.foreign().into_iter();
         let mut foreign: BTreeMap<_, Address> = foreign.map(|(kind, service)| (kind, service.into())).collect();
         for said in &self.services {
@@ -204,7 +216,7 @@ impl UpDeletionArgs {
         let has_service = !self.peers.services.is_empty();
         for (flag, is_given) in [
             ("--service", has_service),
-            ("--service-events", self.peers.are_heard_over_nats()),
+            ("--service-events", self.peers.service_events != EventsFrom::Api),
         ] {
             if is_given && self.deletion == Some(false) {
                 let useless = format!("{flag} has no effect with --deletion=false");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_events::Source;
+use kindex_deletion::peer::Transport;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::Partitions;
 use kindex_nats::{Connection, Feeding, Figures, NatsSource};
@@ -46,13 +46,13 @@ pub(super) async fn feeding(
     Ok(Some(Arc::new(feeding)))
 }
 
-/// What the events of other services are read from, unless that is the API of each.
+/// What the events of other services are read from.
 ///
 /// # Errors
 /// No server is named, or one that will never answer.
-pub(super) async fn source(args: &FeedArgs, peers: &PeerArgs) -> CommandResult<Option<Arc<dyn Source>>> {
+pub(super) async fn events(args: &FeedArgs, peers: &PeerArgs) -> CommandResult<Transport> {
     if !peers.are_heard_over_nats() {
-        return Ok(None);
+        return Ok(peers.transport(None));
     }
     let Some(server) = args.server.server() else {
         let error = CommandError::usage("--service-events nats: no NATS server is named");
@@ -62,7 +62,8 @@ pub(super) async fn source(args: &FeedArgs, peers: &PeerArgs) -> CommandResult<O
     let connection = connection.map_err(|error| nats::unusable(&error))?;
     // One process reads all of them, for as long as it runs.
     let (_, partitions) = watch::channel(Partitions::All);
-    Ok(Some(Arc::new(NatsSource::new(connection, partitions, Timestamp::now))))
+    let source = NatsSource::new(connection, partitions, Timestamp::now);
+    Ok(peers.transport(Some(Arc::new(source))))
 }
 
 fn database(rows: Option<&Rows>) -> CommandResult<&Store> {

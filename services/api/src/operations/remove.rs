@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
+use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::head::Head as Leaving;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Stored;
-use kindex_store::Deletion;
+use kindex_store::{Deletion, StoreError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -300,12 +301,44 @@ impl Operations {
                 .delete_direct(key.resource.kind, uid, Some(version), self.now())
                 .await;
             let deletion = deleted.map_err(|error| refusal::of_store(key, error))?;
-            self.feed()?.nudge();
             if deletion == Deletion::Held {
+                if let Some(recorded) = self.record_deletion(key, &found).await? {
+                    answer = Answer::found(recorded);
+                }
                 answer.code = StatusCode::ACCEPTED.as_u16();
             }
+            self.feed()?.nudge();
         }
         Ok(answer)
+    }
+}
+
+impl Operations {
+    /// Records that an archived object is being deleted, so that lists and watches show it with its deletionTimestamp.
+    /// Nothing where that is recorded, or somebody else changed it since: then `kindex deletion` records it.
+    async fn record_deletion(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Option<String>, Refusal> {
+        let (store, kind, now) = (self.store()?, key.resource.kind, self.now());
+        let annotations = Annotations::of(self.registry.platform.group);
+        if annotations.is_recorded(&found.object.metadata) {
+            return Ok(None);
+        }
+        let uid = &found.object.metadata.uid;
+        let tombstones = store.tombstones(kind, std::slice::from_ref(uid)).await;
+        let tombstones = tombstones.map_err(|error| refusal::of_store(key, error))?;
+        let view = self.view(key.resource);
+        let kept = view.kept(&found.object)?;
+        let Some(tombstone) = tombstones.first() else {
+            return Ok(None);
+        };
+        let text = annotations.record(kept.text(), Phase::Deleting, now, tombstone.requested);
+        let Some(object) = text.ok().and_then(|text| Object::parse_str(&text).ok()) else {
+            return Ok(None);
+        };
+        match store.update_direct(kind, &object, now).await {
+            Ok(written) => Ok(Some(view.text(&written)?.into_owned())),
+            Err(StoreError::Direct { .. }) => Ok(None),
+            Err(error) => Err(refusal::of_store(key, error)),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Stored objects as they are served: archived ones like live ones, deleted ones with the time of their deletion, all
-//! in the version that is asked for, whichever their texts are in.
+//! Stored objects as they are served: archived ones like live ones, also while they are deleted, and deleted ones with
+//! the time of their deletion, all in the version that is asked for, whichever their texts are in.
 
 use std::borrow::Cow;
 
+use kindex_model::deletion::Annotations;
 use kindex_model::kind::Platform;
 use kindex_model::object::Object;
 use kindex_query::{Life, Stored};
@@ -25,7 +26,11 @@ impl View {
     pub(super) fn shown(&self, stored: &Stored) -> Result<String, Refusal> {
         let text = self.text(&stored.object)?.into_owned();
         let says_deleted = stored.object.metadata.deletion_timestamp.is_some();
-        let is_deleted = stored.life == Life::Deleted;
+        let is_deleted = match stored.life {
+            Life::Live => says_deleted,
+            Life::Archived => Annotations::of(self.platform.group).is_recorded(&stored.object.metadata),
+            Life::Deleted => true,
+        };
         if says_deleted == is_deleted {
             return Ok(text);
         }

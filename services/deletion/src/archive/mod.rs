@@ -6,12 +6,12 @@ use std::fmt;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use crate::decide::Seen;
 use crate::object::{Edge, Key, KindName, Object};
-use crate::phase::Phase;
 
 pub mod tombstone;
 
@@ -141,13 +141,8 @@ pub trait Archive: Send + Sync {
     /// Whether an object has rows on others.
     async fn holds(&self, uid: &str) -> Result<bool, ArchiveError>;
 
-    /// Writes annotations of an archived object that is as it was read. Whether it was.
-    async fn annotate(
-        &self,
-        object: &Object,
-        annotations: &[(&str, String)],
-        now: Timestamp,
-    ) -> Result<bool, ArchiveError>;
+    /// Records the phase of a tombstone that is as it was read, with its deletionTimestamp. Whether it was.
+    async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<bool, ArchiveError>;
 
     /// Ends the deletion of an archived object that is as it was read and that nothing holds, and releases all that it
     /// holds. Whether it is gone.

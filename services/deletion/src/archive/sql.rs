@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference::Reference as Field;
@@ -13,8 +14,6 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::select::{Condition, Select};
 use kindex_query::{Life, Stored};
 use kindex_store::{DirectError, HolderRow, MetadataStorage, ReadVersion, Reference, StoreError, select_naming};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 
 use super::{After, Among, Archive, ArchiveError, Holder, Page, Place};
 use crate::decide::Seen;
@@ -264,24 +263,22 @@ impl Archive for SqlArchive {
         Ok(!held.map_err(failed)?.is_empty())
     }
 
-    async fn annotate(
-        &self,
-        object: &Object,
-        annotations: &[(&str, String)],
-        now: Timestamp,
-    ) -> Result<bool, ArchiveError> {
+    async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<bool, ArchiveError> {
         let kind = self.kind(&object.key.kind)?;
         let uid = Uid::from(object.uid.as_str());
         let found = self.store.get_by_id(kind, &uid).await.map_err(failed)?;
         let is_as_read = |found: &Stored| found.object.metadata.resource_version == object.version;
-        let Some(found) = found.filter(is_as_read) else {
+        let tombstones = self.store.tombstones(kind, &[uid]).await.map_err(failed)?;
+        let (Some(found), Some(tombstone)) = (found.filter(is_as_read), tombstones.first()) else {
             return Ok(false);
         };
         // Changes are made in the kind's own version, whichever the stored text has.
         let platform = &self.registry.platform;
         let own = kindex_convert::object_in(platform, kind, &found.object, kind.version);
         let own = own.map_err(|error| ArchiveError::wrong(error.to_string()))?;
-        let wanted = annotated(own.text(), annotations)
+        let recorded = &self.kinds.names.recorded;
+        let wanted = recorded
+            .record(own.text(), phase, now, tombstone.requested)
             .map_err(|error| error.to_string())
             .and_then(|text| Text::parse_str(&text).map_err(|error| error.to_string()));
         let wanted = wanted.map_err(|error| ArchiveError::wrong(format!("{}: {error}", object.key)))?;
@@ -325,27 +322,6 @@ impl Archive for SqlArchive {
         }
         Ok(())
     }
-}
-
-/// The text of an object with these annotations. Everything but the metadata stays byte for byte.
-fn annotated(text: &str, annotations: &[(&str, String)]) -> serde_json::Result<String> {
-    let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
-    let mut metadata: Map<String, Value> = match parts.get("metadata") {
-        Some(metadata) => serde_json::from_str(metadata.get())?,
-        None => Map::new(),
-    };
-    let mut said: Map<String, Value> = match metadata.remove("annotations") {
-        Some(said) => serde_json::from_value::<Option<_>>(said)?.unwrap_or_default(),
-        None => Map::new(),
-    };
-    said.extend(
-        annotations
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.as_str().into())),
-    );
-    metadata.insert("annotations".to_owned(), said.into());
-    parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
-    serde_json::to_string(&parts)
 }
 
 fn failed(error: StoreError) -> ArchiveError {

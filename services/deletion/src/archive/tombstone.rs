@@ -1,9 +1,10 @@
 //! The next step of an archived object that was deleted while others hold it, a *tombstone*: a pure function of what
 //! is left of its holders. It goes through the phases of a live object by the same rules.
 
+use kindex_model::deletion::Phase;
+
 use crate::answers::Swept;
 use crate::decide::{Archived, Step, Wait};
-use crate::phase::Phase;
 
 /// Decides on one that was swept. `holds` says whether it holds others itself.
 ///

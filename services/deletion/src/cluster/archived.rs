@@ -3,16 +3,15 @@
 
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
+use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
-use super::carry_out::holds_all;
-use super::outcome::{Outcome, Task, read, written};
+use super::outcome::{Outcome, Task, holds_all, read, written};
 use crate::answers::Swept;
 use crate::archive::{Among, Archive, ArchiveError, Fate, Holder, Place, fate, goes_along};
 use crate::decide::{Archived, Seen};
 use crate::object::{Edge, Key, Object, Standing};
-use crate::phase::Phase;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
 const PAGES_MAX: usize = 64;

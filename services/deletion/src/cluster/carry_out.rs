@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::Cluster;
 use super::archived;
 use super::clean_up::clean_up;
-use super::outcome::{Outcome, Task, read, written};
+use super::outcome::{Outcome, Task, holds_all, read, written};
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{Key, Object, Standing};
 
@@ -132,24 +132,6 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     let former = format!("{}@{}", found.uid, found.version);
     written(cluster.detach(&holder, &former).await, outcome)?;
     write_without(cluster, &found, &name, outcome).await
-}
-
-/// Whether all that its fields name bear the reference of a holder.
-pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
-    let Some(name) = holder.reference_name() else {
-        return Ok(false);
-    };
-    for edge in &holder.edges {
-        let Some(found) = cluster.get(&edge.target).await? else {
-            return Ok(false);
-        };
-        let bears = found.references.contains(&name);
-        outcome.know(found);
-        if !bears {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// That the target is gone, or does not bear the reference, is success.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
+use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::{Object as Text, Uid};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -18,7 +19,6 @@ use crate::cleanup::Cleanups;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
-use crate::phase::Phase;
 
 pub mod follow;
 
@@ -133,7 +133,7 @@ impl Cluster {
     }
 
     async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<Object, ClusterError> {
-        let names = &self.kinds.names;
+        let names = &self.kinds.names.recorded;
         let annotations = json!({
             &names.phase: phase.as_str(),
             &names.since: now.to_string(),
@@ -148,7 +148,7 @@ impl Cluster {
 
     /// Records on a live holder which target it uses no more: that write is what matters.
     async fn detach(&self, holder: &Object, former: &str) -> Result<Object, ClusterError> {
-        let annotations = json!({ &self.kinds.names.detached: former });
+        let annotations = json!({ &self.kinds.names.recorded.detached: former });
         self.annotate(holder, &annotations).await
     }
 

@@ -66,3 +66,21 @@ pub(super) async fn read(
     }
     Ok(found)
 }
+
+/// Whether all that its fields name bear the reference of a holder.
+pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
+    let Some(name) = holder.reference_name() else {
+        return Ok(false);
+    };
+    for edge in &holder.edges {
+        let Some(found) = cluster.get(&edge.target).await? else {
+            return Ok(false);
+        };
+        let bears = found.references.contains(&name);
+        outcome.know(found);
+        if !bears {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -62,12 +62,7 @@ impl Cluster {
         let holds = is_free(&swept) && self.holds(archive, &object).await?;
         let step = decide(&swept, holds);
         let wrote = if let Step::Record(phase) = &step {
-            let names = &self.kinds.names;
-            let annotations = [
-                (names.phase.as_str(), phase.to_string()),
-                (names.since.as_str(), now.to_string()),
-            ];
-            let written = archive.annotate(&object, &annotations, now).await;
+            let written = archive.record(&object, *phase, now).await;
             written.map_err(|error| failed(&error))?
         } else if matches!(step, Step::Free { .. }) {
             self.end(archive, &object, now).await?

@@ -5,10 +5,10 @@
 //! decided it. A deletion counts for others from the moment its first phase is recorded: whether an object is deleted
 //! or leaves for the archive is judged once, by its own decision.
 
+use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use crate::object::{Edge, Key, Object, Standing};
-use crate::phase::Phase;
 
 #[cfg(test)]
 mod tests;

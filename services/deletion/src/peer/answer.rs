@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kindex_kube_client::ClusterError;
+use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use kube::core::{ApiResource, Status};
@@ -10,7 +11,6 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::object::{Key, Names, Object, Standing};
-use crate::phase::Phase;
 
 /// The path of an object's references, or of one of them. Its name is what somebody wrote into a field: escaped, it is
 /// one part of the path, whatever it holds.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::{Method, Request};
 use kindex_events::Source;
 use kindex_events::http_source::{HttpLookUp, HttpSource, Token};
+use kindex_events::list_watch::ListWatch;
 use kindex_kube_client::ClusterError;
 use kindex_model::reference::Service;
 use kindex_model::reference_name::ReferenceName;
@@ -68,6 +69,18 @@ impl Address {
     }
 }
 
+/// Where the events of other services are read.
+#[derive(Clone, Default)]
+pub enum Transport {
+    /// The events of each service's API.
+    #[default]
+    Events,
+    /// Lists and watches of each service's API, also of kinds without events.
+    Watch,
+    /// One source for all.
+    Shared(Arc<dyn Source>),
+}
+
 /// The kinds of other services, each with its service.
 #[derive(Clone, Default)]
 pub struct Peers(Arc<BTreeMap<KindName, Peer>>);
@@ -78,8 +91,8 @@ pub struct Peer {
     address: Address,
     /// What is known of it once its service has answered.
     resource: OnceCell<Resource>,
-    /// Where its events are read; `None`: from its API.
-    events: Option<Arc<dyn Source>>,
+    /// Where its events are read.
+    events: Transport,
     /// Look-ups are numbered as they are sent: what one of them shows is newer than what those before it show.
     looked: Arc<AtomicU64>,
 }
@@ -97,15 +110,15 @@ struct Topic {
 }
 
 impl Peers {
-    /// These kinds. Their events are read from `events`, or where there is `None`, from the API of each service.
-    pub fn new(kinds: impl IntoIterator<Item = (KindName, Address)>, events: Option<&Arc<dyn Source>>) -> Self {
+    /// These kinds, with their events.
+    pub fn new(kinds: impl IntoIterator<Item = (KindName, Address)>, events: &Transport) -> Self {
         let looked = Arc::new(AtomicU64::new(1));
         let peers = kinds.into_iter().map(|(kind, address)| {
             let peer = Peer {
                 kind: kind.clone(),
                 address,
                 resource: OnceCell::new(),
-                events: events.cloned(),
+                events: events.clone(),
                 looked: looked.clone(),
             };
             (kind, peer)
@@ -217,7 +230,11 @@ impl Peer {
         let topic = topic(&resource.api);
         Ok(Topic {
             look_up: Arc::new(HttpLookUp::new(source.clone(), &topic)),
-            source: self.events.clone().unwrap_or_else(|| Arc::new(source)),
+            source: match &self.events {
+                Transport::Events => Arc::new(source),
+                Transport::Watch => Arc::new(ListWatch::new(resource.client.clone())),
+                Transport::Shared(events) => events.clone(),
+            },
             topic,
         })
     }
@@ -340,8 +357,13 @@ mod tests {
             token_file: None,
         };
         let elsewhere: Arc<dyn Source> = Arc::new(Elsewhere);
-        for (events, is_read_there) in [(Some(&elsewhere), true), (None, false)] {
-            let peers = Peers::new([(kind.clone(), address.clone())], events);
+        let transports = [
+            (Transport::Shared(elsewhere.clone()), true),
+            (Transport::Events, false),
+            (Transport::Watch, false),
+        ];
+        for (events, is_read_there) in transports {
+            let peers = Peers::new([(kind.clone(), address.clone())], &events);
             let peer = peers.of(&kind).expect("it is known");
             let resource = Resource {
                 client: peer.client().await.expect("a client"),
@@ -391,7 +413,7 @@ mod tests {
             ca_file: None,
             token_file: None,
         };
-        let peer = Peers::new([(kind.clone(), address)], None);
+        let peer = Peers::new([(kind.clone(), address)], &Transport::Events);
         let peer = peer.of(&kind).expect("it is known");
         let why = peer.why(said(503));
         assert!(matches!(why, ClusterError::Retryable { .. }), "{why}");

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::decide::Seen;
     use crate::object::{Object, Standing};
-    use crate::phase::Phase;
+    use kindex_model::deletion::Phase;
 
     fn object(name: &str, standing: Standing) -> Object {
         Object {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
 use tokio::time::Instant;
 
@@ -24,7 +25,6 @@ use crate::decide::{Cause, Seen, Step};
 use crate::graph::Graph;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::Outsides;
-use crate::phase::Phase;
 use planted::decide_with;
 use tombstones::Visit;
 

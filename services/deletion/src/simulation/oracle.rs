@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kindex_model::deletion::Phase;
 use kindex_model::reference::OnDelete;
 
 use super::world::{Stored, World, fields};
 use crate::object::Key;
-use crate::phase::Phase;
 
 /// Where an object is when the deletions begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use kindex_model::deletion::Phase;
+
 use super::Play;
 use super::world::{Stored, World};
 use crate::object::Key;
-use crate::phase::Phase;
 
 /// Rounds in which everybody does all they can, after which nothing changes any more.
 const ROUNDS: usize = 400;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kindex_model::deletion::Phase;
+
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -14,7 +16,6 @@ use super::world::{Event, fields};
 use super::{Bug, Play, Setting, action};
 use crate::decide::{Outside, Step, Wait};
 use crate::object::Key;
-use crate::phase::Phase;
 
 /// Services in which nothing goes wrong.
 fn calm(divided: bool) -> Play {

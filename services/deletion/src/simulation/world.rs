@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kindex_model::deletion::Phase;
 use kindex_model::object::{Metadata, ResourceVersion, Uid};
 use kindex_model::reference::OnDelete;
 use kindex_model::reference_name::ReferenceName;
 
 use crate::graph::Declared;
 use crate::object::{Edge, Key, KindName, Names, Object};
-use crate::phase::Phase;
 
 mod archive;
 
@@ -256,7 +256,7 @@ impl World {
         say(&names.deleting, object.requested);
         say(&names.immutable, object.immutable);
         if let Some(phase) = object.phase {
-            annotations.insert(names.phase.clone(), phase.to_string());
+            annotations.insert(names.recorded.phase.clone(), phase.to_string());
         }
         let metadata = Metadata {
             api_version: String::new(),

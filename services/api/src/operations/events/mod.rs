@@ -117,13 +117,14 @@ impl Operations {
             }));
         };
         let metadata = &row.object.metadata;
-        // That of an archived object is not in its text.
+        // The text of an archived object may have the deletionTimestamp with which it left the cluster.
+        let deletion = metadata.deletion_timestamp.filter(|_| row.life == Life::Live);
         let tombstones = self.store()?.tombstones(kind, std::slice::from_ref(&uid)).await;
         let tombstones = tombstones.map_err(|error| refusal::of_query(&error))?;
         let requested = tombstones.first().map(|tombstone| tombstone.requested);
         Ok(Event {
             resource_id: uid,
-            deletion_timestamp: metadata.deletion_timestamp.or(requested),
+            deletion_timestamp: deletion.or(requested),
             topic: page::topic(kind),
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::Bug;
@@ -12,7 +13,6 @@ use crate::answers::Swept;
 use crate::archive::{Fate, Place, fate};
 use crate::decide::Archived;
 use crate::object::{Key, Object};
-use crate::phase::Phase;
 
 impl Controller {
     /// Time passes, and what is due is asked of the archive and of cleanups again.

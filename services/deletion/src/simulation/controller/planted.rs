@@ -1,10 +1,11 @@
 //! Decisions of controllers with which something is wrong.
 
+use kindex_model::deletion::Phase;
+
 use super::super::Bug;
 use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
 use crate::graph::Graph;
 use crate::object::{Key, Standing};
-use crate::phase::Phase;
 
 /// The decision, with the bug in it.
 pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {

@@ -1,5 +1,7 @@
 //! A walk over the tombstones of a service, request by request. Nothing of it outlives a crash.
 
+use kindex_model::deletion::Phase;
+
 use super::super::Bug;
 use super::super::world::World;
 use super::{Controller, TOMBSTONES};
@@ -8,7 +10,6 @@ use crate::archive::tombstone::decide;
 use crate::archive::{Fate, Holder, fate, goes_along};
 use crate::decide::{Archived, Step};
 use crate::object::{Key, Standing};
-use crate::phase::Phase;
 
 /// One tombstone under way.
 #[derive(Clone, Debug)]

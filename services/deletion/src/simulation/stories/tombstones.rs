@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kindex_model::deletion::Phase;
+
 use super::super::{Bug, Play};
 use super::calm;
 use crate::object::Key;
-use crate::phase::Phase;
 
 /// All of these.
 pub(in super::super) fn all(bug: Bug) -> Result<(), String> {

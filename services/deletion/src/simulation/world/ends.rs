@@ -1,7 +1,8 @@
 //! In which order deletions are through: from then on, an object releases what it holds.
 
+use kindex_model::deletion::Phase;
+
 use super::{Stored, World, names};
-use crate::phase::Phase;
 
 impl World {
     /// An object is about to be stored.

@@ -1,8 +1,9 @@
 //! What clusters have outside: removed some time after somebody has asked for it.
 
+use kindex_model::deletion::Phase;
+
 use super::{FOREIGN, Stored, World};
 use crate::object::Key;
-use crate::phase::Phase;
 
 impl World {
     /// A controller asks for the removal, and whether something is left.

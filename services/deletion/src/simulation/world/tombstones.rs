@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::archive::Row;
 use super::{Stored, World};
 use crate::archive::{Holder, goes_along};
 use crate::object::{Edge, Key, Standing};
-use crate::phase::Phase;
 
 impl World {
     /// The uids of a service's tombstones.

@@ -1,0 +1,164 @@
+//! How far the deletion of an object is, as its metadata says: in annotations, and for an archived object, which no API
+//! server gives one, in its deletionTimestamp. Phases only go forward, and each may be skipped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use crate::object::Metadata;
+
+/// How far the deletion of an object is. Once it is done, the object is gone, and nothing is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// It waits until nothing refers to it. What cascades goes meanwhile.
+    Deleting,
+    /// It waits until what it owns is gone, and what it has outside is cleaned up.
+    Draining,
+    /// It releases the objects that it refers to.
+    Finalizing,
+}
+
+/// A text that is no phase.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no phase of a deletion")]
+pub struct NotAPhase(String);
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Self; 3] = [Self::Deleting, Self::Draining, Self::Finalizing];
+
+    /// As it is recorded.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deleting => "DELETING",
+            Self::Draining => "DRAINING",
+            Self::Finalizing => "FINALIZING",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Phase {
+    type Err = NotAPhase;
+
+    fn from_str(text: &str) -> Result<Self, NotAPhase> {
+        let mut phases = Self::ALL.into_iter();
+        phases
+            .find(|phase| phase.as_str() == text)
+            .ok_or_else(|| NotAPhase(text.to_owned()))
+    }
+}
+
+/// The annotations by which a deletion is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annotations {
+    /// The phase.
+    pub phase: String,
+    /// The time at which it began.
+    pub since: String,
+    /// On a holder that stays: the target whose reference is released next.
+    pub detached: String,
+}
+
+impl Annotations {
+    /// Those of the platform or service with this group.
+    pub fn of(group: &str) -> Self {
+        Self {
+            phase: format!("{group}/deletion-phase"),
+            since: format!("{group}/deletion-since"),
+            detached: format!("{group}/detached-from"),
+        }
+    }
+
+    /// All of them.
+    pub fn names(&self) -> [&str; 3] {
+        [&self.phase, &self.since, &self.detached]
+    }
+
+    /// Whether a deletion is recorded. An archived object without a record has left the cluster, and its
+    /// deletionTimestamp says no more than that.
+    pub fn is_recorded(&self, metadata: &Metadata) -> bool {
+        metadata.annotations.contains_key(&self.phase)
+    }
+
+    /// The text of an archived object whose deletion, requested at a time, enters a phase. Everything but the metadata
+    /// stays byte for byte.
+    ///
+    /// # Errors
+    /// A text that is no object.
+    pub fn record(
+        &self,
+        text: &str,
+        phase: Phase,
+        since: Timestamp,
+        requested: Timestamp,
+    ) -> serde_json::Result<String> {
+        let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
+        let mut metadata: Map<String, Value> = match parts.get("metadata") {
+            Some(metadata) => serde_json::from_str(metadata.get())?,
+            None => Map::new(),
+        };
+        let mut said: Map<String, Value> = match metadata.remove("annotations") {
+            Some(said) => serde_json::from_value::<Option<_>>(said)?.unwrap_or_default(),
+            None => Map::new(),
+        };
+        said.insert(self.phase.clone(), phase.as_str().into());
+        said.insert(self.since.clone(), since.to_string().into());
+        metadata.insert("annotations".to_owned(), said.into());
+        let requested = requested.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        metadata.insert("deletionTimestamp".to_owned(), requested.into());
+        parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
+        serde_json::to_string(&parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Object;
+
+    #[test]
+    fn a_record_has_the_phase_and_the_times_and_changes_nothing_else() {
+        let annotations = Annotations::of("g");
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        for (text, others) in [
+            (r#"{"metadata":{"name":"a"},"spec":{"n":1.0e0}}"#, 0),
+            (r#"{"metadata":{"name":"a","annotations":null},"spec":{"n":1.0e0}}"#, 0),
+            (
+                r#"{"metadata":{"name":"a","annotations":{"x":"y"},"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"n":1.0e0}}"#,
+                1,
+            ),
+        ] {
+            assert!(!annotations.is_recorded(&Object::parse_str(text).expect("an object").metadata));
+            let recorded = annotations
+                .record(text, Phase::Deleting, at(9), at(7))
+                .expect("an object");
+            assert!(recorded.contains(r#""spec":{"n":1.0e0}"#), "{recorded}");
+            let metadata = Object::parse_str(&recorded).expect("an object").metadata;
+            assert!(annotations.is_recorded(&metadata), "{recorded}");
+            assert_eq!(metadata.deletion_timestamp, Some(at(7)));
+            assert_eq!(metadata.annotations["g/deletion-phase"], "DELETING");
+            assert_eq!(metadata.annotations["g/deletion-since"], "1970-01-01T00:00:09Z");
+            assert_eq!(metadata.annotations.len(), others + 2);
+        }
+        assert!(annotations.record("[]", Phase::Deleting, at(9), at(7)).is_err());
+    }
+
+    #[test]
+    fn phases_are_in_order_and_read_as_they_are_written() {
+        assert!(Phase::ALL.is_sorted());
+        for phase in Phase::ALL {
+            assert_eq!(phase.to_string().parse(), Ok(phase));
+        }
+        assert!("deleting".parse::<Phase>().is_err());
+    }
+}
