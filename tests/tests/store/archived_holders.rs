@@ -1,11 +1,13 @@
 //! Archived objects as holders: their references on others, also on objects in the cluster, are rows as long as they
 //! are archived, and go with them.
 
-use futures::future::join;
+use std::cell::Cell;
+
+use futures::future::{join, join_all};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Deletion, Gone, HolderRow, ReadVersion, TakenAlong};
+use kindex_store::{Deletion, Gone, HolderRow, ReadVersion, Reference, TakenAlong};
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, read};
@@ -13,10 +15,13 @@ use super::widget::{KEEPSAKE, WIDGET, at, soft_delete, widget};
 
 scenarios!(
     a_reference_becomes_a_row_only_while_its_holder_is_archived,
+    each_name_has_its_answer_and_each_row_stays_as_it_was_placed,
     an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds,
     what_something_holds_is_not_taken_along,
     a_row_and_the_deletion_of_its_holder_never_both_win,
+    of_many_rows_none_outlives_its_holder,
     a_holder_that_is_purged_out_of_the_archive_holds_nothing,
+    what_is_purged_waits_no_more,
 );
 
 fn name(holder: &str) -> ReferenceName {
@@ -77,6 +82,31 @@ async fn a_reference_becomes_a_row_only_while_its_holder_is_archived(backend: Ba
         HolderRow::Elsewhere,
         "it was never archived"
     );
+}
+
+async fn each_name_has_its_answer_and_each_row_stays_as_it_was_placed(backend: Backend) {
+    backend.write(widget("u1", "u1", 10).live(), at(0)).await;
+    for uid in ["u2", "u3"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    backend.write(soft_delete("u2"), at(1)).await;
+    let (names, target) = (["u3", "u2", "u1"].map(name), Uid::from("k"));
+    for (by, second) in [("jane", 2), ("joe", 3)] {
+        let kept = backend
+            .store
+            .keep_references(&WIDGET, &names, (&KEEPSAKE, &target), by, at(second));
+        let places = [HolderRow::Archived, HolderRow::Deleted, HolderRow::Elsewhere];
+        assert_eq!(kept.await.expect("kept"), places);
+    }
+    let row = Reference {
+        kind: "Keepsake".to_owned(),
+        uid: target.clone(),
+        name: name("u3").to_string(),
+        placed: at(2),
+        placed_by: Some("jane".to_owned()),
+    };
+    let found = backend.store.references(&KEEPSAKE, &[target]).await;
+    assert_eq!(found.expect("readable"), [row]);
 }
 
 async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backend: Backend) {
@@ -154,6 +184,34 @@ async fn a_row_and_the_deletion_of_its_holder_never_both_win(backend: Backend) {
     }
 }
 
+async fn of_many_rows_none_outlives_its_holder(backend: Backend) {
+    for round in 0..10 {
+        let uid = format!("u{round}");
+        evict(&backend, &evicted(&uid)).await;
+        let (names, is_over) = ([name(&uid)], Cell::new(false));
+        let keep = async |stream: u32| {
+            for number in 0.. {
+                let target = Uid::from(&*format!("k{stream}-{number}"));
+                let target = (&KEEPSAKE, &target);
+                let kept = backend.store.keep_references(&WIDGET, &names, target, "jane", at(5));
+                kept.await.expect("kept");
+                if is_over.get() {
+                    return;
+                }
+            }
+        };
+        let take = async {
+            let taken = take_along(&backend, &[(&uid, 10)], 5).await;
+            is_over.set(true);
+            taken.deleted
+        };
+        let (deleted, _) = join(take, join_all((0..4).map(keep))).await;
+        assert_eq!(deleted, uids(&[&uid]));
+        let left = backend.store.references_of_holder(&Uid::from(&*uid)).await;
+        assert_eq!(left.expect("readable"), [], "{uid}");
+    }
+}
+
 async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backend) {
     for uid in ["u1", "u2"] {
         evict(&backend, &evicted(uid)).await;
@@ -176,4 +234,23 @@ async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backe
         [name("u2").to_string()],
         "of what was deleted before, an operator decides"
     );
+}
+
+async fn what_is_purged_waits_no_more(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    let (store, uid, other) = (&backend.store, Uid::from("u1"), name("other"));
+    let placed = store.place_reference(&WIDGET, &uid, &other, "jane", at(1)).await;
+    placed.expect("placed");
+    let deleted = store.delete_direct(&WIDGET, &uid, None, at(2)).await;
+    assert_eq!(deleted.expect("an answer"), Deletion::Held);
+    let dropped = store.drop_reference(&WIDGET, &uid, &other).await;
+    dropped.expect("dropped");
+    let gone = Gone {
+        evicted: true,
+        ..Gone::default()
+    };
+    let removed = store.remove(&WIDGET, &gone, &uids(&["u1"]), at(9)).await;
+    assert_eq!(removed.expect("removed"), uids(&["u1"]));
+    let waits = store.tombstone_page(&WIDGET, None, 10).await;
+    assert_eq!(waits.expect("readable"), []);
 }

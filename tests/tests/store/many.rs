@@ -1,10 +1,12 @@
 //! Calls about more rows than one statement names, over every database: each is about all of them.
 
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Gone, Position, RowWrite};
+use kindex_store::{Gone, HolderRow, Position, ReadVersion, RowWrite, TakenAlong};
 
 use super::backend::Backend;
+use super::outbox::{EVENTFUL, NOTICE, write};
 use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -14,6 +16,7 @@ scenarios!(
     a_history_has_all_versions_of_a_batch,
     all_histories_of_a_batch_begin_anew,
     the_previous_labels_of_all_archived_objects_are_recorded,
+    all_that_is_held_waits_and_all_that_is_released_goes,
 );
 
 /// More than twice as many as a statement names.
@@ -170,4 +173,63 @@ async fn the_previous_labels_of_all_archived_objects_are_recorded(backend: Backe
         let before = change.labels.expect("an update");
         assert_eq!(before.get("l").map(String::as_str), Some("before"), "{}", change.uid);
     }
+}
+
+const HOLDERS: [&str; 2] = [
+    "7f7a15ab-f1cc-4f3b-b1c0-000000000001",
+    "7f7a15ab-f1cc-4f3b-b1c0-000000000002",
+];
+
+fn name(holder: &str) -> ReferenceName {
+    ReferenceName::new("Widget", "test.kindex", holder).expect("a name")
+}
+
+/// Stores all things as archived, with these finalizers.
+async fn evict(backend: &Backend, version: u64, holders: &[&str]) {
+    let archived = things(version).into_iter().map(|thing| Widget {
+        finalizers: holders.iter().map(|holder| name(holder).to_string()).collect(),
+        ..thing
+    });
+    let writes: Vec<RowWrite> = archived.map(|thing| thing.store(Life::Archived, false)).collect();
+    write(backend, &writes, 1).await;
+}
+
+async fn take_along(backend: &Backend, uids: &[Uid], version: u64, second: i64) -> TakenAlong {
+    let version = ResourceVersion(version);
+    let read = uids.iter().cloned().map(|uid| ReadVersion { uid, version });
+    let read: Vec<ReadVersion> = read.collect();
+    let taken = backend.store.take_along(&NOTICE, &read, at(second)).await;
+    taken.expect("an answer")
+}
+
+async fn all_that_is_held_waits_and_all_that_is_released_goes(backend: Backend) {
+    let backend = backend.with_registry(EVENTFUL).await;
+    let (store, uids) = (&backend.store, uids());
+    evict(&backend, 1, &HOLDERS).await;
+    evict(&backend, 2, &HOLDERS[..1]).await;
+    let references = async || store.references(&NOTICE, &uids).await.expect("readable").len() as u64;
+    assert_eq!(references().await, MANY, "those of the second eviction");
+    let holder = widget(HOLDERS[0], "holder", 1);
+    write(&backend, &[holder.store(Life::Archived, false)], 1).await;
+    let (names, used): (Vec<_>, _) = (uids.iter().map(|uid| name(&uid.0)).collect(), Uid::from("k"));
+    let kept = store.keep_references(&NOTICE, &names, (&KEEPSAKE, &used), "jane", at(1));
+    assert!(kept.await.expect("kept").iter().all(|row| *row == HolderRow::Archived));
+
+    let held = take_along(&backend, &uids, 2, 3).await;
+    assert_eq!((held.deleted.len(), held.held.len() as u64), (0, MANY));
+    let head = store.head(&NOTICE).await.expect("readable");
+    take_along(&backend, &uids, 2, 4).await;
+    assert_eq!(store.head(&NOTICE).await.expect("readable"), head, "of all it is known");
+    let waiting = store.tombstones(&NOTICE, &uids).await.expect("readable");
+    assert_eq!(waiting.len() as u64, MANY);
+    assert!(waiting.iter().all(|one| one.requested == at(3)));
+
+    take_along(&backend, &[Uid::from(HOLDERS[0])], 1, 5).await;
+    assert_eq!(references().await, 0);
+    let gone = take_along(&backend, &uids, 2, 6).await;
+    assert_eq!((gone.deleted.len() as u64, gone.held), (MANY, Vec::new()));
+    let waiting = store.tombstone_page(&NOTICE, None, 10).await;
+    assert_eq!(waiting.expect("readable"), []);
+    let held = store.references(&KEEPSAKE, &[used]).await.expect("readable");
+    assert_eq!(held, [], "they use nothing any more");
 }

@@ -80,11 +80,11 @@ fn there(uid: &str) -> (String, Option<i64>, bool) {
     (uid.to_owned(), None, false)
 }
 
-fn leaving(uid: &str, second: i64) -> (String, Option<i64>, bool) {
+pub(super) fn leaving(uid: &str, second: i64) -> (String, Option<i64>, bool) {
     (uid.to_owned(), Some(second), false)
 }
 
-fn gone(uid: &str, second: i64) -> (String, Option<i64>, bool) {
+pub(super) fn gone(uid: &str, second: i64) -> (String, Option<i64>, bool) {
     (uid.to_owned(), Some(second), true)
 }
 

@@ -1,18 +1,18 @@
-//! What the outbox of events promises in spite of others: concurrent writers, programs without events, and backups.
+//! What the outbox of events promises in spite of others: writers, programs without events, holders, and backups.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::{join, join_all};
-use kindex_model::object::Uid;
+use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Address, Mark, RowWrite, SqliteLocation, StoreError};
+use kindex_store::{Address, Mark, ReadVersion, RowWrite, SqliteLocation, StoreError};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::backend::Backend;
-use super::outbox::{EVENTFUL, Follower, NOTICE, is_known, write};
+use super::outbox::{EVENTFUL, Follower, NOTICE, gone, is_known, leaving, write};
 use super::widget::{REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -21,6 +21,7 @@ scenarios!(
     what_a_program_without_events_wrote_is_made_up_for,
     a_restored_database_refuses_the_marks_that_it_lost,
     a_kind_without_events_has_an_empty_outbox,
+    a_new_text_of_what_waits_keeps_the_time_of_the_request,
 );
 
 const SEEDS: u64 = 3;
@@ -248,4 +249,28 @@ async fn a_kind_without_events_has_an_empty_outbox(backend: Backend) {
         .await
         .expect("readable");
     assert_eq!(page, Some((Vec::new(), Mark::default())));
+}
+
+async fn a_new_text_of_what_waits_keeps_the_time_of_the_request(backend: Backend) {
+    let backend = backend.with_registry(EVENTFUL).await;
+    let mut follower = Follower::default();
+    let archived = |version| widget("u1", "a", version).store(Life::Archived, false);
+    write(&backend, &[archived(1)], 1).await;
+    let name = ReferenceName::new("Cluster", "example.com", "h").expect("a name");
+    let (store, uid) = (&backend.store, Uid::from("u1"));
+    let placed = store.place_reference(&NOTICE, &uid, &name, "jane", at(2)).await;
+    placed.expect("placed");
+    let deleted = store.delete_direct(&NOTICE, &uid, None, at(4)).await;
+    deleted.expect("held");
+    assert_eq!(follower.read(&backend).await, [leaving("u1", 4)]);
+    let changed = widget("u1", "a", 2).label("team", "trade");
+    write(&backend, &[changed.store(Life::Archived, false)], 5).await;
+    assert_eq!(follower.read(&backend).await, [leaving("u1", 4)]);
+    let dropped = store.drop_reference(&NOTICE, &uid, &name).await;
+    dropped.expect("dropped");
+    assert_eq!(follower.read(&backend).await, [], "nothing has become of it");
+    let version = ResourceVersion(2);
+    let taken = store.take_along(&NOTICE, &[ReadVersion { uid, version }], at(6)).await;
+    assert_eq!(taken.expect("an answer").deleted.len(), 1);
+    assert_eq!(follower.read(&backend).await, [gone("u1", 4)]);
 }

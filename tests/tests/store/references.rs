@@ -9,7 +9,7 @@ use kindex_store::{DeleteCollection, Deletion, DirectError, Gone, Placed, Positi
 
 use super::backend::Backend;
 use super::direct::{evict, evicted};
-use super::widget::{KEEPSAKE, REGISTRY, WIDGET, at, soft_delete, widget};
+use super::widget::{KEEPSAKE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
     a_reference_is_placed_once_and_may_be_released_twice,
@@ -19,8 +19,12 @@ scenarios!(
     a_collection_goes_but_for_what_is_held,
     a_reference_and_a_deletion_never_both_win,
     of_two_releases_of_the_last_references_one_takes_the_object_along,
+    what_is_closed_while_it_waits_is_not_deleted_again,
     a_holder_finds_what_it_uses_in_all_kinds,
+    of_another_kind_with_the_same_uid_everything_stays,
+    references_and_tombstones_are_read_page_by_page,
     an_eviction_takes_the_references_of_the_cluster_along,
+    a_reference_that_comes_again_stays_as_it_was_placed,
     what_references_hold_is_not_purged,
 );
 
@@ -144,6 +148,15 @@ async fn what_waits_for_its_release_takes_no_new_references(backend: Backend) {
     assert_eq!(next.expect("readable"), []);
 }
 
+async fn what_is_closed_while_it_waits_is_not_deleted_again(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    place(&backend, "u1", 1, 1).await.expect("placed");
+    assert_eq!(delete(&backend, "u1", 2).await, Deletion::Held);
+    backend.write(soft_delete("u1"), at(3)).await;
+    assert_eq!(release(&backend, "u1", 1, 4).await, Released::Released);
+    assert_eq!(place(&backend, "u1", 1, 5).await, Err(DirectError::Deleted(at(3))));
+}
+
 async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
     for uid in ["u1", "u2", "u3"] {
         evict(&backend, &evicted(uid)).await;
@@ -234,6 +247,80 @@ async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {
     assert_eq!(used, expected.map(|(kind, uid)| (kind.to_owned(), uid.to_owned())));
 }
 
+async fn of_another_kind_with_the_same_uid_everything_stays(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    let (store, uid) = (&backend.store, Uid::from("u1"));
+    let keepsake = Widget {
+        finalizers: vec![holder(1).to_string()],
+        ..evicted("u1")
+    };
+    let written = store
+        .write(&KEEPSAKE, &[keepsake.store(Life::Archived, false)], at(0))
+        .await;
+    written.expect("written");
+    let placed = store.place_reference(&KEEPSAKE, &uid, &holder(2), "jane", at(1)).await;
+    placed.expect("placed");
+    let deleted = store.delete_direct(&KEEPSAKE, &uid, None, at(2)).await;
+    assert_eq!(deleted.expect("deleted"), Deletion::Held);
+
+    assert_eq!(references(&backend, "u1").await, []);
+    assert_eq!(tombstone(&backend, "u1").await, None);
+    let page = store.tombstone_page(&WIDGET, None, 10).await;
+    assert_eq!(page.expect("readable"), []);
+    assert_eq!(release(&backend, "u1", 1, 3).await, Released::Absent);
+    assert_eq!(place(&backend, "u1", 3, 3).await, Ok(Placed::New));
+    assert_eq!(delete(&backend, "u1", 4).await, Deletion::Held);
+    assert_eq!(release(&backend, "u1", 3, 5).await, Released::Deleted);
+    let back = widget("u1", "u1", 11).store(Life::Live, true);
+    backend.write(back, at(6)).await;
+
+    let left = store.references(&KEEPSAKE, std::slice::from_ref(&uid)).await;
+    assert_eq!(left.expect("readable").len(), 2);
+    let waits = store.tombstones(&KEEPSAKE, &[uid]).await.expect("readable");
+    assert_eq!(waits.iter().map(|one| one.requested).collect::<Vec<_>>(), [at(2)]);
+}
+
+async fn references_and_tombstones_are_read_page_by_page(backend: Backend) {
+    for (uid, last) in [("u1", 3), ("u2", 2), ("u3", 1)] {
+        evict(&backend, &evicted(uid)).await;
+        for number in 1..=last {
+            place(&backend, uid, number, 1).await.expect("placed");
+        }
+    }
+    let written = backend
+        .store
+        .write(&KEEPSAKE, &[evicted("u2").store(Life::Archived, false)], at(0))
+        .await;
+    written.expect("written");
+    let uid = Uid::from("u2");
+    let placed = backend
+        .store
+        .place_reference(&KEEPSAKE, &uid, &holder(3), "jane", at(1))
+        .await;
+    placed.expect("placed");
+    let (mut seen, mut after): (Vec<(String, String)>, Option<Reference>) = (Vec::new(), None);
+    for rows in [2, 2, 2, 0] {
+        let page = backend.store.reference_page(&WIDGET, after.as_ref(), 2).await;
+        let mut page = page.expect("readable");
+        assert_eq!(page.len(), rows);
+        seen.extend(page.iter().map(|one| (one.uid.to_string(), one.name.clone())));
+        after = page.pop();
+    }
+    let all = [("u1", 1), ("u1", 2), ("u1", 3), ("u2", 1), ("u2", 2), ("u3", 1)];
+    assert_eq!(
+        seen,
+        all.map(|(uid, number)| (uid.to_owned(), holder(number).to_string()))
+    );
+    for (uid, second) in [("u3", 2), ("u2", 3), ("u1", 4)] {
+        assert_eq!(delete(&backend, uid, second).await, Deletion::Held);
+    }
+    for (after, uids) in [(None, vec!["u1", "u2"]), (Some(&uid), vec!["u3"])] {
+        let page = backend.store.tombstone_page(&WIDGET, after, 2).await;
+        let page = page.expect("readable");
+        assert_eq!(page.iter().map(|one| &*one.uid.0).collect::<Vec<_>>(), uids);
+    }
+}
+
 /// The numbers of the holders that an object has.
 async fn holders(backend: &Backend, uid: &str) -> Vec<u32> {
     let found = references(backend, uid).await;
@@ -250,7 +337,7 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
         object.finalizers = ours.into_iter().chain(names).chain(others).collect();
         object
     };
-    let archived = |object: super::widget::Widget| object.store(Life::Archived, false);
+    let archived = |object: Widget| object.store(Life::Archived, false);
     backend.write(version(9, true, &[1]).live(), at(0)).await;
     assert_eq!(
         holders(&backend, "u1").await,
@@ -262,7 +349,7 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
     assert_eq!(references(&backend, "u1").await[0].placed_by, None);
     assert_eq!(place(&backend, "u1", 3, 2).await, Ok(Placed::New));
 
-    backend.write(archived(version(10, true, &[2])), at(3)).await;
+    backend.write(archived(version(10, false, &[2])), at(3)).await;
     assert_eq!(
         holders(&backend, "u1").await,
         [2, 3],
@@ -273,14 +360,14 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
         object.deletion = Some("2026-11-01T12:00:00Z".to_owned());
         object
     };
-    backend.write(archived(leaving(11, true, &[1, 2])), at(4)).await;
+    backend.write(archived(leaving(11, true, &[1])), at(4)).await;
     assert_eq!(
         holders(&backend, "u1").await,
-        [1, 2, 3],
-        "placed just before the delete"
+        [1, 3],
+        "placed and released just before the delete"
     );
     backend.write(archived(leaving(12, false, &[])), at(5)).await;
-    assert_eq!(holders(&backend, "u1").await, [1, 2, 3], "taken off with our finalizer");
+    assert_eq!(holders(&backend, "u1").await, [1, 3], "taken off with our finalizer");
 
     assert_eq!(delete(&backend, "u1", 6).await, Deletion::Held);
     backend.write(version(13, true, &[1]).live(), at(7)).await;
@@ -290,6 +377,29 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
         "a restored cluster has its own again"
     );
     assert_eq!(tombstone(&backend, "u1").await, None);
+
+    backend.write(archived(version(14, true, &[1])), at(8)).await;
+    backend
+        .write(version(15, true, &[]).store(Life::Deleted, false), at(9))
+        .await;
+    assert_eq!(holders(&backend, "u1").await, [1, 3], "its holders release them");
+    backend
+        .write(version(16, true, &[2]).store(Life::Archived, true), at(10))
+        .await;
+    assert_eq!(holders(&backend, "u1").await, [2, 3]);
+}
+
+async fn a_reference_that_comes_again_stays_as_it_was_placed(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    place(&backend, "u1", 1, 1).await.expect("placed");
+    let placed = references(&backend, "u1").await;
+    let again = Widget {
+        version: 11,
+        finalizers: vec![holder(1).to_string()],
+        ..evicted("u1")
+    };
+    backend.write(again.store(Life::Archived, false), at(2)).await;
+    assert_eq!(references(&backend, "u1").await, placed);
 }
 
 async fn what_references_hold_is_not_purged(backend: Backend) {
