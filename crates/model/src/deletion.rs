@@ -130,14 +130,10 @@ mod tests {
     fn a_record_has_the_phase_and_the_times_and_changes_nothing_else() {
         let annotations = Annotations::of("g");
         let at = |second| Timestamp::from_second(second).expect("a time");
-        for (text, others) in [
-            (r#"{"metadata":{"name":"a"},"spec":{"n":1.0e0}}"#, 0),
-            (r#"{"metadata":{"name":"a","annotations":null},"spec":{"n":1.0e0}}"#, 0),
-            (
-                r#"{"metadata":{"name":"a","annotations":{"x":"y"},"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"n":1.0e0}}"#,
-                1,
-            ),
-        ] {
+        let left = r#","annotations":{"x":"y"},"deletionTimestamp":"2026-01-01T00:00:00Z""#;
+        for (said, others) in [("", 0), (r#","annotations":null"#, 0), (left, 1)] {
+            let metadata = format!(r#"{{"name":"a","uid":"u","resourceVersion":"7"{said}}}"#);
+            let text = &format!(r#"{{"metadata":{metadata},"spec":{{"n":1.0e0}}}}"#);
             assert!(!annotations.is_recorded(&Object::parse_str(text).expect("an object").metadata));
             let recorded = annotations
                 .record(text, Phase::Deleting, at(9), at(7))

@@ -226,3 +226,34 @@ impl UpDeletionArgs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use kindex_events::http_source::HttpSource;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        peers: PeerArgs,
+    }
+
+    #[test]
+    fn events_of_other_services_are_read_where_the_flag_says() {
+        let nats = HttpSource::new("http://nats", None, None).expect("a source");
+        let nats: Arc<dyn Source> = Arc::new(nats);
+        let transport = |words: &[&str]| {
+            let line = Line::parse_from(["kindex"].iter().chain(words));
+            line.peers.transport(Some(nats.clone()))
+        };
+        assert!(matches!(transport(&[]), Transport::Events));
+        assert!(matches!(transport(&["--service-events", "api"]), Transport::Events));
+        assert!(matches!(transport(&["--service-events", "watch"]), Transport::Watch));
+        match transport(&["--service-events", "nats"]) {
+            Transport::Shared(source) => assert!(Arc::ptr_eq(&source, &nats)),
+            Transport::Events | Transport::Watch => panic!("not from NATS"),
+        }
+    }
+}
