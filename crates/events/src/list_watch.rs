@@ -222,3 +222,73 @@ fn refused(status: &Status) -> SourceError {
         _ => SourceError::Refused(message),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const SQL_GAVE_IT: &str = "4611703610613432327";
+
+    fn topic(deleting: bool) -> Topic {
+        Topic {
+            name: "runs.g".to_owned(),
+            deleting,
+        }
+    }
+
+    fn message(topic: &Topic, r#type: &str, metadata: &Value) -> Result<Option<Message>, SourceError> {
+        let object = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": metadata});
+        let event = serde_json::from_value(json!({"type": r#type, "object": object}));
+        topic.message_of(event.expect("an event"))
+    }
+
+    #[test]
+    fn an_event_is_resumed_at_a_version_of_the_cluster_alone() {
+        let place = |version: &str| {
+            let metadata = json!({"name": "a", "uid": "u", "resourceVersion": version});
+            let message = message(&topic(false), "MODIFIED", &metadata).expect("no error");
+            message.and_then(|message| message.position().cloned())
+        };
+        let known = place("7").expect("a position");
+        assert_eq!(known.decode::<u64>(VIA, "runs.g"), Ok(7));
+        assert_eq!(place(SQL_GAVE_IT), None);
+        assert_eq!(place("nonsense"), None);
+    }
+
+    #[test]
+    fn what_the_filter_holds_back_moves_the_position() {
+        let live = json!({"name": "a", "uid": "u", "resourceVersion": "7"});
+        let leaving = json!({"name": "a", "uid": "u", "resourceVersion": "7",
+            "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let sent = |deleting, r#type, metadata: &Value| {
+            let message = message(&topic(deleting), r#type, metadata).expect("no error");
+            let message = message.expect("a message");
+            assert!(message.position().is_some(), "{message:?}");
+            message
+                .event()
+                .map(|event| (event.deletion_timestamp.is_some(), event.erased))
+        };
+        assert_eq!(sent(false, "ADDED", &live), Some((false, false)));
+        assert_eq!(sent(true, "ADDED", &live), None);
+        assert_eq!(sent(true, "MODIFIED", &leaving), Some((true, false)));
+        assert_eq!(sent(true, "DELETED", &live), Some((false, true)));
+        assert_eq!(sent(false, "BOOKMARK", &live), None);
+        let nobody = json!({"name": "a", "resourceVersion": "7"});
+        assert_eq!(message(&topic(false), "ADDED", &nobody), Ok(None));
+    }
+
+    #[test]
+    fn a_version_that_is_forgotten_is_gone_and_an_outage_is_not() {
+        let said = |code: u16| {
+            let status = json!({"code": code, "message": "m"});
+            refused(&serde_json::from_value(status).expect("a status"))
+        };
+        assert_eq!(said(410), SourceError::Gone("m".to_owned()));
+        assert_eq!(said(403), SourceError::Refused("m".to_owned()));
+        for code in [408, 429, 500, 504] {
+            assert!(matches!(said(code), SourceError::Interrupted { .. }), "{code}");
+        }
+    }
+}
