@@ -139,30 +139,29 @@ fn everything_is_held(identity: &Service, region: &Service, compute: &Service) {
 
 #[test]
 fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between_two_steps() {
-    if !walk_is_required() {
-        return;
-    }
-    assert!(kubectl_is_there(), "the walk uses kubectl");
-    a_project_goes_in_order("api", None);
+    walk("api");
 }
 
 #[test]
 fn it_does_so_too_where_services_hear_of_each_other_by_lists_and_watches() {
-    if !walk_is_required() {
-        return;
-    }
-    assert!(kubectl_is_there(), "the walk uses kubectl");
-    a_project_goes_in_order("watch", None);
+    walk("watch");
 }
 
 #[test]
 fn it_does_so_too_where_services_hear_of_each_other_over_nats() {
+    walk("nats");
+}
+
+fn walk(events: &str) {
     if !walk_is_required() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    assert!(require("nats", Nats::installed()), "the walk uses NATS");
-    a_project_goes_in_order("nats", Some(Nats::start()));
+    let nats = (events == "nats").then(|| {
+        assert!(require("nats", Nats::installed()), "the walk uses NATS");
+        Nats::start()
+    });
+    a_project_goes_in_order(events, nats);
 }
 
 fn a_project_goes_in_order(events: &str, mut nats: Option<Nats>) {

@@ -144,6 +144,25 @@ async fn lists_and_watches_fulfil_the_contract() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_look_up_tells_a_deletion_from_an_eviction() {
+    let stage = Stage::with_events().await;
+    // The archived text has the deletionTimestamp with which it leaves the cluster.
+    stage.create_held("a", json!({})).await;
+    stage.release("a").await;
+    let (_, object) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
+    let path = format!("/api/v1/events/{TOPIC}/{}", object["metadata"]["uid"].as_str().unwrap());
+    let (code, found) = send(&stage.api, "GET", &path, &Value::Null).await;
+    assert_eq!((code, &found["deletionTimestamp"]), (200, &Value::Null), "{found}");
+    let (code, answer) = send(&stage.api, "PUT", &reference("a"), &Value::Null).await;
+    assert_eq!(code, 200, "{answer}");
+    let (code, leaving) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    assert_eq!(code, 202, "{leaving}");
+    let (_, found) = send(&stage.api, "GET", &path, &Value::Null).await;
+    assert!(found["deletionTimestamp"].is_string(), "{found}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_has_no_events_is_refused_with_a_hint() {
     let stage = Stage::with_events().await;
     for (path, code, words) in [

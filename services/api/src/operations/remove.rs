@@ -326,8 +326,8 @@ impl Operations {
         let tombstones = store.tombstones(kind, std::slice::from_ref(uid)).await;
         let tombstones = tombstones.map_err(|error| refusal::of_store(key, error))?;
         let view = self.view(key.resource);
-        let kept = view.kept(&found.object)?;
-        let Some(tombstone) = tombstones.first() else {
+        // The deletion is done: one without a form in the own version is shown as it was.
+        let (Some(tombstone), Ok(kept)) = (tombstones.first(), view.kept(&found.object)) else {
             return Ok(None);
         };
         let text = annotations.record(kept.text(), Phase::Deleting, now, tombstone.requested);

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 mod kinds;
 mod kubernetes;
 mod outside;
+mod placed;
 mod vanished;
 
 use kinds::{GROUP, definition, registry};

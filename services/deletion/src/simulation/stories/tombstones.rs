@@ -132,14 +132,27 @@ fn keep_the_name(bug: Bug) -> Result<(), String> {
     play.hold()
 }
 
-/// Somebody lets a cluster use another network while its own one is deleted.
-fn change_while_read(bug: Bug) -> Result<(), String> {
-    let mut play = calm(false);
+/// An archived network that a live cluster holds, and another one.
+fn two_networks(play: &mut Play) -> (Key, Key) {
     let network = play.archived("Network", "a", &[]);
     play.with("Network", "b", &[]);
     let cluster = play.with("Cluster", "a", &[("network", "a")]);
     play.settled();
     play.hold_all();
+    (network, cluster)
+}
+
+fn use_network(play: &mut Play, cluster: &Key, network: &str) {
+    let written = play.world.write(cluster, None, None, |cluster| {
+        cluster.named = BTreeMap::from([("network", network.to_owned())]);
+    });
+    written.expect("it is there");
+}
+
+/// Somebody lets a cluster use another network while its own one is deleted.
+fn change_while_read(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let (network, cluster) = two_networks(&mut play);
     play.bug = bug;
     play.bury(&network);
     while play.phase_of_archived(&network).is_none() && bug != Bug::LeaveTombstones {
@@ -148,10 +161,7 @@ fn change_while_read(bug: Bug) -> Result<(), String> {
     }
     // It begins, asks for the name, reads the holders, and then the live ones.
     play.requests(0, 4);
-    let written = play.world.write(&cluster, None, None, |cluster| {
-        cluster.named = BTreeMap::from([("network", "b".to_owned())]);
-    });
-    written.expect("it is there");
+    use_network(&mut play, &cluster, "b");
     play.settle()?;
     demand(!play.erased(&cluster), "it uses the network no more")?;
     play.hold()
@@ -161,27 +171,17 @@ fn change_while_read(bug: Bug) -> Result<(), String> {
 /// uses it again, and then the other one for good.
 fn change_before(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
-    let network = play.archived("Network", "a", &[]);
-    play.with("Network", "b", &[]);
-    let cluster = play.with("Cluster", "a", &[("network", "a")]);
-    play.settled();
-    play.hold_all();
-    let name = |play: &mut Play, network: &str| {
-        let written = play.world.write(&cluster, None, None, |cluster| {
-            cluster.named = BTreeMap::from([("network", network.to_owned())]);
-        });
-        written.expect("it is there");
-    };
-    name(&mut play, "b");
+    let (network, cluster) = two_networks(&mut play);
+    use_network(&mut play, &cluster, "b");
     play.settled();
     play.bug = bug;
     play.bury(&network);
     // It begins, asks for the name, reads the holders, and then the live ones.
     play.requests(0, 4);
-    name(&mut play, "a");
+    use_network(&mut play, &cluster, "a");
     play.requests(0, 3);
     play.hold()?;
-    name(&mut play, "b");
+    use_network(&mut play, &cluster, "b");
     play.settle()?;
     demand(!play.is_archived(&network), "nobody uses the network any more")?;
     demand(!play.erased(&cluster), "the cluster is on the other one")?;
