@@ -108,8 +108,11 @@ impl Service for Deletion {
         })
     }
 
+    fn check(platform: &Platform, args: &UpDeletionArgs) -> CommandResult {
+        args.check(&Kinds::of(&platform.registry))
+    }
+
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
-        args.check()?;
         check(context.platform)?;
         let registry = &context.platform.registry;
         let feeding = feed::feeding(registry, &args.feed, &args.peers, Some(&context.rows), &context.figures).await?;

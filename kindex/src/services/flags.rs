@@ -60,6 +60,11 @@ impl FromArgMatches for ServiceCommand {
 pub struct UpFlags(ArgMatches);
 
 impl UpFlags {
+    /// Refuses what is wrong with them, whatever they meet.
+    pub(crate) fn check(&self, platform: &Platform) -> CommandResult {
+        ALL.iter().try_for_each(|service| (service.check)(platform, &self.0))
+    }
+
     /// Takes the addresses of the services that are part of `kindex up`.
     pub(crate) async fn beside(&self, context: &Context<'_>) -> CommandResult<Vec<Beside>> {
         let mut parts = Vec::new();

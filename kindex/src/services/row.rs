@@ -24,6 +24,8 @@ pub(super) struct Row {
     pub(super) up_flags: fn(clap::Command) -> clap::Command,
     /// Runs it alone until Ctrl-C.
     pub(super) alone: for<'a> fn(&'a Platform, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
+    /// Refuses wrong flags of `kindex up`.
+    pub(super) check: fn(&Platform, &ArgMatches) -> CommandResult,
     /// Takes its addresses in `kindex up`.
     pub(super) beside: for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<Beside>>>,
 }
@@ -49,6 +51,7 @@ impl Row {
             command: || S::Args::augment_args(clap::Command::new(S::NAME)),
             up_flags: S::UpArgs::augment_args,
             alone: |platform, flags| alone::<S>(platform, flags).boxed_local(),
+            check: |platform, flags| S::check(platform, &up_args::<S>(flags)?),
             beside: |context, flags| beside::<S>(context, flags).boxed_local(),
         }
     }
@@ -110,9 +113,12 @@ async fn alone<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandRe
     served.await.map_err(CommandError::failure)
 }
 
+fn up_args<S: Service>(flags: &ArgMatches) -> CommandResult<S::UpArgs> {
+    S::UpArgs::from_arg_matches(flags).map_err(CommandError::usage)
+}
+
 async fn beside<S: Service>(context: &Context<'_>, flags: &ArgMatches) -> CommandResult<Option<Beside>> {
-    let args = S::UpArgs::from_arg_matches(flags).map_err(CommandError::usage)?;
-    let Some(service) = S::beside(context, args).await? else {
+    let Some(service) = S::beside(context, up_args::<S>(flags)?).await? else {
         return Ok(None);
     };
     Ok(Some(Beside {

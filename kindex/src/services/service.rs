@@ -35,7 +35,8 @@ pub(crate) struct Context<'a> {
 ///
 /// # Expected flow
 /// Its command calls [`alone`](Self::alone), takes the address of its health, and then calls [`start`](Self::start).
-/// `kindex up` calls [`beside`](Self::beside) for every service, and starts those that there are.
+/// `kindex up` calls [`check`](Self::check) and later [`beside`](Self::beside) for every service, and starts those that
+/// there are.
 ///
 /// # Assumptions
 /// Only `start` spawns anything: before it, whatever is wrong ends the process with nothing at work.
@@ -57,6 +58,14 @@ pub(crate) trait Service: Sized + 'static {
     /// # Errors
     /// What the flags, files and addresses have wrong.
     async fn alone(platform: &Platform, args: Self::Args) -> CommandResult<Self>;
+
+    /// Refuses flags of `kindex up` that are wrong whatever they meet, before the run makes anything.
+    ///
+    /// # Errors
+    /// What the flags have wrong.
+    fn check(_platform: &Platform, _args: &Self::UpArgs) -> CommandResult {
+        Ok(())
+    }
 
     /// Its part of `kindex up`; `None` where it has none.
     ///

@@ -26,7 +26,7 @@ use crate::{interrupt, migrate, samples, settled, sql_only};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
-    check_exposure(args)?;
+    check(platform, args)?;
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
     let _claim = uses(args).then(|| data_dir.claim()).transpose()?;
     data_dir.close_to_others()?;
@@ -94,6 +94,12 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     tasks.close();
     tasks.wait().await;
     done
+}
+
+/// Refuses what the flags have wrong, whatever they meet.
+fn check(platform: &Platform, args: &UpArgs) -> CommandResult {
+    check_exposure(args)?;
+    args.services.check(platform)
 }
 
 /// Refuses to open the embedded cluster to a network unasked.

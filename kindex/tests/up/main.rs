@@ -72,7 +72,7 @@ on_clusters!(
 );
 
 fn samples_once_stores_all_kinds_and_exits(site: &Site) {
-    let run = Running::once_on(site, &[], &["--samples", "--once"]);
+    let mut run = Running::once_on(site, &[], &["--samples", "--once"]);
     let output = run.finish();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("text");

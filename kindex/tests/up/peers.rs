@@ -384,9 +384,11 @@ fn an_address_of_a_service_that_nothing_waits_for_is_refused() {
         (&["--service-events", "nats"], "no NATS server is named"),
         (&["--service-events", "mail"], "possible values: api, watch, nats"),
     ] {
-        let output = Running::once(&[&["--once"], flags].concat()).finish();
+        let mut run = Running::once(&[&["--once"], flags].concat());
+        let output = run.finish();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains(why), "{text}");
+        assert!(!run.data_dir().exists(), "nothing was made before {text}");
     }
 }

@@ -274,7 +274,7 @@ impl Running {
     }
 
     /// Waits for the end.
-    pub(crate) fn finish(mut self) -> Output {
+    pub(crate) fn finish(&mut self) -> Output {
         let child = self.child.take().expect("it was started");
         child.wait_with_output().expect("it ends")
     }

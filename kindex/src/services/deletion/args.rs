@@ -105,6 +105,16 @@ impl PeerArgs {
         self.service_events == EventsFrom::Nats
     }
 
+    /// # Errors
+    /// Events from a NATS server that is not named.
+    pub(super) fn check(&self, feed: &FeedArgs) -> CommandResult {
+        if self.are_heard_over_nats() && feed.server.server().is_none() {
+            let error = CommandError::usage("--service-events nats: no NATS server is named");
+            return Err(error.hint("name the one that the other services feed, with --nats"));
+        }
+        Ok(())
+    }
+
     /// How their events come, with the NATS server where that is one for all.
     pub(super) fn transport(&self, nats: Option<Arc<dyn Source>>) -> Transport {
         match (self.service_events, nats) {
@@ -211,8 +221,8 @@ impl UpDeletionArgs {
     }
 
     /// # Errors
-    /// A flag that has no effect with another one.
-    pub(super) fn check(&self) -> CommandResult<()> {
+    /// A flag that has no effect with another one, or lacks it, and a service that nothing waits for.
+    pub(super) fn check(&self, kinds: &Kinds) -> CommandResult {
         let has_service = !self.peers.services.is_empty();
         for (flag, is_given) in [
             ("--service", has_service),
@@ -222,6 +232,10 @@ impl UpDeletionArgs {
                 let useless = format!("{flag} has no effect with --deletion=false");
                 return Err(CommandError::usage(useless).hint("leave out one of them"));
             }
+        }
+        if self.has_graph(kinds) {
+            self.peers.check(&self.feed)?;
+            self.peers.peers(kinds, &Transport::Events)?;
         }
         Ok(())
     }

@@ -51,12 +51,9 @@ pub(super) async fn feeding(
 /// # Errors
 /// No server is named, or one that will never answer.
 pub(super) async fn events(args: &FeedArgs, peers: &PeerArgs) -> CommandResult<Transport> {
-    if !peers.are_heard_over_nats() {
+    peers.check(args)?;
+    let Some(server) = args.server.server().filter(|_| peers.are_heard_over_nats()) else {
         return Ok(peers.transport(None));
-    }
-    let Some(server) = args.server.server() else {
-        let error = CommandError::usage("--service-events nats: no NATS server is named");
-        return Err(error.hint("name the one that the other services feed, with --nats"));
     };
     let connection = Connection::open(&server).await;
     let connection = connection.map_err(|error| nats::unusable(&error))?;
