@@ -2,16 +2,13 @@
 //! several at once, and refused.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
 use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError};
 use kindex_tests::databases::patient;
 use serde_json::json;
-use sqlx::{ConnectOptions as _, Executor as _};
 
 use super::backend::Backend;
 use super::widget::{PARTS, REGISTRY, at, widget};
@@ -23,7 +20,6 @@ scenarios!(
     several_that_migrate_at_once_agree,
     pages_of_two_are_filled_to_the_last_row,
     a_text_that_is_no_object_keeps_its_columns_and_holds_up_no_other_row,
-    a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read,
     a_step_that_fails_is_named_and_what_came_before_it_stays,
     an_edited_migration_is_refused,
     a_database_made_by_the_schema_script_is_taken_up,
@@ -98,7 +94,7 @@ fn program(migrations: &'static [Migration]) -> Registry {
 }
 
 /// The kind as it is once `WIDER` has run.
-fn newer_program(migrations: &'static [Migration]) -> Registry {
+pub(super) fn newer_program(migrations: &'static [Migration]) -> Registry {
     let columns = [PARTS.columns, &NEW_COLUMNS].concat();
     let keys = [
         PARTS.keys,
@@ -121,14 +117,14 @@ fn newer_program(migrations: &'static [Migration]) -> Registry {
 }
 
 const OLD: &[Migration] = &[INITIAL];
-const NEW: &[Migration] = &[INITIAL, WIDER];
+pub(super) const NEW: &[Migration] = &[INITIAL, WIDER];
 
-fn open(backend: &Backend, registry: Registry) -> Arc<dyn MetadataStorage> {
+pub(super) fn open(backend: &Backend, registry: Registry) -> Arc<dyn MetadataStorage> {
     kindex_store::open(&backend.address, registry, &patient()).expect("the address is right")
 }
 
 /// A database of the old program with rows in every state; `None` where nobody else can open it.
-async fn with_rows(backend: &Backend, rows: u64) -> Option<()> {
+pub(super) async fn with_rows(backend: &Backend, rows: u64) -> Option<()> {
     backend.rows("SELECT 1").await?;
     open(backend, program(OLD)).prepare().await.expect("taken up");
     let lives = [Life::Live, Life::Archived, Life::Deleted];
@@ -146,13 +142,13 @@ async fn with_rows(backend: &Backend, rows: u64) -> Option<()> {
     Some(())
 }
 
-async fn migrate(store: &Arc<dyn MetadataStorage>) -> Result<(usize, u64), MigrateError> {
+pub(super) async fn migrate(store: &Arc<dyn MetadataStorage>) -> Result<(usize, u64), MigrateError> {
     let migrated = store.migrate(&MigrateOptions::default(), &NoProgress).await?;
     let steps = migrated.iter().map(|migration| migration.steps).sum();
     Ok((steps, migrated.iter().map(|migration| migration.rows_filled).sum()))
 }
 
-async fn expect_filled(backend: &Backend, rows: u64) {
+pub(super) async fn expect_filled(backend: &Backend, rows: u64) {
     let sql = "SELECT uid, tint, small, large, weight, shiny, replace(replace(due, 'T', ' '), 'Z', '') \
                FROM widget ORDER BY uid";
     let found = backend.rows(sql).await.expect("not in memory");
@@ -287,76 +283,6 @@ async fn a_text_that_is_no_object_keeps_its_columns_and_holds_up_no_other_row(ba
     assert_eq!(filled, 4);
     let left = backend.rows("SELECT uid FROM widget WHERE tint IS NULL").await;
     assert_eq!(left, Some(vec![vec![Some("u0003".to_owned())]]));
-}
-
-/// A writer changes a row, and commits once the fill has read the row as it was before and waits for it.
-async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: Backend) {
-    if with_rows(&backend, 3).await.is_none() {
-        return;
-    }
-    let new = open(&backend, newer_program(NEW));
-    migrate(&new).await.expect("migrated");
-    backend.rows("UPDATE widget SET tint = NULL").await;
-    let mut writer = Writer::begin(&backend).await;
-    writer
-        .execute("UPDATE widget SET res_version = 99, tint = 'newer' WHERE uid = 'u0002'")
-        .await;
-    let refill = MigrateOptions {
-        refill: true,
-        ..MigrateOptions::default()
-    };
-    let filling = {
-        let new = new.clone();
-        tokio::spawn(async move { new.migrate(&refill, &NoProgress).await })
-    };
-    let waits = || new.calls().oldest() > Duration::from_millis(300);
-    let deadline = Instant::now() + WAIT_MAX;
-    while !waits() && !filling.is_finished() {
-        assert!(Instant::now() < deadline, "the fill neither waits nor ends");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    writer.execute("COMMIT").await;
-    filling.await.expect("no panic").expect("filled");
-    let tints = backend.rows("SELECT tint FROM widget ORDER BY uid").await;
-    let tints = tints.expect("not in memory").concat();
-    assert_eq!(
-        tints,
-        [Some("t1"), Some("newer"), Some("t3")].map(|tint| tint.map(str::to_owned))
-    );
-}
-
-/// Another program's transaction.
-enum Writer {
-    Sqlite(sqlx::SqliteConnection),
-    MySql(sqlx::MySqlConnection),
-}
-
-impl Writer {
-    async fn begin(backend: &Backend) -> Self {
-        let mut writer = match &backend.address {
-            kindex_store::Address::Sqlite(kindex_store::SqliteLocation::File(path)) => {
-                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-                Self::Sqlite(options.connect().await.expect("the file opens"))
-            }
-            kindex_store::Address::Sqlite(kindex_store::SqliteLocation::Memory) => {
-                unreachable!("nobody else can open it")
-            }
-            kindex_store::Address::MySql(options) => Self::MySql(options.connect().await.expect("the server is up")),
-        };
-        let begin = match &writer {
-            Self::Sqlite(_) => "BEGIN IMMEDIATE",
-            Self::MySql(_) => "START TRANSACTION",
-        };
-        writer.execute(begin).await;
-        writer
-    }
-
-    async fn execute(&mut self, sql: &'static str) {
-        match self {
-            Self::Sqlite(connection) => drop(connection.execute(sql).await.expect(sql)),
-            Self::MySql(connection) => drop(connection.execute(sql).await.expect(sql)),
-        }
-    }
 }
 
 async fn several_that_migrate_at_once_agree(backend: Backend) {

@@ -61,6 +61,7 @@ mod expressions;
 mod extremes;
 mod faults;
 mod fidelity;
+mod fill;
 mod gone;
 mod guards;
 mod history;

@@ -2,7 +2,7 @@
 //! A row is only set while it has the version that was read: a newer one was written by a program
 //! that knows the columns.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kindex_convert::object_in;
 use kindex_model::kind::{Column, Kind, Platform};
@@ -11,6 +11,7 @@ use kindex_model::projection::extract;
 use kindex_model::value::Value;
 use tokio::time::sleep;
 
+use crate::backoff::{base, pause};
 use crate::cells::{holds, param};
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Param};
@@ -24,12 +25,24 @@ use crate::sql_store::SqlStore;
 /// Rows a page: few enough that a writer who waits for one of them hardly notices.
 const PAGE_ROWS: u32 = 200;
 
+/// How often a page is tried while writers of the table or the network are in the way.
+const ATTEMPTS_MAX: u32 = 60;
+/// Between two attempts, at most.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
 /// The filling of some columns of a table.
 pub(super) struct Fill<'a> {
     /// Of the migration.
     pub(super) number: u32,
     pub(super) table: &'a str,
     pub(super) columns: &'a [&'a str],
+}
+
+/// Rows that were filled.
+struct Page {
+    last: i64,
+    rows: usize,
+    changed: u64,
 }
 
 /// A row whose columns hold something else than its text says.
@@ -73,34 +86,65 @@ impl Fill<'_> {
         options: &MigrateOptions,
         progress: &dyn Progress,
     ) -> Result<u64, StoreError> {
-        let failed = |error| failure::<D>(kind.name, error);
-        let spelling = store.connections.driver.spelling();
         let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
         let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
         let mut after = after.unwrap_or(i64::MIN);
-        let mut changed = 0;
+        let (mut changed, mut attempts) = (0, 1);
         loop {
-            let statement = sql::fill_page(spelling, kind, columns);
-            let params = [Param::Int(after), Param::Int(page_rows.into())];
-            let rows = store.connections.query(statement, &params).await.map_err(failed)?;
-            let Some(last) = rows.last() else {
-                return Ok(changed);
+            let page = match self.page(store, kind, columns, after, page_rows).await {
+                Ok(Some(page)) => page,
+                Ok(None) => return Ok(changed),
+                Err(StoreError::Retryable { cause, .. }) if attempts < ATTEMPTS_MAX => {
+                    progress.note("waiting for the writers of the table");
+                    let wait = pause(attempts, base(cause), PAUSE_MAX, &mut rand::rng());
+                    sleep(wait).await;
+                    attempts += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
-            after = last.int(0).map_err(failed)?;
-            let mut stale = Vec::new();
-            for row in &rows {
-                stale.extend(stale_row(&store.registry.platform, kind, row, columns).map_err(failed)?);
-            }
-            if !stale.is_empty() {
-                let statement = sql::fill(spelling, kind, columns, stale.len());
-                let params: Vec<Param<'_>> = stale.iter().flat_map(Stale::params).collect();
-                changed += store.connections.execute(statement, &params).await.map_err(failed)?;
-            }
-            let params = [Param::Int(after), Param::Int(self.number.into())];
-            note(store, sql::filled_up_to(), &params).await?;
-            progress.advance(rows.len() as u64);
-            sleep(pace.pass(rows.len(), began.elapsed())).await;
+            (after, attempts) = (page.last, 1);
+            changed += page.changed;
+            progress.advance(page.rows as u64);
+            sleep(pace.pass(page.rows, began.elapsed())).await;
         }
+    }
+
+    /// Fills the rows after a place, and notes how far it came; `None` where there are none. What was done of it, and
+    /// is done once more, changes nothing.
+    async fn page<D: Driver>(
+        &self,
+        store: &SqlStore<D>,
+        kind: &Kind,
+        columns: &[&Column],
+        after: i64,
+        page_rows: u32,
+    ) -> Result<Option<Page>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let spelling = store.connections.driver.spelling();
+        let statement = sql::fill_page(spelling, kind, columns);
+        let params = [Param::Int(after), Param::Int(page_rows.into())];
+        let rows = store.connections.query(statement, &params).await.map_err(failed)?;
+        let Some(last) = rows.last() else {
+            return Ok(None);
+        };
+        let mut page = Page {
+            last: last.int(0).map_err(failed)?,
+            rows: rows.len(),
+            changed: 0,
+        };
+        let mut stale = Vec::new();
+        for row in &rows {
+            stale.extend(stale_row(&store.registry.platform, kind, row, columns).map_err(failed)?);
+        }
+        if !stale.is_empty() {
+            let statement = sql::fill(spelling, kind, columns, stale.len());
+            let params: Vec<Param<'_>> = stale.iter().flat_map(Stale::params).collect();
+            page.changed = store.connections.execute(statement, &params).await.map_err(failed)?;
+        }
+        let params = [Param::Int(page.last), Param::Int(self.number.into())];
+        note(store, sql::filled_up_to(), &params).await?;
+        Ok(Some(page))
     }
 }
 
