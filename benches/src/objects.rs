@@ -79,6 +79,7 @@ pub static REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 /// A message is about half as long as its JSON.

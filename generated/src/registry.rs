@@ -19,6 +19,7 @@ pub fn registry() -> Registry {
         foreign: &[],
         declared: DECLARED,
         descriptors: include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.binpb")),
+        services: &[],
     }
 }
 

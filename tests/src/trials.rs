@@ -36,6 +36,7 @@ pub const REGISTRY: Registry = Registry {
     foreign: &[],
     declared: crate::registry::DECLARED,
     descriptors: &[],
+    services: &[],
 };
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/tls/first.crt");

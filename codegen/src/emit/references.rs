@@ -5,7 +5,8 @@ use quote::{format_ident, quote};
 use syn::Ident;
 
 use crate::model::{
-    Column, Holder, Kind, Model, Named, OnDelete, Part, Reference, ReferenceTarget, Service, ServiceName, TargetKind,
+    Column, Holder, Kind, KindName, Model, Named, OnDelete, Part, Reference, ReferenceTarget, Service, ServiceName,
+    TargetKind,
 };
 
 /// The types of `kindex_model::reference` that the constant names.
@@ -93,16 +94,27 @@ fn columns<'k>(kind: &'k Kind, holder: &'k Holder) -> Vec<&'k str> {
     columns.map(|column| column.name.as_str()).collect()
 }
 
+/// Where the registry has the other services.
+pub(super) fn table(services: &[Service]) -> TokenStream {
+    match services {
+        [] => quote!(&[]),
+        _ => quote!(services::SERVICES),
+    }
+}
+
 /// The module of the registry with the other services, where there are any.
 pub(super) fn services(services: &[Service]) -> TokenStream {
     if services.is_empty() {
         return TokenStream::new();
     }
+    let constants = services.iter().map(|service| constant_of(&service.name));
     let services = services.iter().map(service);
     quote! {
-        /// The other services that references lead to.
+        /// The other services.
         pub mod services {
             use kindex_model::reference::Service;
+            /// All of them, in the order of crds.toml.
+            pub static SERVICES: &[&Service] = &[#(&#constants),*];
             #(#services)*
         }
     }
@@ -120,11 +132,13 @@ fn service(service: &Service) -> TokenStream {
         None => quote!(None),
     };
     let (ca_file, token_file) = (file(&service.ca_file), file(&service.token_file));
+    let cluster_scoped = service.cluster_scoped.iter().map(KindName::as_str);
     quote! {
         #[doc = #doc]
         pub static #constant: Service = Service {
             name: #name,
             group: #group,
+            cluster_scoped: &[#(#cluster_scoped),*],
             address: #address,
             ca_file: #ca_file,
             token_file: #token_file,

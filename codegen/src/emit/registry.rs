@@ -57,6 +57,7 @@ fn registry(model: &Model, root: &str) -> TokenStream {
         let manifest = format!("{root}/{manifest}");
         quote! { ForeignManifest { kind: #kind, manifest: include_str!(#manifest) } }
     });
+    let services = references::table(&model.services);
     quote! {
         /// All kinds with the schemas that hold them.
         pub fn registry() -> Registry {
@@ -69,6 +70,7 @@ fn registry(model: &Model, root: &str) -> TokenStream {
                 foreign: &[#(#foreign),*],
                 declared: DECLARED,
                 descriptors: include_bytes!(concat!(env!("OUT_DIR"), #descriptors)),
+                services: #services,
             }
         }
     }

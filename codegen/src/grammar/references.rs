@@ -58,11 +58,20 @@ pub static SERVICE: Section = Section {
     doc: "Another service with kinds of its own, which references of this file may name.",
     keys: &[
         required("group", Sort::Text, "API group of its kinds, a DNS name."),
-        required("kinds", Sort::Texts, "Its kinds that references of this file name."),
+        required(
+            "kinds",
+            Sort::Texts,
+            "Its kinds that references of this file name, or whose objects refer to kinds of this file.",
+        ),
         required(
             "address",
             Sort::Text,
             "Where its API is, an https URL; http only on the same machine.",
+        ),
+        key(
+            "cluster_scoped",
+            Sort::Texts,
+            "Those of its kinds whose objects have no namespace. Default: none.",
         ),
         key(
             "ca_file",

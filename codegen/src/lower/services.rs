@@ -7,7 +7,7 @@ use super::names;
 use crate::diag::{Collector, messages as errors};
 use crate::model::{GroupName, KindName, Service, ServiceName};
 use crate::source::{Span, Text};
-use crate::spec::{ServiceSpec, Spec};
+use crate::spec::Spec;
 
 /// Checks every service against the others and the groups of this platform. One with an error is kept as far as it has
 /// a name: references to it are not wrong.
@@ -27,7 +27,12 @@ pub(super) fn lower(spec: &Spec, drafts: &[Draft<'_>], found: &mut Collector) ->
                 found.push(errors::file_without_tls(file));
             }
         }
-        let kinds = kinds(service, found);
+        let kinds = kinds(&service.kinds, found);
+        let cluster_scoped = self::kinds(&service.cluster_scoped, found);
+        let is_listed = |text: &&Text| service.kinds.iter().any(|kind| kind.value == text.value);
+        for text in service.cluster_scoped.iter().filter(|text| !is_listed(text)) {
+            found.push(errors::not_among_the_kinds(text, &service.name));
+        }
         let name = ServiceName::parse(&service.name.value);
         let Ok(name) = name.map_err(|error| found.push(errors::bad_name(&service.name, error))) else {
             continue;
@@ -38,6 +43,7 @@ pub(super) fn lower(spec: &Spec, drafts: &[Draft<'_>], found: &mut Collector) ->
             name,
             group,
             kinds,
+            cluster_scoped,
             address: address.trim_end_matches('/').to_owned(),
             ca_file: value(&service.ca_file),
             token_file: value(&service.token_file),
@@ -62,9 +68,9 @@ fn refuse_taken(
     }
 }
 
-fn kinds(service: &ServiceSpec, found: &mut Collector) -> Vec<KindName> {
+fn kinds(texts: &[Text], found: &mut Collector) -> Vec<KindName> {
     let mut kinds: Vec<KindName> = Vec::new();
-    for text in &service.kinds {
+    for text in texts {
         match KindName::parse(&text.value) {
             Err(error) => found.push(errors::bad_name(text, error)),
             Ok(kind) if kinds.contains(&kind) => found.push(errors::kind_listed_twice(text)),

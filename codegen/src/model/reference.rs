@@ -14,6 +14,8 @@ pub struct Service {
     pub group: GroupName,
     /// Its kinds that references may name, each once.
     pub kinds: Vec<KindName>,
+    /// Those of them whose objects have no namespace.
+    pub cluster_scoped: Vec<KindName>,
     /// URL of its API.
     pub address: String,
     /// File with the certificates that its certificate may be from.

@@ -239,6 +239,8 @@ pub struct ServiceSpec {
     pub group: Option<Text>,
     /// Kinds, in file order.
     pub kinds: Vec<Text>,
+    /// Those without a namespace.
+    pub cluster_scoped: Vec<Text>,
     /// URL.
     pub address: Option<Text>,
     /// Certificates of authorities.

@@ -1,8 +1,7 @@
-//! What the runtime knows about a kind: static tables that the generator emits
-//! and a registry of them. One reconciler runs over these values; there is no
-//! code per kind below this line.
+//! What the runtime knows about a kind: static tables that the generator emits and a registry of them. One
+//! reconciler runs over these values; there is no code per kind below this line.
 
-use crate::reference::{Reference, Target};
+use crate::reference::{Reference, Service, Target};
 
 /// The words with which a platform guards and steers its objects.
 #[derive(Clone, Copy, Debug)]
@@ -404,6 +403,8 @@ pub struct Registry {
     pub declared: &'static [DeclaredVersion],
     /// All messages and services, an encoded `google.protobuf.FileDescriptorSet`; empty where there are none.
     pub descriptors: &'static [u8],
+    /// The other services, in the order of crds.toml.
+    pub services: &'static [&'static Service],
 }
 
 impl Registry {

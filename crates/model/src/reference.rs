@@ -8,12 +8,21 @@ pub struct Service {
     pub name: &'static str,
     /// API group of its kinds.
     pub group: &'static str,
+    /// Those of its kinds whose objects have no namespace.
+    pub cluster_scoped: &'static [&'static str],
     /// URL of its API, without a slash at the end.
     pub address: &'static str,
     /// File with the certificates, in PEM, that its certificate may be from; `None`: those of the machine.
     pub ca_file: Option<&'static str>,
     /// File with the token that it is asked with.
     pub token_file: Option<&'static str>,
+}
+
+impl Service {
+    /// Whether the objects of one of its kinds have namespaces.
+    pub fn has_namespaces(&self, kind: &str) -> bool {
+        !self.cluster_scoped.contains(&kind)
+    }
 }
 
 /// A kind that a reference may name.
@@ -99,6 +108,7 @@ mod tests {
     static REGION: Service = Service {
         name: "region",
         group: "region.example.com",
+        cluster_scoped: &[],
         address: "https://region.example.com",
         ca_file: None,
         token_file: None,

@@ -54,6 +54,7 @@ static REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 /// The example of the reference's documentation.

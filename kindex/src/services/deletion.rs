@@ -76,7 +76,7 @@ impl Service for Deletion {
         let feeding = feed::feeding(registry, &args.feed, &args.peers, rows.as_ref(), &figures).await?;
         let kinds = Kinds::of(registry);
         let events = feed::events(&args.feed, &args.peers).await?;
-        let peers = args.peers.peers(&kinds, &events)?;
+        let peers = args.peers.peers(registry, &kinds, &events)?;
         if kinds.is_empty() && feeding.is_none() {
             return Err(nothing_to_do());
         }
@@ -109,7 +109,7 @@ impl Service for Deletion {
     }
 
     fn check(platform: &Platform, args: &UpDeletionArgs) -> CommandResult {
-        args.check(&Kinds::of(&platform.registry))
+        args.check(&platform.registry)
     }
 
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
@@ -123,7 +123,7 @@ impl Service for Deletion {
                 return Err(nothing_to_do());
             }
             let events = feed::events(&args.feed, &args.peers).await?;
-            let peers = args.peers.peers(&kinds, &events)?;
+            let peers = args.peers.peers(registry, &kinds, &events)?;
             let store = match &context.rows {
                 Rows::Stored(store) => Some(store),
                 Rows::Off(_) => None,

@@ -11,7 +11,8 @@ use kindex_cluster::Cluster as Embedded;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
-use kindex_deletion::peer::{Address, Peers, Transport};
+use kindex_deletion::peer::address::Address;
+use kindex_deletion::peer::{Peers, Transport};
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::{Encoded, Kind, Platform, Registry, Scope};
@@ -32,6 +33,7 @@ const PHASE: &str = "compute.example.com/deletion-phase";
 static IDENTITY: Service = Service {
     name: "identity",
     group: "michelangelo.api",
+    cluster_scoped: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,
     token_file: None,
@@ -93,6 +95,7 @@ const REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 /// The service with the clusters, beside the one with the projects.
@@ -155,7 +158,12 @@ impl Compute {
                 },
             )
         });
-        let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(Peers::new(foreign, &Transport::Events));
+        let identity = Address {
+            url: self.url.clone(),
+            ..Address::from(&IDENTITY)
+        };
+        let peers = Peers::new(foreign, &Transport::Events).with_holders([(IDENTITY.group.to_owned(), identity)]);
+        let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(peers);
         let options = Options {
             patience: Duration::ZERO,
         };
@@ -201,6 +209,15 @@ impl Compute {
 
     fn move_to(&self, name: &str, project: &str) {
         let patch = Patch::Merge(json!({"spec": {"project": project}}));
+        let patched = self
+            .runtime
+            .block_on(async { self.api().patch(name, &PatchParams::default(), &patch).await });
+        patched.expect("it is there");
+    }
+
+    /// Somebody places a reference.
+    fn place(&self, name: &str, reference: &str) {
+        let patch = Patch::Merge(json!({"metadata": {"finalizers": ["compute.example.com/deletion", reference]}}));
         let patched = self
             .runtime
             .block_on(async { self.api().patch(name, &PatchParams::default(), &patch).await });
@@ -348,6 +365,32 @@ fn a_cluster_stays_until_the_other_service_has_released_it() {
 }
 
 #[test]
+fn holders_of_another_service_are_named_and_one_that_vanished_there_is_reported() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let (run, url) = identity();
+    let compute = Compute::start(url);
+    let _working = compute.work();
+    let lost = "project.michelangelo.api/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+    let uid = run.kubectl(&["get", "project", "a", "-o=jsonpath={.metadata.uid}"], "");
+    let there = format!("project.michelangelo.api/{uid}");
+    for (name, reference) in [("c", there.as_str()), ("d", lost)] {
+        compute.create(name, "b");
+        compute.place(name, reference);
+        compute.delete(name);
+    }
+    wait_for("the holder to be named", || {
+        compute.is_told("DeletionBlocked", "still in use by project.michelangelo.api default/a")
+    });
+    wait_for("the lost one to be reported", || {
+        compute.is_told("HolderNotFound", &format!("still in use by {lost} (not found)"))
+    });
+    let is_kept = |name| compute.get(name).is_some_and(|found| found.finalizers().len() > 1);
+    assert!(is_kept("c") && is_kept("d"), "nothing follows from absence");
+}
+
+#[test]
 fn what_moved_while_nobody_was_at_work_releases_its_former_project() {
     if !kubectl_is_there() {
         return;
@@ -371,7 +414,7 @@ fn an_address_of_a_service_that_nothing_waits_for_is_refused() {
         (&["--service", "region=httpx"], "no NAME=URL"),
         (
             &["--service", "region=http://127.0.0.1:1"],
-            "no deletion waits for a kind of a service region",
+            "crds.toml declares no service region",
         ),
         (
             &["--deletion=false", "--service", "region=http://127.0.0.1:1"],

@@ -1,22 +1,18 @@
 //! What the archive has answered, and how long that is of use. Asks nothing itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kindex_model::deletion::Phase;
-use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
 use crate::decide::{Archived, Look};
-use crate::graph::Graph;
 use crate::object::{Key, Object};
 
 /// Until those are asked for again that hold an object out of the archive, if nothing tells of a change before.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// Each answer that is the same doubles it.
 const TIMES_DOUBLED: u32 = 5;
-/// Until a reference is looked up again whose holder is nowhere.
-const MISSING_FOR: Duration = Duration::from_secs(30);
 
 /// What a sweep has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +39,6 @@ struct Asked {
 #[derive(Debug, Default)]
 pub struct Answers {
     asked: BTreeMap<Key, Asked>,
-    missing: BTreeMap<ReferenceName, Instant>,
 }
 
 impl Answers {
@@ -78,28 +73,15 @@ impl Answers {
         self.asked.insert(object.key.clone(), asked);
     }
 
-    /// The holders of these are nowhere.
-    pub fn not_found(&mut self, names: Vec<ReferenceName>, now: Instant) {
-        let names = names.into_iter().map(|name| (name, now + MISSING_FOR));
-        self.missing.extend(names);
-    }
-
     /// The objects that are to be asked about again.
-    pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
+    pub fn due(&self, now: Instant) -> impl Iterator<Item = Key> {
         let asked = self.asked.iter();
-        let due = asked.filter(|(_, asked)| asked.again <= now && asked.waits());
-        let mut due: BTreeSet<_> = due.map(|(key, _)| key.clone()).collect();
-        for (name, _) in self.missing.extract_if(.., |_, again| *again <= now) {
-            due.extend(graph.bearers(&name).cloned());
-        }
-        due
+        let due = asked.filter(move |(_, asked)| asked.again <= now && asked.waits());
+        due.map(|(key, _)| key.clone())
     }
 
     /// Adds to a look what is known of those that hold the object out of the archive.
     pub fn complete(&self, look: &mut Look<'_>, now: Instant) {
-        for claim in &mut look.claims {
-            claim.absent &= !self.missing.contains_key(&claim.name);
-        }
         let object = look.object;
         let asked = self.asked.get(&object.key);
         let asked = asked.filter(|asked| asked.uid == object.uid && asked.is_of_use(object, now));

@@ -208,6 +208,7 @@ mod tests {
             foreign: &[],
             declared: &[],
             descriptors: &[],
+            services: &[],
         };
         assert!(REGISTRY.is_of_graph(&NOTE) && REGISTRY.is_of_graph(&NETWORKS));
         assert!(!REGISTRY.is_of_graph(&ALONE));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use crate::decide::{Archived, Claim, Look, Named, Outside, Seen, Unplaced};
+use crate::decide::{Archived, Claim, Look, Named, Outside, Seen, Unplaced, Whereabouts};
 use crate::object::{Edge, Key, KindName, Object, Standing};
 
 /// How many of the objects that went are remembered, against reports that come late.
@@ -223,10 +223,19 @@ impl Graph {
         };
         Claim {
             name: name.clone(),
-            holder: holder.map(|holder| holder.key.clone()),
+            at: match holder {
+                Some(holder) => Whereabouts::Seen(holder.key.clone()),
+                None if self.all_are_known(name) => Whereabouts::Absent,
+                None => Whereabouts::Unknown,
+            },
             owned,
-            absent: holder.is_none() && self.read.iter().any(|kind| is_of(name, kind)),
         }
+    }
+
+    /// Whether the holder of a reference would be known. Of another service's kind, only those are that matter.
+    fn all_are_known(&self, name: &ReferenceName) -> bool {
+        let mut listed = self.listed.keys();
+        listed.any(|kind| self.read.contains(kind) && is_of(name, kind))
     }
 
     fn unplaced(&self, object: &Object) -> Vec<Unplaced> {

@@ -77,9 +77,13 @@ impl Kinds {
     pub fn read(&self, kind: &Kind, object: &Text) -> Object {
         // A text that is an object is JSON.
         let text: Value = serde_json::from_str(object.text()).unwrap_or_default();
-        let scope = |target: &Target| {
-            let found = self.get(&KindName::new(target.group, target.kind));
-            found.map_or(Scope::Namespaced, |kind| kind.scope)
+        let scope = |target: &Target| match target.service {
+            Some(service) if !service.has_namespaces(target.kind) => Scope::Cluster,
+            Some(_) => Scope::Namespaced,
+            None => {
+                let own = self.get(&KindName::new(target.group, target.kind));
+                own.map_or(Scope::Namespaced, |kind| kind.scope)
+            }
         };
         let edges = edges(kind, &text, scope);
         Object::read(name_of(kind), &object.metadata, &self.names, kind.immutable, edges)

@@ -5,8 +5,9 @@
 //! name. [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one
 //! next step of that. These are pure, as [`vanished`] is, which finds references that somebody took off by hand.
 //! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
-//! [`answers`] what it has said of them. A [`cleanup`] removes what an object has outside, and [`outside`] knows what
-//! it has said. [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
+//! [`answers`] what it has said of them; [`holders`] knows those that nobody finds. A [`cleanup`] removes what an
+//! object has outside, and [`outside`] knows what it has said. [`cluster`] carries a step out, and [`service`] keeps
+//! all of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -19,6 +20,8 @@ pub mod decide;
 pub mod graph;
 
 pub mod answers;
+
+pub mod holders;
 
 pub mod outside;
 

@@ -1,6 +1,6 @@
 //! What people are shown of an object that waits, or whose reference is refused: a word and a sentence with names.
 
-use crate::decide::{Claim, Left, Refused, Step, Wait, Why};
+use crate::decide::{Claim, Left, Refused, Step, Wait, Whereabouts, Why};
 use crate::object::Key;
 
 /// How many names a sentence has.
@@ -26,10 +26,7 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
                     joined(path)
                 ),
             ),
-            None => (
-                "DeletionBlocked",
-                format!("still in use by {}", holders(claims, unplaced)),
-            ),
+            None => of_holders("DeletionBlocked", "still in use by", claims, unplaced),
         },
         Step::Wait(Wait::Owned(claims, unplaced)) => match cycle {
             Some(path) => (
@@ -39,10 +36,7 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
                     joined(path)
                 ),
             ),
-            None => (
-                "DeletionDraining",
-                format!("waits for what it owns: {}", holders(claims, unplaced)),
-            ),
+            None => of_holders("DeletionDraining", "waits for what it owns:", claims, unplaced),
         },
         Step::Wait(Wait::Archived(holders)) => ("DeletionBlocked", format!("still in use by {}", listed(holders))),
         Step::Wait(Wait::Finalizers(others)) => (
@@ -90,14 +84,33 @@ fn sentence(refused: &Refused) -> String {
     format!("{} names {}, {why}", refused.reference, refused.target)
 }
 
-/// A holder that nobody has seen is named by its reference: it is archived, or gone without releasing.
-fn holders(claims: &[Claim], unplaced: &[Key]) -> String {
-    let claims = claims.iter().map(|claim| match &claim.holder {
-        Some(holder) => holder.to_string(),
-        None => format!("{} (not in the cluster)", claim.name),
-    });
+/// Holders that are lost come first, since nobody but an operator can end the wait for them.
+fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], unplaced: &[Key]) -> (&'static str, String) {
+    let (lost, others): (Vec<_>, Vec<_>) = claims.iter().partition(|claim| is_lost(claim));
+    let claims = lost.iter().chain(&others).map(|claim| shown(claim));
     let all: Vec<_> = claims.chain(unplaced.iter().map(ToString::to_string)).collect();
-    listed(&all)
+    let names = listed(&all);
+    match lost.is_empty() {
+        true => (reason, format!("{waits} {names}")),
+        false => (
+            "HolderNotFound",
+            format!("{waits} {names}. What does not exist releases nothing: see `kindex references drop`"),
+        ),
+    }
+}
+
+/// Where nobody asks an archive, a holder that is none of the objects of its kind is nowhere.
+fn is_lost(claim: &Claim) -> bool {
+    matches!(claim.at, Whereabouts::NotFound | Whereabouts::Absent)
+}
+
+/// A holder that nobody has seen is named by its reference.
+fn shown(claim: &Claim) -> String {
+    match &claim.at {
+        Whereabouts::Seen(holder) => holder.to_string(),
+        Whereabouts::Unknown => format!("{} (not in the cluster)", claim.name),
+        Whereabouts::NotFound | Whereabouts::Absent => format!("{} (not found)", claim.name),
+    }
 }
 
 fn joined(path: &[Key]) -> String {
@@ -129,24 +142,47 @@ mod tests {
         }
     }
 
-    fn claim(holder: Option<Key>) -> Claim {
+    fn claim(at: Whereabouts) -> Claim {
         Claim {
             name: ReferenceName::new("Cluster", "x.example.com", "u1").expect("a name"),
-            holder,
+            at,
             owned: false,
-            absent: false,
         }
     }
 
     #[test]
     fn who_holds_an_object_is_named() {
-        let claims = vec![claim(Some(key("a"))), claim(None)];
+        let claims = vec![claim(Whereabouts::Seen(key("a"))), claim(Whereabouts::Unknown)];
         let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
         assert_eq!(notice.reason, "DeletionBlocked");
         assert_eq!(
             notice.message,
             "still in use by cluster.x.example.com default/a, cluster.x.example.com/u1 (not in the cluster)"
         );
+    }
+
+    #[test]
+    fn a_holder_that_does_not_exist_is_named_first_with_what_to_do() {
+        for lost in [Whereabouts::NotFound, Whereabouts::Absent] {
+            let claims = || vec![claim(Whereabouts::Seen(key("a"))), claim(lost.clone())];
+            let notice_of = |step| notice(&step, None).expect("it waits");
+            let blocked = notice_of(Step::Wait(Wait::Holders(claims(), Vec::new())));
+            assert_eq!(blocked.reason, "HolderNotFound");
+            assert_eq!(
+                blocked.message,
+                "still in use by cluster.x.example.com/u1 (not found), cluster.x.example.com default/a. What does not \
+                 exist releases nothing: see `kindex references drop`"
+            );
+            let draining = notice_of(Step::Wait(Wait::Owned(claims(), Vec::new())));
+            assert_eq!(draining.reason, "HolderNotFound");
+            assert!(
+                draining
+                    .message
+                    .starts_with("waits for what it owns: cluster.x.example.com/u1")
+            );
+            let cycle = notice(&Step::Wait(Wait::Holders(claims(), Vec::new())), Some(&[key("a")]));
+            assert_eq!(cycle.expect("it waits").reason, "DeletionCycle", "that is the reason");
+        }
     }
 
     #[test]

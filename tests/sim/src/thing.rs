@@ -54,6 +54,7 @@ pub static REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 const fn kind(immutable: bool, history: bool) -> Kind {

@@ -114,6 +114,7 @@ impl Stage {
             foreign: &[],
             declared: &[],
             descriptors: &[],
+            services: &[],
         };
         let cluster = Arc::new(self.cluster.clone());
         let storage = Storage {

@@ -44,6 +44,7 @@ const REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 async fn client(plane: &ControlPlane) -> Client {

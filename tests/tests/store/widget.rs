@@ -111,6 +111,7 @@ pub(crate) static REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 /// With a parameter of every type, one of them twice.

@@ -40,6 +40,14 @@ pub(crate) fn kind_listed_twice(text: &Text) -> Diagnostic {
     Diagnostic::at(text.span, format!("kind \"{}\" is listed twice", text.value))
 }
 
+pub(crate) fn not_among_the_kinds(text: &Text, service: &Text) -> Diagnostic {
+    let title = format!(
+        "\"{}\" is none of the kinds of service \"{}\"",
+        text.value, service.value
+    );
+    Diagnostic::at(text.span, title).help("list it in `kinds` as well")
+}
+
 pub(crate) fn not_an_address(text: &Text) -> Diagnostic {
     Diagnostic::at(text.span, format!("\"{}\" is not the address of a service", text.value))
         .help("an address is an https URL without query: https://region.example.com:6443")

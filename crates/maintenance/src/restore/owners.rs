@@ -204,6 +204,7 @@ mod tests {
             queries: &[],
             migrations: &[],
             descriptors: &[],
+            services: &[],
         };
         for (group, name, expected) in [
             ("one.test", "Thing", Some("one.test")),

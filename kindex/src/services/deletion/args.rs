@@ -9,8 +9,10 @@ use std::sync::Arc;
 use axum::http::Uri;
 use clap::{Args, ValueEnum};
 use kindex_deletion::kinds::Kinds;
-use kindex_deletion::peer::{Address, Peers, Transport};
+use kindex_deletion::peer::address::Address;
+use kindex_deletion::peer::{Peers, Transport};
 use kindex_events::Source;
+use kindex_model::kind::Registry;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
 use crate::error::{CommandError, CommandResult};
@@ -124,8 +126,13 @@ impl PeerArgs {
         }
     }
 
-    /// The services of the kinds that wait for some of theirs, with their events.
-    pub(super) fn peers(&self, kinds: &Kinds, events: &Transport) -> CommandResult<Peers> {
+    /// The services of the kinds that wait for some of theirs, with their events, and those that can be asked for
+    /// holders.
+    pub(super) fn peers(&self, registry: &Registry, kinds: &Kinds, events: &Transport) -> CommandResult<Peers> {
+        let services = registry.services.iter().copied();
+        let mut services: BTreeMap<_, Address> = services
+            .map(|service| (service.group.to_owned(), service.into()))
+            .collect();
         let foreign = kinds.foreign().into_iter();
         let mut foreign: BTreeMap<_, Address> = foreign.map(|(kind, service)| (kind, service.into())).collect();
         for said in &self.services {
@@ -134,18 +141,19 @@ impl PeerArgs {
                 return Err(wrong.hint("write it like region=https://region.example.com:6443"));
             };
             let mut found = false;
-            for (kind, address) in &mut foreign {
-                if address.name == name || kind.group == name {
+            let of_kinds = foreign.iter_mut().map(|(kind, address)| (&kind.group, address));
+            for (group, address) in of_kinds.chain(services.iter_mut()) {
+                if address.name == name || group == name {
                     address.move_to(url);
                     found = true;
                 }
             }
             if !found {
-                let unknown = format!("--service {said}: no deletion waits for a kind of a service {name}");
-                return Err(CommandError::usage(unknown).hint("[services] in crds.toml has their names"));
+                let unknown = format!("--service {said}: crds.toml declares no service {name}");
+                return Err(CommandError::usage(unknown).hint("[services] has their names and addresses"));
             }
         }
-        Ok(Peers::new(foreign, events))
+        Ok(Peers::new(foreign, events).with_holders(services))
     }
 }
 
@@ -222,7 +230,8 @@ impl UpDeletionArgs {
 
     /// # Errors
     /// A flag that has no effect with another one, or lacks it, and a service that nothing waits for.
-    pub(super) fn check(&self, kinds: &Kinds) -> CommandResult {
+    pub(super) fn check(&self, registry: &Registry) -> CommandResult {
+        let kinds = &Kinds::of(registry);
         let has_service = !self.peers.services.is_empty();
         for (flag, is_given) in [
             ("--service", has_service),
@@ -235,7 +244,7 @@ impl UpDeletionArgs {
         }
         if self.has_graph(kinds) {
             self.peers.check(&self.feed)?;
-            self.peers.peers(kinds, &Transport::Events)?;
+            self.peers.peers(registry, kinds, &Transport::Events)?;
         }
         Ok(())
     }

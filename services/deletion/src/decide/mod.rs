@@ -62,13 +62,23 @@ pub enum Named {
 pub struct Claim {
     /// Whose it is.
     pub name: ReferenceName,
-    /// Where that holder is, if it was seen.
-    pub holder: Option<Key>,
+    /// Where that holder is.
+    pub at: Whereabouts,
     /// Whether the object owns that holder.
     pub owned: bool,
-    /// Whether all objects of the holder's kind were read, and it is none of them, so that it is worth asking whether
-    /// it is archived.
-    pub absent: bool,
+}
+
+/// Where the holder of a reference is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// It was seen there.
+    Seen(Key),
+    /// Not all objects of its kind were read, its kind is of another service, or nobody is sure.
+    Unknown,
+    /// All objects of its kind were read, and it is none of them: it is worth asking whether it is archived.
+    Absent,
+    /// Whoever can know of it was asked twice, and it is nowhere. That releases nothing.
+    NotFound,
 }
 
 /// What is known of the holders that are not in the cluster: they are archived, and hold by rows.
@@ -259,7 +269,7 @@ pub fn decide(look: &Look<'_>) -> Step {
 /// The references of holders that left for the archive. As finalizers they would be more and more, and the cluster
 /// limits the size of an object.
 fn keep(look: &Look<'_>) -> Option<Step> {
-    let absent = look.claims.iter().filter(|claim| claim.absent);
+    let absent = look.claims.iter().filter(|claim| claim.at == Whereabouts::Absent);
     let names: Vec<_> = absent.map(|claim| claim.name.clone()).take(KEPT_AT_ONCE).collect();
     (look.archived != Archived::Off && !names.is_empty()).then_some(Step::Keep(names))
 }

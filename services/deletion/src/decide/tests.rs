@@ -32,9 +32,8 @@ fn claim(name: &str, owned: bool) -> Claim {
     let name = ReferenceName::new("Holder", GROUP, name);
     Claim {
         name: name.expect("a name"),
-        holder: None,
+        at: Whereabouts::Unknown,
         owned,
-        absent: false,
     }
 }
 

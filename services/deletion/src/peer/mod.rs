@@ -11,20 +11,24 @@ use kindex_events::Source;
 use kindex_events::http_source::{HttpLookUp, HttpSource, Token};
 use kindex_events::list_watch::ListWatch;
 use kindex_kube_client::ClusterError;
-use kindex_model::reference::Service;
 use kindex_model::reference_name::ReferenceName;
 use kube::api::{Api, DynamicObject, ListParams};
-use kube::config::{Config, KubeConfigOptions};
 use kube::core::{ApiResource, Status};
 use kube::{Client, ResourceExt as _, discovery};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::object::{Key, KindName, Object};
+use address::{Address, chain};
 use answer::{Unanswered, object, path, topic};
+use holder::HolderService;
+
+pub mod address;
 
 mod answer;
+
+pub mod holder;
 
 pub mod follow;
 
@@ -34,40 +38,6 @@ pub mod foreign;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Objects of a page.
 const PAGE_OBJECTS: u32 = 500;
-
-/// Where a service is, and how it is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// What it is called.
-    pub name: String,
-    /// URL of its API, without a slash at the end.
-    pub url: String,
-    /// File with the certificates (PEM) that its own may be from; `None`: those of the machine.
-    pub ca_file: Option<String>,
-    /// File with the token that it is asked with.
-    pub token_file: Option<String>,
-}
-
-impl From<&Service> for Address {
-    fn from(service: &Service) -> Self {
-        Self {
-            name: service.name.to_owned(),
-            url: service.address.trim_end_matches('/').to_owned(),
-            ca_file: service.ca_file.map(str::to_owned),
-            token_file: service.token_file.map(str::to_owned),
-        }
-    }
-}
-
-impl Address {
-    /// The service at another URL. Without TLS, the token is sent to nobody.
-    pub fn move_to(&mut self, url: &str) {
-        url.trim_end_matches('/').clone_into(&mut self.url);
-        if !self.url.starts_with("https://") {
-            (self.ca_file, self.token_file) = (None, None);
-        }
-    }
-}
 
 /// Where the events of other services are read.
 #[derive(Clone, Default)]
@@ -83,7 +53,10 @@ pub enum Transport {
 
 /// The kinds of other services, each with its service.
 #[derive(Clone, Default)]
-pub struct Peers(Arc<BTreeMap<KindName, Peer>>);
+pub struct Peers {
+    kinds: Arc<BTreeMap<KindName, Peer>>,
+    holders: Arc<BTreeMap<String, HolderService>>,
+}
 
 /// A kind of another service.
 pub struct Peer {
@@ -123,17 +96,38 @@ impl Peers {
             };
             (kind, peer)
         });
-        Self(Arc::new(peers.collect()))
+        Self {
+            kinds: Arc::new(peers.collect()),
+            holders: Arc::default(),
+        }
+    }
+
+    /// The same with the services that can be asked for holders, by the groups of their kinds.
+    #[must_use]
+    pub fn with_holders(mut self, services: impl IntoIterator<Item = (String, Address)>) -> Self {
+        let services = services.into_iter();
+        self.holders = Arc::new(services.map(|(group, address)| (group, address.into())).collect());
+        self
+    }
+
+    /// The service of the holders of a group.
+    pub fn of_holders(&self, group: &str) -> Option<&HolderService> {
+        self.holders.get(group)
+    }
+
+    /// The groups whose services can be asked for holders.
+    pub fn groups_of_holders(&self) -> impl Iterator<Item = &String> {
+        self.holders.keys()
     }
 
     /// The kind, where it is one of another service.
     pub fn of(&self, kind: &KindName) -> Option<&Peer> {
-        self.0.get(kind)
+        self.kinds.get(kind)
     }
 
     /// All of them.
     pub fn kinds(&self) -> impl Iterator<Item = &KindName> {
-        self.0.keys()
+        self.kinds.keys()
     }
 }
 
@@ -265,20 +259,8 @@ impl Peer {
         asked.await
     }
 
-    /// By a kubeconfig, since the files are read as those of one are.
     async fn client(&self) -> Result<Client, ClusterError> {
-        let address = &self.address;
-        let file = serde_json::from_value(json!({
-            "current-context": "peer",
-            "clusters": [{"name": "peer", "cluster": {"server": address.url, "certificate-authority": address.ca_file}}],
-            "users": [{"name": "peer", "user": {"tokenFile": address.token_file}}],
-            "contexts": [{"name": "peer", "context": {"cluster": "peer", "user": "peer"}}],
-        }));
-        let file = file.map_err(|error| self.unclear(&error.to_string()))?;
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-        let mut config = config.map_err(|error| self.unclear(&chain(&error)))?;
-        config.default_retry = false;
-        Client::try_from(config).map_err(|error| self.failed(error))
+        self.address.client().await.map_err(|why| self.unclear(&why))
     }
 
     /// Nothing follows from an answer that is none of this object.
@@ -321,20 +303,12 @@ fn is_of(name: &ReferenceName, holders: &[KindName]) -> bool {
     holders.any(|kind| name.group() == kind.group && name.kind().eq_ignore_ascii_case(&kind.kind))
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
     use kindex_events::{SourceError, Subscribe, Subscription};
+
+    use serde_json::json;
 
     use super::*;
 
@@ -380,24 +354,6 @@ mod tests {
             assert_eq!(from.topic, "networks.region.example.com");
             assert_eq!(Arc::ptr_eq(&from.source, &elsewhere), is_read_there);
         }
-    }
-
-    #[test]
-    fn a_token_is_sent_over_tls_alone() {
-        let address = Address {
-            name: "region".to_owned(),
-            url: "https://region".to_owned(),
-            ca_file: Some("ca".to_owned()),
-            token_file: Some("token".to_owned()),
-        };
-        let mut moved = address.clone();
-        moved.move_to("https://elsewhere/");
-        assert_eq!(
-            (moved.url.as_str(), &moved.token_file),
-            ("https://elsewhere", &address.token_file)
-        );
-        moved.move_to("http://127.0.0.1:1");
-        assert_eq!((moved.ca_file, moved.token_file), (None, None));
     }
 
     #[test]

@@ -23,6 +23,8 @@ use crate::outside::Said;
 
 mod turns;
 
+mod waiting;
+
 mod work;
 
 mod peers;
@@ -31,7 +33,7 @@ mod tombstones;
 
 use peers::{FAILURES_TOLD, Peers, unanswered};
 use tombstones::{Blocked, Walk};
-use work::Work;
+use work::{Setup, Work};
 
 /// Steps that are carried out at a time, of different objects.
 const STEPS_AT_A_TIME: usize = 16;
@@ -117,10 +119,14 @@ impl Deletion {
             let (cluster, send) = (self.cluster.clone(), send.clone());
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
-        let foreign = self.cluster.peers().kinds().cloned().collect();
-        let outside = self.cluster.kinds_outside().cloned().collect();
         let has_archive = self.cluster.has_archive();
-        let mut work = Work::new(self.cluster.kinds().declared(), foreign, outside, has_archive);
+        let setup = Setup {
+            foreign: self.cluster.peers().kinds().cloned().collect(),
+            services: self.cluster.peers().groups_of_holders().cloned().collect(),
+            outside: self.cluster.kinds_outside().cloned().collect(),
+            archives: has_archive,
+        };
+        let mut work = Work::new(self.cluster.kinds().declared(), setup, self.options.patience);
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
         let mut walks = JoinSet::new();
@@ -265,7 +271,7 @@ impl Deletion {
         for (object, _) in &vanished {
             self.figures.vanished(&object.key.kind.kind);
         }
-        for (object, notice) in work.overdue(now, self.options.patience).into_iter().chain(vanished) {
+        for (object, notice) in work.overdue(now).into_iter().chain(vanished) {
             Self::report(beside, object, notice);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use kindex_kube_client::ClusterError;
+use kindex_model::reference_name::ReferenceName;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -23,6 +24,10 @@ use crate::peer::follow::{Held, News, follow};
 const LOOK_UPS_AT_A_TIME: usize = 8;
 /// After one that failed.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// Holders that are looked for at a time.
+const FINDS_AT_A_TIME: usize = 4;
+/// After nobody has said where a holder is: only what people are told depends on it.
+const FIND_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// As often in succession a step fails before people are told that a service does not answer.
 pub(super) const FAILURES_TOLD: u32 = 3;
 
@@ -34,6 +39,10 @@ pub(super) enum Heard {
     LookedUp(Key, Result<Option<Box<Object>>, ClusterError>),
     /// The pause after a look-up that failed.
     Paused(Key),
+    /// Where a holder is.
+    Found(ReferenceName, Result<Option<Key>, ClusterError>),
+    /// The pause after nobody has said so.
+    PausedHolder(ReferenceName),
 }
 
 /// The other services of one run.
@@ -42,6 +51,8 @@ pub(super) struct Peers {
     news: mpsc::Receiver<News>,
     followers: JoinSet<()>,
     look_ups: JoinSet<Heard>,
+    /// Of holders, which keep no look-up from its turn.
+    finds: JoinSet<Heard>,
     held: BTreeMap<KindName, Held>,
     /// Of which nothing is heard.
     silent: BTreeSet<KindName>,
@@ -68,6 +79,7 @@ impl Peers {
             news,
             followers,
             look_ups: JoinSet::new(),
+            finds: JoinSet::new(),
             held,
             silent: BTreeSet::new(),
         }
@@ -87,6 +99,15 @@ impl Peers {
                 Heard::LookedUp(key, found.map(|found| found.map(Box::new)))
             });
         }
+        while self.finds.len() < FINDS_AT_A_TIME
+            && let Some(name) = work.next_holder()
+        {
+            let cluster = self.cluster.clone();
+            self.finds.spawn(async move {
+                let found = cluster.peers().find(&name).await;
+                Heard::Found(name, found)
+            });
+        }
     }
 
     /// What is heard next; never ends where there are no other services.
@@ -94,6 +115,7 @@ impl Peers {
         tokio::select! {
             Some(news) = self.news.recv() => Heard::News(news),
             Some(ended) = self.look_ups.join_next() => ended.expect("a look-up does not panic"),
+            Some(ended) = self.finds.join_next() => ended.expect("a look-up does not panic"),
             else => std::future::pending().await,
         }
     }
@@ -129,6 +151,15 @@ impl Peers {
                 });
             }
             Heard::Paused(key) => work.look_again(&key),
+            Heard::Found(name, Ok(found)) => work.found(name, found, Instant::now()),
+            Heard::Found(name, Err(error)) => {
+                tracing::debug!(%name, %error, "A holder is looked for again");
+                self.finds.spawn(async move {
+                    sleep(FIND_AGAIN_AFTER).await;
+                    Heard::PausedHolder(name)
+                });
+            }
+            Heard::PausedHolder(name) => work.find_again(&name),
         }
     }
 
@@ -143,6 +174,7 @@ impl Peers {
     pub(super) async fn end(mut self) {
         self.followers.shutdown().await;
         self.look_ups.shutdown().await;
+        self.finds.shutdown().await;
     }
 }
 

@@ -10,8 +10,9 @@ use tokio::time::Instant;
 
 use crate::answers::{Answers, Swept};
 use crate::cluster::outcome::Task;
-use crate::decide::{Outside, Step, Wait, decide};
+use crate::decide::{Outside, Step, decide};
 use crate::graph::{Declared, Graph};
+use crate::holders::Holders;
 use crate::notice::{Notice, notice};
 use crate::object::{Key, KindName, Object};
 use crate::outside::{Outsides, Said};
@@ -19,37 +20,28 @@ use crate::peer::foreign::Foreign;
 use crate::vanished::Vanished;
 
 use super::turns::Turns;
+use super::waiting::{Waiting, claims};
 
-/// An object that waits.
-struct Waiting {
-    step: Step,
-    since: Instant,
-    /// What an event reported of it last, and when.
-    reported: Option<(Step, Instant)>,
-}
+#[cfg(test)]
+mod tests;
 
-impl Waiting {
-    fn new(step: Step, now: Instant) -> Self {
-        Self {
-            step,
-            since: now,
-            reported: None,
-        }
-    }
-
-    /// Whether an event is to tell of it. What cleanups say may change with every call.
-    fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
-        let since = match &self.reported {
-            Some((step, _)) if *step == self.step => return false,
-            Some((_, reported)) => *reported,
-            None => self.since,
-        };
-        now.duration_since(since) >= patience
-    }
+/// What one run is told at its beginning.
+#[derive(Debug, Default)]
+pub(super) struct Setup {
+    /// The kinds of other services. Their objects are not decided on here.
+    pub(super) foreign: BTreeSet<KindName>,
+    /// The groups of other services that can be asked for holders.
+    pub(super) services: BTreeSet<String>,
+    /// The kinds whose objects may have something outside.
+    pub(super) outside: BTreeSet<KindName>,
+    /// Whether there is an archive to ask.
+    pub(super) archives: bool,
 }
 
 /// All work of one run.
 pub(super) struct Work {
+    /// For how long an object may wait, for the same others, before somebody is told.
+    patience: Duration,
     graph: Graph,
     queue: BTreeSet<Key>,
     /// Objects with a step under way, or a pause.
@@ -58,28 +50,20 @@ pub(super) struct Work {
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
     vanished: Vanished,
-    /// The kinds of other services. Their objects are not decided on here.
-    foreign: BTreeSet<KindName>,
+    setup: Setup,
     look_ups: Foreign,
-    /// Whether there is an archive to ask.
-    archives: bool,
     answers: Answers,
-    /// The kinds whose objects may have something outside.
-    outside: BTreeSet<KindName>,
+    holders: Holders,
     outsides: Outsides,
 }
 
 impl Work {
-    pub(super) fn new(
-        declared: Vec<Declared>,
-        foreign: BTreeSet<KindName>,
-        outside: BTreeSet<KindName>,
-        archives: bool,
-    ) -> Self {
+    pub(super) fn new(declared: Vec<Declared>, setup: Setup, patience: Duration) -> Self {
         Self {
-            archives,
+            patience,
+            setup,
             answers: Answers::default(),
-            outside,
+            holders: Holders::new(patience),
             outsides: Outsides::default(),
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
@@ -88,7 +72,6 @@ impl Work {
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
             vanished: Vanished::default(),
-            foreign,
             look_ups: Foreign::default(),
         }
     }
@@ -96,7 +79,7 @@ impl Work {
     pub(super) fn listed(&mut self, kind: &KindName, version: ResourceVersion, objects: Vec<Object>) {
         let concerned = self.graph.replace(kind, version, objects);
         for object in self.graph.objects().filter(|object| object.key.kind == *kind) {
-            ask_for_targets(&self.foreign, &self.graph, &mut self.look_ups, object);
+            ask_for_targets(&self.setup.foreign, &self.graph, &mut self.look_ups, object);
         }
         self.changed(concerned);
     }
@@ -108,18 +91,18 @@ impl Work {
     pub(super) fn seen(&mut self, object: Object, now: Instant) {
         let known = self.graph.get(&object.key);
         let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
-        if let Some(known) = known.filter(|known| !self.foreign.contains(&known.key.kind)) {
+        if let Some(known) = known.filter(|known| !self.setup.foreign.contains(&known.key.kind)) {
             self.vanished.compare(&self.graph, known, Some(&object), now);
             self.answers.compare(known, &object);
         }
-        ask_for_targets(&self.foreign, &self.graph, &mut self.look_ups, &object);
+        ask_for_targets(&self.setup.foreign, &self.graph, &mut self.look_ups, &object);
         let concerned = self.graph.apply(object);
         self.queue.extend(concerned);
     }
 
     pub(super) fn gone(&mut self, key: &Key, uid: &str, now: Instant) {
         let known = self.graph.get(key).filter(|known| known.uid == uid);
-        if let Some(known) = known.filter(|known| !self.foreign.contains(&known.key.kind)) {
+        if let Some(known) = known.filter(|known| !self.setup.foreign.contains(&known.key.kind)) {
             self.vanished.compare(&self.graph, known, None, now);
         }
         let concerned = self.graph.remove(key, uid);
@@ -178,6 +161,22 @@ impl Work {
         }
     }
 
+    /// The next holder of another service that is to be looked for.
+    pub(super) fn next_holder(&mut self) -> Option<ReferenceName> {
+        self.holders.next_due()
+    }
+
+    /// What its service says of a holder.
+    pub(super) fn found(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
+        self.queue.extend(self.graph.bearers(&name).cloned());
+        self.holders.said(name, found, now);
+    }
+
+    /// Its service does not say, and is asked again.
+    pub(super) fn find_again(&mut self, name: &ReferenceName) {
+        self.holders.unanswered(name);
+    }
+
     /// Its service does not say, and is asked again.
     pub(super) fn look_again(&mut self, key: &Key) {
         self.look_ups.failed(key);
@@ -197,7 +196,9 @@ impl Work {
 
     /// What a step has learnt of the archive.
     pub(super) fn learnt(&mut self, object: &Object, swept: Option<Swept>, missing: Vec<ReferenceName>, now: Instant) {
-        self.answers.not_found(missing, now);
+        for name in missing {
+            self.holders.said(name, None, now);
+        }
         if let Some(swept) = swept {
             self.answers.swept(object, swept, now);
         }
@@ -210,8 +211,8 @@ impl Work {
 
     /// Asks the archive and the cleanups again where that is due.
     pub(super) fn ask_again(&mut self, now: Instant) {
-        let due = self.answers.due(&self.graph, now);
-        self.queue.extend(due);
+        self.queue.extend(self.answers.due(now));
+        self.queue.extend(self.holders.due(&self.graph, now));
         self.queue.extend(self.outsides.due(now));
     }
 
@@ -227,7 +228,7 @@ impl Work {
             let Some(task) = self.decide(&key, now) else {
                 continue;
             };
-            if self.turns.take(&task, &self.foreign) {
+            if self.turns.take(&task, &self.setup.foreign) {
                 self.busy.insert(key);
                 return Some(task);
             }
@@ -240,10 +241,10 @@ impl Work {
     }
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {
-        if self.foreign.contains(&key.kind) {
+        if self.setup.foreign.contains(&key.kind) {
             return None;
         }
-        let known = self.graph.get(key).filter(|_| self.outside.contains(&key.kind));
+        let known = self.graph.get(key).filter(|_| self.setup.outside.contains(&key.kind));
         let outside = known.map_or(Outside::Gone, |known| self.outsides.of(known, now));
         let Some(mut look) = self.graph.look(key, outside) else {
             self.waiting.remove(key);
@@ -252,9 +253,10 @@ impl Work {
             self.outsides.forget(key);
             return None;
         };
-        if self.archives {
+        if self.setup.archives {
             self.answers.complete(&mut look, now);
         }
+        self.holders.complete(&mut look, now);
         let step = decide(&look);
         let target = match &step {
             Step::Place { target, .. } | Step::Release(target) => self.graph.get(&target.key),
@@ -276,9 +278,7 @@ impl Work {
             target: target.cloned(),
             step,
         };
-        // Between two calls of a cleanup, an object waits for the same.
-        let goes_on = |waiting: &Waiting| task.step == Step::CleanUp && is_outside(&waiting.step);
-        if !self.waiting.get(key).is_some_and(goes_on) {
+        if !self.waiting.get(key).is_some_and(|waiting| waiting.goes_on(&task.step)) {
             self.waiting.remove(key);
         }
         Some(task)
@@ -289,9 +289,12 @@ impl Work {
             self.waiting.remove(key);
             return;
         }
+        let of_services = claims(&step).iter().map(|claim| &claim.name);
+        let of_services = of_services.filter(|name| self.setup.services.contains(name.group()));
+        self.holders
+            .seek(of_services.filter(|name| self.graph.find(name.uid()).is_none()), now);
         match self.waiting.get_mut(key) {
-            Some(waiting) if waiting.step == step => {}
-            Some(waiting) if is_outside(&waiting.step) && is_outside(&step) => waiting.step = step,
+            Some(waiting) if waiting.is_of_the_same(&step) => waiting.step = step,
             Some(_) | None => {
                 self.waiting.insert(key.clone(), Waiting::new(step, now));
             }
@@ -333,10 +336,10 @@ impl Work {
     }
 
     /// The objects that have waited for too long since somebody was told, with what to tell.
-    pub(super) fn overdue(&mut self, now: Instant, patience: Duration) -> Vec<(Object, Notice)> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(Object, Notice)> {
         let mut overdue = Vec::new();
         for (key, waiting) in &mut self.waiting {
-            if !waiting.is_overdue(now, patience) {
+            if !waiting.is_overdue(now, self.patience) {
                 continue;
             }
             let Some(object) = self.graph.get(key) else {
@@ -348,11 +351,6 @@ impl Work {
         }
         overdue
     }
-}
-
-/// Whether an object waits for what it has outside.
-fn is_outside(step: &Step) -> bool {
-    matches!(step, Step::Wait(Wait::Outside(_)))
 }
 
 /// The objects of other services that an object names are looked up, unless they are known: their events tell of what

@@ -2,6 +2,7 @@
 //! a time, so that anything can happen between two of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
@@ -23,6 +24,7 @@ use crate::answers::Answers;
 use crate::archive::{Holder, Place};
 use crate::decide::{Cause, Seen, Step};
 use crate::graph::Graph;
+use crate::holders::Holders;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::Outsides;
 use planted::decide_with;
@@ -72,6 +74,7 @@ pub(super) struct Controller {
     queue: BTreeSet<Key>,
     tasks: Vec<Task>,
     answers: Answers,
+    holders: Holders,
     outsides: Outsides,
     /// The tombstone that it visits.
     visit: Option<Visit>,
@@ -96,6 +99,7 @@ impl Controller {
             queue: BTreeSet::new(),
             tasks: Vec::new(),
             answers: Answers::default(),
+            holders: Holders::new(Duration::from_secs(30)),
             outsides: Outsides::default(),
             visit: None,
             now: Instant::now(),
@@ -185,6 +189,7 @@ impl Controller {
         };
         let mut look = self.graph.look(&key, self.outside(object)).expect("it is there");
         self.answers.complete(&mut look, self.now);
+        self.holders.complete(&mut look, self.now);
         let step = decide_with(bug, look, &self.graph);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
             return;

@@ -14,7 +14,7 @@ pub(super) mod tombstones;
 use super::mover::{Ended, Move};
 use super::world::{Event, fields};
 use super::{Bug, Play, Setting, action};
-use crate::decide::{Outside, Step, Wait};
+use crate::decide::{Outside, Step, Wait, Whereabouts};
 use crate::object::Key;
 
 /// Services in which nothing goes wrong.
@@ -117,7 +117,7 @@ fn of_three_holders_the_last_one_is_named() {
         panic!("it waits");
     };
     assert_eq!(claims.len(), 1);
-    assert_eq!(claims[0].holder.as_ref(), Some(&budgets[2]));
+    assert_eq!(claims[0].at, Whereabouts::Seen(budgets[2].clone()));
     play.delete(&budgets[2]);
     play.settled();
     assert!(play.erased(&project));

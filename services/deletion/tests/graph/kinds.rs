@@ -1,7 +1,9 @@
 //! The kinds of a project: a cluster on a network and a server group, both of a cloud identity.
 
+use kindex_deletion::kinds::Kinds;
 use kindex_model::kind::{Encoded, Kind, Platform, Registry, Scope};
-use kindex_model::reference::{Named, OnDelete, Reference, Target};
+use kindex_model::object::Object;
+use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
 use serde_json::{Value, json};
 
 pub(crate) const GROUP: &str = "platform.example.com";
@@ -120,6 +122,7 @@ pub(crate) fn registry() -> Registry {
         foreign: &[],
         declared: &[],
         descriptors: &[],
+        services: &[],
     }
 }
 
@@ -142,4 +145,55 @@ pub(crate) fn definition(kind: &Kind) -> Value {
             }],
         },
     })
+}
+
+static IDENTITY: Service = Service {
+    name: "identity",
+    group: "identity.example.com",
+    cluster_scoped: &["Organization"],
+    address: "https://identity.example.com",
+    ca_file: None,
+    token_file: None,
+};
+
+const fn foreign(kind: &'static str) -> Target {
+    Target {
+        service: Some(&IDENTITY),
+        group: IDENTITY.group,
+        kind,
+    }
+}
+
+static ROLES: Kind = kind(
+    "Role",
+    "roles",
+    "role",
+    &[
+        reference("organization", &["spec", "organization"], &[foreign("Organization")]),
+        reference("team", &["spec", "team"], &[foreign("Team")]),
+    ],
+);
+
+#[test]
+fn objects_of_another_service_have_namespaces_unless_it_says_otherwise() {
+    static KINDS: [&Kind; 1] = [&ROLES];
+    let kinds = Kinds::of(&Registry {
+        kinds: &KINDS,
+        ..registry()
+    });
+    let role = json!({
+        "apiVersion": "platform.example.com/v1",
+        "kind": "Role",
+        "metadata": {"name": "r", "namespace": "default", "uid": "u", "resourceVersion": "1"},
+        "spec": {"organization": "o", "team": "t"},
+    });
+    let role = kinds.read(&ROLES, &Object::parse_str(&role.to_string()).expect("an object"));
+    let named: Vec<_> = role.edges.iter().map(|edge| edge.target.to_string()).collect();
+    assert_eq!(
+        named,
+        [
+            "organization.identity.example.com o",
+            "team.identity.example.com default/t"
+        ]
+    );
 }

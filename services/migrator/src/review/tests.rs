@@ -64,6 +64,7 @@ const REGISTRY: Registry = Registry {
     foreign: &[],
     declared: &[],
     descriptors: &[],
+    services: &[],
 };
 
 fn widget(version: &str, name: &str, spec: &Value) -> Value {

@@ -287,6 +287,7 @@ mod tests {
         foreign: &[],
         declared: &[],
         descriptors: &[],
+        services: &[],
     };
 
     fn object(spec: &Value) -> Value {

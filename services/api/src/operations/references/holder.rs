@@ -1,6 +1,7 @@
 //! The holders of references: who may speak for one, and what is known of it.
 
 use futures::{StreamExt, TryStreamExt, stream};
+use kindex_kube_api::status::{Details, Reason};
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
@@ -100,6 +101,23 @@ impl Operations {
         let found = store.get_by_id(kind, &Uid::from(reference.uid())).await;
         found.map_err(|error| refusal::of_query(&error))
     }
+}
+
+/// 404: no object has references of this name.
+pub(super) fn no_holder(reference: &ReferenceName) -> Refusal {
+    Refusal::new(
+        Reason::NotFound,
+        format!("no object has references of the name {reference}"),
+    )
+}
+
+/// The same of a kind of this program. By the uid, another service knows that nobody else can say so.
+pub(super) fn no_holder_of_ours(reference: &ReferenceName) -> Refusal {
+    no_holder(reference).with(Details {
+        name: reference.to_string(),
+        uid: reference.uid().to_owned(),
+        ..Details::default()
+    })
 }
 
 /// On which object the right is wanted. That of a holder that SQL does not have, of another service above all, is

@@ -16,6 +16,7 @@ use super::super::cluster::Call;
 use super::super::rights::Wanted;
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
+use super::holder::{no_holder, no_holder_of_ours};
 use super::naming::{Aim, field, names, select};
 use super::object::references_among;
 use super::tree::{Bounds, Found, Look, Node, grow};
@@ -53,17 +54,13 @@ impl Operations {
     /// 404 where no object of the uid is known.
     pub async fn holders_of_holder(&self, caller: &Caller, reference: &str, bounds: Bounds) -> Result<Node, Refusal> {
         let reference = super::named(reference)?;
-        let absent = || {
-            Refusal::new(
-                super::Reason::NotFound,
-                format!("no object has references of the name {reference}"),
-            )
+        let Some(kind) = self.kind_of(&reference) else {
+            return Err(no_holder(&reference));
         };
-        let kind = self.kind_of(&reference).ok_or_else(absent)?;
         let Some(stored) = self.stored_holder(kind, &reference).await? else {
             // Whoever may read nothing of the kind learns no more from this.
             self.allow(caller, Wanted::of("get", kind.into(), None)).await?;
-            return Err(absent());
+            return Err(no_holder_of_ours(&reference));
         };
         let metadata = &stored.object.metadata;
         let key = ObjectKey {

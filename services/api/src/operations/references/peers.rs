@@ -41,17 +41,11 @@ pub(in super::super) struct Peer {
 pub struct Peers(BTreeMap<String, Peer>);
 
 impl Peers {
-    /// Those that the kinds of a registry refer to.
+    /// Those that crds.toml declares.
     pub fn of(registry: &Registry) -> Self {
-        let references = registry.kinds.iter().flat_map(|kind| kind.references);
-        let services = references
-            .flat_map(|reference| reference.targets)
-            .filter_map(|target| target.service);
-        Self(
-            services
-                .map(|service| (service.group.to_owned(), service.into()))
-                .collect(),
-        )
+        let services = registry.services.iter().copied();
+        let peers = services.map(|service| (service.group.to_owned(), service.into()));
+        Self(peers.collect())
     }
 
     /// The same with the service of a group at this address, with the files that are known for it.

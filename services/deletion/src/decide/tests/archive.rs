@@ -32,7 +32,7 @@ fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
 
 fn absent(name: &str) -> Claim {
     Claim {
-        absent: true,
+        at: Whereabouts::Absent,
         ..claim(name, false)
     }
 }

@@ -18,7 +18,9 @@ impl Controller {
     /// Time passes, and what is due is asked of the archive and of cleanups again.
     pub(in super::super) fn wait(&mut self, time: Duration) {
         self.now += time;
-        let due = self.answers.due(&self.graph, self.now);
+        let due = self.answers.due(self.now).collect();
+        self.wake(due);
+        let due = self.holders.due(&self.graph, self.now);
         self.wake(due);
         self.wake(self.outsides.due(self.now));
     }
@@ -51,8 +53,9 @@ impl Controller {
         }
         let places = names.iter().zip(&task.places);
         let (off, missing): (Vec<_>, Vec<_>) = places.partition(|(_, place)| **place != Place::Unknown);
-        let missing = missing.into_iter().map(|(name, _)| name.clone()).collect();
-        self.answers.not_found(missing, self.now);
+        for (name, _) in missing {
+            self.holders.said(name.clone(), None, self.now);
+        }
         let off: Vec<_> = off.into_iter().map(|(name, _)| name.to_string()).collect();
         match off.is_empty() {
             true => Progress::Done,

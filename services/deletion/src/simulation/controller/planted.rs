@@ -3,7 +3,7 @@
 use kindex_model::deletion::Phase;
 
 use super::super::Bug;
-use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, decide};
+use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, Whereabouts, decide};
 use crate::graph::Graph;
 use crate::object::{Key, Standing};
 
@@ -18,7 +18,9 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         })
     };
     match bug {
-        Bug::DrainWithReference => look.claims.retain(|claim| claim.owned || claim.absent),
+        Bug::DrainWithReference => look
+            .claims
+            .retain(|claim| claim.owned || claim.at == Whereabouts::Absent),
         Bug::WaitForOwned => look.claims.iter_mut().for_each(|claim| claim.owned = false),
         Bug::FreeWithoutSweep => {
             look.archived = Archived::Left {

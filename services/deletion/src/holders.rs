@@ -1,0 +1,254 @@
+//! Holders that no watch has shown: whether there are such objects at all is asked of the archive, or of the service
+//! that they are of. One answer may come too early, and two that are the same with time in between do not. Asks nobody
+//! itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kindex_model::reference_name::ReferenceName;
+use tokio::time::Instant;
+
+use crate::decide::{Claim, Look, Whereabouts};
+use crate::graph::Graph;
+use crate::object::Key;
+
+/// Until a holder is asked for again, at most and at least.
+const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
+const AGAIN_AFTER_MIN: Duration = Duration::from_secs(1);
+/// After so many answers in succession a holder counts as lost.
+const ANSWERS_CONFIRMED: u32 = 2;
+/// Holders of one object that are asked for at a time: as long as these hold it, the others do not matter.
+const SOUGHT_AT_ONCE: usize = 8;
+
+/// What was said of one holder.
+#[derive(Debug)]
+struct Said {
+    found: Option<Key>,
+    /// How often in succession there was none.
+    not_found: u32,
+    again: Instant,
+}
+
+/// What was said of holders, and of whom their services are to be asked.
+#[derive(Debug)]
+pub struct Holders {
+    again_after: Duration,
+    said: BTreeMap<ReferenceName, Said>,
+    due: BTreeSet<ReferenceName>,
+    busy: BTreeSet<ReferenceName>,
+}
+
+impl Holders {
+    /// Nothing was said. Between two answers that are the same there is `grace`, within limits.
+    pub fn new(grace: Duration) -> Self {
+        Self {
+            again_after: grace.clamp(AGAIN_AFTER_MIN, AGAIN_AFTER_MAX),
+            said: BTreeMap::new(),
+            due: BTreeSet::new(),
+            busy: BTreeSet::new(),
+        }
+    }
+
+    /// What the archive, or its service, has said of a holder: where it is, or that there is none.
+    pub fn said(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
+        self.busy.remove(&name);
+        let before = self.said.get(&name).map_or(0, |said| said.not_found);
+        let said = Said {
+            not_found: if found.is_none() { before.saturating_add(1) } else { 0 },
+            found,
+            again: now + self.again_after,
+        };
+        self.said.insert(name, said);
+    }
+
+    /// Its service has not said anything.
+    pub fn unanswered(&mut self, name: &ReferenceName) {
+        self.busy.remove(name);
+        self.due.insert(name.clone());
+    }
+
+    /// The objects whose holders are to be asked for again. What holds nothing any more, or was seen, is forgotten.
+    pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
+        let is_of_use = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.bearers(name).next().is_some();
+        self.said.retain(|name, _| is_of_use(name));
+        self.due.retain(|name| is_of_use(name));
+        let due = self.said.iter().filter(|(_, said)| said.again <= now);
+        due.flat_map(|(name, _)| graph.bearers(name).cloned()).collect()
+    }
+
+    /// The services of these holders are to be asked, unless they were lately. The first ones are enough.
+    pub fn seek<'n>(&mut self, names: impl IntoIterator<Item = &'n ReferenceName>, now: Instant) {
+        for name in names.into_iter().take(SOUGHT_AT_ONCE) {
+            let is_known = self.said.get(name).is_some_and(|said| now < said.again);
+            if !is_known && !self.busy.contains(name) {
+                self.due.insert(name.clone());
+            }
+        }
+    }
+
+    /// The next holder that its service is asked for.
+    pub fn next_due(&mut self) -> Option<ReferenceName> {
+        let name = self.due.pop_first()?;
+        self.busy.insert(name.clone());
+        Some(name)
+    }
+
+    /// Adds to a look what was said of the holders. Whoever may be archived is asked for again where that is due.
+    pub fn complete(&self, look: &mut Look<'_>, now: Instant) {
+        for claim in &mut look.claims {
+            if let Some(at) = self.at(claim, now) {
+                claim.at = at;
+            }
+        }
+    }
+
+    fn at(&self, claim: &Claim, now: Instant) -> Option<Whereabouts> {
+        let said = self.said.get(&claim.name)?;
+        let is_to_be_asked = claim.at == Whereabouts::Absent && said.again <= now;
+        match (&claim.at, &said.found) {
+            (Whereabouts::Seen(_), _) => None,
+            _ if is_to_be_asked => None,
+            (_, Some(key)) => Some(Whereabouts::Seen(key.clone())),
+            (_, None) if said.not_found >= ANSWERS_CONFIRMED => Some(Whereabouts::NotFound),
+            (_, None) => Some(Whereabouts::Unknown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+
+    use super::*;
+    use crate::decide::{Archived, Outside};
+    use crate::object::{KindName, Object, Standing};
+
+    const AGAIN_AFTER: Duration = Duration::from_secs(20);
+
+    fn key(kind: &str) -> Key {
+        Key {
+            kind: KindName::new("x.example.com", kind),
+            namespace: "default".to_owned(),
+            name: "a".to_owned(),
+        }
+    }
+
+    fn name(uid: &str) -> ReferenceName {
+        ReferenceName::new("Cluster", "x.example.com", uid).expect("a name")
+    }
+
+    fn held(by: &[&str]) -> Object {
+        Object {
+            key: key("Network"),
+            uid: "n".to_owned(),
+            version: ResourceVersion(1),
+            standing: Standing::Deleting,
+            requested: false,
+            immutable: false,
+            finalizers: Vec::new(),
+            guarded: true,
+            references: by.iter().map(|uid| name(uid)).collect(),
+            others: BTreeSet::new(),
+            phase: None,
+            edges: Vec::new(),
+        }
+    }
+
+    /// What a look has of the first claim, which is `at` for the graph.
+    fn completed(holders: &Holders, at: Whereabouts, now: Instant) -> Whereabouts {
+        let object = held(&["u"]);
+        let claim = Claim {
+            name: name("u"),
+            at,
+            owned: false,
+        };
+        let mut look = Look {
+            object: &object,
+            named: Vec::new(),
+            bearers: Vec::new(),
+            claims: vec![claim],
+            unplaced: Vec::new(),
+            holders_unknown: Vec::new(),
+            targets_unknown: Vec::new(),
+            outside: Outside::Gone,
+            archived: Archived::Off,
+        };
+        holders.complete(&mut look, now);
+        look.claims.remove(0).at
+    }
+
+    #[test]
+    fn a_holder_is_lost_once_it_was_not_found_twice_with_time_in_between() {
+        let (mut holders, begun) = (Holders::new(AGAIN_AFTER), Instant::now());
+        let asked = |holders: &Holders, now| completed(holders, Whereabouts::Absent, now);
+        assert_eq!(asked(&holders, begun), Whereabouts::Absent, "nobody was asked");
+        holders.said(name("u"), None, begun);
+        assert_eq!(asked(&holders, begun), Whereabouts::Unknown, "it may come");
+        let then = begun + AGAIN_AFTER;
+        assert_eq!(asked(&holders, then), Whereabouts::Absent, "the archive is asked again");
+        holders.said(name("u"), None, then);
+        assert_eq!(asked(&holders, then), Whereabouts::NotFound);
+        let seen = Whereabouts::Seen(key("Cluster"));
+        assert_eq!(completed(&holders, seen.clone(), then), seen, "a watch knows better");
+        holders.said(name("u"), Some(key("Cluster")), then + AGAIN_AFTER);
+        assert_eq!(asked(&holders, then + AGAIN_AFTER), seen, "it came back");
+        holders.said(name("u"), None, then + AGAIN_AFTER * 2);
+        let last = asked(&holders, then + AGAIN_AFTER * 2);
+        assert_eq!(last, Whereabouts::Unknown, "it is counted anew");
+    }
+
+    #[test]
+    fn what_a_service_said_stays_until_it_says_something_else() {
+        let (mut holders, begun) = (Holders::new(AGAIN_AFTER), Instant::now());
+        holders.said(name("u"), None, begun);
+        holders.said(name("u"), None, begun + AGAIN_AFTER);
+        for now in [begun + AGAIN_AFTER, begun + AGAIN_AFTER * 9] {
+            assert_eq!(completed(&holders, Whereabouts::Unknown, now), Whereabouts::NotFound);
+        }
+    }
+
+    #[test]
+    fn a_service_is_asked_for_one_holder_at_a_time_and_again_after_a_while() {
+        let (mut holders, begun) = (Holders::new(AGAIN_AFTER), Instant::now());
+        holders.seek([&name("u")], begun);
+        assert_eq!(holders.next_due(), Some(name("u")));
+        holders.seek([&name("u")], begun);
+        assert_eq!(holders.next_due(), None, "it is being asked");
+        holders.unanswered(&name("u"));
+        assert_eq!(holders.next_due(), Some(name("u")), "no answer");
+        holders.said(name("u"), None, begun);
+        holders.seek([&name("u")], begun);
+        assert_eq!(holders.next_due(), None, "it has answered");
+        holders.seek([&name("u")], begun + AGAIN_AFTER);
+        assert_eq!(holders.next_due(), Some(name("u")));
+        let many: Vec<_> = (0..100).map(|uid| name(&uid.to_string())).collect();
+        holders.seek(&many, begun);
+        assert_eq!(std::iter::from_fn(|| holders.next_due()).count(), SOUGHT_AT_ONCE);
+    }
+
+    #[test]
+    fn the_objects_are_decided_on_again_that_a_holder_holds_and_others_are_forgotten() {
+        let (mut holders, begun) = (Holders::new(AGAIN_AFTER), Instant::now());
+        let mut graph = Graph::new(Vec::new());
+        graph.apply(held(&["u"]));
+        for uid in ["u", "released"] {
+            holders.said(name(uid), None, begun);
+            holders.due.insert(name(uid));
+        }
+        assert!(holders.due(&graph, begun).is_empty());
+        assert_eq!(
+            holders.due(&graph, begun + AGAIN_AFTER),
+            BTreeSet::from([key("Network")])
+        );
+        assert_eq!(holders.said.len(), 1);
+        assert_eq!((holders.next_due(), holders.next_due()), (Some(name("u")), None));
+        let seen = Object {
+            key: key("Cluster"),
+            uid: "u".to_owned(),
+            ..held(&[])
+        };
+        graph.apply(seen);
+        assert!(holders.due(&graph, begun + AGAIN_AFTER).is_empty());
+        assert!(holders.said.is_empty());
+    }
+}

@@ -1,0 +1,137 @@
+//! Holders of other services: whether there is the object whose reference an object of ours bears. Only its own service
+//! can say that.
+
+use http::Request;
+use kindex_kube_client::ClusterError;
+use kindex_model::reference_name::ReferenceName;
+use kube::Client;
+use kube::core::Status;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use super::address::{Address, chain};
+use super::{PATIENCE, Peers};
+use crate::object::{Key, KindName};
+
+/// A service whose objects may hold ours.
+pub struct HolderService {
+    address: Address,
+    client: OnceCell<Client>,
+}
+
+impl From<Address> for HolderService {
+    fn from(address: Address) -> Self {
+        Self {
+            address,
+            client: OnceCell::new(),
+        }
+    }
+}
+
+impl Peers {
+    /// Where the holder of a reference is, by its service: in the cluster or archived.
+    ///
+    /// # Errors
+    /// Where the service does not say whether there is one.
+    pub async fn find(&self, reference: &ReferenceName) -> Result<Option<Key>, ClusterError> {
+        let Some(service) = self.of_holders(reference.group()) else {
+            let unknown = format!("no service of the group {} is known", reference.group());
+            return Err(ClusterError::Refused(unknown));
+        };
+        let found = timeout(PATIENCE, service.find(reference)).await;
+        let found = found.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        found.map_err(|why| ClusterError::Retryable {
+            cause: "unavailable",
+            retry_after: None,
+            message: format!(
+                "the service {} at {} does not answer: {why}",
+                service.address.name, service.address.url
+            ),
+        })
+    }
+}
+
+impl HolderService {
+    async fn find(&self, reference: &ReferenceName) -> Result<Option<Key>, String> {
+        let client = self.client.get_or_try_init(|| self.address.client()).await?;
+        let request = Request::get(format!("/api/v1/references/{reference}?depth=1")).body(Vec::new());
+        let request = request.map_err(|error| error.to_string())?;
+        match client.request::<Value>(request).await {
+            Ok(answer) => holder(reference, &answer).ok_or_else(|| "its answer shows no object".to_owned()),
+            Err(kube::Error::Api(status)) if is_absence(reference, &status) => Ok(None),
+            Err(error) => Err(chain(&error)),
+        }
+    }
+}
+
+/// Whether a service says that it has no such holder. That is said of this one, and not of the path: an address that
+/// leads elsewhere says nothing.
+fn is_absence(reference: &ReferenceName, status: &Status) -> bool {
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|details| details.uid == reference.uid())
+}
+
+/// The holder, if the answer is about it: there is none any more once it is deleted.
+fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<Key>> {
+    if answer["uid"] != *reference.uid() {
+        return None;
+    }
+    let text = |field: &str| answer[field].as_str().unwrap_or_default().to_owned();
+    match answer["state"].as_str()? {
+        "Live" | "Archived" | "Deleting" => Some(Some(Key {
+            kind: KindName::new(reference.group(), &text("kind")),
+            namespace: text("namespace"),
+            name: text("name"),
+        })),
+        "Deleted" => Some(None),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+    fn reference() -> ReferenceName {
+        ReferenceName::new("Cluster", "compute.example.com", UID).expect("a name")
+    }
+
+    fn answer(uid: &str, state: &str) -> Value {
+        json!({"uid": uid, "state": state, "kind": "Cluster", "namespace": "default", "name": "a"})
+    }
+
+    #[test]
+    fn a_holder_is_there_until_its_service_says_that_it_is_not() {
+        let said = |answer| holder(&reference(), &answer);
+        for state in ["Live", "Archived", "Deleting"] {
+            let key = said(answer(UID, state)).flatten().expect("it is there");
+            assert_eq!(key.to_string(), "cluster.compute.example.com default/a");
+        }
+        assert_eq!(said(answer(UID, "Deleted")), Some(None));
+        for unclear in [
+            answer(UID, "Unknown"),
+            answer("another", "Live"),
+            json!({}),
+            Value::Null,
+        ] {
+            assert_eq!(said(unclear), None);
+        }
+    }
+
+    #[test]
+    fn only_what_is_said_of_this_holder_is_an_absence() {
+        let said = |code: u16, details: Value| {
+            let status = json!({"code": code, "message": "", "details": details});
+            is_absence(&reference(), &serde_json::from_value(status).expect("a status"))
+        };
+        assert!(said(404, json!({"uid": UID})));
+        assert!(!said(404, json!({})), "a path that leads nowhere");
+        assert!(!said(404, json!({"uid": "another"})));
+        assert!(!said(503, json!({"uid": UID})));
+    }
+}

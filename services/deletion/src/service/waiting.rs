@@ -1,0 +1,66 @@
+//! What an object waits for, since when, and what people were told of it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::decide::{Claim, Step, Wait};
+
+/// An object that waits.
+pub(super) struct Waiting {
+    pub(super) step: Step,
+    pub(super) since: Instant,
+    /// What an event reported of it last, and when.
+    pub(super) reported: Option<(Step, Instant)>,
+}
+
+impl Waiting {
+    pub(super) fn new(step: Step, now: Instant) -> Self {
+        Self {
+            step,
+            since: now,
+            reported: None,
+        }
+    }
+
+    /// Whether it still waits for the same while it is asked about that once more.
+    pub(super) fn goes_on(&self, step: &Step) -> bool {
+        match step {
+            Step::CleanUp => matches!(self.step, Step::Wait(Wait::Outside(_))),
+            Step::Sweep => matches!(self.step, Step::Wait(Wait::Archived(_))),
+            Step::Keep(_) => !claims(&self.step).is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether it waits for the same, of which more may be known now.
+    pub(super) fn is_of_the_same(&self, step: &Step) -> bool {
+        match (&self.step, step) {
+            (Step::Wait(Wait::Outside(_)), Step::Wait(Wait::Outside(_))) => true,
+            (Step::Wait(Wait::Holders(before, unplaced)), Step::Wait(Wait::Holders(now, others)))
+            | (Step::Wait(Wait::Owned(before, unplaced)), Step::Wait(Wait::Owned(now, others))) => {
+                let names = |claims: &[Claim]| claims.iter().map(|claim| claim.name.clone()).collect::<Vec<_>>();
+                unplaced == others && names(before) == names(now)
+            }
+            (before, now) => before == now,
+        }
+    }
+
+    /// Whether an event is to tell of it. What cleanups say may change with every call.
+    pub(super) fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
+        let since = match &self.reported {
+            Some((step, _)) if *step == self.step => return false,
+            Some((_, reported)) => *reported,
+            None => self.since,
+        };
+        now.duration_since(since) >= patience
+    }
+}
+
+/// The references that an object waits for.
+pub(super) fn claims(step: &Step) -> &[Claim] {
+    match step {
+        Step::Wait(Wait::Holders(claims, _) | Wait::Owned(claims, _)) => claims,
+        _ => &[],
+    }
+}

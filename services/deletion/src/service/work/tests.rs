@@ -1,0 +1,168 @@
+//! What people are reported of an object that waits, and when.
+
+use kindex_model::deletion::Phase;
+
+use super::*;
+use crate::decide::{Archived, Step};
+use crate::object::Standing;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn key(group: &str, kind: &str) -> Key {
+    Key {
+        kind: KindName::new(group, kind),
+        namespace: "default".to_owned(),
+        name: "a".to_owned(),
+    }
+}
+
+fn network() -> Key {
+    key("x.example.com", "Network")
+}
+
+fn reference(group: &str) -> ReferenceName {
+    ReferenceName::new("Cluster", group, "u").expect("a name")
+}
+
+/// A network that is being deleted, and all that is known of it: of its own service there is no cluster.
+struct Stage {
+    work: Work,
+    begun: Instant,
+}
+
+impl Stage {
+    fn new(references: &[ReferenceName]) -> Self {
+        let declared = Declared {
+            holder: KindName::new("x.example.com", "Cluster"),
+            target: network().kind,
+            owned: false,
+        };
+        let setup = Setup {
+            services: BTreeSet::from(["y.example.com".to_owned()]),
+            archives: true,
+            ..Setup::default()
+        };
+        let object = Object {
+            key: network(),
+            uid: "n".to_owned(),
+            version: ResourceVersion(5),
+            standing: Standing::Deleting,
+            requested: false,
+            immutable: false,
+            finalizers: vec!["x.example.com/deletion".to_owned()],
+            guarded: true,
+            references: references.iter().cloned().collect(),
+            others: BTreeSet::new(),
+            phase: Some(Phase::Deleting),
+            edges: Vec::new(),
+        };
+        let mut work = Work::new(vec![declared.clone()], setup, PATIENCE);
+        work.listed(&declared.holder, ResourceVersion(6), Vec::new());
+        work.listed(&declared.target, ResourceVersion(6), vec![object]);
+        Self {
+            work,
+            begun: Instant::now(),
+        }
+    }
+
+    /// One look after so many seconds: what is due is answered, then the reasons and messages are collected that are
+    /// reported by then.
+    fn look(&mut self, seconds: u64, answer: &impl Fn(&mut Work, &Task, Instant)) -> Vec<(&'static str, String)> {
+        let now = self.begun + Duration::from_secs(seconds);
+        self.work.ask_again(now);
+        for _ in 0..3 {
+            let Some(task) = self.work.next(now) else {
+                break;
+            };
+            self.work.ended(&task);
+            answer(&mut self.work, &task, now);
+            self.work.free(&task.object.key);
+        }
+        assert!(self.work.next(now).is_none(), "it waits");
+        let reported = self.work.overdue(now).into_iter();
+        reported.map(|(_, notice)| (notice.reason, notice.message)).collect()
+    }
+}
+
+#[test]
+fn a_holder_that_nobody_finds_is_reported_once_while_it_is_asked_for_again_and_again() {
+    let mut stage = Stage::new(&[reference("x.example.com")]);
+    let nowhere = |work: &mut Work, task: &Task, now| match &task.step {
+        Step::Keep(names) => work.learnt(&task.object, None, names.clone(), now),
+        other => panic!("{other:?}"),
+    };
+    let reported: Vec<_> = (0..300).flat_map(|second| stage.look(second, &nowhere)).collect();
+    let [(reason, message)] = reported.as_slice() else {
+        panic!("{reported:?}");
+    };
+    assert_eq!(*reason, "HolderNotFound");
+    assert!(message.contains("cluster.x.example.com/u (not found)"), "{message}");
+}
+
+#[test]
+fn archived_holders_are_reported_once_for_each_set_of_them() {
+    let mut stage = Stage::new(&[]);
+    let held_by = |name: &'static str| {
+        move |work: &mut Work, task: &Task, now| {
+            assert_eq!(task.step, Step::Sweep);
+            let swept = Swept {
+                phase: task.object.phase,
+                archived: Archived::Left {
+                    plain: vec![name.to_owned()],
+                    owned: Vec::new(),
+                },
+                goes_on: false,
+            };
+            work.learnt(&task.object, Some(swept), Vec::new(), now);
+        }
+    };
+    let first: Vec<_> = (0..300).flat_map(|second| stage.look(second, &held_by("a"))).collect();
+    let then: Vec<_> = (300..600)
+        .flat_map(|second| stage.look(second, &held_by("b")))
+        .collect();
+    let blocked = |name: &str| [("DeletionBlocked", format!("still in use by {name}"))];
+    assert_eq!(
+        (first.as_slice(), then.as_slice()),
+        (&blocked("a")[..], &blocked("b")[..])
+    );
+    let (objects, longest) = stage.work.blocked("Network", stage.begun + Duration::from_secs(600));
+    assert_eq!(objects, 1);
+    assert!(
+        longest > Duration::from_secs(200),
+        "it has waited since the set changed"
+    );
+}
+
+#[test]
+fn a_holder_of_another_service_is_looked_for_there() {
+    let holder = reference("y.example.com");
+    let nothing = |_: &mut Work, task: &Task, _| panic!("{:?}", task.step);
+    let mut stage = Stage::new(std::slice::from_ref(&holder));
+    assert!(stage.look(0, &nothing).is_empty());
+    assert_eq!(stage.work.next_holder(), Some(holder.clone()));
+    assert_eq!(stage.work.next_holder(), None);
+    let there = Some(key("y.example.com", "Cluster"));
+    stage.work.found(holder.clone(), there, stage.begun);
+    let reported = stage.look(30, &nothing);
+    assert_eq!(
+        reported,
+        [(
+            "DeletionBlocked",
+            "still in use by cluster.y.example.com default/a".to_owned()
+        )]
+    );
+    // It is asked for again, and is gone by then.
+    let mut reported = Vec::new();
+    for second in [30, 60] {
+        assert_eq!(stage.work.next_holder(), Some(holder.clone()), "{second}");
+        let now = stage.begun + Duration::from_secs(second);
+        stage.work.found(holder.clone(), None, now);
+        assert!(stage.look(second, &nothing).is_empty(), "{second}");
+        reported = stage.look(second + 30, &nothing);
+    }
+    assert_eq!(reported[0].0, "HolderNotFound");
+    let of_others = ReferenceName::new("Cluster", "z.example.com", "u").expect("a name");
+    let mut stage = Stage::new(&[of_others]);
+    stage.look(0, &nothing);
+    assert_eq!(stage.work.next_holder(), None, "nobody knows that service");
+}
