@@ -1,20 +1,23 @@
 //! A project that is deleted with its 10,000 descendants on five levels: one client of `kindex up` deletes the project,
 //! and the graph deletes the rest. The baseline of the same run is one client of `kindex up --deletion=false`, which
 //! deletes the same tree leaf by leaf and waits for each object to be gone before the next. Nobody places references
-//! there, so that server has less to write than one with the graph. Both have the embedded cluster
-//! and SQLite, one after the other; which comes first alternates.
+//! there, so that server has less to write than one with the graph. Both have a cluster and SQLite,
+//! one after the other; which comes first alternates.
 //!
 //! The kinds are those of the repository, with more references between them: `kindex_benches::tree` says which.
 //!
-//! Writes are counted by the resource version of the embedded cluster, which each one increases by one. Neither the
-//! client's delete nor the recorded events are writes of the graph, nor is the last one of each object, by which the
-//! ingester releases it.
+//! With `KINDEX_BENCH_CONTROLPLANE=1`, the cluster is the kube-apiserver that `tests/controlplane/build` made, with
+//! etcd. There the graph is a process of its own, `kindex deletion`, beside `kindex up --deletion=false`.
+//!
+//! Writes are counted by the resource version of the embedded cluster, which each one increases by one, and by the
+//! metrics of kube-apiserver. Neither the client's delete nor the recorded events are writes of the graph, nor is the
+//! last one of each object, by which the ingester releases it.
 //!
 //! `KINDEX_BENCH_OBJECTS` (10000) sets the number of descendants, `KINDEX_BENCH_ROUNDS` (3) that of rounds. The
 //! baseline ends after `KINDEX_BENCH_SECONDS` (90), and its rate is that of the objects which are gone by then.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -24,7 +27,9 @@ use kindex_benches::clients::{all, client, delete, of_kubeconfig, post, timed};
 use kindex_benches::figures::{Rates, machine, setting};
 use kindex_benches::runs::marks::{Mark, Sheet};
 use kindex_benches::tree::{KINDS, LEVELS, NAMESPACE, Tree, name, path, registry};
+use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::ports;
+use kindex_harness::require::require;
 use kindex_harness::scrape::{self, Scrape};
 use kube::api::WatchEvent;
 use kube::{Client, Config};
@@ -41,8 +46,10 @@ fn main() -> ExitCode {
     if let Some(code) = become_kindex_of(registry()) {
         return code;
     }
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(measure());
+    if setting("KINDEX_BENCH_CONTROLPLANE", 0) == 0 || require("controlplane", ControlPlane::installed()) {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(measure());
+    }
     ExitCode::SUCCESS
 }
 
@@ -68,55 +75,75 @@ async fn measure() {
     measured.print();
 }
 
-/// `kindex up`, with a cluster and a database of its own.
+/// `kindex up`, with a database of its own.
 struct Bed {
     kindex: Kindex,
+    /// `kindex deletion`, where it is a process of its own.
+    graph: Option<Kindex>,
+    /// Of the process that has the graph.
     health: SocketAddr,
     config: Config,
     client: Client,
+    plane: Option<ControlPlane>,
     _directory: tempfile::TempDir,
 }
 
-/// How far a server is.
+/// What was done so far.
 struct Position {
-    version: usize,
-    events: usize,
+    /// To the cluster, without events.
+    writes: usize,
+    /// Steps of the graph that release a reference.
     releases: usize,
 }
 
 impl Bed {
-    /// Starts it, and creates the tree.
-    async fn make(tree: Tree, flags: &[&str]) -> Self {
+    /// Starts it, with the graph or without, and creates the tree.
+    async fn make(tree: Tree, has_graph: bool) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
+        let plane = (setting("KINDEX_BENCH_CONTROLPLANE", 0) > 0).then(ControlPlane::start);
         let data = directory.path().join("data");
-        let health = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::reserve()));
-        let (shown, health_addr) = (data.display().to_string(), health.to_string());
-        let mut arguments = vec!["--log", "error", "up", "--data-dir", &shown];
-        arguments.extend(["--health-addr", &health_addr]);
+        let shown = data.display().to_string();
+        let mut arguments = vec!["up", "--data-dir", &shown];
         for flag in ["--api-addr", "--listen", "--runs-grpc-addr", "--runs-rest-addr"] {
             arguments.extend([flag, "127.0.0.1:0"]);
         }
-        arguments.extend(flags);
-        let mut kindex = Kindex::start(&arguments);
-        let begun = Instant::now();
-        while !matches!(scrape::get(health, "/readyz"), Ok((200, _))) {
-            let ended = kindex.ended();
-            assert!(
-                ended.is_none() && begun.elapsed() < WAIT_MAX,
-                "kindex is not ready: {ended:?}"
-            );
-            sleep(Duration::from_millis(50)).await;
+        let kubeconfig = match &plane {
+            Some(plane) => plane.kubeconfig().to_owned(),
+            None => data.join("kubeconfig"),
+        };
+        let path = kubeconfig.display().to_string();
+        if plane.is_some() {
+            arguments.extend(["--kubeconfig", &path]);
         }
-        let config = of_kubeconfig(&data.join("kubeconfig")).await;
+        if plane.is_some() || !has_graph {
+            arguments.push("--deletion=false");
+        }
+        let (kindex, mut health) = start(&arguments).await;
+        let database = format!("sqlite:{}", data.join("kindex.db").display());
+        let mut graph = None;
+        if plane.is_some() && has_graph {
+            let arguments = ["deletion", "--kubeconfig", &path, "--database", &database];
+            let (started, address) = start(&arguments).await;
+            (graph, health) = (Some(started), address);
+        }
+        let config = of_kubeconfig(&kubeconfig).await;
         let bed = Self {
             kindex,
+            graph,
             health,
             client: client(&config),
             config,
+            plane,
             _directory: directory,
         };
         bed.create(tree).await;
         bed
+    }
+
+    /// Why one of the processes has ended.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        let of_graph = self.graph.as_mut().and_then(Kindex::ended);
+        self.kindex.ended().or(of_graph)
     }
 
     async fn create(&self, tree: Tree) {
@@ -142,10 +169,12 @@ impl Bed {
         let mut last = None;
         loop {
             let (version, found) = (self.version().await, self.finalizers().await);
-            if found == finalizers && last == Some(version) {
+            // Leases are renewed at any time.
+            let is_quiet = last == Some(version) || self.plane.is_some();
+            if found == finalizers && is_quiet {
                 return;
             }
-            let ended = self.kindex.ended();
+            let ended = self.ended();
             assert!(
                 ended.is_none() && begun.elapsed() < WAIT_MAX,
                 "{found} finalizers instead of {finalizers}; kindex ended with {ended:?}"
@@ -173,14 +202,32 @@ impl Bed {
     }
 
     async fn position(&self) -> Position {
-        let events = self.read(&format!("/api/v1/namespaces/{NAMESPACE}/events")).await;
         let (_, text) = scrape::get(self.health, "/metrics").expect("figures");
         let releases = Scrape::parse(&text).sum_of("kindex_deletion_steps_total", &[("step", "release")]);
         Position {
-            version: self.version().await,
-            events: events["items"].as_array().expect("a list").len(),
+            writes: self.writes().await,
             releases: releases as usize,
         }
+    }
+
+    async fn writes(&self) -> usize {
+        if self.plane.is_none() {
+            let events = self.read(&format!("/api/v1/namespaces/{NAMESPACE}/events")).await;
+            return self.version().await - events["items"].as_array().expect("a list").len();
+        }
+        let request = http::Request::get("/metrics").body(Vec::new()).expect("a path");
+        let text = self.client.request_text(request).await.expect("figures");
+        let scrape = Scrape::parse(&text);
+        let of = |verb, code| {
+            let labels = [("group", KINDS[0].group), ("verb", verb), ("code", code)];
+            scrape.sum_of("apiserver_request_total", &labels)
+        };
+        let verbs = ["POST", "PUT", "PATCH", "APPLY", "DELETE"];
+        let writes: f64 = verbs
+            .into_iter()
+            .flat_map(|verb| ["200", "201"].map(|code| of(verb, code)))
+            .sum();
+        writes as usize
     }
 
     /// The names of the objects of a level that go from now on.
@@ -211,6 +258,24 @@ impl Bed {
     }
 }
 
+/// A process that is ready, and the address of its figures.
+async fn start(arguments: &[&str]) -> (Kindex, SocketAddr) {
+    let health = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::reserve()));
+    let address = health.to_string();
+    let health_addr = ["--health-addr", &address];
+    let mut kindex = Kindex::start(&[&["--log", "error"], arguments, &health_addr].concat());
+    let begun = Instant::now();
+    while !matches!(scrape::get(health, "/readyz"), Ok((200, _))) {
+        let ended = kindex.ended();
+        assert!(
+            ended.is_none() && begun.elapsed() < WAIT_MAX,
+            "kindex is not ready: {ended:?}"
+        );
+        sleep(Duration::from_millis(50)).await;
+    }
+    (kindex, health)
+}
+
 /// What one deletion came to.
 struct Deleted {
     objects: usize,
@@ -227,14 +292,14 @@ impl Deleted {
         Self {
             objects,
             took,
-            writes: (now.version - before.version) - (now.events - before.events),
+            writes: now.writes - before.writes,
             releases: now.releases - before.releases,
         }
     }
 }
 
 async fn by_graph(tree: Tree) -> Deleted {
-    let mut bed = Bed::make(tree, &[]).await;
+    let mut bed = Bed::make(tree, true).await;
     // Those of ingester and graph on each object, and the references.
     bed.settle(tree.objects() * 2 + tree.references()).await;
     let before = bed.position().await;
@@ -248,7 +313,7 @@ async fn by_graph(tree: Tree) -> Deleted {
 
 async fn leaf_by_leaf(tree: Tree) -> Deleted {
     let limit = Duration::from_secs(setting("KINDEX_BENCH_SECONDS", 90) as u64);
-    let mut bed = Bed::make(tree, &["--deletion=false"]).await;
+    let mut bed = Bed::make(tree, false).await;
     bed.settle(tree.objects()).await;
     let before = bed.position().await;
     let mut objects = 0;
