@@ -138,6 +138,10 @@ fn a_holder_of_another_service_is_looked_for_there() {
     let holder = reference("y.example.com");
     let nothing = |_: &mut Work, task: &Task, _| panic!("{:?}", task.step);
     let mut stage = Stage::new(std::slice::from_ref(&holder));
+    // Of the other service's clusters, those are known then that our fields name: this one is none of them.
+    stage
+        .work
+        .replayed(&KindName::new("y.example.com", "Cluster"), Vec::new());
     assert!(stage.look(0, &nothing).is_empty());
     assert_eq!(stage.work.next_holder(), Some(holder.clone()));
     assert_eq!(stage.work.next_holder(), None);
