@@ -84,6 +84,20 @@ impl Operations {
         kinds.find(|kind| is_of_kind(reference, kind))
     }
 
+    /// The same of a kind of this program. By the uid, another service knows that nobody else can say so; without a
+    /// database, nobody can.
+    pub(super) fn no_holder_of_ours(&self, reference: &ReferenceName) -> Refusal {
+        let refusal = no_holder(reference);
+        if !matches!(self.storage, Storage::On { .. }) {
+            return refusal;
+        }
+        refusal.with(Details {
+            name: reference.to_string(),
+            uid: reference.uid().to_owned(),
+            ..Details::default()
+        })
+    }
+
     /// Whether kinds of a group are of this program.
     pub(in super::super) fn kinds_of_group(&self, group: &str) -> bool {
         self.registry.kinds.iter().any(|kind| kind.group == group)
@@ -109,15 +123,6 @@ pub(super) fn no_holder(reference: &ReferenceName) -> Refusal {
         Reason::NotFound,
         format!("no object has references of the name {reference}"),
     )
-}
-
-/// The same of a kind of this program. By the uid, another service knows that nobody else can say so.
-pub(super) fn no_holder_of_ours(reference: &ReferenceName) -> Refusal {
-    no_holder(reference).with(Details {
-        name: reference.to_string(),
-        uid: reference.uid().to_owned(),
-        ..Details::default()
-    })
 }
 
 /// On which object the right is wanted. That of a holder that SQL does not have, of another service above all, is

@@ -16,7 +16,7 @@ use super::super::cluster::Call;
 use super::super::rights::Wanted;
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
-use super::holder::{no_holder, no_holder_of_ours};
+use super::holder::no_holder;
 use super::naming::{Aim, field, names, select};
 use super::object::references_among;
 use super::tree::{Bounds, Found, Look, Node, grow};
@@ -60,7 +60,7 @@ impl Operations {
         let Some(stored) = self.stored_holder(kind, &reference).await? else {
             // Whoever may read nothing of the kind learns no more from this.
             self.allow(caller, Wanted::of("get", kind.into(), None)).await?;
-            return Err(no_holder_of_ours(&reference));
+            return Err(self.no_holder_of_ours(&reference));
         };
         let metadata = &stored.object.metadata;
         let key = ObjectKey {
