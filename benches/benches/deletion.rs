@@ -1,8 +1,8 @@
 //! A project that is deleted with its 10,000 descendants on five levels: one client of `kindex up` deletes the project,
 //! and the graph deletes the rest. The baseline of the same run is one client of `kindex up --deletion=false`, which
 //! deletes the same tree leaf by leaf and waits for each object to be gone before the next. Nobody places references
-//! there, so that server has less to write than one with the graph. Both have a cluster and SQLite,
-//! one after the other; which comes first alternates.
+//! there, so that server has less to write than one with the graph. The third server has a graph, and its client
+//! deletes leaf by leaf all the same. Each has a cluster and SQLite, one after the other; which comes first alternates.
 //!
 //! The kinds are those of the repository, with more references between them: `kindex_benches::tree` says which.
 //!
@@ -13,8 +13,9 @@
 //! metrics of kube-apiserver. Neither the client's delete nor the recorded events are writes of the graph, nor is the
 //! last one of each object, by which the ingester releases it.
 //!
-//! `KINDEX_BENCH_OBJECTS` (10000) sets the number of descendants, `KINDEX_BENCH_ROUNDS` (3) that of rounds. The
-//! baseline ends after `KINDEX_BENCH_SECONDS` (90), and its rate is that of the objects which are gone by then.
+//! `KINDEX_BENCH_OBJECTS` (10000) sets the number of descendants, `KINDEX_BENCH_ROUNDS` (3) that of rounds. With
+//! `KINDEX_BENCH_WIDE=1`, all but four of the descendants hold the same object. A client that deletes leaf by leaf ends
+//! after `KINDEX_BENCH_SECONDS` (90), and its rate is that of the objects which are gone by then.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{ExitCode, ExitStatus};
@@ -54,7 +55,11 @@ fn main() -> ExitCode {
 }
 
 async fn measure() {
-    let tree = Tree::new(setting("KINDEX_BENCH_OBJECTS", 10_000));
+    let descendants = setting("KINDEX_BENCH_OBJECTS", 10_000);
+    let tree = match setting("KINDEX_BENCH_WIDE", 0) {
+        0 => Tree::new(descendants),
+        _ => Tree::wide(descendants),
+    };
     let rounds = setting("KINDEX_BENCH_ROUNDS", 3);
     println!(
         "a project with {} descendants on {LEVELS} levels ({:?}), rounds: {rounds}, {}\n",
@@ -64,15 +69,27 @@ async fn measure() {
     );
     let mut measured = Measured::default();
     for round in 0..rounds {
-        for is_graph in [round.is_multiple_of(2), !round.is_multiple_of(2)] {
-            if is_graph {
-                measured.add_graph(tree, &by_graph(tree).await);
-            } else {
-                measured.add_leaves(&leaf_by_leaf(tree).await);
+        let mut ways = [Way::Graph, Way::Leaves, Way::GuardedLeaves];
+        let first = round % ways.len();
+        ways.rotate_left(first);
+        for way in ways {
+            match way {
+                Way::Graph => measured.add_graph(tree, &by_graph(tree).await),
+                Way::Leaves => measured.add_leaves(&leaf_by_leaf(tree, false).await),
+                Way::GuardedLeaves => measured.add_guarded(&leaf_by_leaf(tree, true).await),
             }
         }
     }
     measured.print();
+}
+
+/// How a tree is deleted.
+#[derive(Clone, Copy)]
+enum Way {
+    Graph,
+    Leaves,
+    /// Leaf by leaf, where each object has the finalizer of the graph and its references.
+    GuardedLeaves,
 }
 
 /// `kindex up`, with a database of its own.
@@ -298,10 +315,14 @@ impl Deleted {
     }
 }
 
+/// Those of ingester and graph on each object, and the references.
+fn guarded(tree: Tree) -> usize {
+    tree.objects() * 2 + tree.references()
+}
+
 async fn by_graph(tree: Tree) -> Deleted {
     let mut bed = Bed::make(tree, true).await;
-    // Those of ingester and graph on each object, and the references.
-    bed.settle(tree.objects() * 2 + tree.references()).await;
+    bed.settle(guarded(tree)).await;
     let before = bed.position().await;
     let mut gone = bed.gone(0).await;
     let begun = Instant::now();
@@ -311,10 +332,11 @@ async fn by_graph(tree: Tree) -> Deleted {
     Deleted::since(&before, &bed, tree.objects(), took).await
 }
 
-async fn leaf_by_leaf(tree: Tree) -> Deleted {
+async fn leaf_by_leaf(tree: Tree, is_guarded: bool) -> Deleted {
     let limit = Duration::from_secs(setting("KINDEX_BENCH_SECONDS", 90) as u64);
-    let mut bed = Bed::make(tree, false).await;
-    bed.settle(tree.objects()).await;
+    let mut bed = Bed::make(tree, is_guarded).await;
+    let finalizers = if is_guarded { guarded(tree) } else { tree.objects() };
+    bed.settle(finalizers).await;
     let before = bed.position().await;
     let mut objects = 0;
     let begun = Instant::now();
@@ -329,7 +351,9 @@ async fn leaf_by_leaf(tree: Tree) -> Deleted {
         }
     }
     let took = begun.elapsed();
-    bed.settle(tree.objects() - objects).await;
+    if !is_guarded {
+        bed.settle(tree.objects() - objects).await;
+    }
     Deleted::since(&before, &bed, objects, took).await
 }
 
@@ -344,6 +368,7 @@ struct Measured {
     leaves_seconds: Rates,
     leaves_objects: Rates,
     leaves_writes: Rates,
+    guarded: Rates,
 }
 
 impl Measured {
@@ -365,6 +390,10 @@ impl Measured {
         self.leaves_writes.push(deleted.writes as f64 / deleted.objects as f64);
     }
 
+    fn add_guarded(&mut self, deleted: &Deleted) {
+        self.guarded.add(deleted.objects, deleted.took);
+    }
+
     fn print(&self) {
         let ratio = self.graph.against(&self.leaves);
         let mut sheet = Sheet::default();
@@ -374,6 +403,10 @@ impl Measured {
         sheet.rounds("gone by then", "objects", &self.leaves_objects, Mark::None);
         sheet.rounds("the same", "objects/s", &self.leaves, Mark::None);
         sheet.rounds("graph, of leaf by leaf", "times", &ratio, Mark::AtLeast(3.0));
+        let what = "leaf by leaf, where the graph guards";
+        sheet.rounds(what, "objects/s", &self.guarded, Mark::None);
+        let what = "graph, of leaf by leaf where it guards";
+        sheet.rounds(what, "times", &self.graph.against(&self.guarded), Mark::AtLeast(3.0));
         let what = "writes of the graph, an object, beside one a reference";
         sheet.rounds(what, "", &self.graph_writes, Mark::AtMost(4.0));
         let what = "releases, a reference, with those that met a conflict";

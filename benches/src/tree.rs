@@ -102,6 +102,17 @@ impl Tree {
         Self { sizes }
     }
 
+    /// One object on each level, and on the last one all that are left: they hold the same object.
+    ///
+    /// # Panics
+    /// When there are fewer than levels.
+    pub fn wide(descendants: usize) -> Self {
+        assert!(descendants >= LEVELS, "one object on each level at least");
+        let mut sizes = [1; LEVELS + 1];
+        sizes[LEVELS] = descendants + 1 - LEVELS;
+        Self { sizes }
+    }
+
     /// All objects, with the root.
     pub fn objects(self) -> usize {
         self.sizes.iter().sum()

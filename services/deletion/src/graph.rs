@@ -1,7 +1,7 @@
 //! What is known of all objects of the graph, as watches report it: late, twice, in any order between kinds, and at
 //! times not at all. Collects what concerns one object, and says whom a change concerns. Nothing follows from absence.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
@@ -88,6 +88,7 @@ impl Graph {
             }
             if known.uid == object.uid {
                 object.standing = follow(known.standing, &object);
+                return self.change(object);
             }
         }
         let mut concerned = self.take(&object.key.clone());
@@ -102,6 +103,39 @@ impl Graph {
         }
         concerned.extend(self.concerned(&object));
         self.objects.insert(object.key.clone(), object);
+        concerned
+    }
+
+    /// A known object is seen in a newer version. Of those around it, the ones are concerned for which something has
+    /// changed: where many hold one object, each of its versions would concern all of them.
+    fn change(&mut self, object: Object) -> BTreeSet<Key> {
+        let key = object.key.clone();
+        let mut concerned = BTreeSet::from([key.clone()]);
+        let Some(known) = self.objects.remove(&key) else {
+            return concerned;
+        };
+        for name in known.references.symmetric_difference(&object.references) {
+            concerned.extend(self.uids.get(name.uid()).cloned());
+            match object.references.contains(name) {
+                true => _ = self.bearers.entry(name.clone()).or_default().insert(key.clone()),
+                false => forget(&mut self.bearers, name, &key),
+            }
+        }
+        if (known.standing, known.phase) != (object.standing, object.phase) {
+            concerned.extend(self.around(&object));
+        }
+        if known.edges != object.edges {
+            concerned.extend(self.named_or_held_by(&known));
+            concerned.extend(self.named_or_held_by(&object));
+            for edge in &known.edges {
+                forget(&mut self.namers, &edge.target, &key);
+            }
+            for edge in &object.edges {
+                let namers = self.namers.entry(edge.target.clone()).or_default();
+                namers.insert(key.clone());
+            }
+        }
+        self.objects.insert(key, object);
         concerned
     }
 
@@ -152,6 +186,12 @@ impl Graph {
     /// Whether a field names the object at this place.
     pub fn is_named(&self, key: &Key) -> bool {
         self.namers.contains_key(key)
+    }
+
+    /// How many references are on an object, and how many fields name it.
+    pub fn neighbours(&self, key: &Key) -> usize {
+        let references = self.objects.get(key).map_or(0, |object| object.references.len());
+        references + self.namers.get(key).map_or(0, BTreeSet::len)
     }
 
     /// The objects of a kind are not followed any more: nothing that depends on all of them may be decided.
@@ -241,10 +281,13 @@ impl Graph {
     fn unplaced(&self, object: &Object) -> Vec<Unplaced> {
         let namers = self.namers.get(&object.key).into_iter().flatten();
         let namers = namers.filter(|key| **key != object.key);
-        let unplaced = namers.filter_map(|key| self.objects.get(key)).filter(|holder| {
-            let name = holder.reference_name();
-            name.is_none_or(|name| !object.references.contains(&name))
-        });
+        let placed: HashSet<&str> = object.references.iter().map(ReferenceName::uid).collect();
+        let bears = |holder: &Object| {
+            let name = || holder.reference_name();
+            placed.contains(holder.uid.as_str()) && name().is_some_and(|name| object.references.contains(&name))
+        };
+        let unplaced = namers.filter_map(|key| self.objects.get(key));
+        let unplaced = unplaced.filter(|holder| !bears(holder));
         let named = unplaced.map(|holder| {
             let edges = || holder.edges.iter().filter(|edge| edge.target == object.key);
             Unplaced {
@@ -274,13 +317,23 @@ impl Graph {
     /// The object, those who name it, those whom it names, its holders and those whom it holds.
     fn concerned(&self, object: &Object) -> BTreeSet<Key> {
         let mut concerned = BTreeSet::from([object.key.clone()]);
-        concerned.extend(self.namers.get(&object.key).into_iter().flatten().cloned());
-        concerned.extend(object.edges.iter().map(|edge| edge.target.clone()));
-        let holders = object.references.iter().filter_map(|name| self.uids.get(name.uid()));
-        concerned.extend(holders.cloned());
-        let bearers = object.reference_name().and_then(|name| self.bearers.get(&name));
-        concerned.extend(bearers.into_iter().flatten().cloned());
+        concerned.extend(self.around(object));
+        concerned.extend(self.named_or_held_by(object));
         concerned
+    }
+
+    /// Those who name an object, and its holders.
+    fn around(&self, object: &Object) -> impl Iterator<Item = Key> {
+        let namers = self.namers.get(&object.key).into_iter().flatten();
+        let holders = object.references.iter().filter_map(|name| self.uids.get(name.uid()));
+        namers.chain(holders).cloned()
+    }
+
+    /// Those whom an object names, and those that bear its reference.
+    fn named_or_held_by(&self, object: &Object) -> BTreeSet<Key> {
+        let named = object.edges.iter().map(|edge| &edge.target);
+        let bearers = object.reference_name().and_then(|name| self.bearers.get(&name));
+        named.chain(bearers.into_iter().flatten()).cloned().collect()
     }
 
     fn remember(&mut self, uid: &str) {

@@ -15,6 +15,15 @@ pub struct Notice {
     pub message: String,
 }
 
+/// Whether a step says anything to people.
+pub fn is_noticed(step: &Step) -> bool {
+    match step {
+        Step::Wait(_) => true,
+        Step::Rest(refused) => !refused.is_empty(),
+        _ => false,
+    }
+}
+
 /// What a step says to people; nothing where all is well.
 pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
     let (reason, message) = match step {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 use tokio::time::sleep;
@@ -10,13 +11,15 @@ use tokio::time::sleep;
 use super::Cluster;
 use super::archived;
 use super::clean_up::clean_up;
-use super::outcome::{Outcome, Task, holds_all, read, written};
+use super::outcome::{Outcome, Task, holds_all, learn, read, written};
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{Key, Object, Standing};
 
 /// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One
 /// that takes longer has to begin again, and nothing more.
 const MOVE_TIME: Duration = Duration::from_secs(1);
+/// Holders that are read at a time, of those whose references were placed.
+const READS_AT_A_TIME: usize = 8;
 
 /// Carries out a step.
 pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcome {
@@ -64,64 +67,81 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
     outcome
 }
 
-/// Whether the deletion that causes this one is still what it was: of that very object, with a phase.
+/// Whether the deletion that causes this one is still what it was: of that very object, with a phase. If the object to
+/// be deleted holds that one, it is: no deletion is ever taken back, no phase either, and what is held cannot go.
 async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Result<bool, ClusterError> {
     let target = match cause {
-        Cause::Requested => return Ok(true),
+        Cause::Requested | Cause::Target { held: true, .. } => return Ok(true),
         Cause::Target { target, .. } => target,
     };
     let found = read(cluster, target, outcome).await?;
     Ok(found.is_some_and(|found| found.is_leaving() && found.phase.is_some()))
 }
 
-/// Places a reference. Another process may have deleted the holder meanwhile, in the belief that it holds nothing: then
-/// it is taken back.
+/// Places references. Another process may have deleted a holder meanwhile, in the belief that it holds nothing: then
+/// its reference is taken back.
 async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
-    let (Some(target), Some(name)) = (&task.target, task.object.reference_name()) else {
+    let Some(target) = &task.target else {
         return Ok(());
     };
-    let name = name.to_string();
+    let names = task.references();
     match cluster.peers.of(&target.key.kind) {
         Some(peer) => {
-            peer.hold(&target.key, &name).await?;
+            for name in &names {
+                peer.hold(&target.key, name).await?;
+            }
             read(cluster, &Seen::of(target), outcome).await?;
         }
         None => {
-            let mut finalizers = target.finalizers.clone();
-            finalizers.push(name.clone());
+            let finalizers = [&target.finalizers[..], &names].concat();
             written(cluster.set_finalizers(target, &finalizers).await, outcome)?;
         }
     }
-    match read(cluster, &Seen::of(&task.object), outcome).await? {
-        Some(_) => Ok(()),
-        None => take_off(cluster, &Seen::of(target), &name, outcome).await,
+    let reads = task
+        .objects()
+        .map(async |holder| (holder, cluster.get(&holder.key).await));
+    let reads: Vec<_> = reads.collect();
+    let mut reads = stream::iter(reads).buffered(READS_AT_A_TIME);
+    let (mut gone, mut result) = (Vec::new(), Ok(()));
+    while let Some((holder, found)) = reads.next().await {
+        match found.map(|found| learn(&Seen::of(holder), found, outcome)) {
+            Ok(None) => gone.extend(holder.reference_name().map(|name| name.to_string())),
+            Ok(Some(_)) => {}
+            Err(error) => result = Err(error),
+        }
     }
+    if !gone.is_empty() {
+        take_off(cluster, &Seen::of(target), &gone, outcome).await?;
+    }
+    result
 }
 
-/// Releases a reference, unless the holder has changed since: its field may name the target again.
+/// Releases references.
 ///
-/// A live holder may be about to name the target, by a move that has placed the reference already. So the target is
-/// read, then the holder is written, then the reference is released in the version of the target that was read. Either
-/// the move has written to the target in between, and the release is refused; or it has read the holder before, and
-/// its own write is.
+/// Of holders that are on their way out nothing is read again: they do not come back, and what had to go before them is
+/// gone. The target loses their references in the version that is known.
+///
+/// One of a live holder stays where that has changed since: its field may name the target again. The holder may also
+/// be about to name it, by a move that has placed the reference already. So the target is read, then the holder is
+/// written, then the reference is released in the version of the target that was read. Either the move has written to
+/// the target in between, and the release is refused; or it has read the holder before, and its own write is.
 ///
 /// What the fields name now is read before that: of an earlier release nobody may know that it was done, and a field
 /// may name that target again.
 async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Outcome) -> Result<(), ClusterError> {
-    let Some(name) = task.object.reference_name().map(|name| name.to_string()) else {
-        return Ok(());
-    };
-    if !task.object.is_leaving() {
-        sleep(MOVE_TIME).await;
+    let names = task.references();
+    if task.object.is_leaving() {
+        return match &task.target {
+            Some(known) => write_without(cluster, known, &names, outcome).await,
+            None => Ok(()),
+        };
     }
+    sleep(MOVE_TIME).await;
     let Some(holder) = read(cluster, &Seen::of(&task.object), outcome).await? else {
-        return take_off(cluster, target, &name, outcome).await;
+        return take_off(cluster, target, &names, outcome).await;
     };
     if holder.version != task.object.version {
         return Ok(());
-    }
-    if holder.is_leaving() {
-        return take_off(cluster, target, &name, outcome).await;
     }
     if !holds_all(cluster, &holder, outcome).await? {
         return Ok(());
@@ -131,30 +151,40 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     };
     let former = format!("{}@{}", found.uid, found.version);
     written(cluster.detach(&holder, &former).await, outcome)?;
-    write_without(cluster, &found, &name, outcome).await
+    write_without(cluster, &found, &names, outcome).await
 }
 
 /// That the target is gone, or does not bear the reference, is success.
-async fn take_off(cluster: &Cluster, target: &Seen, name: &str, outcome: &mut Outcome) -> Result<(), ClusterError> {
+async fn take_off(
+    cluster: &Cluster,
+    target: &Seen,
+    names: &[String],
+    outcome: &mut Outcome,
+) -> Result<(), ClusterError> {
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
-    write_without(cluster, &found, name, outcome).await
+    write_without(cluster, &found, names, outcome).await
 }
 
-/// For the version of the target that was read.
+/// For the version of the target that is known.
 async fn write_without(
     cluster: &Cluster,
     found: &Object,
-    name: &str,
+    names: &[String],
     outcome: &mut Outcome,
 ) -> Result<(), ClusterError> {
     if let Some(peer) = cluster.peers.of(&found.key.kind) {
-        peer.release(&found.key, name).await?;
+        for name in names {
+            peer.release(&found.key, name).await?;
+        }
         return read(cluster, &Seen::of(found), outcome).await.map(drop);
     }
     let finalizers = found.finalizers.iter();
-    let left: Vec<_> = finalizers.filter(|finalizer| *finalizer != name).cloned().collect();
+    let left: Vec<_> = finalizers
+        .filter(|finalizer| !names.contains(finalizer))
+        .cloned()
+        .collect();
     match left.len() < found.finalizers.len() {
         true => written(cluster.set_finalizers(found, &left).await, outcome),
         false => Ok(()),

@@ -9,15 +9,40 @@ use crate::decide::{Seen, Step};
 use crate::object::{Key, Object};
 use crate::outside::Said;
 
-/// A step of an object, with the objects as they were seen.
+/// A step of an object, with the objects as they were seen. Of many that place a reference on the same target, or
+/// release one, several do in one write.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// The object that it was decided on.
     pub object: Object,
+    /// Other objects whose step is the same, with their reference.
+    pub others: Vec<Object>,
     /// What is to be done.
     pub step: Step,
     /// The object on which a reference is placed or released.
     pub target: Option<Object>,
+}
+
+impl Task {
+    /// All objects whose step it is.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        std::iter::once(&self.object).chain(&self.others)
+    }
+
+    /// The references of all of them.
+    pub(super) fn references(&self) -> Vec<String> {
+        let names = self.objects().filter_map(Object::reference_name);
+        names.map(|name| name.to_string()).collect()
+    }
+}
+
+/// Whether one write does for the steps of both objects.
+pub fn go_together(one: (&Object, &Step), other: (&Object, &Step)) -> bool {
+    match (one.1, other.1) {
+        (Step::Place { target, .. }, Step::Place { target: same, .. }) => target == same,
+        (Step::Release(target), Step::Release(same)) => target == same && one.0.is_leaving() && other.0.is_leaving(),
+        _ => false,
+    }
 }
 
 /// What came of it.
@@ -57,6 +82,11 @@ pub(super) async fn read(
     outcome: &mut Outcome,
 ) -> Result<Option<Object>, ClusterError> {
     let found = cluster.get(&seen.key).await?;
+    Ok(learn(seen, found, outcome))
+}
+
+/// What a read of an object has found; nothing where another one has its name.
+pub(super) fn learn(seen: &Seen, found: Option<Object>, outcome: &mut Outcome) -> Option<Object> {
     if let Some(found) = &found {
         outcome.know(found.clone());
     }
@@ -64,7 +94,7 @@ pub(super) async fn read(
     if found.is_none() {
         outcome.gone.push((seen.key.clone(), seen.uid.clone()));
     }
-    Ok(found)
+    found
 }
 
 /// Whether all that its fields name bear the reference of a holder.

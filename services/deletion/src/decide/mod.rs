@@ -159,13 +159,15 @@ pub struct Look<'a> {
 pub enum Cause {
     /// Its Deleting annotation asks for it.
     Requested,
-    /// An object is deleted that it refers to, or that owns it. That object is read again before: it has to be this
-    /// one, on its way out, with a phase.
+    /// An object is deleted that it refers to, or that owns it. If it does not hold that one, that one is read again
+    /// before: it has to be this very object, on its way out, with a phase.
     Target {
         /// Name of the reference.
         reference: &'static str,
         /// That object.
         target: Seen,
+        /// Whether it bears the reference. As long as it does, it cannot have gone, and another one have its name.
+        held: bool,
     },
 }
 
@@ -236,8 +238,8 @@ pub enum Step {
     Sweep,
     /// What it has outside is cleaned up.
     CleanUp,
-    /// The finalizer of the graph is removed, the last step. What a field names without being known to bear the
-    /// reference is read again before: nothing may be left behind on it.
+    /// The finalizer of the graph is removed, the last step. What a field names is read again before, unless it leaves
+    /// and takes no reference any more: nothing may be left behind on it.
     Free {
         /// To be read again.
         confirm: Vec<Key>,
@@ -317,12 +319,13 @@ fn cause(look: &Look<'_>) -> Option<Cause> {
     edges(look).find_map(|(edge, named)| match named {
         Named::Present {
             seen,
+            bears,
             leaving: true,
             phase: Some(phase),
-            ..
         } if edge.cascades() || (edge.owned && *phase >= Phase::Draining) => Some(Cause::Target {
             reference: edge.reference,
             target: seen.clone(),
+            held: *bears,
         }),
         Named::Present { .. } | Named::Unknown | Named::Absent | Named::Itself => None,
     })
@@ -397,9 +400,18 @@ fn free(look: &Look<'_>) -> Step {
     if !look.object.guarded {
         return Step::Rest(Vec::new());
     }
-    let unconfirmed = edges(look).filter(|(_, named)| !matches!(named, Named::Itself));
+    let unconfirmed = edges(look).filter(|(_, named)| !takes_no_reference(named));
     Step::Free {
         confirm: unconfirmed.map(|(edge, _)| edge.target.clone()).collect(),
+    }
+}
+
+/// An object with a phase has its deletion timestamp, after which a cluster refuses new finalizers.
+fn takes_no_reference(named: &Named) -> bool {
+    match named {
+        Named::Itself => true,
+        Named::Present { bears, phase, .. } => !bears && phase.is_some(),
+        Named::Unknown | Named::Absent => false,
     }
 }
 

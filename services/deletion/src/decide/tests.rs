@@ -10,6 +10,8 @@ use crate::object::KindName;
 
 mod archive;
 
+mod cause;
+
 const GROUP: &str = "x.example.com";
 const NOTHING: Step = Step::Rest(Vec::new());
 
@@ -130,11 +132,6 @@ fn deleting(phase: Option<Phase>) -> Object {
     }
 }
 
-fn by_target(reference: &'static str) -> Cause {
-    let target = seen("Target", reference);
-    Cause::Target { reference, target }
-}
-
 #[test]
 fn every_object_is_guarded_before_anything_else() {
     for standing in [Standing::Live, Standing::Requested] {
@@ -221,60 +218,6 @@ fn a_target_that_was_created_anew_under_the_name_is_another_one() {
         ..look(&object)
     });
     assert_eq!(step, Step::Release(old));
-}
-
-#[test]
-fn what_cascades_is_deleted_in_the_first_phase_of_its_target() {
-    for phase in Phase::ALL {
-        let step = decide_named(&live(vec![(cascade("a"), going("a", phase))]));
-        assert_eq!(step, Step::Delete(by_target("a")));
-    }
-}
-
-#[test]
-fn what_is_owned_is_deleted_once_its_owner_drains() {
-    let owned = || edge("a", true, OnDelete::Cascade);
-    let step = |phase| decide_named(&live(vec![(owned(), going("a", phase))]));
-    assert_eq!(step(Phase::Deleting), NOTHING);
-    assert_eq!(step(Phase::Draining), Step::Delete(by_target("a")));
-    assert_eq!(step(Phase::Finalizing), Step::Delete(by_target("a")));
-}
-
-#[test]
-fn what_blocks_is_never_deleted() {
-    for phase in Phase::ALL {
-        let block = edge("a", false, OnDelete::Block);
-        assert_eq!(decide_named(&live(vec![(block, going("a", phase))])), NOTHING);
-    }
-}
-
-#[test]
-fn nothing_follows_from_a_target_that_only_leaves_etcd_or_is_absent() {
-    for owned in [false, true] {
-        let edge = || edge("a", owned, OnDelete::Cascade);
-        assert_eq!(
-            decide_named(&live(vec![(edge(), present("a", true, true, None))])),
-            NOTHING
-        );
-        for named in [Named::Absent, Named::Unknown] {
-            let step = decide_named(&live(vec![(edge(), named)]));
-            assert!(matches!(step, Step::Rest(_)), "{step:?}");
-        }
-    }
-}
-
-#[test]
-fn a_holder_whose_reference_was_refused_is_deleted_with_the_target_it_names() {
-    let late = present("a", false, true, Some(Phase::Deleting));
-    let step = decide_named(&live(vec![(cascade("a"), late)]));
-    assert_eq!(step, Step::Delete(by_target("a")));
-}
-
-#[test]
-fn the_deletion_of_what_is_immutable_says_that_it_is_one() {
-    let (mut object, named) = live(vec![(cascade("a"), going("a", Phase::Deleting))]);
-    object.immutable = true;
-    assert_eq!(decide_named(&(object, named)), Step::Request(by_target("a")));
 }
 
 #[test]
@@ -445,4 +388,11 @@ fn what_a_field_names_is_read_again_before_the_object_is_freed() {
         ..look(&object)
     });
     assert!(matches!(step, Step::Free { confirm } if confirm == [key("Target", "a")]));
+    for (phase, confirm) in [(None, vec![key("Target", "a")]), (Some(Phase::Deleting), Vec::new())] {
+        let step = decide(&Look {
+            named: vec![present("a", false, true, phase), Named::Itself],
+            ..look(&object)
+        });
+        assert_eq!(step, Step::Free { confirm }, "{phase:?}");
+    }
 }

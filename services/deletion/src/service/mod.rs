@@ -154,11 +154,11 @@ impl Deletion {
                 Some(report) = reports.recv() => self.hear(&mut work, report),
                 Some(ended) = beside.steps.join_next() => {
                     let (task, outcome) = ended.expect("a step does not panic");
-                    self.end(&mut work, task, outcome, &mut beside);
+                    self.end(&mut work, &task, outcome, &mut beside);
                 }
                 Some(ended) = beside.cleanups.join_next() => {
                     let (task, outcome) = ended.expect("a panic of a cleanup is caught");
-                    self.end(&mut work, task, outcome, &mut beside);
+                    self.end(&mut work, &task, outcome, &mut beside);
                 }
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
@@ -210,10 +210,8 @@ impl Deletion {
         }
     }
 
-    fn end(&self, work: &mut Work, task: Box<Task>, outcome: Outcome, beside: &mut Beside) {
-        let key = task.object.key.clone();
-        let kind = &key.kind.kind;
-        work.ended(&task);
+    fn end(&self, work: &mut Work, task: &Task, outcome: Outcome, beside: &mut Beside) {
+        work.ended(task);
         for object in outcome.seen {
             work.seen(object, Instant::now());
         }
@@ -224,18 +222,27 @@ impl Deletion {
         if let Some(said) = outcome.said {
             self.said(work, &task.object, said);
         }
-        let Some(failed) = outcome.failed else {
-            self.figures.carried_out(kind, &task.step);
-            work.succeeded(&key);
-            return work.free(&key);
-        };
-        self.figures.failed(kind);
+        for object in task.objects() {
+            match &outcome.failed {
+                None => {
+                    self.figures.carried_out(&object.key.kind.kind, &task.step);
+                    work.succeeded(&object.key);
+                    work.free(&object.key);
+                }
+                Some(failed) => self.failed(work, task, object, failed, beside),
+            }
+        }
+    }
+
+    fn failed(&self, work: &mut Work, task: &Task, object: &Object, failed: &str, beside: &mut Beside) {
+        let key = object.key.clone();
+        self.figures.failed(&key.kind.kind);
         let failures = work.failed(&key);
         tracing::warn!(object = %key, step = ?task.step, failed, "A step of a deletion is tried again");
         if failures == FAILURES_TOLD
-            && let Some(notice) = unanswered(&self.cluster, &task, &failed)
+            && let Some(notice) = unanswered(&self.cluster, task, failed)
         {
-            Self::report(beside, task.object.clone(), notice);
+            Self::report(beside, object.clone(), notice);
         }
         beside.pauses.spawn(async move {
             sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;

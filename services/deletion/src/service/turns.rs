@@ -1,5 +1,6 @@
 //! Whose turn it is to write an object. Of several writes that depend on the same version, one succeeds, and all others
-//! have been sent in vain: where many hold one object, most would. Pure; decides nothing.
+//! have been sent in vain: where many hold one object, most would. Holders that go release their reference last of all,
+//! so that others that go too do so in the same write. Pure; decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,8 @@ pub(super) struct Turns {
     waiting: BTreeMap<Key, BTreeSet<Key>>,
     /// Those with somebody who waits, and nobody who writes.
     open: BTreeSet<Key>,
+    /// By object, the holders that go and release it, once nobody has anything else to do.
+    later: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 impl Turns {
@@ -31,6 +34,47 @@ impl Turns {
         let waiting = self.waiting.entry(written.clone()).or_default();
         waiting.insert(task.object.key.clone());
         false
+    }
+
+    /// Others that wait to write the object that this step writes, at most so many.
+    pub(super) fn others(&mut self, task: &Task, most: usize) -> Vec<Key> {
+        let Some(written) = written(task) else {
+            return Vec::new();
+        };
+        let of = match releases(task) {
+            true => &mut self.later,
+            false => &mut self.waiting,
+        };
+        let Some(waiting) = of.get_mut(written) else {
+            return Vec::new();
+        };
+        let others = std::iter::from_fn(|| waiting.pop_first()).take(most).collect();
+        if waiting.is_empty() {
+            of.remove(written);
+        }
+        others
+    }
+
+    /// Whether the step is put off: it releases a reference of a holder that goes.
+    pub(super) fn put_off(&mut self, task: &Task, foreign: &BTreeSet<KindName>) -> bool {
+        let written = written(task).filter(|written| releases(task) && !foreign.contains(&written.kind));
+        if let Some(written) = written {
+            let later = self.later.entry(written.clone()).or_default();
+            later.insert(task.object.key.clone());
+        }
+        written.is_some()
+    }
+
+    /// One of those whose step was put off, if it may be done now.
+    pub(super) fn next_put_off(&mut self) -> Option<Key> {
+        let mut later = self.later.keys();
+        let written = later.find(|written| !self.taken.contains(*written))?.clone();
+        let holders = self.later.get_mut(&written)?;
+        let next = holders.pop_first();
+        if holders.is_empty() {
+            self.later.remove(&written);
+        }
+        next
     }
 
     /// The step is over.
@@ -63,11 +107,15 @@ impl Turns {
     }
 }
 
+fn releases(task: &Task) -> bool {
+    matches!(task.step, Step::Release(_)) && task.object.is_leaving()
+}
+
 /// The object that a step writes. A live holder waits before it releases, for longer than anybody may have the turn.
 fn written(task: &Task) -> Option<&Key> {
     match &task.step {
         Step::Place { target, .. } => Some(&target.key),
-        Step::Release(target) => Some(&target.key).filter(|_| task.object.is_leaving()),
+        Step::Release(target) => Some(&target.key).filter(|_| releases(task)),
         Step::Guard | Step::Request(_) | Step::Delete(_) | Step::Record(_) | Step::Keep(_) | Step::Free { .. } => {
             Some(&task.object.key)
         }
@@ -110,6 +158,7 @@ mod tests {
             object: object(name, standing),
             target: None,
             step,
+            others: Vec::new(),
         }
     }
 

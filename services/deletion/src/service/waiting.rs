@@ -39,8 +39,9 @@ impl Waiting {
             (Step::Wait(Wait::Outside(_)), Step::Wait(Wait::Outside(_))) => true,
             (Step::Wait(Wait::Holders(before, unplaced)), Step::Wait(Wait::Holders(now, others)))
             | (Step::Wait(Wait::Owned(before, unplaced)), Step::Wait(Wait::Owned(now, others))) => {
-                let names = |claims: &[Claim]| claims.iter().map(|claim| claim.name.clone()).collect::<Vec<_>>();
-                unplaced == others && names(before) == names(now)
+                let (before, now) = (before.iter(), now.iter());
+                let names = before.map(|claim| &claim.name);
+                unplaced == others && names.eq(now.map(|claim| &claim.name))
             }
             (before, now) => before == now,
         }

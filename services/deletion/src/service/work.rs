@@ -9,11 +9,11 @@ use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
 use crate::answers::{Answers, Swept};
-use crate::cluster::outcome::Task;
+use crate::cluster::outcome::{Task, go_together};
 use crate::decide::{Outside, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
-use crate::notice::{Notice, notice};
+use crate::notice::{Notice, is_noticed, notice};
 use crate::object::{Key, KindName, Object};
 use crate::outside::{Outsides, Said};
 use crate::peer::foreign::Foreign;
@@ -24,6 +24,13 @@ use super::waiting::{Waiting, claims};
 
 #[cfg(test)]
 mod tests;
+
+/// Objects that place or release their reference by one write.
+const TOGETHER_MAX: usize = 64;
+/// After so many steps, what was put off has its turn: others go before, but not for ever.
+const PUT_OFF_EVERY: usize = 64;
+/// With more around it, an object is decided on after others: each of those may be about to change something.
+const NEIGHBOURS_MANY: usize = 64;
 
 /// What one run is told at its beginning.
 #[derive(Debug, Default)]
@@ -47,6 +54,10 @@ pub(super) struct Work {
     /// Objects with a step under way, or a pause.
     busy: BTreeSet<Key>,
     turns: Turns,
+    /// Steps since something had its turn that was put off.
+    since_put_off: usize,
+    /// Objects of the queue with very many around them.
+    crowded: BTreeSet<Key>,
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
     vanished: Vanished,
@@ -69,6 +80,8 @@ impl Work {
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
             turns: Turns::default(),
+            since_put_off: 0,
+            crowded: BTreeSet::new(),
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
             vanished: Vanished::default(),
@@ -219,18 +232,72 @@ impl Work {
     /// The next step, of an object that has none under way, on an object that no other one writes.
     pub(super) fn next(&mut self, now: Instant) -> Option<Task> {
         loop {
-            let key = self.turns.next().or_else(|| self.queue.pop_first())?;
+            let (key, was_put_off) = self.pick()?;
             // It is decided on again once its step is over.
             if self.busy.contains(&key) {
                 continue;
             }
             self.queue.remove(&key);
-            let Some(task) = self.decide(&key, now) else {
+            let Some(mut task) = self.decide(&key, now) else {
                 continue;
             };
+            if !was_put_off && self.turns.put_off(&task, &self.setup.foreign) {
+                continue;
+            }
+            self.since_put_off += 1;
             if self.turns.take(&task, &self.setup.foreign) {
                 self.busy.insert(key);
+                self.gather(&mut task, now);
+                if let Step::Place { target, .. } | Step::Release(target) = &task.step {
+                    task.target = self.graph.get(&target.key).cloned();
+                }
                 return Some(task);
+            }
+        }
+    }
+
+    /// An object to decide on, and whether it had been put off.
+    fn pick(&mut self) -> Option<(Key, bool)> {
+        let is_due = self.since_put_off >= PUT_OFF_EVERY;
+        if let Some(key) = is_due.then(|| self.pick_put_off()).flatten() {
+            return Some((key, true));
+        }
+        while let Some(key) = self.turns.next().or_else(|| self.queue.pop_first()) {
+            if self.graph.neighbours(&key) <= NEIGHBOURS_MANY {
+                return Some((key, false));
+            }
+            self.crowded.insert(key);
+        }
+        self.pick_put_off().map(|key| (key, true))
+    }
+
+    fn pick_put_off(&mut self) -> Option<Key> {
+        self.since_put_off = 0;
+        self.crowded.pop_first().or_else(|| self.turns.next_put_off())
+    }
+
+    /// Others join the step that wait to do the same. What has failed is tried alone: of several, one may be refused.
+    fn gather(&mut self, task: &mut Task, now: Instant) {
+        if self.failures.contains_key(&task.object.key) {
+            return;
+        }
+        for key in self.turns.others(task, TOGETHER_MAX - 1) {
+            if self.busy.contains(&key) {
+                continue;
+            }
+            let joins = match self.failures.contains_key(&key) {
+                true => None,
+                false => self.decide(&key, now),
+            };
+            let step = (&task.object, &task.step);
+            let joins = joins.filter(|other| go_together(step, (&other.object, &other.step)));
+            match joins {
+                Some(other) => {
+                    self.queue.remove(&key);
+                    self.busy.insert(key);
+                    task.others.push(other.object);
+                }
+                None => _ = self.queue.insert(key),
             }
         }
     }
@@ -258,25 +325,15 @@ impl Work {
         }
         self.holders.complete(&mut look, now);
         let step = decide(&look);
-        let target = match &step {
-            Step::Place { target, .. } | Step::Release(target) => self.graph.get(&target.key),
-            Step::Wait(_) | Step::Rest(_) => {
-                self.wait(key, step, now);
-                return None;
-            }
-            Step::Guard
-            | Step::Request(_)
-            | Step::Delete(_)
-            | Step::Record(_)
-            | Step::Keep(_)
-            | Step::Sweep
-            | Step::CleanUp
-            | Step::Free { .. } => None,
-        };
+        if matches!(step, Step::Wait(_) | Step::Rest(_)) {
+            self.wait(key, step, now);
+            return None;
+        }
         let task = Task {
             object: look.object.clone(),
-            target: target.cloned(),
+            target: None,
             step,
+            others: Vec::new(),
         };
         if !self.waiting.get(key).is_some_and(|waiting| waiting.goes_on(&task.step)) {
             self.waiting.remove(key);
@@ -285,7 +342,7 @@ impl Work {
     }
 
     fn wait(&mut self, key: &Key, step: Step, now: Instant) {
-        if notice(&step, None).is_none() {
+        if !is_noticed(&step) {
             self.waiting.remove(key);
             return;
         }

@@ -32,6 +32,10 @@ pub(super) enum Bug {
     ReleaseUnconfirmed,
     /// The former target loses the reference whatever was written to it since.
     ReleaseAnyVersion,
+    /// Whoever is on its way out releases its reference with the first one that does.
+    ReleaseTogether,
+    /// Of several whose references were placed, the first one alone is read again.
+    PlaceUnread,
     /// The field of a move is written before its new target has the reference.
     MoveBeforePlacing,
     /// A move does not write to a target that has the reference already.
@@ -78,7 +82,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 31] = [
+    pub(super) const IN_SMALL: [Self; 33] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -93,6 +97,8 @@ impl Bug {
         Self::ReleaseRowUndetached,
         Self::ReleaseUnconfirmed,
         Self::ReleaseAnyVersion,
+        Self::ReleaseTogether,
+        Self::PlaceUnread,
         Self::MoveBeforePlacing,
         Self::MoveWithoutWriting,
         Self::ForgetAtPeer,

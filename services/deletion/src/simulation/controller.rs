@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
 use tokio::time::Instant;
 
@@ -12,22 +11,26 @@ mod archived;
 
 mod outside;
 
+mod place;
+
 mod planted;
 
 mod release;
+
+mod task;
 
 mod tombstones;
 
 use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
 use crate::answers::Answers;
-use crate::archive::{Holder, Place};
-use crate::decide::{Cause, Seen, Step};
+use crate::decide::{Cause, Step};
 use crate::graph::Graph;
 use crate::holders::Holders;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::Outsides;
 use planted::decide_with;
+use task::Task;
 use tombstones::Visit;
 
 /// Of what is wrong with large numbers, the number up to which nothing is: so many holders, objects that one change
@@ -35,26 +38,6 @@ use tombstones::Visit;
 const HOLDERS: usize = 8;
 const CONCERNED: usize = 24;
 const TOMBSTONES: usize = 6;
-
-/// A step that was decided, with the object that it was decided on.
-#[derive(Clone, Debug)]
-struct Task {
-    key: Key,
-    uid: String,
-    version: u64,
-    reference: String,
-    step: Step,
-    /// Requests that were answered.
-    done: usize,
-    /// The version in which the target was read that loses the reference.
-    read: Option<u64>,
-    /// Where the holders are whose references are to be rows.
-    places: Vec<Place>,
-    /// The phase in which the object was read before its holders in the archive, these, and those that are deleted.
-    phase: Option<Phase>,
-    holders: Vec<Holder>,
-    gone: BTreeSet<String>,
-}
 
 /// What came of a request.
 enum Progress {
@@ -183,32 +166,24 @@ impl Controller {
         };
         self.queue.remove(&key);
         // One step of an object at a time: it is decided on again once that is over.
-        let is_busy = self.tasks.iter().any(|task| task.key == key);
-        let Some(object) = self.graph.get(&key).filter(|_| !is_busy) else {
+        let is_busy = self.tasks.iter().any(|task| task.is_of(&key));
+        let Some(object) = self.graph.get(&key).filter(|_| !is_busy).cloned() else {
             return;
         };
-        let mut look = self.graph.look(&key, self.outside(object)).expect("it is there");
-        self.answers.complete(&mut look, self.now);
-        self.holders.complete(&mut look, self.now);
-        let step = decide_with(bug, look, &self.graph);
+        let step = self.step_of(&object, bug);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
             return;
         }
-        let reference = object.reference_name().expect("a name").to_string();
-        let task = Task {
-            uid: object.uid.clone(),
-            version: object.version.0,
-            reference,
-            step,
-            done: 0,
-            read: None,
-            places: Vec::new(),
-            phase: None,
-            holders: Vec::new(),
-            gone: BTreeSet::new(),
-            key,
-        };
+        let others = self.gather(&object, &step, bug);
+        let task = Task::new(&object, step.clone(), &others, self.known_target(&step));
         self.tasks.push(task);
+    }
+
+    fn step_of(&mut self, object: &Object, bug: Bug) -> Step {
+        let mut look = self.graph.look(&object.key, self.outside(object)).expect("it is there");
+        self.answers.complete(&mut look, self.now);
+        self.holders.complete(&mut look, self.now);
+        decide_with(bug, look, &self.graph)
     }
 
     /// Sends one request of one task. Its answer may get lost.
@@ -224,7 +199,7 @@ impl Controller {
                 self.tasks.push(task);
             }
             Progress::Done | Progress::Again => {
-                self.queue.insert(task.key);
+                self.queue.extend(task.members().into_iter().map(|member| member.key));
             }
         }
     }
@@ -245,7 +220,7 @@ impl Controller {
                 });
                 self.learn(world, &task.key, written, lost)
             }
-            Step::Place { target, .. } => self.place(world, task, target),
+            Step::Place { target, .. } => self.place(world, task, target, bug),
             Step::Release(target) => self.release(world, task, &target.clone(), lost, bug),
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
             Step::Keep(names) => self.keep(world, task, names, lost, bug),
@@ -270,40 +245,6 @@ impl Controller {
         }
     }
 
-    /// Places a reference, and takes it back where the holder is gone by then.
-    fn place(&mut self, world: &mut World, task: &Task, target: &Seen) -> Progress {
-        let is_own = target.key.kind.group == self.group;
-        if task.done > 0 {
-            let holder = world
-                .get(&task.key)
-                .map(|holder| holder.map(|holder| holder.uid.clone()));
-            let is_there = holder.map(|uid| uid.as_ref() == Some(&task.uid));
-            return match is_there {
-                Ok(true) => Progress::Done,
-                Ok(false) => self.take_off(world, task, target, None, false),
-                Err(_) => Progress::Again,
-            };
-        }
-        let known = self.graph.get(&target.key).map(|known| known.version.0);
-        let (uid, version) = match is_own {
-            true => (Some(target.uid.as_str()), known),
-            false => (None, None),
-        };
-        let written = world.write(&target.key, uid, version, |object| {
-            if !object.bears(&task.reference) {
-                object.finalizers.push(task.reference.clone());
-            }
-        });
-        match written {
-            // Where the answer is lost, the target is read again: else a reference might be left behind.
-            Ok(object) => {
-                self.know(world, &object);
-                Progress::Next
-            }
-            Err(refusal) => self.refused(world, &target.key, refusal),
-        }
-    }
-
     fn know_and_again(&mut self, world: &World, object: Option<Stored>) -> Progress {
         if let Some(object) = object {
             self.know(world, &object);
@@ -312,7 +253,13 @@ impl Controller {
     }
 
     fn delete(&mut self, world: &mut World, task: &Task, cause: &Cause, lost: bool, bug: Bug) -> Progress {
-        if let (Cause::Target { target, .. }, 0) = (cause, task.done) {
+        if let (
+            Cause::Target {
+                target, held: false, ..
+            },
+            0,
+        ) = (cause, task.done)
+        {
             let deleted = match world.get(&target.key) {
                 Err(_) => return Progress::Again,
                 Ok(None) => false,

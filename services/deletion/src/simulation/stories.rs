@@ -9,6 +9,8 @@ use rand::{RngExt, SeedableRng};
 
 pub(super) mod moves;
 
+pub(super) mod together;
+
 pub(super) mod tombstones;
 
 use super::mover::{Ended, Move};

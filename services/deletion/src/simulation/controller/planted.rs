@@ -15,6 +15,7 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         Step::Delete(Cause::Target {
             reference: "bug",
             target: seen.clone(),
+            held: false,
         })
     };
     match bug {

@@ -1,13 +1,15 @@
 //! A release, request by request.
 
 use super::super::Bug;
-use super::super::world::{Refusal, World};
+use super::super::world::{Refusal, Stored, World};
+use super::task::Member;
 use super::{Controller, Progress, Task};
 use crate::decide::Seen;
 
 impl Controller {
     /// Of a live holder, all that its fields name is read, then the target, the holder is written, and the target loses
-    /// the reference in the version that was read. Of one that is on its way out or gone, it is taken off at once.
+    /// the reference in the version that was read. Those of holders that were on their way out are taken off at once
+    /// in the version that is known, and that of one that is gone in any version.
     pub(super) fn release(
         &mut self,
         world: &mut World,
@@ -21,6 +23,15 @@ impl Controller {
             self.wake(concerned);
             return Progress::Done;
         }
+        if task.leaves {
+            let members = task.members();
+            let found = world.objects.get(&target.key).filter(|found| found.uid == target.uid);
+            let found = found.filter(|found| task.read.is_none_or(|version| version == found.version));
+            if let Some(found) = found.cloned() {
+                judge(world, &members, &found);
+            }
+            return self.take_off(world, &members, target, task.read, lost);
+        }
         if task.done < 3 {
             let Ok(holder) = world.get(&task.key) else {
                 return Progress::Again;
@@ -30,8 +41,8 @@ impl Controller {
             if holder.as_ref().is_some_and(|holder| holder.version != task.version) {
                 return self.know_and_again(world, holder);
             }
-            if holder.is_none_or(|holder| holder.terminating) || bug == Bug::ReleaseUndetached {
-                return self.take_off(world, task, target, None, lost);
+            if holder.is_none() || bug == Bug::ReleaseUndetached {
+                return self.take_off(world, &task.members(), target, None, lost);
             }
         }
         match task.done {
@@ -60,8 +71,8 @@ impl Controller {
                 }
                 self.detach(world, task)
             }
-            _ if bug == Bug::ReleaseAnyVersion => self.take_off(world, task, target, None, lost),
-            _ => self.take_off(world, task, target, task.read, lost),
+            _ if bug == Bug::ReleaseAnyVersion => self.take_off(world, &task.members(), target, None, lost),
+            _ => self.take_off(world, &task.members(), target, task.read, lost),
         }
     }
 
@@ -96,18 +107,18 @@ impl Controller {
     pub(super) fn take_off(
         &mut self,
         world: &mut World,
-        task: &Task,
+        members: &[Member],
         target: &Seen,
         version: Option<u64>,
         lost: bool,
     ) -> Progress {
         let found = world.objects.get(&target.key).filter(|_| version.is_none());
-        if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
-            let found = found.clone();
-            world.judge_release(&task.uid, &found);
+        if let Some(found) = found.cloned() {
+            judge(world, members, &found);
         }
         let written = world.write(&target.key, Some(&target.uid), version, |object| {
-            object.finalizers.retain(|finalizer| *finalizer != task.reference);
+            let released = |finalizer: &String| members.iter().any(|member| member.reference == *finalizer);
+            object.finalizers.retain(|finalizer| !released(finalizer));
         });
         match written {
             Err(Refusal::Gone) => {
@@ -117,5 +128,11 @@ impl Controller {
             }
             written => self.learn(world, &target.key, written, lost),
         }
+    }
+}
+
+fn judge(world: &mut World, members: &[Member], target: &Stored) {
+    for member in members.iter().filter(|member| target.bears(&member.reference)) {
+        world.judge_release(&member.uid, target);
     }
 }

@@ -1,0 +1,174 @@
+//! Several objects that place or release a reference on the same target.
+
+use super::*;
+use crate::object::Edge;
+use kindex_model::reference::OnDelete;
+
+fn cluster(name: &str) -> Key {
+    Key {
+        name: name.to_owned(),
+        ..key("x.example.com", "Cluster")
+    }
+}
+
+fn reference_of(name: &str) -> ReferenceName {
+    ReferenceName::new("Cluster", "x.example.com", name).expect("a name")
+}
+
+/// A cluster that names the network.
+fn holder(name: &str, standing: Standing, version: u64) -> Object {
+    Object {
+        key: cluster(name),
+        uid: name.to_owned(),
+        version: ResourceVersion(version),
+        standing,
+        references: BTreeSet::new(),
+        phase: (standing == Standing::Deleting).then_some(Phase::Finalizing),
+        edges: vec![Edge {
+            reference: "network",
+            target: network(),
+            owned: false,
+            on_delete: OnDelete::Block,
+        }],
+        ..target(&[], version)
+    }
+}
+
+fn target(held_by: &[&str], version: u64) -> Object {
+    Object {
+        key: network(),
+        uid: "n".to_owned(),
+        version: ResourceVersion(version),
+        standing: Standing::Live,
+        requested: false,
+        immutable: false,
+        finalizers: vec!["x.example.com/deletion".to_owned()],
+        guarded: true,
+        references: held_by.iter().map(|name| reference_of(name)).collect(),
+        others: BTreeSet::new(),
+        phase: None,
+        edges: Vec::new(),
+    }
+}
+
+/// A network, and clusters that are live or on their way out.
+fn work(held_by: &[&str], holders: Vec<Object>) -> Work {
+    let declared = Declared {
+        holder: cluster("a").kind,
+        target: network().kind,
+        owned: false,
+    };
+    let mut work = Work::new(vec![declared], Setup::default(), PATIENCE);
+    work.listed(&network().kind, ResourceVersion(5), vec![target(held_by, 5)]);
+    work.listed(&cluster("a").kind, ResourceVersion(6), holders);
+    work
+}
+
+fn names(task: &Task) -> Vec<&str> {
+    task.objects().map(|object| object.key.name.as_str()).collect()
+}
+
+/// What was written is known, and all whose step it was are decided on again.
+fn end(work: &mut Work, task: &Task, held_by: &[&str], version: u64, now: Instant) {
+    work.ended(task);
+    work.seen(target(held_by, version), now);
+    for object in task.objects() {
+        work.free(&object.key);
+    }
+}
+
+#[test]
+fn while_one_places_its_reference_the_others_wait_and_then_do_so_together() {
+    let live = ["a", "b", "c"].map(|name| holder(name, Standing::Live, 6));
+    let (mut work, now) = (work(&[], live.to_vec()), Instant::now());
+    let first = work.next(now).expect("a step");
+    assert_eq!(names(&first), ["a"], "nobody waits yet");
+    assert!(work.next(now).is_none(), "the others wait");
+    end(&mut work, &first, &["a"], 7, now);
+    let then = work.next(now).expect("a step");
+    assert!(matches!(then.step, Step::Place { .. }), "{:?}", then.step);
+    assert_eq!(names(&then), ["b", "c"]);
+    assert!(work.next(now).is_none(), "nobody is decided on twice at a time");
+    end(&mut work, &then, &["a", "b", "c"], 8, now);
+    assert!(work.next(now).is_none(), "all have placed theirs");
+}
+
+#[test]
+fn holders_that_go_release_together_once_others_have_done_what_they_can() {
+    let mut all = ["a", "b", "d"].map(|name| holder(name, Standing::Deleting, 6)).to_vec();
+    all.push(holder("c", Standing::Live, 6));
+    all[2].phase = None;
+    let (mut work, now) = (work(&["a", "b", "d"], all), Instant::now());
+    let places = work.next(now).expect("a step");
+    assert_eq!(names(&places), ["c"]);
+    let records = work.next(now).expect("a step of its own");
+    let finalizing = Step::Record(Phase::Finalizing);
+    assert_eq!((names(&records), &records.step), (vec!["d"], &finalizing));
+    assert!(work.next(now).is_none(), "the target is being written");
+    end(&mut work, &places, &["a", "b", "c", "d"], 7, now);
+    let releases = work.next(now).expect("a step");
+    assert!(matches!(releases.step, Step::Release(_)), "{:?}", releases.step);
+    assert_eq!(names(&releases), ["a", "b"], "c stays, d is not that far");
+    let known = releases.target.as_ref().map(|target| target.version);
+    assert_eq!(known, Some(ResourceVersion(7)), "as it was written last");
+}
+
+#[test]
+fn what_is_put_off_has_its_turn_though_there_is_always_something_else() {
+    let mut all = vec![holder("a", Standing::Deleting, 6)];
+    all.extend((0..2 * PUT_OFF_EVERY).map(|number| {
+        let mut other = holder(&format!("b{number:03}"), Standing::Live, 6);
+        (other.guarded, other.edges) = (false, Vec::new());
+        other
+    }));
+    let (mut work, now) = (work(&["a"], all), Instant::now());
+    let steps = std::iter::from_fn(|| work.next(now).map(|task| task.step));
+    let steps: Vec<_> = steps.collect();
+    let released = steps.iter().position(|step| matches!(step, Step::Release(_)));
+    assert_eq!((steps.len(), released), (2 * PUT_OFF_EVERY + 1, Some(PUT_OFF_EVERY)));
+}
+
+#[test]
+fn an_object_with_very_many_holders_is_decided_on_after_them() {
+    let held_by: Vec<_> = (0..=NEIGHBOURS_MANY).map(|number| format!("{number:04}")).collect();
+    let held_by: Vec<&str> = held_by.iter().map(String::as_str).collect();
+    let mut holder = holder("9999", Standing::Live, 6);
+    (holder.guarded, holder.edges) = (false, Vec::new());
+    let (mut work, now) = (work(&held_by, vec![holder]), Instant::now());
+    let unguarded = Object {
+        guarded: false,
+        ..target(&held_by, 7)
+    };
+    work.seen(unguarded, now);
+    let steps = std::iter::from_fn(|| work.next(now).map(|task| task.object.key.name));
+    assert_eq!(steps.collect::<Vec<_>>(), ["9999", "a"]);
+}
+
+#[test]
+fn what_has_failed_is_tried_alone_and_keeps_nobody() {
+    let live = ["a", "b", "c", "d"].map(|name| holder(name, Standing::Live, 6));
+    let (mut work, now) = (work(&[], live.to_vec()), Instant::now());
+    let first = work.next(now).expect("a step");
+    assert!(work.next(now).is_none());
+    work.failed(&cluster("b"));
+    end(&mut work, &first, &["a"], 7, now);
+    let alone = work.next(now).expect("a step");
+    assert_eq!(names(&alone), ["b"]);
+    assert!(work.next(now).is_none());
+    end(&mut work, &alone, &["a"], 8, now);
+    let others = work.next(now).expect("a step");
+    assert!(!names(&others).contains(&"b"), "{:?}", names(&others));
+}
+
+#[test]
+fn of_very_many_so_many_join_one_write() {
+    let all: Vec<_> = (0..TOGETHER_MAX * 2)
+        .map(|number| holder(&format!("{number:04}"), Standing::Live, 6))
+        .collect();
+    let (mut work, now) = (work(&[], all), Instant::now());
+    let first = work.next(now).expect("a step");
+    assert!(work.next(now).is_none());
+    end(&mut work, &first, &["0000"], 7, now);
+    let then = work.next(now).expect("a step");
+    assert_eq!(names(&then).len(), TOGETHER_MAX);
+}

@@ -1,0 +1,90 @@
+//! Several references of one target, placed or released by one write.
+
+use super::super::Bug;
+use super::super::world::World;
+use super::task::Member;
+use super::{Controller, Progress, Task};
+use crate::cluster::outcome::go_together;
+use crate::decide::{Seen, Step};
+use crate::object::Object;
+
+impl Controller {
+    /// Others of the queue whose step the same write does for. Another service is asked for each by itself.
+    pub(super) fn gather(&mut self, object: &Object, step: &Step, bug: Bug) -> Vec<Object> {
+        let (Step::Place { target, .. } | Step::Release(target)) = step else {
+            return Vec::new();
+        };
+        if target.key.kind.group != self.group {
+            return Vec::new();
+        }
+        let queue = self.queue.iter().filter_map(|key| self.graph.get(key));
+        let known = self.graph.get(&target.key);
+        let concerns = |other: &Object| {
+            let bears = |name| known.is_some_and(|known| known.references.contains(&name));
+            other.edges.iter().any(|edge| edge.target == target.key) || other.reference_name().is_some_and(bears)
+        };
+        let queue: Vec<Object> = queue.filter(|other| concerns(other)).cloned().collect();
+        let mut others = Vec::new();
+        for other in queue {
+            let is_busy = self.tasks.iter().any(|task| task.is_of(&other.key));
+            let too_early = bug == Bug::ReleaseTogether && object.is_leaving() && other.is_leaving();
+            let joins = too_early || go_together((object, step), (&other, &self.step_of(&other, bug)));
+            if joins && !is_busy {
+                self.queue.remove(&other.key);
+                others.push(other);
+            }
+        }
+        others
+    }
+
+    /// The version of a step's target as it is decided on, where it is of this service.
+    pub(super) fn known_target(&self, step: &Step) -> Option<u64> {
+        let (Step::Place { target, .. } | Step::Release(target)) = step else {
+            return None;
+        };
+        let known = self.graph.get(&target.key);
+        let known = known.filter(|known| known.key.kind.group == self.group);
+        known.map(|known| known.version.0)
+    }
+
+    /// Places references, then takes back that of each holder which is gone by then.
+    pub(super) fn place(&mut self, world: &mut World, task: &Task, target: &Seen, bug: Bug) -> Progress {
+        let members = task.members();
+        let Some(before) = task.done.checked_sub(1) else {
+            return self.place_all(world, task, &members, target);
+        };
+        let is_last = before + 1 == members.len() || bug == Bug::PlaceUnread;
+        let member = &members[before];
+        let holder = world.get(&member.key);
+        let is_there = holder.map(|found| found.is_some_and(|found| found.uid == member.uid));
+        let progress = match is_there {
+            Ok(true) => Progress::Done,
+            Ok(false) => self.take_off(world, std::slice::from_ref(member), target, None, false),
+            Err(_) => Progress::Again,
+        };
+        match progress {
+            Progress::Done if !is_last => Progress::Next,
+            progress => progress,
+        }
+    }
+
+    fn place_all(&mut self, world: &mut World, task: &Task, members: &[Member], target: &Seen) -> Progress {
+        let is_own = target.key.kind.group == self.group;
+        let uid = is_own.then_some(target.uid.as_str());
+        let written = world.write(&target.key, uid, task.read, |object| {
+            for member in members {
+                if !object.bears(&member.reference) {
+                    object.finalizers.push(member.reference.clone());
+                }
+            }
+        });
+        match written {
+            // Where the answer is lost, the target is read again: else a reference might be left behind.
+            Ok(object) => {
+                self.know(world, &object);
+                Progress::Next
+            }
+            Err(refusal) => self.refused(world, &target.key, refusal),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A step that is being carried out, request by request.
+
+use std::collections::BTreeSet;
+
+use kindex_model::deletion::Phase;
+
+use crate::archive::{Holder, Place};
+use crate::decide::Step;
+use crate::object::{Key, Object};
+
+/// A step that was decided, with the object that it was decided on.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) key: Key,
+    pub(super) uid: String,
+    pub(super) version: u64,
+    pub(super) reference: String,
+    pub(super) step: Step,
+    /// Requests that were answered.
+    pub(super) done: usize,
+    /// Whether the object was on its way out.
+    pub(super) leaves: bool,
+    /// Others whose references the same write places or releases.
+    pub(super) others: Vec<Member>,
+    /// The version in which the target is known that loses the reference.
+    pub(super) read: Option<u64>,
+    /// Where the holders are whose references are to be rows.
+    pub(super) places: Vec<Place>,
+    /// The phase in which the object was read before its holders in the archive, these, and those that are deleted.
+    pub(super) phase: Option<Phase>,
+    pub(super) holders: Vec<Holder>,
+    pub(super) gone: BTreeSet<String>,
+}
+
+/// An object whose step it is.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) key: Key,
+    pub(super) uid: String,
+    pub(super) reference: String,
+}
+
+impl Member {
+    fn of(object: &Object) -> Self {
+        Self {
+            key: object.key.clone(),
+            uid: object.uid.clone(),
+            reference: object.reference_name().expect("a name").to_string(),
+        }
+    }
+}
+
+impl Task {
+    pub(super) fn new(object: &Object, step: Step, others: &[Object], read: Option<u64>) -> Self {
+        let Member { key, uid, reference } = Member::of(object);
+        Self {
+            key,
+            uid,
+            reference,
+            version: object.version.0,
+            step,
+            done: 0,
+            leaves: object.is_leaving(),
+            others: others.iter().map(Member::of).collect(),
+            read,
+            places: Vec::new(),
+            phase: None,
+            holders: Vec::new(),
+            gone: BTreeSet::new(),
+        }
+    }
+
+    /// All objects whose step it is.
+    pub(super) fn members(&self) -> Vec<Member> {
+        let own = Member {
+            key: self.key.clone(),
+            uid: self.uid.clone(),
+            reference: self.reference.clone(),
+        };
+        std::iter::once(own).chain(self.others.iter().cloned()).collect()
+    }
+
+    pub(super) fn is_of(&self, key: &Key) -> bool {
+        self.key == *key || self.others.iter().any(|other| other.key == *key)
+    }
+}

@@ -1,0 +1,64 @@
+//! Several references that one write places.
+
+use super::super::{Bug, Play};
+use super::calm;
+use crate::object::Key;
+
+#[test]
+fn of_references_that_are_placed_together_that_of_a_holder_that_is_gone_is_taken_back() {
+    place(Bug::None).expect("nothing is broken");
+}
+
+impl Play {
+    /// A controller of its own sees all and decides on all, one after the other.
+    fn decide_all(&mut self, kinds: [&Key; 2]) {
+        for key in kinds {
+            // The list, and what the log has.
+            for _ in 0..=self.world.log[&key.kind].len() {
+                self.controllers[0].hear(&self.world, &key.kind, None, self.bug);
+            }
+        }
+        for _ in 0..self.world.objects.len() {
+            self.controllers[0].decide(0, self.bug);
+        }
+    }
+}
+
+/// One of two holders goes between the write that places both references and the reads that follow it.
+pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    play.bug = bug;
+    let project = play.with("Project", "a", &[]);
+    let budgets = ["a", "b"].map(|name| play.with("Budget", name, &[("project", "a")]));
+    let guard = |object: &mut super::super::world::Stored| {
+        let own = super::super::world::names(&object.key.kind.group).finalizer;
+        object.finalizers.push(own);
+    };
+    for key in [&project, &budgets[0], &budgets[1]] {
+        play.world.write(key, None, None, guard).expect("it is there");
+    }
+    play.decide_all([&project, &budgets[0]]);
+    let send = |play: &mut Play| play.controllers[0].send(&mut play.world, 0, false, true, bug);
+    send(&mut play);
+    let references = budgets.each_ref().map(|budget| play.world.objects[budget].reference());
+    let bears = |play: &Play| {
+        references
+            .each_ref()
+            .map(|name| play.world.objects[&project].bears(name))
+    };
+    if bears(&play) != [true, true] {
+        return Err("one write places both".to_owned());
+    }
+    play.world
+        .write(&budgets[1], None, None, |budget| {
+            (budget.terminating, budget.asked) = (true, true);
+            budget.finalizers.clear();
+        })
+        .expect("it is there");
+    send(&mut play);
+    send(&mut play);
+    match bears(&play) {
+        [true, false] => Ok(()),
+        other => Err(format!("{project} bears {other:?}")),
+    }
+}
