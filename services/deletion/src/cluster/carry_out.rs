@@ -81,10 +81,10 @@ async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Re
 /// Places references. Another process may have deleted a holder meanwhile, in the belief that it holds nothing: then
 /// its reference is taken back.
 async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
-    let Some(target) = &task.target else {
+    let names = task.references();
+    let Some(target) = task.target.as_ref().filter(|_| !names.is_empty()) else {
         return Ok(());
     };
-    let names = task.references();
     match cluster.peers.of(&target.key.kind) {
         Some(peer) => {
             for name in &names {

@@ -58,6 +58,8 @@ pub(super) struct Work {
     since_put_off: usize,
     /// Objects of the queue with very many around them.
     crowded: BTreeSet<Key>,
+    /// Whether one of these is next of what was put off.
+    is_crowded_next: bool,
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
     vanished: Vanished,
@@ -82,6 +84,7 @@ impl Work {
             turns: Turns::default(),
             since_put_off: 0,
             crowded: BTreeSet::new(),
+            is_crowded_next: false,
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
             vanished: Vanished::default(),
@@ -271,14 +274,20 @@ impl Work {
         self.pick_put_off().map(|key| (key, true))
     }
 
+    /// By turns one of either sort, so that neither keeps the other waiting.
     fn pick_put_off(&mut self) -> Option<Key> {
         self.since_put_off = 0;
-        self.crowded.pop_first().or_else(|| self.turns.next_put_off())
+        self.is_crowded_next = !self.is_crowded_next;
+        match self.is_crowded_next {
+            true => self.crowded.pop_first().or_else(|| self.turns.next_put_off()),
+            false => self.turns.next_put_off().or_else(|| self.crowded.pop_first()),
+        }
     }
 
     /// Others join the step that wait to do the same. What has failed is tried alone: of several, one may be refused.
     fn gather(&mut self, task: &mut Task, now: Instant) {
-        if self.failures.contains_key(&task.object.key) {
+        let is_joint = matches!(task.step, Step::Place { .. } | Step::Release(_));
+        if !is_joint || self.failures.contains_key(&task.object.key) {
             return;
         }
         for key in self.turns.others(task, TOGETHER_MAX - 1) {

@@ -129,6 +129,28 @@ fn what_is_put_off_has_its_turn_though_there_is_always_something_else() {
 }
 
 #[test]
+fn an_object_with_very_many_holders_keeps_no_release_from_its_turn() {
+    let mut all = vec![holder("a", Standing::Deleting, 6)];
+    all.extend((0..4 * PUT_OFF_EVERY).map(|number| {
+        let mut other = holder(&format!("b{number:03}"), Standing::Live, 6);
+        (other.guarded, other.edges) = (false, Vec::new());
+        other
+    }));
+    let (mut work, now) = (work(&["a"], all), Instant::now());
+    let crowded = cluster("crowded");
+    work.crowded.insert(crowded.clone());
+    let mut released = None;
+    for step in 0..4 * PUT_OFF_EVERY {
+        let task = work.next(now).expect("a step");
+        if matches!(task.step, Step::Release(_)) {
+            released.get_or_insert(step);
+        }
+        work.crowded.insert(crowded.clone());
+    }
+    assert!(released.is_some_and(|step| step < 3 * PUT_OFF_EVERY), "{released:?}");
+}
+
+#[test]
 fn an_object_with_very_many_holders_is_decided_on_after_them() {
     let held_by: Vec<_> = (0..=NEIGHBOURS_MANY).map(|number| format!("{number:04}")).collect();
     let held_by: Vec<&str> = held_by.iter().map(String::as_str).collect();
