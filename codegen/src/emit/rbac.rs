@@ -1,6 +1,7 @@
 //! Who may do what in a cluster: a table of the services' roles, and those for people, which Kubernetes adds to its own
 //! roles `view` and `edit`.
 
+mod conditions;
 mod manifest;
 
 use super::api_service::aggregated_group;
@@ -21,6 +22,8 @@ struct ServiceRole {
     of: Kinds,
     /// What is done with these.
     kinds: &'static [Verb],
+    /// What is done with the status of those that have conditions in it.
+    status: &'static [Verb],
     /// On Kubernetes' own resources: group, resource and verbs.
     others: &'static [(&'static str, &'static str, &'static [Verb])],
     /// On the CustomResourceDefinitions of the kinds, and on no other.
@@ -61,6 +64,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::All,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
+        status: &[],
         others: &[
             ("", "events", &[Verb::Create]),
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
@@ -74,6 +78,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Namespace,
         of: Kinds::All,
         kinds: &[],
+        status: &[],
         others: &[(
             "coordination.k8s.io",
             "leases",
@@ -88,6 +93,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::All,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch],
+        status: &[],
         others: &[
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
             ("authentication.k8s.io", "tokenreviews", &[Verb::Create]),
@@ -102,6 +108,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::All,
         kinds: &[Verb::List, Verb::Patch],
+        status: &[],
         others: &[
             (
                 "apiextensions.k8s.io",
@@ -144,6 +151,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::All,
         kinds: &[],
+        status: &[],
         others: &[("*", "*", &[Verb::List, Verb::Patch])],
         definitions: None,
     },
@@ -154,6 +162,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::All,
         kinds: &[],
+        status: &[],
         others: &[(
             "storagemigration.k8s.io",
             "storageversionmigrations",
@@ -171,6 +180,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Namespace,
         of: Kinds::All,
         kinds: &[],
+        status: &[],
         others: &[(
             "coordination.k8s.io",
             "leases",
@@ -184,6 +194,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::OfGraph,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
+        status: &[Verb::Patch],
         others: &[
             ("", "events", &[Verb::Create]),
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
@@ -196,6 +207,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Namespace,
         of: Kinds::OfGraph,
         kinds: &[],
+        status: &[],
         others: &[(
             "coordination.k8s.io",
             "leases",
@@ -210,6 +222,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         of: Kinds::All,
         kinds: &[Verb::Create, Verb::DeleteCollection, Verb::Watch],
+        status: &[],
         others: &[],
         definitions: None,
     },
@@ -219,17 +232,25 @@ impl ServiceRole {
     fn role(&self, model: &Model) -> Role {
         let others = self.others.iter();
         let others = others.map(|(group, resource, verbs)| Rule::new(group, [*resource], verbs));
-        let kinds = match (self.kinds, self.of) {
-            ([], _) => Vec::new(),
-            (verbs, Kinds::All) => grouped(model, verbs, |kind| kind.cluster.then(|| kind.plural.clone())),
-            (verbs, Kinds::OfGraph) => of_graph(model, verbs, |kind| kind.plural.clone()),
-        };
+        let kinds = self.on(model, self.kinds, |kind| Some(kind.plural.clone()));
+        let status = self.on(model, self.status, |kind| {
+            status_of(kind).filter(|_| conditions::has_some(model, kind))
+        });
         let definitions = self.definitions.map(|definitions| definitions.rule(model));
-        let rules = kinds.into_iter().chain(others).chain(definitions).collect();
-        let role = Role::cluster(self.name, self.description, rules);
+        let rules = kinds.into_iter().chain(status).chain(others).chain(definitions);
+        let role = Role::cluster(self.name, self.description, rules.collect());
         match self.scope {
             Scope::Cluster => role,
             Scope::Namespace => Role { kind: "Role", ..role },
+        }
+    }
+
+    /// A rule for each API group of its kinds; none without verbs.
+    fn on(&self, model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> Option<String>) -> Vec<Rule> {
+        match (verbs, self.of) {
+            ([], _) => Vec::new(),
+            (verbs, Kinds::All) => grouped(model, verbs, |kind| resource(kind).filter(|_| kind.cluster)),
+            (verbs, Kinds::OfGraph) => of_graph(model, verbs, resource),
         }
     }
 }
@@ -296,10 +317,7 @@ fn of_archive(model: &Model, role: People, verbs: &'static [Verb]) -> Role {
 
 fn view(model: &Model) -> Role {
     let mut rules = of_kinds(model, &[Verb::Get, Verb::List, Verb::Watch]);
-    rules.extend(grouped(model, &[Verb::Get], |kind| match kind.status {
-        SubresourceStatus::Present(_) => Some(format!("{}/status", kind.plural)),
-        SubresourceStatus::Absent => None,
-    }));
+    rules.extend(grouped(model, &[Verb::Get], status_of));
     let role = Role::cluster("view", "Reads objects of the kinds; a part of view.", rules);
     role.added_to(People::View)
 }
@@ -319,9 +337,9 @@ fn edit(model: &Model) -> Role {
 
 /// For controllers: by this right the API server takes it that somebody speaks for a holder.
 fn references(model: &Model) -> Role {
-    let mut rules = of_graph(model, &[Verb::Get], |kind| kind.plural.clone());
+    let mut rules = of_graph(model, &[Verb::Get], |kind| Some(kind.plural.clone()));
     rules.extend(of_graph(model, &[Verb::Update], |kind| {
-        format!("{}/references", kind.plural)
+        Some(format!("{}/references", kind.plural))
     }));
     Role::cluster(
         "references",
@@ -331,7 +349,7 @@ fn references(model: &Model) -> Role {
 }
 
 /// The same verbs for every kind whose deletion waits for others, or is waited for.
-fn of_graph(model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> String) -> Vec<Rule> {
+fn of_graph(model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> Option<String>) -> Vec<Rule> {
     let waiting = |kind: &Kind| {
         let references = kind.references.iter();
         let waiting = references.filter(|reference| reference.owned || reference.on_delete != OnDelete::Orphan);
@@ -345,8 +363,16 @@ fn of_graph(model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> S
         targets.any(|target| target.service.is_none() && target.kind == kind.name)
     };
     grouped(model, verbs, |kind| {
-        (is_target(kind) || !waiting(kind).is_empty()).then(|| resource(kind))
+        resource(kind).filter(|_| is_target(kind) || !waiting(kind).is_empty())
     })
+}
+
+/// The status subresource of a kind that has one.
+fn status_of(kind: &Kind) -> Option<String> {
+    match kind.status {
+        SubresourceStatus::Present(_) => Some(format!("{}/status", kind.plural)),
+        SubresourceStatus::Absent => None,
+    }
 }
 
 /// The same verbs for every kind.

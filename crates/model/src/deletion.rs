@@ -58,6 +58,13 @@ impl FromStr for Phase {
     }
 }
 
+/// The condition that names the phase of a deletion.
+pub const PHASE_CONDITION: &str = "DeletionPhase";
+/// The condition that says whether a deletion waits, and for whom.
+pub const BLOCKED_CONDITION: &str = "DeletionBlocked";
+/// The lists of a status that may have conditions.
+pub const CONDITION_LISTS: [&str; 2] = ["conditions", "statusConditions"];
+
 /// The annotations by which a deletion is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotations {

@@ -6,8 +6,8 @@
 //! next step of that. These are pure, as [`vanished`] is, which finds references that somebody took off by hand.
 //! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
 //! [`answers`] what it has said of them; [`holders`] knows those that nobody finds. A [`cleanup`] removes what an
-//! object has outside, and [`outside`] knows what it has said. [`cluster`] carries a step out, and [`service`] keeps
-//! all of it at work on one cluster.
+//! object has outside, and [`outside`] knows what it has said. [`notice`] and [`conditions`] say to people what an
+//! object waits for. [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -34,6 +34,8 @@ pub mod archive;
 pub mod figures;
 
 pub mod notice;
+
+pub mod conditions;
 
 pub mod vanished;
 

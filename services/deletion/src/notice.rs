@@ -5,6 +5,8 @@ use crate::object::Key;
 
 /// How many names a sentence has.
 const NAMES_MAX: usize = 5;
+/// The API server refuses longer texts in events.
+pub const MESSAGE_CHARS_MAX: usize = 1024;
 
 /// A word in CamelCase and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub struct Notice {
     pub reason: &'static str,
     /// Names whom it waits for.
     pub message: String,
+    /// Whether the deletion of the object waits for what it says.
+    pub waits: bool,
 }
 
 /// Whether a step says anything to people.
@@ -80,7 +84,11 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         | Step::CleanUp
         | Step::Free { .. } => return None,
     };
-    Some(Notice { reason, message })
+    Some(Notice {
+        reason,
+        message,
+        waits: matches!(step, Step::Wait(_)),
+    })
 }
 
 fn sentence(refused: &Refused) -> String {
@@ -108,17 +116,17 @@ fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], unplaced: &[K
     }
 }
 
-/// Where nobody asks an archive, a holder that is none of the objects of its kind is nowhere.
+/// One that is absent from the cluster may be archived: whoever has no archive does not know.
 fn is_lost(claim: &Claim) -> bool {
-    matches!(claim.at, Whereabouts::NotFound | Whereabouts::Absent)
+    claim.at == Whereabouts::NotFound
 }
 
 /// A holder that nobody has seen is named by its reference.
 fn shown(claim: &Claim) -> String {
     match &claim.at {
         Whereabouts::Seen(holder) => holder.to_string(),
-        Whereabouts::Unknown => format!("{} (not in the cluster)", claim.name),
-        Whereabouts::NotFound | Whereabouts::Absent => format!("{} (not found)", claim.name),
+        Whereabouts::Unknown | Whereabouts::Absent => format!("{} (not in the cluster)", claim.name),
+        Whereabouts::NotFound => format!("{} (not found)", claim.name),
     }
 }
 
@@ -161,37 +169,37 @@ mod tests {
 
     #[test]
     fn who_holds_an_object_is_named() {
-        let claims = vec![claim(Whereabouts::Seen(key("a"))), claim(Whereabouts::Unknown)];
-        let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
-        assert_eq!(notice.reason, "DeletionBlocked");
-        assert_eq!(
-            notice.message,
-            "still in use by cluster.x.example.com default/a, cluster.x.example.com/u1 (not in the cluster)"
-        );
+        for nowhere in [Whereabouts::Unknown, Whereabouts::Absent] {
+            let claims = vec![claim(Whereabouts::Seen(key("a"))), claim(nowhere)];
+            let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
+            assert_eq!(notice.reason, "DeletionBlocked");
+            assert_eq!(
+                notice.message,
+                "still in use by cluster.x.example.com default/a, cluster.x.example.com/u1 (not in the cluster)"
+            );
+        }
     }
 
     #[test]
     fn a_holder_that_does_not_exist_is_named_first_with_what_to_do() {
-        for lost in [Whereabouts::NotFound, Whereabouts::Absent] {
-            let claims = || vec![claim(Whereabouts::Seen(key("a"))), claim(lost.clone())];
-            let notice_of = |step| notice(&step, None).expect("it waits");
-            let blocked = notice_of(Step::Wait(Wait::Holders(claims(), Vec::new())));
-            assert_eq!(blocked.reason, "HolderNotFound");
-            assert_eq!(
-                blocked.message,
-                "still in use by cluster.x.example.com/u1 (not found), cluster.x.example.com default/a. What does not \
-                 exist releases nothing: see `kindex references drop`"
-            );
-            let draining = notice_of(Step::Wait(Wait::Owned(claims(), Vec::new())));
-            assert_eq!(draining.reason, "HolderNotFound");
-            assert!(
-                draining
-                    .message
-                    .starts_with("waits for what it owns: cluster.x.example.com/u1")
-            );
-            let cycle = notice(&Step::Wait(Wait::Holders(claims(), Vec::new())), Some(&[key("a")]));
-            assert_eq!(cycle.expect("it waits").reason, "DeletionCycle", "that is the reason");
-        }
+        let claims = || vec![claim(Whereabouts::Seen(key("a"))), claim(Whereabouts::NotFound)];
+        let notice_of = |step| notice(&step, None).expect("it waits");
+        let blocked = notice_of(Step::Wait(Wait::Holders(claims(), Vec::new())));
+        assert_eq!(blocked.reason, "HolderNotFound");
+        assert_eq!(
+            blocked.message,
+            "still in use by cluster.x.example.com/u1 (not found), cluster.x.example.com default/a. What does not \
+             exist releases nothing: see `kindex references drop`"
+        );
+        let draining = notice_of(Step::Wait(Wait::Owned(claims(), Vec::new())));
+        assert_eq!(draining.reason, "HolderNotFound");
+        assert!(
+            draining
+                .message
+                .starts_with("waits for what it owns: cluster.x.example.com/u1")
+        );
+        let cycle = notice(&Step::Wait(Wait::Holders(claims(), Vec::new())), Some(&[key("a")]));
+        assert_eq!(cycle.expect("it waits").reason, "DeletionCycle", "that is the reason");
     }
 
     #[test]

@@ -86,6 +86,7 @@ fn notice(suspect: &Suspect) -> Notice {
             "somebody has taken off {}, past the API, while {} still names the object; {then}",
             suspect.name, suspect.holder.key
         ),
+        waits: false,
     }
 }
 

@@ -1,9 +1,10 @@
-//! Makes the text of a new object from a stored one. Everything but the metadata stays byte for byte. Pure.
+//! Makes the text of a new object from a stored one. Everything but the metadata and what it says of its deletion stays
+//! byte for byte. Pure.
 
 use std::collections::BTreeMap;
 
 use kindex_kube_client::ObjectName;
-use kindex_model::deletion::Annotations;
+use kindex_model::deletion::{Annotations, BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
 use serde_json::value::{RawValue, to_raw_value};
@@ -58,7 +59,8 @@ pub enum ManifestError {
 ///
 /// # Guarantees
 /// The new object has the uid of the old one in the annotation `restored_from`, and none of the annotations that would
-/// remove it again, or say how far the deletion of the old one was. It has our finalizer if the old one had it.
+/// remove it again. Neither annotations nor conditions say how far the deletion of the old one was. It has our
+/// finalizer if the old one had it.
 pub(super) fn manifest(
     kind: &Kind,
     platform: &Platform,
@@ -72,6 +74,11 @@ pub(super) fn manifest(
     }
     let object = &kindex_convert::object_in(platform, kind, object, kind.version)?;
     let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object.text())?;
+    if let Some(status) = parts.get("status")
+        && let Some(status) = without_deletion(status)?
+    {
+        parts.insert("status".to_owned(), status);
+    }
     let status = parts.get("status").cloned();
     let said = parts.remove("metadata");
     let mut metadata: Map<String, Value> = match said {
@@ -117,6 +124,34 @@ pub(super) fn manifest(
         text: serde_json::to_string(&parts)?,
         status: status.filter(|status| is_not_empty(status)),
     })
+}
+
+/// A status without the conditions of a deletion; `None` where it has none of them.
+fn without_deletion(status: &RawValue) -> Result<Option<Box<RawValue>>, serde_json::Error> {
+    let Ok(mut parts) = serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(status.get()) else {
+        return Ok(None);
+    };
+    let mut has_some = false;
+    for list in CONDITION_LISTS {
+        let conditions = parts
+            .get(list)
+            .map(|list| serde_json::from_str::<Vec<Box<RawValue>>>(list.get()));
+        let Some(Ok(mut conditions)) = conditions else { continue };
+        let count = conditions.len();
+        conditions.retain(|condition| !is_of_deletion(condition));
+        if conditions.len() < count {
+            has_some = true;
+            parts.insert(list.to_owned(), to_raw_value(&conditions)?);
+        }
+    }
+    has_some.then(|| to_raw_value(&parts)).transpose()
+}
+
+fn is_of_deletion(condition: &RawValue) -> bool {
+    let condition: Value = serde_json::from_str(condition.get()).unwrap_or_default();
+    [PHASE_CONDITION, BLOCKED_CONDITION]
+        .iter()
+        .any(|name| condition["type"] == **name)
 }
 
 fn is_not_empty(status: &RawValue) -> bool {
@@ -204,6 +239,22 @@ pub(super) mod tests {
             (manifest.old_uid, manifest.name.to_string()),
             (Uid::from("u1"), "n/a".to_owned())
         );
+    }
+
+    #[test]
+    fn conditions_of_the_deletion_are_left_out_and_others_stay_to_the_byte() {
+        let status = r#"{"conditions":[{"type":"Ready","rate":1.50e1},{"type":"DeletionPhase"},
+            {"type":"DeletionBlocked"}],"state":"x"}"#;
+        let (object, manifest) = made(&STORED.replace(r#"{"phase":"Done"}"#, status));
+        let sent = manifest.status.expect("a status");
+        assert_eq!(
+            sent.get(),
+            r#"{"conditions":[{"type":"Ready","rate":1.50e1}],"state":"x"}"#
+        );
+        assert_eq!(object["status"]["conditions"].as_array().map(Vec::len), Some(1));
+        let others = r#"{"conditions":[{"type":"Ready"}, 1],  "statusConditions":{}}"#;
+        let (_, manifest) = made(&STORED.replace(r#"{"phase":"Done"}"#, others));
+        assert_eq!(manifest.status.expect("a status").get(), others);
     }
 
     #[test]

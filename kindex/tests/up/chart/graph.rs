@@ -1,13 +1,16 @@
 //! The deletion graph of the chart: two replicas delete an object of each kind, each the base of a revision, and name
-//! what keeps one of them.
+//! what keeps some of them.
 
 use kindex_model::kind::Kind;
 use serde_json::json;
 
 use super::super::process::wait_for;
+use super::roles::granted;
 use super::{Release, SAMPLES, kindex_samples, kinds};
 
 const FOREIGN: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+/// The name of the objects that it holds.
+const KEPT: &str = "kept";
 
 /// A revision of the sample of a kind.
 fn revision(kind: &Kind, name: &str) -> String {
@@ -49,7 +52,7 @@ pub(super) fn delete_every_sample(release: &Release) {
             jsonpath(release, &resource(kind), &name, "{.metadata.finalizers}").contains(&reference)
         });
     }
-    name_what_keeps_a_family(release);
+    name_what_keeps_objects(release);
     let deleting = format!("{}=true", kindex_generated::registry().platform.deleting);
     release.kubectl(&["annotate", "-f", "-", &deleting], &samples);
     release.kubectl(&["wait", "--for=delete", "--timeout=240s", "-f", "-"], &samples);
@@ -67,37 +70,56 @@ pub(super) fn delete_every_sample(release: &Release) {
     assert_eq!(left, "", "they went with their bases");
 }
 
-/// One that nobody else refers to, so that it is held by a holder of another service alone.
-fn name_what_keeps_a_family(release: &Release) {
-    let family = json!({"apiVersion": "michelangelo.api/v2", "kind": "ModelFamily",
-        "metadata": {"name": "kept", "namespace": SAMPLES, "finalizers": [FOREIGN]}, "spec": {"name": "kept"}});
-    release.kubectl(&["create", "-f", "-"], &family.to_string());
-    let resource = "modelfamilys.michelangelo.api";
-    let own = || jsonpath(release, resource, "kept", "{.metadata.finalizers}");
-    wait_for("its guard", || own().contains("michelangelo.api/deletion"));
-    release.kubectl(
-        &["delete", resource, "kept", "--namespace", SAMPLES, "--wait=false"],
-        "",
+/// Objects that nobody else refers to, so that each is held by a holder of another service alone: one of each kind that
+/// has conditions. The event and the conditions name the holder.
+fn name_what_keeps_objects(release: &Release) {
+    let role = granted(&["deletion"]);
+    let has_conditions = |kind: &&Kind| {
+        let status = format!("{}/status", kind.plural);
+        role.contains(&("patch".to_owned(), kind.group.to_owned(), status))
+    };
+    let kept: Vec<_> = kinds().iter().copied().filter(has_conditions).collect();
+    assert!(!kept.is_empty(), "some kinds have conditions");
+    for kind in &kept {
+        let object = json!({"apiVersion": kind.api_version(), "kind": kind.name,
+            "metadata": {"name": KEPT, "namespace": SAMPLES, "finalizers": [FOREIGN]}, "spec": {}});
+        release.kubectl(&["create", "-f", "-"], &object.to_string());
+        wait_for("its guard", || {
+            jsonpath(release, &resource(kind), KEPT, "{.metadata.finalizers}").contains("michelangelo.api/deletion")
+        });
+        let args = ["delete", &resource(kind), KEPT, "--namespace", SAMPLES, "--wait=false"];
+        release.kubectl(&args, "");
+    }
+    for kind in &kept {
+        wait_for("the conditions", || {
+            let status = jsonpath(release, &resource(kind), KEPT, "{.status}");
+            ["DeletionPhase", "DeletionBlocked", FOREIGN]
+                .iter()
+                .all(|word| status.contains(word))
+        });
+    }
+    let events = release.kubectl(&["get", "events", "--namespace", SAMPLES], "");
+    assert!(
+        events.contains("DeletionBlocked") && events.contains(FOREIGN),
+        "{events}"
     );
-    wait_for("the event", || {
-        let events = release.kubectl(&["get", "events", "--namespace", SAMPLES], "");
-        events.contains("DeletionBlocked") && events.contains(FOREIGN)
-    });
     let patch = json!({"metadata": {
         "finalizers": ["michelangelo.api/deletion"],
         "annotations": {"michelangelo.api/release-references": FOREIGN},
     }});
-    let args = ["patch", resource, "kept", "--namespace", SAMPLES, "--type=merge", "-p"];
-    release.kubectl(&[&args[..], &[&patch.to_string()]].concat(), "");
-    release.kubectl(
-        &[
-            "wait",
-            "--for=delete",
-            "--timeout=240s",
-            &format!("{resource}/kept"),
+    for kind in &kept {
+        let args = [
+            "patch",
+            &resource(kind),
+            KEPT,
             "--namespace",
             SAMPLES,
-        ],
-        "",
-    );
+            "--type=merge",
+            "-p",
+        ];
+        release.kubectl(&[&args[..], &[&patch.to_string()]].concat(), "");
+        let gone = format!("{}/{KEPT}", resource(kind));
+        let args = ["wait", "--for=delete", "--timeout=240s", &gone, "--namespace", SAMPLES];
+        release.kubectl(&args, "");
+    }
 }

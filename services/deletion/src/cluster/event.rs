@@ -5,13 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Api, PostParams};
 
 use super::Cluster;
-use crate::notice::Notice;
+use crate::notice::{MESSAGE_CHARS_MAX, Notice};
 use crate::object::Object;
 
 /// Whom events are from.
 const COMPONENT: &str = "kindex-deletion";
-/// The API server refuses longer texts in events.
-const MESSAGE_CHARS_MAX: usize = 1024;
 
 impl Cluster {
     /// Reports a notice, and logs it.

@@ -1,7 +1,8 @@
 //! A Kubernetes cluster as the graph uses it: its objects are followed, and each step is carried out on condition of
 //! what it was decided on.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
@@ -12,7 +13,7 @@ use kindex_model::object::{Object as Text, Uid};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
 use kube::{Client, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::archive::Archive;
 use crate::cleanup::Cleanups;
@@ -30,12 +31,15 @@ pub(crate) mod tombstone;
 
 mod clean_up;
 
+mod status;
+
 pub mod carry_out;
 
 pub mod event;
 
 pub(crate) use archived::OUTAGE;
 use clean_up::Callable;
+use status::Known;
 
 /// One cluster, and the kinds of the graph in it.
 #[derive(Clone)]
@@ -46,6 +50,8 @@ pub struct Cluster {
     peers: Peers,
     archive: Option<Arc<dyn Archive>>,
     cleanups: Callable,
+    /// How kinds spell conditions, as far as that was asked.
+    forms: Arc<Mutex<BTreeMap<KindName, Known>>>,
 }
 
 impl Cluster {
@@ -58,6 +64,7 @@ impl Cluster {
             peers: Peers::default(),
             archive: None,
             cleanups: Callable::default(),
+            forms: Arc::default(),
         }
     }
 
@@ -138,42 +145,68 @@ impl Cluster {
             &names.phase: phase.as_str(),
             &names.since: now.to_string(),
         });
-        self.annotate(object, &annotations).await
+        let written = self.annotate(object, &annotations).await?;
+        let recorded = self.read(self.kind(&object.key), &written)?;
+        let with_conditions = self.write_phase(&recorded, written).await;
+        Ok(with_conditions.unwrap_or(recorded))
     }
 
     async fn request(&self, object: &Object) -> Result<Object, ClusterError> {
         let annotations = json!({ &self.kinds.names.deleting: "true" });
-        self.annotate(object, &annotations).await
+        let written = self.annotate(object, &annotations).await?;
+        self.read(self.kind(&object.key), &written)
     }
 
     /// Records on a live holder which target it uses no more: that write is what matters.
     async fn detach(&self, holder: &Object, former: &str) -> Result<Object, ClusterError> {
         let annotations = json!({ &self.kinds.names.recorded.detached: former });
-        self.annotate(holder, &annotations).await
+        let written = self.annotate(holder, &annotations).await?;
+        self.read(self.kind(&holder.key), &written)
     }
 
-    async fn annotate(&self, object: &Object, annotations: &serde_json::Value) -> Result<Object, ClusterError> {
-        let kind = self.kind(&object.key);
-        let resource = resource_of(kind);
-        let api: Api<DynamicObject> = match kind.scope {
-            Scope::Namespaced => Api::namespaced_with(self.client.clone(), &object.key.namespace, &resource),
-            Scope::Cluster => Api::all_with(self.client.clone(), &resource),
+    async fn annotate(&self, object: &Object, annotations: &Value) -> Result<DynamicObject, ClusterError> {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.patch(object, None, patch).await
+    }
+
+    /// Changes an object, or a subresource of it, in the version that is known.
+    async fn patch(
+        &self,
+        object: &Object,
+        subresource: Option<&str>,
+        mut patch: Value,
+    ) -> Result<DynamicObject, ClusterError> {
+        patch["metadata"]["uid"] = json!(object.uid);
+        patch["metadata"]["resourceVersion"] = json!(object.version.to_string());
+        let api = self.objects(&object.key);
+        let (name, parameters, patch) = (&object.key.name, PatchParams::default(), Patch::Merge(&patch));
+        let written = match subresource {
+            None => api.patch(name, &parameters, &patch).await,
+            Some(subresource) => api.patch_subresource(subresource, name, &parameters, &patch).await,
         };
-        let patch = json!({"metadata": {
-            "uid": object.uid,
-            "resourceVersion": object.version.to_string(),
-            "annotations": annotations,
-        }});
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
-        let written = api
-            .patch(&object.key.name, &parameters, &patch)
-            .await
-            .map_err(refused)?;
-        let version = written.resource_version();
-        let text = serde_json::to_string(&written).map_err(|error| ClusterError::Refused(error.to_string()))?;
+        written.map_err(refused)
+    }
+
+    /// The objects of a kind where an object is.
+    fn objects(&self, key: &Key) -> Api<DynamicObject> {
+        let kind = self.kind(key);
+        let resource = resource_of(kind);
+        match kind.scope {
+            Scope::Namespaced => Api::namespaced_with(self.client.clone(), &key.namespace, &resource),
+            Scope::Cluster => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    fn read(&self, kind: &Kind, object: &DynamicObject) -> Result<Object, ClusterError> {
+        let version = object.resource_version();
+        let text = serde_json::to_string(object).map_err(|error| ClusterError::Refused(error.to_string()))?;
         let text = Text::parse_str(&text)
             .map_err(|error| ClusterError::Refused(format!("version {version:?} cannot be read: {error}")))?;
         Ok(self.kinds.read(kind, &text))
+    }
+
+    fn forms(&self) -> MutexGuard<'_, BTreeMap<KindName, Known>> {
+        self.forms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,7 +215,7 @@ fn refused(error: kube::Error) -> ClusterError {
         kube::Error::Api(status) if status.code == 404 => ClusterError::NotFound(status.message.clone()),
         kube::Error::Api(status) if status.code == 409 => ClusterError::Conflict(status.message.clone()),
         other => ClusterError::Retryable {
-            cause: "annotate",
+            cause: "request",
             retry_after: None,
             message: other.to_string(),
         },

@@ -1,7 +1,7 @@
 //! The graph at work on one cluster, in one process of several at a time. Which of them it is, somebody else decides;
 //! nothing depends on it, because every write is conditional.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use crate::cluster::follow::{Report, follow};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::Step;
 use crate::figures::Figures;
-use crate::notice::Notice;
 use crate::object::{Key, KindName, Object};
 use crate::outside::Said;
 
@@ -31,6 +30,9 @@ mod peers;
 
 mod tombstones;
 
+mod notices;
+
+use notices::Notices;
 use peers::{FAILURES_TOLD, Peers, unanswered};
 use tombstones::{Blocked, Walk};
 use work::{Setup, Work};
@@ -74,8 +76,8 @@ struct Beside {
     /// After steps that failed.
     pauses: JoinSet<Key>,
     /// Events that are being recorded, and those that will be.
-    recording: JoinSet<()>,
-    notices: VecDeque<(Object, Notice)>,
+    recording: JoinSet<Key>,
+    notices: Notices,
 }
 
 impl Deletion {
@@ -162,7 +164,7 @@ impl Deletion {
                 }
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
-                Some(recorded) = beside.recording.join_next() => recorded.expect("no report panics"),
+                Some(key) = beside.recording.join_next() => beside.notices.end(&key.expect("no report panics")),
                 heard = peers.next() => peers.take(heard, &mut work, self),
                 _ = looks.tick() => {
                     peers.hold(&work);
@@ -242,7 +244,7 @@ impl Deletion {
         if failures == FAILURES_TOLD
             && let Some(notice) = unanswered(&self.cluster, task, failed)
         {
-            Self::report(beside, object.clone(), notice);
+            beside.notices.add(object.clone(), notice);
         }
         beside.pauses.spawn(async move {
             sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
@@ -279,23 +281,23 @@ impl Deletion {
             self.figures.vanished(&object.key.kind.kind);
         }
         for (object, notice) in work.overdue(now).into_iter().chain(vanished) {
-            Self::report(beside, object, notice);
+            beside.notices.add(object, notice);
         }
-    }
-
-    fn report(beside: &mut Beside, object: Object, notice: Notice) {
-        beside.notices.push_back((object, notice));
     }
 
     /// Begins to record events that are due.
     fn record_due(&self, beside: &mut Beside) {
         while beside.recording.len() < NOTICES_AT_A_TIME
-            && let Some((object, notice)) = beside.notices.pop_front()
+            && let Some((object, notice)) = beside.notices.begin()
         {
             let cluster = self.cluster.clone();
-            beside
-                .recording
-                .spawn(async move { cluster.report(&object, &notice).await });
+            beside.recording.spawn(async move {
+                cluster.report(&object, &notice).await;
+                if notice.waits {
+                    cluster.write_conditions(&object, &notice).await;
+                }
+                object.key
+            });
         }
     }
 }

@@ -198,5 +198,6 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
     Some(Notice {
         reason: "ServiceUnavailable",
         message: format!("waits for {}: {why}", peer.place()),
+        waits: true,
     })
 }

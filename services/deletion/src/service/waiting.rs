@@ -9,7 +9,10 @@ use crate::decide::{Claim, Step, Wait};
 /// An object that waits.
 pub(super) struct Waiting {
     pub(super) step: Step,
+    /// Since when it waits for these others.
     pub(super) since: Instant,
+    /// Since when it waits for others than an event has named.
+    unreported: Instant,
     /// What an event reported of it last, and when.
     pub(super) reported: Option<(Step, Instant)>,
 }
@@ -19,8 +22,21 @@ impl Waiting {
         Self {
             step,
             since: now,
+            unreported: now,
             reported: None,
         }
+    }
+
+    /// The same object, which waits for others from now on.
+    pub(super) fn turn_to(&mut self, step: Step, now: Instant) {
+        if self.is_reported() {
+            self.unreported = now;
+        }
+        (self.step, self.since) = (step, now);
+    }
+
+    fn is_reported(&self) -> bool {
+        self.reported.as_ref().is_some_and(|(step, _)| *step == self.step)
     }
 
     /// Whether it still waits for the same while it is asked about that once more.
@@ -47,14 +63,14 @@ impl Waiting {
         }
     }
 
-    /// Whether an event is to tell of it. What cleanups say may change with every call.
+    /// Whether an event is to tell of it: after so long with the same others, or after twice that if they change all
+    /// the time. What cleanups say may change with every call.
     pub(super) fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
-        let since = match &self.reported {
-            Some((step, _)) if *step == self.step => return false,
-            Some((_, reported)) => *reported,
-            None => self.since,
-        };
-        now.duration_since(since) >= patience
+        let is_early = |(_, at): &(Step, Instant)| now.duration_since(*at) < patience;
+        if self.is_reported() || self.reported.as_ref().is_some_and(is_early) {
+            return false;
+        }
+        now.duration_since(self.since) >= patience || now.duration_since(self.unreported) >= 2 * patience
     }
 }
 

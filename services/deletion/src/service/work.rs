@@ -361,7 +361,8 @@ impl Work {
             .seek(of_services.filter(|name| self.graph.find(name.uid()).is_none()), now);
         match self.waiting.get_mut(key) {
             Some(waiting) if waiting.is_of_the_same(&step) => waiting.step = step,
-            Some(_) | None => {
+            Some(waiting) => waiting.turn_to(step, now),
+            None => {
                 self.waiting.insert(key.clone(), Waiting::new(step, now));
             }
         }

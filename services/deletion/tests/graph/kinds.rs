@@ -126,9 +126,25 @@ pub(crate) fn registry() -> Registry {
     }
 }
 
-/// The definition of a kind whose objects may have anything in their spec.
+/// The definition of a kind whose objects may have anything in their spec. All but projects have conditions.
 pub(crate) fn definition(kind: &Kind) -> Value {
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let text = json!({"type": "string"});
+    let condition = json!({
+        "type": text,
+        "status": text,
+        "reason": text,
+        "message": text,
+        "lastTransitionTime": {"type": "string", "format": "date-time"},
+    });
+    let conditions = json!({"type": "array", "items": {"type": "object", "properties": condition}});
+    let (schema, subresources) = match kind.name {
+        "Project" => (json!({"spec": spec}), json!({})),
+        _ => (
+            json!({"spec": spec, "status": {"type": "object", "properties": {"conditions": conditions}}}),
+            json!({"status": {}}),
+        ),
+    };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -141,7 +157,8 @@ pub(crate) fn definition(kind: &Kind) -> Value {
                 "name": kind.version,
                 "served": true,
                 "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}},
+                "subresources": subresources,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": schema}},
             }],
         },
     })

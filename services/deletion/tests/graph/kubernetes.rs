@@ -12,7 +12,7 @@ use super::kinds::GROUP;
 use super::{Stage, assert_order};
 
 /// A control plane of its own, and a client of it; `None` where none is installed.
-async fn start() -> Option<(ControlPlane, Stage)> {
+pub(crate) async fn start() -> Option<(ControlPlane, Stage)> {
     if !require("controlplane", ControlPlane::installed()) {
         return None;
     }

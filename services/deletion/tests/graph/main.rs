@@ -29,6 +29,7 @@ mod kinds;
 mod kubernetes;
 mod outside;
 mod placed;
+mod status;
 mod vanished;
 
 use kinds::{GROUP, definition, registry};
@@ -349,7 +350,15 @@ async fn what_leaves_for_the_archive_takes_nothing_along() {
     stage
         .until(|| async { stage.get("Project", "other").await.is_none() })
         .await;
+    // What was to be reported is by the time that it has ended.
+    stage
+        .until(|| stage.is_reported("n", "DeletionBlocked", "default/c"))
+        .await;
+    stop.cancel();
+    running.await.expect("it ends");
     let network = stage.get("Network", "n").await.expect("the cluster needs it");
+    assert!(network.data["status"].is_null(), "{:?}", network.data["status"]);
+    let (stop, running) = stage.run();
     assert!(
         !network
             .annotations()

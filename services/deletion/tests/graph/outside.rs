@@ -88,7 +88,7 @@ impl Cleanup for Cloud {
 }
 
 impl Stage {
-    async fn is_reported(&self, name: &str, reason: &str, message: &str) -> bool {
+    pub(crate) async fn is_reported(&self, name: &str, reason: &str, message: &str) -> bool {
         let events: Api<Event> = Api::default_namespaced(self.client.clone());
         let events = events.list(&ListParams::default()).await.expect("events").items;
         events.into_iter().any(|event| {

@@ -101,26 +101,65 @@ fn a_holder_that_nobody_finds_is_reported_once_while_it_is_asked_for_again_and_a
     assert!(message.contains("cluster.x.example.com/u (not found)"), "{message}");
 }
 
+/// Answers that these archived objects hold the network.
+fn held_by(names: String) -> impl Fn(&mut Work, &Task, Instant) {
+    move |work, task, now| {
+        assert_eq!(task.step, Step::Sweep);
+        let swept = Swept {
+            phase: task.object.phase,
+            archived: Archived::Left {
+                plain: vec![names.clone()],
+                owned: Vec::new(),
+            },
+            goes_on: false,
+        };
+        work.learnt(&task.object, Some(swept), Vec::new(), now);
+    }
+}
+
+#[test]
+fn an_object_whose_holders_change_all_the_time_is_reported_with_those_of_the_time() {
+    let mut stage = Stage::new(&[]);
+    let mut reported = Vec::new();
+    for second in 0..360_u64 {
+        let now = stage.look(second, &held_by(format!("{}", second / 20)));
+        reported.extend(now.into_iter().map(|(_, message)| (second, message)));
+    }
+    assert!(reported.len() >= 3, "{reported:?}");
+    for (second, message) in &reported {
+        // An answer that was the same for a while is asked for again after some time.
+        let mut names = second.saturating_sub(30) / 20..=second / 20;
+        let is_known = names.any(|name| *message == format!("still in use by {name}"));
+        assert!(is_known, "{second}: {message}");
+    }
+    let pauses = reported.windows(2).map(|two| two[1].0 - two[0].0);
+    assert!(pauses.clone().all(|pause| pause >= PATIENCE.as_secs()), "{reported:?}");
+}
+
+#[test]
+fn others_are_reported_once_they_have_been_waited_for_as_long_as_the_first_ones() {
+    let mut stage = Stage::new(&[]);
+    let mut reported = Vec::new();
+    for second in 0..400_u64 {
+        let name = if second < 200 { "a" } else { "b" };
+        let now = stage.look(second, &held_by(name.to_owned()));
+        reported.extend(now.into_iter().map(|_| second));
+    }
+    let [first, second] = reported.as_slice() else {
+        panic!("{reported:?}");
+    };
+    assert_eq!(*first, PATIENCE.as_secs());
+    assert!(*second >= 200 + PATIENCE.as_secs(), "{second}");
+}
+
 #[test]
 fn archived_holders_are_reported_once_for_each_set_of_them() {
     let mut stage = Stage::new(&[]);
-    let held_by = |name: &'static str| {
-        move |work: &mut Work, task: &Task, now| {
-            assert_eq!(task.step, Step::Sweep);
-            let swept = Swept {
-                phase: task.object.phase,
-                archived: Archived::Left {
-                    plain: vec![name.to_owned()],
-                    owned: Vec::new(),
-                },
-                goes_on: false,
-            };
-            work.learnt(&task.object, Some(swept), Vec::new(), now);
-        }
-    };
-    let first: Vec<_> = (0..300).flat_map(|second| stage.look(second, &held_by("a"))).collect();
+    let first: Vec<_> = (0..300)
+        .flat_map(|second| stage.look(second, &held_by("a".to_owned())))
+        .collect();
     let then: Vec<_> = (300..600)
-        .flat_map(|second| stage.look(second, &held_by("b")))
+        .flat_map(|second| stage.look(second, &held_by("b".to_owned())))
         .collect();
     let blocked = |name: &str| [("DeletionBlocked", format!("still in use by {name}"))];
     assert_eq!(

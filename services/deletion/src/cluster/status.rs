@@ -1,0 +1,142 @@
+//! The conditions of objects that wait, written to their status. No decision depends on them, and no step waits for
+//! them but the record of a phase of an object that has them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kindex_kube_client::ClusterError;
+use kindex_model::kind::Kind;
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject};
+use serde_json::json;
+use tokio::time::{Instant, timeout};
+
+use super::{Cluster, refused};
+use crate::conditions::{Deletion, Form, may_be_reported};
+use crate::kinds::name_of;
+use crate::notice::Notice;
+use crate::object::{Object, Standing};
+
+/// A write that met another one is tried again with what is there then.
+const ATTEMPTS: usize = 4;
+/// Conditions that are not written by then are left to the next notice or phase, as an event is that fails.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// After this, the definition of a kind is read again: it may have changed.
+const FORM_AGE_MAX: Duration = Duration::from_secs(300);
+
+/// How a kind spelt conditions when its definition was read.
+#[derive(Debug)]
+pub(super) struct Known {
+    form: Option<Form>,
+    read: Instant,
+}
+
+impl Cluster {
+    /// Writes what an object waits for into its conditions, if it is being deleted and its kind has some.
+    pub(crate) async fn write_conditions(&self, object: &Object, notice: &Notice) {
+        if object.standing != Standing::Deleting {
+            return;
+        }
+        let written = async {
+            match self.found(object).await? {
+                Some(found) => self.write(object, found, Some(notice)).await,
+                None => Ok(None),
+            }
+        };
+        in_time(object, written).await;
+    }
+
+    /// Writes the phase that was just recorded into conditions that say that the object waits. The object as it is
+    /// then, if anything was written.
+    pub(super) async fn write_phase(&self, object: &Object, recorded: DynamicObject) -> Option<Object> {
+        match may_be_reported(&recorded.data["status"]) {
+            true => in_time(object, self.write(object, recorded, None)).await,
+            false => None,
+        }
+    }
+
+    /// Nothing is written for an object that is another one by now, or has another phase.
+    async fn write(
+        &self,
+        object: &Object,
+        mut found: DynamicObject,
+        notice: Option<&Notice>,
+    ) -> Result<Option<Object>, ClusterError> {
+        let kind = self.kind(&object.key);
+        let Some(form) = self.form(kind).await? else {
+            return Ok(None);
+        };
+        for _ in 0..ATTEMPTS {
+            let known = self.read(kind, &found)?;
+            if known.uid != object.uid || !known.is_leaving() || known.phase != object.phase {
+                return Ok(None);
+            }
+            let deletion = Deletion {
+                phase: known.phase,
+                since: self.since(&found),
+                notice,
+                now: Timestamp::now(),
+            };
+            let Some(conditions) = form.with(&found.data["status"], deletion) else {
+                return Ok(None);
+            };
+            let status = json!({"status": {form.list: conditions}});
+            match self.patch(&known, Some("status"), status).await {
+                Err(ClusterError::Conflict(_)) => {}
+                Err(ClusterError::NotFound(_)) => return Ok(None),
+                Ok(written) => return self.read(kind, &written).map(Some),
+                Err(error) => return Err(error),
+            }
+            match self.found(object).await? {
+                Some(again) => found = again,
+                None => return Ok(None),
+            }
+        }
+        Err(ClusterError::Conflict("others write it all the time".to_owned()))
+    }
+
+    async fn found(&self, object: &Object) -> Result<Option<DynamicObject>, ClusterError> {
+        let objects = self.objects(&object.key);
+        objects.get_opt(&object.key.name).await.map_err(refused)
+    }
+
+    /// Since when an object has the phase that is recorded.
+    fn since(&self, object: &DynamicObject) -> Option<Timestamp> {
+        let since = object.annotations().get(&self.kinds.names.recorded.since)?;
+        since.parse().ok()
+    }
+
+    /// How a kind spells conditions, by its definition.
+    async fn form(&self, kind: &'static Kind) -> Result<Option<Form>, ClusterError> {
+        let name = name_of(kind);
+        if let Some(known) = self.forms().get(&name)
+            && known.read.elapsed() < FORM_AGE_MAX
+        {
+            return Ok(known.form.clone());
+        }
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let definition = definitions.get_opt(&kind.crd_name()).await.map_err(refused)?;
+        let definition = definition.and_then(|definition| serde_json::to_value(definition).ok());
+        let form = definition.and_then(|definition| Form::of(&definition, kind.version));
+        let known = Known {
+            form: form.clone(),
+            read: Instant::now(),
+        };
+        self.forms().insert(name, known);
+        Ok(form)
+    }
+}
+
+async fn in_time(
+    object: &Object,
+    written: impl Future<Output = Result<Option<Object>, ClusterError>>,
+) -> Option<Object> {
+    let why = match timeout(TIME_MAX, written).await {
+        Ok(Ok(written)) => return written,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {TIME_MAX:?}"),
+    };
+    tracing::warn!(object = %object.key, why, "The conditions of an object cannot be written");
+    None
+}

@@ -1,0 +1,118 @@
+//! What is to be recorded of objects: of each one at a time, and of what it waits for only the latest. Sends nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::notice::Notice;
+use crate::object::{Key, Object};
+
+/// Notices in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Notices {
+    due: BTreeMap<u64, (Object, Notice)>,
+    /// The number of the next one.
+    next: u64,
+    /// By object, the number of what it waits for.
+    waits: BTreeMap<Key, u64>,
+    /// The objects of which one is being recorded.
+    busy: BTreeSet<Key>,
+}
+
+impl Notices {
+    /// What an object waits for takes the place of what it waited for before.
+    pub(super) fn add(&mut self, object: Object, notice: Notice) {
+        let number = match self.waits.get(&object.key) {
+            Some(number) if notice.waits => *number,
+            Some(_) | None => {
+                self.next += 1;
+                self.next
+            }
+        };
+        if notice.waits {
+            self.waits.insert(object.key.clone(), number);
+        }
+        self.due.insert(number, (object, notice));
+    }
+
+    /// The first one of an object of which none is being recorded.
+    pub(super) fn begin(&mut self) -> Option<(Object, Notice)> {
+        let mut due = self.due.iter();
+        let (number, _) = due.find(|(_, (object, _))| !self.busy.contains(&object.key))?;
+        let number = *number;
+        let (object, notice) = self.due.remove(&number)?;
+        if notice.waits {
+            self.waits.remove(&object.key);
+        }
+        self.busy.insert(object.key.clone());
+        Some((object, notice))
+    }
+
+    /// It is recorded, or cannot be.
+    pub(super) fn end(&mut self, key: &Key) {
+        self.busy.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+
+    use super::*;
+    use crate::object::{KindName, Standing};
+
+    fn object(name: &str) -> Object {
+        Object {
+            key: Key {
+                kind: KindName::new("x.example.com", "Network"),
+                namespace: "default".to_owned(),
+                name: name.to_owned(),
+            },
+            uid: name.to_owned(),
+            version: ResourceVersion(1),
+            standing: Standing::Deleting,
+            requested: false,
+            immutable: false,
+            finalizers: Vec::new(),
+            guarded: true,
+            references: BTreeSet::new(),
+            others: BTreeSet::new(),
+            phase: None,
+            edges: Vec::new(),
+        }
+    }
+
+    fn notice(message: &str, waits: bool) -> Notice {
+        Notice {
+            reason: "DeletionBlocked",
+            message: message.to_owned(),
+            waits,
+        }
+    }
+
+    fn begun(notices: &mut Notices) -> Option<(String, String)> {
+        let (object, notice) = notices.begin()?;
+        Some((object.key.name, notice.message))
+    }
+
+    fn some(name: &str, message: &str) -> Option<(String, String)> {
+        Some((name.to_owned(), message.to_owned()))
+    }
+
+    #[test]
+    fn an_older_notice_neither_follows_nor_overtakes_a_newer_one_of_its_object() {
+        let mut notices = Notices::default();
+        notices.add(object("a"), notice("by c", true));
+        notices.add(object("b"), notice("by c", true));
+        notices.add(object("a"), notice("vanished", false));
+        notices.add(object("a"), notice("by d", true));
+        assert_eq!(begun(&mut notices), some("a", "by d"));
+        notices.add(object("a"), notice("by e", true));
+        assert_eq!(begun(&mut notices), some("b", "by c"));
+        assert_eq!(begun(&mut notices), None, "one of each object is being recorded");
+        notices.end(&object("a").key);
+        assert_eq!(begun(&mut notices), some("a", "vanished"));
+        notices.end(&object("a").key);
+        assert_eq!(begun(&mut notices), some("a", "by e"));
+        notices.end(&object("a").key);
+        assert_eq!(begun(&mut notices), None);
+    }
+}

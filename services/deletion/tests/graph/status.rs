@@ -1,0 +1,140 @@
+//! The conditions of objects whose deletion waits.
+
+use std::pin::pin;
+
+use futures::StreamExt as _;
+use kube::ResourceExt as _;
+use kube::api::{DynamicObject, Patch, PatchParams, WatchEvent, WatchParams};
+use serde_json::{Value, json};
+
+use super::Stage;
+use super::kubernetes::start;
+
+const CLEANUP: &str = "example.com/cleanup";
+
+impl Stage {
+    /// A condition of an object, without its time.
+    async fn condition(&self, (kind, name): (&str, &str), of: &str) -> Option<Value> {
+        let found = self.get(kind, name).await?;
+        let conditions = found.data["status"]["conditions"].as_array()?;
+        let found = conditions.iter().find(|condition| condition["type"] == of);
+        found.map(|found| json!([found["status"], found["reason"], found["message"]]))
+    }
+
+    async fn until_condition(&self, object: (&str, &str), of: &str, status: &str, reason: &str, names: &str) {
+        let holds = || async {
+            let found = self.condition(object, of).await.unwrap_or_default();
+            found[0] == status && found[1] == reason && found[2].as_str().is_some_and(|message| message.contains(names))
+        };
+        self.until(holds).await;
+    }
+
+    /// What waits says so in its conditions, and that it goes on too.
+    async fn conditions_follow_the_deletion(&self) {
+        let (stop, running) = self.run();
+        self.project().await;
+        let finalizers = self
+            .get("Cluster", "c")
+            .await
+            .expect("it is there")
+            .finalizers()
+            .to_vec();
+        let kept = [&finalizers[..], &[CLEANUP.to_owned()]].concat();
+        self.patch("Cluster", "c", json!({"metadata": {"finalizers": kept}}))
+            .await;
+        // The controller of networks has written one of its own.
+        let ready = json!({"type": "Ready", "status": "True", "reason": "Provisioned", "message": ""});
+        let network = self.api("Network");
+        let status = Patch::Merge(json!({"status": {"conditions": [ready]}}));
+        let written = network.patch_status("n", &PatchParams::default(), &status).await;
+        written.expect("it has a status");
+        // It stays when the cluster has gone.
+        let network = self.get("Network", "n").await.expect("it is there");
+        let kept = [network.finalizers(), &[CLEANUP.to_owned()]].concat();
+        self.patch("Network", "n", json!({"metadata": {"finalizers": kept}}))
+            .await;
+
+        let before = self.version().await;
+        self.delete("Project", "a").await;
+        let (cluster, network) = (("Cluster", "c"), ("Network", "n"));
+        self.until_condition(network, "DeletionPhase", "True", "Deleting", "DELETING since")
+            .await;
+        let holder = "cluster.platform.example.com default/c";
+        self.until_condition(network, "DeletionBlocked", "True", "DeletionBlocked", holder)
+            .await;
+        self.until_condition(cluster, "DeletionPhase", "True", "Draining", "DRAINING since")
+            .await;
+        self.until_condition(cluster, "DeletionBlocked", "True", "DeletionDraining", CLEANUP)
+            .await;
+        assert_eq!(
+            self.condition(network, "Ready").await,
+            Some(json!(["True", "Provisioned", ""]))
+        );
+
+        self.finish("Cluster", "c").await;
+        self.until_condition(network, "DeletionPhase", "True", "Draining", "DRAINING since")
+            .await;
+        self.until_condition(network, "DeletionBlocked", "True", "DeletionDraining", CLEANUP)
+            .await;
+        self.finish("Network", "n").await;
+        self.until(|| self.is_empty()).await;
+        let said = self.said_of("Network", &before).await;
+        let expected = [["Deleting", "True"], ["Draining", "True"], ["Finalizing", "False"]];
+        assert_eq!(said, expected);
+        stop.cancel();
+        running.await.expect("it ends");
+    }
+
+    /// What the conditions of the only object of a kind have said since a version, until it went: the phase, and
+    /// whether it is blocked.
+    async fn said_of(&self, kind: &str, since: &str) -> Vec<[String; 2]> {
+        let api = self.api(kind);
+        let events = api
+            .watch(&WatchParams::default().disable_bookmarks().timeout(60), since)
+            .await;
+        let mut events = pin!(events.expect("a watch"));
+        let mut said = Vec::new();
+        while let Some(event) = events.next().await {
+            match event.expect("an event") {
+                WatchEvent::Modified(object) => said.extend(reason_and_status(&object)),
+                WatchEvent::Deleted(_) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        said.dedup();
+        said
+    }
+
+    /// Its controller has cleaned up.
+    async fn finish(&self, kind: &str, name: &str) {
+        let found = self.get(kind, name).await.expect("it waits");
+        let left: Vec<_> = found
+            .finalizers()
+            .iter()
+            .filter(|one| *one != CLEANUP)
+            .cloned()
+            .collect();
+        self.patch(kind, name, json!({"metadata": {"finalizers": left}})).await;
+    }
+}
+
+fn reason_and_status(object: &DynamicObject) -> Option<[String; 2]> {
+    let conditions = object.data["status"]["conditions"].as_array()?;
+    let field = |of: &str, field: &str| {
+        let found = conditions.iter().find(|condition| condition["type"] == of)?;
+        found[field].as_str().map(ToOwned::to_owned)
+    };
+    Some([field("DeletionPhase", "reason")?, field("DeletionBlocked", "status")?])
+}
+
+#[tokio::test]
+async fn conditions_name_the_phase_and_what_is_waited_for() {
+    Stage::start().await.conditions_follow_the_deletion().await;
+}
+
+#[tokio::test]
+async fn conditions_are_written_on_kube_apiserver_too() {
+    if let Some((_plane, stage)) = start().await {
+        stage.conditions_follow_the_deletion().await;
+    }
+}
