@@ -48,7 +48,8 @@ impl Peers {
         Self(peers.collect())
     }
 
-    /// The same with the service of a group at this address, with the files that are known for it.
+    /// The same with the service of a group at this address, with the files that are known for it. Without TLS, the
+    /// token is sent to nobody.
     #[must_use]
     pub fn at(mut self, group: &str, address: &str) -> Self {
         let peer = self.0.entry(group.to_owned()).or_insert_with(|| Peer {
@@ -56,6 +57,9 @@ impl Peers {
             ..Peer::default()
         });
         address.trim_end_matches('/').clone_into(&mut peer.address);
+        if !peer.address.starts_with("https://") {
+            (peer.ca_file, peer.token_file) = (None, None);
+        }
         self
     }
 
@@ -162,4 +166,28 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_sent_over_tls_alone() {
+        let declared = Peer {
+            name: "region".to_owned(),
+            address: "https://region".to_owned(),
+            ca_file: Some("ca".to_owned()),
+            token_file: Some("token".to_owned()),
+        };
+        let peers = || Peers([("region.example.com".to_owned(), declared.clone())].into());
+        let at = |address| peers().at("region.example.com", address).0["region.example.com"].clone();
+        let moved = at("https://elsewhere/");
+        assert_eq!(
+            (moved.address.as_str(), &moved.token_file),
+            ("https://elsewhere", &declared.token_file)
+        );
+        let moved = at("http://127.0.0.1:1");
+        assert_eq!((moved.ca_file, moved.token_file), (None, None));
+    }
 }
