@@ -24,5 +24,4 @@ mod schema;
 mod sim;
 mod store;
 mod tidy;
-mod ui;
 mod versions;

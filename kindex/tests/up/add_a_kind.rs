@@ -7,27 +7,29 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::process::{Running, kubectl_is_there, wait_for};
+use super::workspace::{binary, build, checkout, shown, walk_is_required, write};
 
 const PAGE: &str = include_str!("../../../docs/src/tutorial/add-a-kind.md");
 
 #[test]
 fn adding_a_kind_is_one_edit() {
-    let required = std::env::var("KINDEX_REQUIRE").unwrap_or_default();
-    if !required.split(',').any(|component| component == "walk") {
-        println!("not run: KINDEX_REQUIRE does not name `walk`");
+    if !walk_is_required() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("kindex/ lies in the workspace");
+    let source = checkout();
     let copy = tempfile::tempdir().expect("a temporary directory");
-    let files = copy_workspace(source, copy.path());
+    let files = copy_workspace(&source, copy.path());
+    leave_others_at(&source, copy.path());
+    let text = |file: &Path| fs::read(copy.path().join(file)).ok();
+    let untouched: Vec<_> = files.iter().map(|file| text(file)).collect();
     let crds = copy.path().join("crds.toml");
     let before = fs::read_to_string(&crds).expect("copied");
     fs::write(&crds, format!("{before}\n{}", block("```toml\n", "```"))).expect("writable");
 
-    let binary = build(copy.path(), &source.join("target/walk"));
+    let built = build(copy.path());
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let binary = binary("kindex");
     let run = Running::start_binary(&binary, &[]);
     run.kubectl(&["apply", "-f", "-"], block("<<'YAML'\n", "YAML"));
     wait_for("the row", || run.get(&["experiments", "-o", "wide"]).contains("ada"));
@@ -42,11 +44,14 @@ fn adding_a_kind_is_one_edit() {
         .expect("kindex runs");
     assert!(generate.success());
     let lock = Path::new("schema/crds.lock");
-    for file in files.iter().filter(|file| *file != lock) {
-        let was = fs::read(source.join(file)).expect("in the workspace");
-        let is = fs::read(copy.path().join(file)).ok();
+    let locks = [lock, Path::new("Cargo.lock")];
+    for (file, was) in files
+        .iter()
+        .zip(untouched)
+        .filter(|(file, _)| !locks.contains(&&***file))
+    {
         assert!(
-            is.as_ref() == Some(&was),
+            text(file) == was,
             "{} differs after the kind is taken away",
             file.display()
         );
@@ -68,19 +73,6 @@ fn block(begin: &str, end: &str) -> &'static str {
     rest.split_once(end).expect("the block ends").0
 }
 
-fn build(workspace: &Path, target: &Path) -> PathBuf {
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--offline", "--package", "kindex", "--target-dir"])
-        .arg(target)
-        .current_dir(workspace)
-        // The edit must regenerate, also where everything else only compares.
-        .env_remove("KINDEX_CODEGEN")
-        .status()
-        .expect("cargo runs");
-    assert!(status.success(), "the workspace builds with the new kind");
-    target.join("debug/kindex")
-}
-
 /// Copies what git tracks or would; gives back the paths.
 fn copy_workspace(from: &Path, to: &Path) -> Vec<PathBuf> {
     let listed = Command::new("git")
@@ -100,4 +92,24 @@ fn copy_workspace(from: &Path, to: &Path) -> Vec<PathBuf> {
         fs::copy(from.join(file), target).expect("copied");
     }
     files
+}
+
+/// The crates that a kind has nothing to do with are those of the checkout: all such workspaces share them.
+fn leave_others_at(checkout: &Path, copy: &Path) {
+    const OWN: [&str; 2] = ["generated", "kindex"];
+    let manifest = fs::read_to_string(copy.join("Cargo.toml")).expect("copied");
+    let mut lines = Vec::new();
+    for line in manifest.lines() {
+        lines.push(match (line.starts_with("members = "), line.split_once("path = \"")) {
+            (true, _) => format!("members = {OWN:?}"),
+            (_, Some((name, path))) if !OWN.iter().any(|own| path.starts_with(&format!("{own}\""))) => {
+                format!("{name}path = \"{}/{path}", shown(checkout))
+            }
+            _ => line.to_owned(),
+        });
+    }
+    write(copy, "Cargo.toml", &lines.join("\n"));
+    let manifest = fs::read_to_string(copy.join("kindex/Cargo.toml")).expect("copied");
+    let (manifest, _) = manifest.split_once("[dev-dependencies]").expect("kindex has tests");
+    write(copy, "kindex/Cargo.toml", manifest);
 }

@@ -1,8 +1,10 @@
 //! Workspaces beside this checkout, with a kindex of kinds of their own.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
@@ -81,16 +83,24 @@ fn from_checkout(text: &str, checkout: &str) -> String {
     all
 }
 
-/// How its build ended, with the profile of this workspace, so that the crates of the registry are built once for all.
+/// How its build ended. With the profile of this workspace, no crate is built for two of them.
 pub(crate) fn build(workspace: &Path) -> Output {
     let target = target();
+    let profile = target.join("profile.toml");
     let command = Command::new(env!("CARGO"))
-        .args(["build", "--offline", "--target-dir", shown(&target)])
-        .args(["--config", "profile.dev.debug='line-tables-only'"])
-        .args(["--config", "profile.dev.package.'*'.debug=false"])
+        .args([
+            "build",
+            "--offline",
+            "--target-dir",
+            shown(target),
+            "--config",
+            shown(&profile),
+        ])
         .current_dir(workspace)
         // Nothing is emitted yet.
         .env_remove("KINDEX_CODEGEN")
+        // Other compilers have built nothing of what is there.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .output();
     command.expect("cargo runs")
 }
@@ -100,6 +110,65 @@ pub(crate) fn binary(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
-fn target() -> PathBuf {
-    checkout().join("target/walk")
+/// The directory of all these builds. Crates of the registry are there already, as this workspace has built them.
+fn target() -> &'static Path {
+    static TARGET: OnceLock<PathBuf> = OnceLock::new();
+    TARGET.get_or_init(|| {
+        let target = checkout().join("target/walk");
+        let built = Path::new(env!("CARGO_BIN_EXE_kindex"))
+            .parent()
+            .expect("in a directory");
+        if !target.join("debug").exists() {
+            share(built, &target.join("debug")).expect("readable and writable");
+        }
+        let manifest = fs::read_to_string(checkout().join("Cargo.toml")).expect("in the checkout");
+        let (_, profiles) = manifest
+            .split_once("\n[profile.dev]")
+            .expect("the workspace has profiles");
+        write(&target, "profile.toml", &format!("[profile.dev]{profiles}"));
+        target
+    })
+}
+
+/// What cargo keeps of a crate: what it is made of, what its build script said, what came of it.
+const KEPT: [&str; 3] = [".fingerprint", "build", "deps"];
+
+/// Lets another target directory have the crates of the registry of this one.
+fn share(built: &Path, target: &Path) -> io::Result<()> {
+    for kept in KEPT {
+        let (from, to) = (built.join(kept), target.join(kept));
+        fs::create_dir_all(&to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_own = name.to_str().is_none_or(|name| name.contains("kindex"));
+            let is_program = path.is_file() && path.extension().is_none();
+            if !is_own && !is_program {
+                take(&path, &to.join(name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Files that cargo may write again are small: they are copied, with the time by which it sees what is newer.
+fn take(from: &Path, to: &Path) -> io::Result<()> {
+    const COPIED_MAX: u64 = 256 << 10;
+    let metadata = fs::metadata(from)?;
+    if metadata.is_dir() {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            take(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    if metadata.len() > COPIED_MAX {
+        return fs::hard_link(from, to);
+    }
+    fs::copy(from, to)?;
+    File::options()
+        .append(true)
+        .open(to)?
+        .set_modified(metadata.modified()?)
 }

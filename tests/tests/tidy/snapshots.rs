@@ -49,7 +49,7 @@ fn every_error_has_its_text_and_every_text_its_error() {
     let errors = hand_written(&[".rs", ".stderr"]);
     let in_ui = errors
         .iter()
-        .filter(|file| file.path.starts_with("tests/tests/ui/errors/"));
+        .filter(|file| file.path.starts_with("tests/ui/tests/ui/errors/"));
     let mut findings = Vec::new();
     for file in in_ui {
         let path = Path::new(&file.path);
