@@ -110,6 +110,8 @@ mod status;
 
 mod settled;
 
+mod other_services;
+
 mod verify_references;
 
 mod verify;

@@ -1,11 +1,11 @@
 //! `kindex move`: lets a field of an object name another object, with the references in the order that keeps both
 //! targets.
 
-use kindex_api::operations::{Caller, Moved, ObjectKey, Operations, Refusal, RightsOf};
+use kindex_api::operations::{Caller, Moved, ObjectKey, Refusal};
 use kindex_model::kind::{Kind, Registry};
 
 use crate::cli::{Form, MoveArgs};
-use crate::error::{CommandError, CommandResult, chain};
+use crate::error::{CommandError, CommandResult};
 use crate::target::{Target, kind_and_name};
 use crate::{output, say, sides};
 
@@ -16,8 +16,7 @@ pub(crate) async fn run(registry: &Registry, args: &MoveArgs) -> CommandResult {
     let to = named(registry, &args.to, to_namespace)?;
     let store = sides::store(registry, &args.sides.store)?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
-    let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
-    let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+    let operations = sides::operations(registry, &access, &store).await?;
     let reference = args.reference.as_deref();
     let moved = operations
         .move_holder(&Caller::default(), &key(&holder), reference, &key(&to), args.dry_run)
@@ -68,5 +67,119 @@ fn sentence(moved: &Moved, dry_run: bool) -> String {
         _ if moved.unchanged => format!("{holder}: {path} names {to} already\n"),
         Some(from) => format!("{holder}: {path} {names} {to} instead of {from}\n"),
         None => format!("{holder}: {path} {names} {to}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use kindex_cluster::ClusterOptions;
+    use kindex_generated::kinds::{model, project};
+    use kindex_model::reference::{Named, OnDelete, Reference, Target};
+    use kindex_store::PoolConfig;
+    use kindex_tests::embedded::Embedded;
+    use kube::Client;
+    use kube::api::{Api, DynamicObject, PostParams};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::client::api_resource;
+    use crate::install::{Whose, crds};
+    use crate::sql_only;
+
+    const PROJECT: Reference = Reference {
+        name: "project",
+        targets: &[Target {
+            service: None,
+            group: "michelangelo.api",
+            kind: "Project",
+        }],
+        kind_column: None,
+        path: &["spec", "source"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Orphan,
+    };
+    const MODEL: Reference = Reference {
+        name: "model",
+        targets: &[Target {
+            service: None,
+            group: "michelangelo.api",
+            kind: "Model",
+        }],
+        path: &["spec", "description"],
+        ..PROJECT
+    };
+
+    static MODELS: Kind = Kind {
+        references: &[PROJECT],
+        ..model::KIND
+    };
+    /// No cluster has them.
+    static PROJECTS: Kind = Kind {
+        cluster: false,
+        events: false,
+        references: &[MODEL],
+        ..project::KIND
+    };
+    static KINDS: [&Kind; 2] = [&MODELS, &PROJECTS];
+
+    fn objects(client: &Client, kind: &Kind) -> Api<DynamicObject> {
+        Api::namespaced_with(client.clone(), "default", &api_resource(kind))
+    }
+
+    async fn create(client: &Client, kind: &Kind, name: &str, spec: Value) {
+        let object = DynamicObject::new(name, &api_resource(kind)).data(json!({"spec": spec}));
+        let created = objects(client, kind).create(&PostParams::default(), &object).await;
+        created.expect("created");
+    }
+
+    async fn spec(client: &Client, kind: &Kind, name: &str) -> Value {
+        let found = objects(client, kind).get(name).await.expect("it is there");
+        found.data["spec"].clone()
+    }
+
+    /// A kind of SQL alone is served by no cluster, and the command needs no API server.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn holders_and_targets_that_no_cluster_has_are_moved_as_all_others() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (embedded, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
+        let kubeconfig = directory.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, embedded.kubeconfig()).expect("writable");
+        let kubeconfig = kubeconfig.display().to_string();
+        let database = format!("sqlite:{}", directory.path().join("kindex.db").display());
+        let registry = Registry {
+            kinds: &KINDS,
+            ..kindex_generated::registry()
+        };
+        let cluster = Client::try_from(embedded.config()).expect("a client");
+        crds(&cluster, &registry, Whose::Ours).await.expect("models are served");
+        let store = kindex_store::connect(&database, registry, &PoolConfig::default()).expect("a database");
+        store.prepare().await.expect("it is empty");
+        let own = sql_only::client(&registry, store.clone()).await.expect("an API");
+        let own = own.expect("it has projects");
+        create(&cluster, &MODELS, "m", json!({"source": "a"})).await;
+        for name in ["a", "b"] {
+            create(&own, &PROJECTS, name, json!({"description": "m"})).await;
+        }
+        create(&cluster, &MODELS, "n", json!({})).await;
+
+        let moves = async |object: &str, to: &str| {
+            let at = ["--kubeconfig", &kubeconfig, "--database", &database];
+            let words = [&["kindex", "move", object, "--to", to][..], &at].concat();
+            match Cli::try_parse_from(words).map(|cli| cli.command) {
+                Ok(Some(Command::Move(args))) => run(&registry, &args).await,
+                other => panic!("{:?}", other.err()),
+            }
+        };
+        moves("model/m", "project/b").await.expect("a target of SQL alone");
+        assert_eq!(spec(&cluster, &MODELS, "m").await["source"], "b");
+        moves("project/a", "model/n").await.expect("a holder of SQL alone");
+        assert_eq!(spec(&own, &PROJECTS, "a").await["description"], "n");
+        let refused = moves("model/m", "project/c").await.expect_err("there is none");
+        assert!(refused.to_string().contains("not found"), "{refused}");
+        assert_eq!(spec(&cluster, &MODELS, "m").await["source"], "b");
     }
 }

@@ -1,8 +1,10 @@
 //! `kindex references`: lists the references on an object, and releases one that its holder has left behind. An event
-//! on the object, written first, says by whom and why.
+//! and an annotation of the object, written first, say by whom and why: the event to people, and the annotation for as
+//! long as SQL has the object.
 
 use jiff::Timestamp;
-use kindex_api::operations::{Caller, Held, ObjectKey, Operations, References, RightsOf};
+use kindex_api::operations::{Caller, Held, ObjectKey, Operations, Part, References, WriteOptions};
+use kindex_kube_api::patch::PatchType;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -13,10 +15,14 @@ use crate::client::{Access, api_resource};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::target::kind_and_name;
-use crate::{output, say, sides, sql_only};
+use crate::{output, say, sides};
 
 /// After the group of the platform: the annotation with the references that may be taken off an object.
 const RELEASED: &str = "release-references";
+/// The same, with the uid of a holder behind it: who has released its reference, when and why.
+const DROPPED: &str = "dropped-";
+/// Longest text of an event.
+const MESSAGE_CHARS: usize = 1024;
 
 /// An object, with what is needed to ask about it.
 struct Target<'a> {
@@ -36,8 +42,6 @@ impl<'a> Target<'a> {
         let name = name.ok_or_else(|| CommandError::usage("which object?").hint("say KIND/NAME"))?;
         let store = sides::store(registry, &args.sides.store)?;
         let access = sides::answering(sides::cluster(&args.sides).await?).await?;
-        let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
-        let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
         Ok(Self {
             kind,
             namespace: match kind.scope {
@@ -46,7 +50,7 @@ impl<'a> Target<'a> {
             },
             name,
             group: registry.platform.group,
-            operations: sql_only::beside(operations, registry, &store).await?,
+            operations: sides::operations(registry, &access, &store).await?,
             access,
             store,
         })
@@ -72,23 +76,53 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Names the reference on the object, if that is in the cluster: a policy there may keep all others on it.
-    async fn name_released(&self, reference: &str) -> CommandResult {
+    /// Says on the object what is released. In the cluster it names the reference as well, since a policy there may
+    /// keep all others on the object.
+    async fn annotate(&self, held: &Held, said: &str) -> CommandResult {
+        let dropped = format!("{}/{DROPPED}{}", self.group, held.uid);
+        if !self.kind.cluster {
+            self.annotate_stored(&dropped, said).await;
+            return Ok(());
+        }
         let resource = api_resource(self.kind);
         let client = self.access.client.clone();
         let api: Api<DynamicObject> = match self.kind.scope {
             Scope::Namespaced => Api::namespaced_with(client, self.namespace, &resource),
             Scope::Cluster => Api::all_with(client, &resource),
         };
-        let annotation = format!("{}/{RELEASED}", self.group);
-        let patch = Patch::Merge(json!({"metadata": {"annotations": {(annotation): reference}}}));
+        let released = format!("{}/{RELEASED}", self.group);
+        let annotations = json!({(released): held.name, (dropped.as_str()): said});
+        let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
         match api.patch(self.name, &PatchParams::default(), &patch).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                self.annotate_stored(&dropped, said).await;
+                Ok(())
+            }
             Err(error) => Err(CommandError::failure(format_args!(
                 "nothing was released, for the object cannot be annotated: {}",
                 chain(&error)
             ))),
+        }
+    }
+
+    /// The same on an object that is in SQL alone. One that does not fit its kind any more takes no changes, and may be
+    /// released all the same.
+    async fn annotate_stored(&self, annotation: &str, said: &str) {
+        let patch = json!({"metadata": {"annotations": {(annotation): said}}}).to_string();
+        let options = WriteOptions {
+            field_manager: Some("kindex-references".to_owned()),
+            ..WriteOptions::default()
+        };
+        let (caller, key) = (Caller::default(), self.key());
+        let written = self
+            .operations
+            .patch(&caller, &key, Part::Main, PatchType::Merge, patch.into(), &options)
+            .await;
+        if let Err(refusal) = written {
+            say::note(format_args!(
+                "note: the event alone says who released the reference, for the object cannot be annotated: {refusal}"
+            ));
         }
     }
 
@@ -152,12 +186,12 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
                 .hint("delete the holder instead; with --force the reference is released, whatever the holder does"),
         );
     }
-    record(
-        &target.access.client,
-        &event(&found, reference, reason, Timestamp::now()),
-    )
-    .await?;
-    target.name_released(reference).await?;
+    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let (said, now) = (said(reference, &user, reason), Timestamp::now());
+    record(&target.access.client, &event(&found, &said, now)).await?;
+    for held in &found.references {
+        target.annotate(held, &format!("{}: {said}", seconds(now))).await?;
+    }
     let done = target
         .operations
         .delete_reference(&Caller::default(), &target.key(), reference)
@@ -185,19 +219,24 @@ async fn record(client: &Client, event: &Value) -> CommandResult {
     })
 }
 
-fn event(found: &References, reference: &str, reason: &str, now: Timestamp) -> Value {
+/// By whom a reference was released, and why.
+fn said(reference: &str, user: &str, reason: &str) -> String {
+    let said = format!("{reference} was released by {user} with force: {reason}");
+    said.chars().take(MESSAGE_CHARS).collect()
+}
+
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn event(found: &References, message: &str, now: Timestamp) -> Value {
     let target = &found.target;
     let namespace = match target.namespace.as_str() {
         "" => "default",
         namespace => namespace,
     };
-    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
-    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let time = seconds(now);
     let short: String = target.name.chars().take(200).collect();
-    let message: String = format!("{reference} was released by {user} with force: {reason}")
-        .chars()
-        .take(1024)
-        .collect();
     let mut object = json!({"apiVersion": target.api_version, "kind": target.kind, "name": target.name,
         "uid": target.uid});
     if !target.namespace.is_empty() {
@@ -252,10 +291,13 @@ mod tests {
     #[test]
     fn the_event_says_what_was_released_and_why() {
         let now = "2026-11-24T12:00:00Z".parse().expect("a time");
-        let event = event(&found(), "cluster.g.example/u", "gone for good", now);
-        let message = event["message"].as_str().expect("a text");
-        assert!(message.starts_with("cluster.g.example/u was released by "), "{message}");
-        assert!(message.ends_with("with force: gone for good"), "{message}");
+        let said = said("cluster.g.example/u", "ada", "gone for good");
+        assert_eq!(
+            said,
+            "cluster.g.example/u was released by ada with force: gone for good"
+        );
+        let event = event(&found(), &said, now);
+        assert_eq!(event["message"], said.as_str());
         assert_eq!(
             event["metadata"]["namespace"], "default",
             "that of events about objects of the whole cluster"

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kindex_api::operations::{Operations, RightsOf};
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::sides::Sides;
 use kindex_model::kind::{Kind, Registry};
@@ -17,7 +18,7 @@ use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::target::kind_of;
-use crate::{config_file, say};
+use crate::{config_file, say, sql_only};
 
 /// How long a cluster may take until it is said that it does not answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -79,6 +80,14 @@ async fn silence(access: &Access) -> Option<String> {
         Ok(Err(error)) => Some(chain(&error)),
         Err(_) => Some(format!("nothing within {} s", ANSWER_WITHIN.as_secs())),
     }
+}
+
+/// The operations of the API server, which need not run for that: over both sides, and over the kinds that SQL alone
+/// keeps.
+pub(crate) async fn operations(registry: &Registry, access: &Access, store: &Store) -> CommandResult<Operations> {
+    let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
+    let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+    sql_only::beside(operations, registry, store).await
 }
 
 /// The database alone: `--database`, else the configuration file's, else the data directory's. A SQLite file must

@@ -13,7 +13,7 @@ use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
 use crate::verify_references::{self, References};
-use crate::{say, sides};
+use crate::{other_services, say, sides};
 
 /// What is printed: what was counted, and the first of what was found.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let settle = Duration::try_from_secs_f64(args.settle)
         .map_err(|error| CommandError::usage(format_args!("--settle {}: {error}", args.settle)))?;
+    let services = other_services::addresses(&args.services)?;
     let options = Options {
         namespace: args.namespace.clone(),
         settle,
@@ -56,7 +57,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     }
     // References lead from everywhere to everywhere.
     let references = match (&args.namespace, &args.kinds[..]) {
-        (None, []) => Some(verify_references::compare(registry, args, &sides, settle, &bar).await?),
+        (None, []) => Some(verify_references::compare(registry, args, &services, &sides, settle, &bar).await?),
         _ => None,
     };
     sides.storage.close().await;

@@ -1,10 +1,10 @@
-//! References in `kindex verify`: both sides are compared, and other services are asked about their holders. One that
-//! does not answer is a note and no difference.
+//! References in `kindex verify`: both sides are compared, and other services are asked about their holders and about
+//! what fields name of theirs. One that does not answer is a note and no difference.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, RightsOf, State};
+use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, State};
 use kindex_maintenance::references::{Bearer, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::cli::VerifyArgs;
 use crate::error::{CommandError, CommandResult, chain};
+use crate::other_services::{self, Targets};
 use crate::output::table;
 use crate::sides;
 
@@ -33,16 +34,21 @@ pub(crate) struct References {
 pub(crate) async fn compare(
     registry: &Registry,
     args: &VerifyArgs,
+    services: &[(&str, &str)],
     opened: &Sides,
     settle: Duration,
     progress: &dyn Progress,
 ) -> CommandResult<References> {
-    let report = verify(opened, registry, settle, RetryBudget::default(), progress).await;
+    let targets = Targets::of(registry, services);
+    let report = verify(opened, registry, &targets, settle, RetryBudget::default(), progress).await;
     let report = report.map_err(|error| CommandError::failure(chain(&error)))?;
+    let unanswered = report.unanswered.iter();
     let mut references = References {
+        notes: unanswered
+            .map(|why| format!("{why}; what fields name there is not compared"))
+            .collect(),
         report,
         left_behind: Vec::new(),
-        notes: Vec::new(),
     };
     if !references.report.placed {
         references.notes.push(format!(
@@ -59,8 +65,8 @@ pub(crate) async fn compare(
         return Ok(references);
     }
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
-    let operations = Operations::new(*registry, access.behind(), opened.storage.clone(), RightsOf::Server);
-    let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+    let operations = sides::operations(registry, &access, &opened.storage).await?;
+    let operations = operations.with_peers(other_services::of_holders(registry, services));
     // Of each of these, the services are asked that have the holders.
     for (bearer, names) in bearers {
         ask(&operations, &bearer, &names, &mut references).await;

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, Peers, RightsOf};
+use kindex_api::operations::{Bounds, Caller, Node, ObjectKey};
 use kindex_model::kind::{Registry, Scope};
 
 use crate::cli::{Form, WhyArgs, WhyForm};
-use crate::error::{CommandError, CommandResult, chain};
+use crate::error::{CommandError, CommandResult};
 use crate::last_event::{self, LastEvent};
 use crate::target::kind_and_name;
-use crate::{output, say, sides, sql_only};
+use crate::{other_services, output, say, sides};
 
 /// Prints the tree; a failure where a part of it is missing.
 pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
@@ -19,13 +19,11 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let Some(name) = name else {
         return Err(CommandError::usage("which object?").hint("say KIND/NAME"));
     };
-    let peers = peers(registry, &args.services)?;
+    let peers = other_services::of_holders(registry, &other_services::addresses(&args.services)?);
     let store = sides::store(registry, &args.sides.store)?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let client = access.client.clone();
-    let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
-    let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
-    let operations = sql_only::beside(operations, registry, &store).await?;
+    let operations = sides::operations(registry, &access, &store).await?.with_peers(peers);
     let key = ObjectKey {
         resource: kind.into(),
         namespace: match kind.scope {
@@ -38,7 +36,6 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
         depth: args.depth.into(),
         ..Bounds::default()
     };
-    let operations = operations.with_peers(peers);
     let tree = operations.holders(&Caller::default(), &key, bounds).await;
     drop(operations);
     store.close().await;
@@ -52,19 +49,6 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
         true => Ok(()),
         false => Err(CommandError::failure("a part of it is missing: see the notes")),
     }
-}
-
-/// The services of the registry, and those of the flags in their place.
-fn peers(registry: &Registry, services: &[String]) -> CommandResult<Peers> {
-    let mut peers = Peers::of(registry);
-    for service in services {
-        let Some((group, address)) = service.split_once('=').filter(|(group, _)| !group.is_empty()) else {
-            let wrong = CommandError::usage(format_args!("--service {service}: no GROUP=URL"));
-            return Err(wrong.hint("write it like region.example.com=https://region.example.com:6443"));
-        };
-        peers = peers.at(group, address);
-    }
-    Ok(peers)
 }
 
 fn render(tree: &Node, events: &BTreeMap<String, LastEvent>, form: WhyForm, now: Timestamp) -> CommandResult<String> {

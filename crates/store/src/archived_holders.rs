@@ -16,7 +16,7 @@ use crate::driver::{Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
 use crate::statements::{LIST_MAX, padded_list, references as sql};
-use crate::write::{Batch, NewReference, Work};
+use crate::write::{Batch, Going, NewReference, Work};
 
 /// Where the row of a holder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +112,8 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
                 placed_by: Some(self.placed_by),
             })
             .collect();
+        let holding: Vec<&str> = new.iter().map(|new| new.name.uid()).collect();
+        holders.touch(&holding).await?;
         let mut targets = Batch::<D> {
             connection: holders.connection,
             limits,
@@ -144,7 +146,7 @@ impl<D: Driver> InTransaction<D> for TakeAlong<'_> {
         let mut rows: Vec<&FoundRow> = unchanged.filter_map(|read| locked.get(&read.uid)).collect();
         rows.retain(|row| row.life() == Life::Archived);
         rows.sort_unstable_by(|one, other| one.uid.cmp(&other.uid));
-        let deletions = batch.delete_archived(&rows, true).await?;
+        let deletions = batch.delete_archived(&rows, Going::Waited).await?;
         batch.release_held_by(&deletions.deleted).await?;
         let uids = |uids: &[&str]| uids.iter().map(|uid| Uid::from(*uid)).collect();
         Ok(TakenAlong {

@@ -146,6 +146,10 @@ pub(super) trait WriteSql: Send + Sync {
     /// Sets columns of so many rows, each found by its place while it has a certain version. Parameters of
     /// each: place, version, values.
     fn update_many(&self, table: &str, columns: &[&Column], rows: usize) -> String;
+
+    /// The time a moment after that of a column, or of another one where it has none; `None` where no server of the
+    /// engine is a [node](super::driver::Limits::is_node) of a cluster.
+    fn moment_after(&self, column: &str, otherwise: &str) -> Option<String>;
 }
 
 /// What the database has.

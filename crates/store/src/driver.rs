@@ -110,6 +110,9 @@ pub(super) struct Limits {
     pub(super) packet_bytes_max: usize,
     /// Most parameters of one statement.
     pub(super) params_max: usize,
+    /// Whether it is a node of a cluster of writing nodes. There a lock is of one node, and of two transactions on
+    /// several nodes one is refused at its commit only where both have written the same row.
+    pub(super) is_node: bool,
 }
 
 /// What an error means for the caller.

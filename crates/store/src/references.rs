@@ -13,7 +13,7 @@ use crate::driver::{Cells, Driver, Limits, Param, Raw};
 use crate::error::{DirectError, StoreError};
 use crate::sql_store::{BOOKKEEPING, SqlStore};
 use crate::statements::{KindSql, LIST_MAX, padded_list, references as sql};
-use crate::write::{Batch, NewReference, Work};
+use crate::write::{Batch, Going, NewReference, Work};
 
 /// One reference on an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Tombstone {
 /// # Guarantees
 /// Each change is one transaction under the lock of the object's row, which a deletion takes too: either the
 /// reference is there before the deletion, which then waits for its release, or the deletion is there first, and the
-/// reference is refused. Both operations are idempotent.
+/// reference is refused. That holds on all nodes of a Galera cluster. Both operations are idempotent.
 #[async_trait]
 pub trait References: Send + Sync {
     /// Places a reference on an archived object. One that is there already is left as it is, also on an object that
@@ -166,6 +166,7 @@ impl<D: Driver> InTransaction<D> for Place<'_> {
             placed_by: Some(self.placed_by),
         };
         batch.place_references(&[new]).await?;
+        batch.touch(&[&uid.0]).await?;
         Ok(Ok(Placed::New))
     }
 }
@@ -188,13 +189,15 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
         if !batch.release_reference(uid, &name.to_string()).await? {
             return Ok(Released::Absent);
         }
+        batch.touch(&[&uid.0]).await?;
         let Some(row) = row.filter(|row| row.life() == Life::Archived) else {
             return Ok(Released::Released);
         };
         if batch.tombstone_of(uid).await?.is_none() {
             return Ok(Released::Released);
         }
-        Ok(match batch.delete_archived(&[&row], true).await?.held.is_empty() {
+        let deletions = batch.delete_archived(&[&row], Going::Waited).await?;
+        Ok(match deletions.held.is_empty() {
             true => Released::Deleted,
             false => Released::Released,
         })

@@ -85,6 +85,10 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "OBJECTS", default_value_t = 1000)]
     pub limit: usize,
 
+    /// Address of another service, by the group of its kinds; goes over that in crds.toml. May be repeated.
+    #[arg(long = "service", value_name = "GROUP=URL", conflicts_with_all = ["kinds", "namespace"])]
+    pub services: Vec<String>,
+
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     pub output: Form,
@@ -96,11 +100,13 @@ pub struct VerifyArgs {
 
 const VERIFY_EXAMPLES: &str = "\
 Without --kind and --namespace, references are compared as well: declared fields, references on objects, and rows.
+Other services are asked about their objects that fields name, and about holders of theirs.
 Exits 1 where anything differs, and where a kind could not be compared because the cluster does not serve it.
 
 Examples:
   kindex verify
   kindex verify --kind pipelineruns --namespace prod
+  kindex verify --service region.example.com=https://region.example.com:6443
   kindex verify --kubeconfig ~/.kube/config --config /etc/kindex/config.yaml --output json";
 
 /// Flags of `kindex backfill`.

@@ -113,7 +113,7 @@ pub struct DropReferenceArgs {
     /// The reference, as kind.group/uid.
     pub reference: String,
 
-    /// Why; goes into the event on the object.
+    /// Why; goes into an event on the object, and into an annotation of it.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 
@@ -129,7 +129,8 @@ Examples:
 
 const DROP_EXAMPLES: &str = "\
 References never lapse: this is for holders that are gone for good. What the holder still has of the object, such as
-ports in a network, is not cleaned up by this. An event on the object says who released the reference, and why.
+ports in a network, is not cleaned up by this. An event on the object and an annotation of it say who released the
+reference, and why.
 
 Examples:
   kindex references drop network/blue cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce \\

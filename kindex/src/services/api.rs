@@ -1,5 +1,7 @@
 //! The API server over a cluster and a database: `kindex api`, and a part of `kindex up`.
 
+mod graph;
+
 mod readiness;
 
 use std::net::SocketAddr;
@@ -21,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use graph::{GraphArgs, UpGraph};
 use readiness::Readiness;
 
 use super::service::{Announcement, Context, Running, Service};
@@ -90,6 +93,10 @@ pub(super) struct ApiArgs {
     #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
     database: Option<String>,
 
+    /// Who deletes archived objects that others may name.
+    #[command(flatten)]
+    graph: GraphArgs,
+
     /// Serve the kinds in groups `archive.<group>` as well, for kube-apiserver, which then says who asks.
     #[arg(long, env = "KINDEX_AGGREGATED", requires = "tls_cert")]
     aggregated: bool,
@@ -106,6 +113,18 @@ pub(super) struct ApiArgs {
     /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<PathBuf>,
+}
+
+/// Flags of `kindex up`.
+#[derive(Clone, Debug, Args)]
+pub(super) struct UpApiArgs {
+    /// Where to listen, and for whom.
+    #[command(flatten)]
+    listen: ListenArgs,
+
+    /// Who deletes archived objects that others may name.
+    #[command(flatten)]
+    graph: UpGraph,
 }
 
 const API_EXAMPLES: &str = "\
@@ -160,12 +179,14 @@ impl Api {
         context: &Context<'_>,
         args: &ListenArgs,
         process: Process,
+        has_graph: bool,
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
         let whose = args.rights.unwrap_or(process.usual_rights());
+        let operations = operations(context, whose).await?.with_graph(has_graph);
         Ok(Self {
             process,
-            server: Server::bind(context, args, whose, front_proxy).await?,
+            server: Server::bind(context, args, whose, operations, front_proxy).await?,
             rows: context.rows.clone(),
             figures: context.figures.clone(),
             example: context
@@ -184,6 +205,7 @@ impl Server {
         context: &Context<'_>,
         args: &ListenArgs,
         whose: Whose,
+        operations: Operations,
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
         let tls = match (&args.tls_cert, &args.tls_key) {
@@ -193,7 +215,6 @@ impl Server {
             _ => None,
         };
         check_exposure(args, whose, tls.is_some())?;
-        let operations = operations(context, whose).await?;
         let figures = Figures::new(&context.figures);
         let watches = context.limits.watches(WatchLimits::default());
         let operations = operations.with_figures(figures.clone()).with_watch_limits(watches);
@@ -259,7 +280,7 @@ impl Service for Api {
     const NAME: &'static str = "api";
 
     type Args = ApiArgs;
-    type UpArgs = ListenArgs;
+    type UpArgs = UpApiArgs;
 
     fn health_addr(args: &ApiArgs) -> SocketAddr {
         args.health_addr
@@ -298,11 +319,14 @@ impl Service for Api {
                 (Some(front_proxy), Some(Box::new(source)))
             }
         };
-        Self::bind(&context, &args.listen, Process::Alone { source }, front_proxy).await
+        let process = Process::Alone { source };
+        Self::bind(&context, &args.listen, process, args.graph.deletion, front_proxy).await
     }
 
-    async fn beside(context: &Context<'_>, args: ListenArgs) -> CommandResult<Option<Self>> {
-        Self::bind(context, &args, Process::Beside, None).await.map(Some)
+    async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
+        let UpGraph(has_graph) = args.graph;
+        let bound = Self::bind(context, &args.listen, Process::Beside, has_graph, None);
+        bound.await.map(Some)
     }
 
     fn announcement(&self) -> CommandResult<Option<Announcement>> {

@@ -3,7 +3,10 @@
 //! with the events of objects where they are told to. The two kinds of work do not wait for each other and have a lease
 //! each.
 
+mod notify;
+
 mod args;
+
 mod feed;
 
 use std::net::SocketAddr;
@@ -15,6 +18,8 @@ use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::service::{Deletion as Graph, Options};
+use kindex_deletion::web::WebNotices;
+use kindex_deletion::web::server::Server;
 use kindex_nats::Feeding;
 use kindex_store::database_gauges::DatabaseGauges;
 use kube::Client;
@@ -70,6 +75,7 @@ impl Service for Deletion {
 
     async fn alone(platform: &Platform, args: DeletionArgs) -> CommandResult<Self> {
         check(platform)?;
+        let server = args.notify.server().await?;
         let registry = &platform.registry;
         let figures = prometheus::Registry::new();
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
@@ -77,7 +83,7 @@ impl Service for Deletion {
         let kinds = Kinds::of(registry);
         let events = feed::events(&args.feed, &args.peers).await?;
         let peers = args.peers.peers(registry, &kinds, &events)?;
-        if kinds.is_empty() && feeding.is_none() {
+        if kinds.is_empty() && (feeding.is_none() || server.is_some()) {
             return Err(nothing_to_do());
         }
         let access = client::named(args.kubeconfig.as_deref()).await?;
@@ -94,7 +100,7 @@ impl Service for Deletion {
         }
         let graph = (!kinds.is_empty()).then(|| {
             let cluster = cluster(client, platform, kinds, store.as_ref()).beside(peers);
-            graph(cluster, &args.patience, &figures)
+            graph(cluster, server, &args.patience, &figures)
         });
         Ok(Self {
             graph,
@@ -129,8 +135,9 @@ impl Service for Deletion {
                 Rows::Off(_) => None,
             };
             let client = client_of(&context.access)?;
+            let server = args.notify.server().await?;
             let cluster = cluster(client, context.platform, kinds, store).beside(peers);
-            Some(graph(cluster, &args.patience, &context.figures))
+            Some(graph(cluster, server, &args.patience, &context.figures))
         } else {
             None
         };
@@ -232,11 +239,21 @@ fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Sto
     }
 }
 
-fn graph(cluster: Cluster, patience: &PatienceArgs, figures: &prometheus::Registry) -> Arc<Graph> {
+fn graph(
+    cluster: Cluster,
+    server: Option<Server>,
+    patience: &PatienceArgs,
+    figures: &prometheus::Registry,
+) -> Arc<Graph> {
     let options = Options {
         patience: Duration::from_secs(patience.blocked_after.get().into()),
     };
-    Arc::new(Graph::new(cluster, options, Figures::new(figures)))
+    let figures = Figures::new(figures);
+    let cluster = match server {
+        Some(server) => cluster.notifying(WebNotices::new(server, &figures)),
+        None => cluster,
+    };
+    Arc::new(Graph::new(cluster, options, figures))
 }
 
 fn check(platform: &Platform) -> CommandResult<()> {

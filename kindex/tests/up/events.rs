@@ -36,6 +36,13 @@ impl Printed {
         lines.any(|line| (line["erased"] == true) == erased)
     }
 
+    /// Whether it was printed with the time of its deletion.
+    pub(crate) fn is_deleted(&self, name: &str) -> bool {
+        let lines = self.0.lock().expect("nobody panics with it");
+        let mut lines = lines.iter().filter(|line| line["name"] == name);
+        lines.any(|line| !line["deletionTimestamp"].is_null())
+    }
+
     pub(crate) fn last_position(&self) -> String {
         let lines = self.0.lock().expect("nobody panics with it");
         let last = lines.last().expect("something was printed");

@@ -129,6 +129,35 @@ fn a_follower_goes_on_from_its_position_and_reads_the_partitions_it_wants() {
     assert_eq!(of_api.status.code(), Some(1), "{}", text_of(&of_api.stderr));
 }
 
+#[test]
+fn an_archived_object_exists_for_who_follows_until_it_is_deleted() {
+    if !nats_is_there() {
+        return;
+    }
+    let server = Nats::start();
+    let address = server.address();
+    let run = Running::start(&["--nats", &address]);
+    create(&run, "kept");
+    fed(&address);
+    let follower = Follower::begin(&["--nats", &address]);
+    follower.sees("kept", false);
+    run.kubectl(&["annotate", "project", "kept", "michelangelo/Immutable=true"], "");
+    wait_for("the archive", || {
+        let left = run.kubectl(&["get", "project", "kept", "--ignore-not-found", "-o", "name"], "");
+        left.is_empty()
+    });
+    create(&run, "later");
+    follower.sees("later", false);
+    assert!(!follower.printed.is_deleted("kept"), "an eviction is no deletion");
+    let replayed = text_of(&events(&["project", "--nats", &address]).stdout);
+    let exists = |line: &str| line.starts_with("Exists") && line.contains("default/kept");
+    assert!(replayed.lines().any(exists), "{replayed}");
+
+    let api = format!("http://{}", run.api().expect("it says where"));
+    run.kubectl(&["--server", &api, "delete", "project", "kept", "--wait=false"], "");
+    follower.sees("kept", true);
+}
+
 /// What a command says that ends with a mistake of the command line.
 fn refused(args: &[&str]) -> String {
     let output = Command::new(KINDEX).args(args).output().expect("kindex runs");

@@ -281,33 +281,35 @@ impl Running {
 
     /// kubectl against the run's cluster; what it prints, once it succeeds.
     pub(crate) fn kubectl(&self, args: &[&str], input: &str) -> String {
+        let output = self.run_kubectl(args, input);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {args:?}: {said}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The same; why it fails.
+    pub(crate) fn refused(&self, args: &[&str], input: &str) -> String {
+        let output = self.run_kubectl(args, input);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(!output.status.success(), "kubectl {args:?} succeeds: {said}");
+        String::from_utf8(output.stderr).expect("text")
+    }
+
+    fn run_kubectl(&self, args: &[&str], input: &str) -> Output {
+        let own = || self.data_dir().join("kubeconfig");
         let mut child = Command::new("kubectl")
             .args(args)
-            .env(
-                "KUBECONFIG",
-                self.kubeconfig
-                    .clone()
-                    .unwrap_or_else(|| self.data_dir().join("kubeconfig")),
-            )
+            .env("KUBECONFIG", self.kubeconfig.clone().unwrap_or_else(own))
             .env("HOME", self.directory.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("kubectl runs");
-        child
-            .stdin
-            .take()
-            .expect("piped")
-            .write_all(input.as_bytes())
-            .expect("kubectl reads");
-        let output = child.wait_with_output().expect("kubectl ends");
-        assert!(
-            output.status.success(),
-            "kubectl {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).expect("text")
+        let mut stdin = child.stdin.take().expect("piped");
+        stdin.write_all(input.as_bytes()).expect("kubectl reads");
+        drop(stdin);
+        child.wait_with_output().expect("kubectl ends")
     }
 
     /// `kindex get` on the run's database; what it prints.

@@ -106,6 +106,13 @@ impl Service {
         text.split_whitespace().next().unwrap_or_default().to_owned()
     }
 
+    /// Whether `kindex verify` finds every reference in its place, those on objects of another service too.
+    fn is_verified(&self, peer: &Self) -> bool {
+        let service = format!("{}.example.com={}", peer.name, peer.url);
+        let output = self.run.command(&["verify", "--settle", "0.2", "--service", &service]);
+        output.status.success() && !text_of(&output.stdout).contains("is not compared")
+    }
+
     fn said(&self, reason: &str) -> String {
         let path = format!("-o=jsonpath={{.items[?(@.reason==\"{reason}\")].message}}");
         self.run.kubectl(&["get", "events", &path], "")
@@ -152,6 +159,61 @@ fn it_does_so_too_where_services_hear_of_each_other_over_nats() {
     walk("nats");
 }
 
+/// Archived clusters that name objects of the region: one is deleted and releases them, the other goes with the
+/// network.
+#[test]
+fn what_is_archived_goes_with_the_target_of_another_service() {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    let identity = Service::start("identity", None, "api", None);
+    let region = Service::start("region", Some(&identity), "api", None);
+    let mut compute = Service::start("compute", Some(&region), "api", None);
+    for service in [&identity, &region, &compute] {
+        service.apply();
+    }
+    let second = "{apiVersion: compute.example.com/v1, kind: Cluster, metadata: {name: second, namespace: default}, \
+                  spec: {network: blue, serverGroup: apart}}";
+    compute.run.kubectl(&["apply", "-f", "-"], second);
+    let uid = |name: &str| {
+        compute
+            .run
+            .kubectl(&["get", "cluster", name, "-o=jsonpath={.metadata.uid}"], "")
+    };
+    let references = ["prod", "second"].map(|name| format!("cluster.compute.example.com/{}", uid(name)));
+    let [prod, second] = &references;
+    let bears = |kind, name, reference: &str| region.finalizers(kind, name).contains(reference);
+    wait_for("the references", || {
+        let all = |reference: &String| bears("network", "blue", reference) && bears("servergroup", "apart", reference);
+        references.iter().all(all)
+    });
+    let immutable = "compute.example.com/immutable=true";
+    compute.run.kubectl(&["annotate", "clusters", "--all", immutable], "");
+    wait_for("the archive", || {
+        compute.run.kubectl(&["get", "clusters", "-o=name"], "").is_empty()
+    });
+    let all = compute.run.get(&["clusters"]);
+    assert!(all.contains("prod") && all.contains("second"), "{all}");
+
+    compute
+        .run
+        .kubectl(&["--server", &compute.url, "delete", "cluster", "second"], "");
+    wait_for("its references to be released", || {
+        !bears("network", "blue", second) && !bears("servergroup", "apart", second)
+    });
+    assert!(bears("network", "blue", prod) && bears("servergroup", "apart", prod));
+
+    // The compute service learns of the deletion once it is back.
+    compute.kill();
+    region.run.kubectl(&["delete", "network", "blue", "--wait=false"], "");
+    until("the network to wait", &region, "network", "Deleting");
+    compute.restart();
+    until("the archived cluster to go", &compute, "cluster", "Erased");
+    until("the network to go", &region, "network", "Erased");
+    assert!(!bears("servergroup", "apart", prod), "it holds nothing any more");
+}
+
 fn walk(events: &str) {
     if !walk_is_required() {
         return;
@@ -171,6 +233,9 @@ fn a_project_goes_in_order(events: &str, mut nats: Option<Nats>) {
     let mut region = Service::start("region", Some(&identity), events, address);
     let mut compute = Service::start("compute", Some(&region), events, address);
     everything_is_held(&identity, &region, &compute);
+    wait_for("every reference to be verified", || {
+        region.is_verified(&identity) && compute.is_verified(&region)
+    });
     // The region learns of the deletion once it is back.
     region.kill();
     identity.run.kubectl(&["delete", "project", "a", "--wait=false"], "");

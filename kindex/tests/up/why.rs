@@ -123,5 +123,55 @@ fn why_shows_what_is_known_where_a_service_does_not_answer() {
     assert!(!text(&run.command(&["references", "list", "modelfamily/fraud"])).contains(FOREIGN));
     let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].message}"], "");
     assert!(events.contains("with force: restored from a backup"), "{events}");
+    let annotations = ["get", "modelfamily", "fraud", "-o", "jsonpath={.metadata.annotations}"];
+    says_who_dropped(&run.kubectl(&annotations, ""));
     assert_eq!(run.command(&dropped).status.code(), Some(1), "it is not there any more");
+}
+
+/// Who dropped the reference is said in the annotation of its holder.
+fn says_who_dropped(annotations: &str) {
+    let uid = FOREIGN.split('/').next_back().expect("a uid");
+    let (_, said) = annotations
+        .split_once(&format!("michelangelo.api/dropped-{uid}"))
+        .unwrap_or_else(|| panic!("{annotations}"));
+    let (who, why) = (
+        format!("{FOREIGN} was released by "),
+        "with force: restored from a backup",
+    );
+    assert!(said.contains(&who) && said.contains(why), "{annotations}");
+}
+
+/// Events are gone after an hour; SQL keeps what the object says.
+#[test]
+fn who_dropped_a_reference_on_an_archived_object_stays_with_its_row() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    let server = format!("http://{}", run.api().expect("it says where"));
+    let family = OBJECTS.split("---").next().expect("a manifest");
+    run.kubectl(&["apply", "-f", "-"], family);
+    run.kubectl(&["annotate", "modelfamily", "fraud", "michelangelo/Immutable=true"], "");
+    wait_for("the archive", || {
+        run.kubectl(&["get", "modelfamilys", "-o", "name"], "").is_empty()
+    });
+    let held = format!("{REFERENCES}/{FOREIGN}");
+    run.kubectl(&["--server", &server, "replace", "--raw", &held, "-f", "-"], "{}");
+    let dropped = run.command(&[
+        "references",
+        "drop",
+        "modelfamily/fraud",
+        FOREIGN,
+        "--force",
+        "--reason",
+        "restored from a backup",
+    ]);
+    assert!(dropped.status.success(), "{}", notes(&dropped));
+    assert!(!notes(&dropped).contains("cannot be annotated"), "{}", notes(&dropped));
+    let delete = ["--server", &server, "delete", "modelfamily", "fraud", "--wait=false"];
+    run.kubectl(&delete, "");
+    wait_for("the end of the family", || {
+        run.get(&["modelfamilys", "--deleted"]).contains("fraud")
+    });
+    says_who_dropped(&run.get(&["modelfamilys", "--deleted", "-o", "json"]));
 }

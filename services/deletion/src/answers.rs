@@ -80,6 +80,15 @@ impl Answers {
         due.map(|(key, _)| key.clone())
     }
 
+    /// Whether the archive is to be asked for those that go with an object of another service, in its phase.
+    pub fn is_due(&self, object: &Object, now: Instant) -> bool {
+        let asked = self.asked.get(&object.key);
+        let mut asked = asked
+            .filter(|asked| asked.uid == object.uid && asked.swept.phase == object.phase)
+            .into_iter();
+        !asked.any(|asked| asked.is_of_use(object, now))
+    }
+
     /// Adds to a look what is known of those that hold the object out of the archive.
     pub fn complete(&self, look: &mut Look<'_>, now: Instant) {
         let object = look.object;

@@ -8,6 +8,29 @@ use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 use crate::decide::Step;
 use crate::outside::Said;
 
+/// What came of a notice for a web server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// The server has taken it.
+    Sent,
+    /// The server refuses it, or does not answer.
+    Failed,
+    /// It was not sent: too many waited, or the service stopped.
+    Dropped,
+}
+
+impl Posted {
+    const ALL: [Self; 3] = [Self::Sent, Self::Failed, Self::Dropped];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
 /// The figures of one process. Clones count together.
 #[derive(Clone, Debug)]
 pub struct Figures {
@@ -17,6 +40,7 @@ pub struct Figures {
     longest_wait: IntGaugeVec,
     vanished: IntCounterVec,
     cleanups: IntCounterVec,
+    web_notices: IntCounterVec,
 }
 
 impl Default for Figures {
@@ -26,7 +50,7 @@ impl Default for Figures {
         };
         let gauge =
             |name: &str, help: &str| IntGaugeVec::new(Opts::new(name, help), &["kind"]).expect("a valid metric");
-        Self {
+        let figures = Self {
             steps: counter(
                 "kindex_deletion_steps_total",
                 "Steps that were carried out, by kind and step.",
@@ -55,7 +79,16 @@ impl Default for Figures {
                 "Cleanups of what objects of the kind have outside, by what came of them.",
                 &["kind", "answer"],
             ),
+            web_notices: counter(
+                "kindex_deletion_web_notices_total",
+                "Notices for the web server of --notify, by what came of them.",
+                &["result"],
+            ),
+        };
+        for result in Posted::ALL {
+            figures.posted(result, 0);
         }
+        figures
     }
 }
 
@@ -66,13 +99,14 @@ impl Figures {
     /// Where the registry shows a deletion graph already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 6] = [
+        let collectors: [Box<dyn Collector>; 7] = [
             Box::new(figures.steps.clone()),
             Box::new(figures.failures.clone()),
             Box::new(figures.blocked.clone()),
             Box::new(figures.longest_wait.clone()),
             Box::new(figures.vanished.clone()),
             Box::new(figures.cleanups.clone()),
+            Box::new(figures.web_notices.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one deletion graph a registry");
@@ -105,6 +139,10 @@ impl Figures {
         self.cleanups.with_label_values(&[kind, answer(said)]).inc();
     }
 
+    pub(crate) fn posted(&self, result: Posted, notices: u64) {
+        self.web_notices.with_label_values(&[result.word()]).inc_by(notices);
+    }
+
     pub(crate) fn blocked(&self, kind: &str, objects: usize, longest: Duration) {
         let shown = i64::try_from(objects).unwrap_or(i64::MAX);
         self.blocked.with_label_values(&[kind]).set(shown);
@@ -122,6 +160,7 @@ fn word(step: &Step) -> &'static str {
         Step::Delete(_) => "delete",
         Step::Record(_) => "record",
         Step::Free { .. } => "free",
+        Step::Hold { .. } => "hold",
         Step::Keep(_) => "keep",
         Step::Sweep => "sweep",
         Step::CleanUp => "clean_up",

@@ -379,7 +379,7 @@ impl Graph {
 }
 
 /// From `key` over those who hold it to `last`, which `key` holds.
-fn path(reached: &BTreeMap<Key, Key>, key: &Key, last: Key) -> Vec<Key> {
+pub(crate) fn path(reached: &BTreeMap<Key, Key>, key: &Key, last: Key) -> Vec<Key> {
     let mut path = vec![last];
     while let Some(before) = path.last().and_then(|at| reached.get(at)) {
         path.push(before.clone());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::object::Object as Text;
 use kindex_model::reference::{Reference, Service, Target};
+use kindex_model::reference_name::ReferenceName;
 use serde_json::Value;
 
 use crate::edges::edges;
@@ -49,6 +50,12 @@ impl Kinds {
         self.of.is_empty()
     }
 
+    /// Whether the holder of a reference is of one of these kinds.
+    pub fn has_holder(&self, name: &ReferenceName) -> bool {
+        self.all()
+            .any(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
+    }
+
     /// The kind of that name.
     pub fn get(&self, name: &KindName) -> Option<&'static Kind> {
         self.of.get(name).copied()
@@ -64,6 +71,15 @@ impl Kinds {
             })
         });
         edges.collect()
+    }
+
+    /// The fields that may name objects of a kind, which wait for these, each with the kind that has it.
+    pub fn referrers(&self, target: &KindName) -> impl Iterator<Item = (&'static Kind, &'static Reference)> {
+        self.all().flat_map(move |holder| {
+            let fields = holder.references.iter().filter(|field| field.waits());
+            let fields = fields.filter(|field| field.target(&target.group, &target.kind).is_some());
+            fields.map(move |field| (holder, field))
+        })
     }
 
     /// Whether a field of the first kind may name objects of the other one, and waits for them.

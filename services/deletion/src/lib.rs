@@ -7,7 +7,8 @@
 //! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
 //! [`answers`] what it has said of them; [`holders`] knows those that nobody finds. A [`cleanup`] removes what an
 //! object has outside, and [`outside`] knows what it has said. [`notice`] and [`conditions`] say to people what an
-//! object waits for. [`cluster`] carries a step out, and [`service`] keeps all of it at work on one cluster.
+//! object waits for, and [`web`] posts it to a server. [`cluster`] carries a step out, and [`service`] keeps all of it
+//! at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -22,6 +23,8 @@ pub mod graph;
 pub mod answers;
 
 pub mod holders;
+
+pub mod targets;
 
 pub mod outside;
 
@@ -40,6 +43,8 @@ pub mod conditions;
 pub mod vanished;
 
 pub mod peer;
+
+pub mod web;
 
 pub mod cluster;
 

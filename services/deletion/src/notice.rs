@@ -30,27 +30,25 @@ pub fn is_noticed(step: &Step) -> bool {
 
 /// What a step says to people; nothing where all is well.
 pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
+    let waits_for_objects = matches!(
+        step,
+        Step::Wait(Wait::Holders(..) | Wait::Owned(..) | Wait::Archived(_))
+    );
+    if let Some(path) = cycle.filter(|_| waits_for_objects) {
+        let path = joined(path);
+        return Some(Notice {
+            reason: "DeletionCycle",
+            message: format!("the deletion waits for itself: {path}. Drop one of these references"),
+            waits: true,
+        });
+    }
     let (reason, message) = match step {
-        Step::Wait(Wait::Holders(claims, unplaced)) => match cycle {
-            Some(path) => (
-                "DeletionCycle",
-                format!(
-                    "the deletion waits for itself: {}. Drop one of these references",
-                    joined(path)
-                ),
-            ),
-            None => of_holders("DeletionBlocked", "still in use by", claims, unplaced),
-        },
-        Step::Wait(Wait::Owned(claims, unplaced)) => match cycle {
-            Some(path) => (
-                "DeletionCycle",
-                format!(
-                    "the deletion waits for itself: {}. Drop one of these references",
-                    joined(path)
-                ),
-            ),
-            None => of_holders("DeletionDraining", "waits for what it owns:", claims, unplaced),
-        },
+        Step::Wait(Wait::Holders(claims, unplaced)) => {
+            of_holders("DeletionBlocked", "still in use by", claims, unplaced)
+        }
+        Step::Wait(Wait::Owned(claims, unplaced)) => {
+            of_holders("DeletionDraining", "waits for what it owns:", claims, unplaced)
+        }
         Step::Wait(Wait::Archived(holders)) => ("DeletionBlocked", format!("still in use by {}", listed(holders))),
         Step::Wait(Wait::Finalizers(others)) => (
             "DeletionDraining",
@@ -79,6 +77,7 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         | Step::Request(_)
         | Step::Delete(_)
         | Step::Record(_)
+        | Step::Hold { .. }
         | Step::Keep(_)
         | Step::Sweep
         | Step::CleanUp

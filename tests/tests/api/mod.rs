@@ -2,6 +2,7 @@
 
 mod alone;
 mod asked;
+mod compared;
 mod each_right;
 mod early;
 mod encrypted;

@@ -70,6 +70,34 @@ fn nats_is_fed_with_the_token_and_the_certificates_of_a_secret() {
     assert_eq!(deployment["spec"]["replicas"], 2, "it works without a database");
 }
 
+#[test]
+fn a_web_server_is_notified_with_the_token_and_the_certificates_of_a_secret() {
+    if !helm_is_there() {
+        return;
+    }
+    let url = "--set=deletion.options.notify.url=https://hooks.example.com/kindex";
+    let keys = "--set=deletion.keys.existingSecret=hooks,deletion.keys.notifyToken=token";
+    // Both servers may have a certificate of the same authority.
+    let certificates = "--set=deletion.keys.notifyCa=ca.crt,deletion.keys.natsCa=ca.crt";
+    let nats = "--set=deletion.options.nats.url=tls://nats:4222";
+    let manifests = rendered(&[ON, url, keys, certificates, nats]);
+    let pod = &one(&manifests, "Deployment", "kindex-deletion")["spec"]["template"]["spec"];
+    let args = pod["containers"][0]["args"].as_array().expect("arguments");
+    let args: Vec<_> = args.iter().filter_map(Value::as_str).collect();
+    for flag in [
+        "--notify=https://hooks.example.com/kindex",
+        "--notify-token-file=/etc/kindex/keys/token",
+        "--notify-ca-file=/etc/kindex/keys/ca.crt",
+    ] {
+        assert!(args.contains(&flag), "{args:?}");
+    }
+    assert!(Cli::try_parse_from(["kindex"].iter().chain(&args)).is_ok(), "{args:?}");
+    let mut volumes = pod["volumes"].as_array().expect("volumes").iter();
+    let secret = volumes.find(|volume| volume["name"] == "keys").expect("the Secret");
+    let items = json!([{"key": "ca.crt", "path": "ca.crt"}, {"key": "token", "path": "token"}]);
+    assert_eq!(secret["secret"]["items"], items);
+}
+
 fn is_policy(manifest: &&Value) -> bool {
     manifest["apiVersion"] == "admissionregistration.k8s.io/v1"
 }

@@ -60,6 +60,13 @@ const REFUSED: &[(&[&str], &str)] = &[
         "deletion.keys.natsToken and natsCa name keys",
     ),
     (
+        &[
+            "--set=deletion.options.notify.url=http://hooks",
+            "--set=deletion.keys.existingSecret=hooks,deletion.keys.notifyToken=token",
+        ],
+        "for an https:// URL in deletion.options.notify.url",
+    ),
+    (
         &["--set=runs.enabled=true"],
         "set runs.options.allowPlaintext where a proxy has the certificate",
     ),

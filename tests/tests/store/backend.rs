@@ -1,14 +1,17 @@
 //! A prepared store over a fresh database, and a second way into that database by which
 //! tests look at rows as any SQL client would.
 
+use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kindex_harness::require::passed_over;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Registry;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqliteLocation, Written};
+use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqliteLocation, StoreError, Written};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::mysql;
@@ -20,11 +23,16 @@ use tempfile::TempDir;
 
 use super::widget::{REGISTRY, WIDGET};
 
+/// Between two looks at a node of a cluster.
+pub(crate) const PERIOD: Duration = Duration::from_millis(5);
+
 pub(crate) struct Backend {
     pub(crate) store: Arc<dyn MetadataStorage>,
     pub(crate) address: Address,
     /// The test's database, where it is a server's.
     pub(crate) database: Option<Database>,
+    /// Whether it is a node of a cluster, on whose other nodes others write.
+    pub(crate) is_node: bool,
     _directory: Option<TempDir>,
 }
 
@@ -49,6 +57,20 @@ impl Backend {
     pub(crate) async fn mysql() -> Option<Self> {
         let database = mysql::database()?;
         Some(Self::prepared(database.address(), Some(database), None).await)
+    }
+
+    /// On a node of a cluster that runs as long as the test.
+    pub(crate) async fn node(address: Address, registry: Registry) -> Self {
+        let store = kindex_store::open(&address, registry, &patient());
+        Self {
+            store: store.expect("the address names a database"),
+            address,
+            database: None,
+            is_node: true,
+            _directory: None,
+        }
+        .ready()
+        .await
     }
 
     async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
@@ -77,13 +99,48 @@ impl Backend {
         config: &PoolConfig,
     ) -> Self {
         let store = kindex_store::open(&address, registry, config);
-        let store = store.expect("the address names a database");
-        store.prepare().await.expect("an empty database is prepared");
         Self {
-            store,
+            store: store.expect("the address names a database"),
             address,
             database,
+            is_node: false,
             _directory: directory,
+        }
+        .ready()
+        .await
+    }
+
+    async fn ready(self) -> Self {
+        let prepared = self.answer(async || self.store.prepare().await).await;
+        prepared.expect("an empty database is prepared");
+        self
+    }
+
+    /// What a call answers. A node of a cluster may be behind the others for a moment, and lose against them for long:
+    /// there the call is repeated.
+    pub(crate) async fn answer<T>(&self, call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let deadline = Instant::now() + WAIT_MAX;
+        loop {
+            match call().await {
+                Err(error) if self.is_node && error.is_retryable() && Instant::now() < deadline => {
+                    tokio::time::sleep(PERIOD).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Fails unless this is what is seen. On a node it may come to be so later.
+    pub(crate) async fn expect<T: Debug + PartialEq>(&self, what: &str, wanted: &T, look: impl AsyncFn() -> T) {
+        let deadline = Instant::now() + WAIT_MAX;
+        loop {
+            let seen = look().await;
+            if seen == *wanted {
+                return;
+            }
+            let is_early = self.is_node && Instant::now() < deadline;
+            assert!(is_early, "{what}: {seen:?}, wanted {wanted:?}");
+            tokio::time::sleep(PERIOD).await;
         }
     }
 
@@ -98,7 +155,8 @@ impl Backend {
     }
 
     pub(crate) async fn state(&self, uid: &str) -> Option<RowState> {
-        let states = self.store.row_states(&WIDGET, &[Uid::from(uid)]).await;
+        let uids = [Uid::from(uid)];
+        let states = self.answer(async || self.store.row_states(&WIDGET, &uids).await).await;
         states.expect("states are read").pop()
     }
 

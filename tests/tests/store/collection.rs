@@ -46,6 +46,7 @@ fn request(select: Select) -> DeleteCollection {
     DeleteCollection {
         select,
         everything: false,
+        buries: false,
         rows: 100,
     }
 }
@@ -123,6 +124,7 @@ async fn nothing_said_deletes_nothing(backend: Backend) {
     assert_eq!(left(&backend).await.len(), 10);
     let all = DeleteCollection {
         everything: true,
+        buries: false,
         ..request(Select::all(&WIDGET))
     };
     assert_eq!(delete(&backend, &all).await.deleted.len(), 8);

@@ -1,5 +1,5 @@
 //! The SQL stores: one set of scenarios over SQLite in memory, SQLite in a file, MariaDB as
-//! shipped, MariaDB with snapshot isolation and MySQL; then what is particular to a server.
+//! shipped, MariaDB with snapshot isolation and MySQL; then what is particular to a server, and to a cluster of them.
 
 pub(crate) mod backend;
 mod shelf;
@@ -62,6 +62,8 @@ mod extremes;
 mod faults;
 mod fidelity;
 mod fill;
+mod follower;
+mod galera;
 mod gone;
 mod guards;
 mod history;
@@ -80,6 +82,7 @@ mod purge;
 mod quarantine;
 mod questions;
 mod reads;
+mod reference_races;
 mod references;
 mod restore;
 mod selectors;

@@ -1,7 +1,5 @@
 //! The outbox of events: each object has one entry with its last change, and who follows the outbox knows what exists.
 
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{ResourceVersion, Uid};
@@ -11,6 +9,7 @@ use kindex_store::{DeleteCollection, Gone, Mark, OutboxEntry, Position, RowWrite
 
 use super::backend::Backend;
 use super::direct::{evicted, read};
+use super::follower::{Follower, gone, leaving, seen_as, there};
 use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -36,56 +35,6 @@ pub(super) static EVENTFUL: Registry = Registry {
 pub(super) async fn write(backend: &Backend, writes: &[RowWrite], second: i64) {
     let written = backend.store.write(&NOTICE, writes, at(second)).await;
     written.expect("the write is taken");
-}
-
-/// What a subscriber knows.
-#[derive(Default)]
-pub(super) struct Follower {
-    pub(super) mark: Mark,
-    pub(super) objects: BTreeMap<String, OutboxEntry>,
-}
-
-impl Follower {
-    /// Reads all that is there, and gives it back: uid, since when it is being deleted, and whether it is gone.
-    pub(super) async fn read(&mut self, backend: &Backend) -> Vec<(String, Option<i64>, bool)> {
-        let mut seen = Vec::new();
-        while let Some(entries) = self.page(backend, 3).await.filter(|entries| !entries.is_empty()) {
-            for entry in entries {
-                seen.push(seen_as(&entry));
-                match entry.erased {
-                    true => drop(self.objects.remove(&*entry.uid.0)),
-                    false => drop(self.objects.insert(entry.uid.to_string(), entry)),
-                }
-            }
-        }
-        seen
-    }
-
-    async fn page(&mut self, backend: &Backend, limit: u32) -> Option<Vec<OutboxEntry>> {
-        let page = backend.store.since(&NOTICE, self.mark, limit).await;
-        let (entries, mark) = page.expect("readable")?;
-        self.mark = mark;
-        Some(entries)
-    }
-}
-
-fn seen_as(entry: &OutboxEntry) -> (String, Option<i64>, bool) {
-    let since = entry
-        .deletion_timestamp
-        .map(|time| time.as_second() - at(0).as_second());
-    (entry.uid.to_string(), since, entry.erased)
-}
-
-fn there(uid: &str) -> (String, Option<i64>, bool) {
-    (uid.to_owned(), None, false)
-}
-
-pub(super) fn leaving(uid: &str, second: i64) -> (String, Option<i64>, bool) {
-    (uid.to_owned(), Some(second), false)
-}
-
-pub(super) fn gone(uid: &str, second: i64) -> (String, Option<i64>, bool) {
-    (uid.to_owned(), Some(second), true)
 }
 
 fn deleting(object: Widget, second: i64) -> Widget {
@@ -268,6 +217,7 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
     let request = DeleteCollection {
         select: Select::all(&NOTICE),
         everything: true,
+        buries: false,
         rows: 10,
     };
     store.delete_collection(&request, None, at(9)).await.expect("deleted");

@@ -2,21 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use futures::future::{join, join_all};
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Address, Mark, ReadVersion, RowWrite, SqliteLocation, StoreError};
+use kindex_store::{Address, Mark, Position, ReadVersion, RowWrite, SqliteLocation, StoreError};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::backend::Backend;
-use super::outbox::{EVENTFUL, Follower, NOTICE, gone, is_known, leaving, write};
+use super::backend::{Backend, PERIOD};
+use super::follower::{Follower, gone, leaving};
+use super::outbox::{EVENTFUL, NOTICE, is_known, write};
 use super::widget::{REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
     who_follows_many_writers_and_rollbacks_misses_nothing,
+    the_positions_of_many_writers_have_no_gaps,
     objects_from_before_are_in_a_replay_from_the_first_moment,
     what_a_program_without_events_wrote_is_made_up_for,
     a_restored_database_refuses_the_marks_that_it_lost,
@@ -32,8 +36,8 @@ const OBJECTS: u64 = 40;
 /// A name that the database refuses.
 const POISON: &str = "poison";
 
-/// One batch: each object at most once, and now and then one that is refused, so that all of it is rolled back.
-fn batch(random: &mut StdRng, version: u64) -> Vec<RowWrite> {
+/// One batch: each object at most once.
+fn any_changes(random: &mut StdRng, version: u64) -> Vec<RowWrite> {
     let uids: BTreeSet<u64> = (0..random.random_range(1..8))
         .map(|_| random.random_range(0..OBJECTS))
         .collect();
@@ -47,55 +51,134 @@ fn batch(random: &mut StdRng, version: u64) -> Vec<RowWrite> {
             _ => object.store(Life::Live, true),
         });
     }
-    if random.random_ratio(1, 4) {
-        batch.push(widget(&format!("refused{version}"), POISON, version).live());
-    }
     batch
 }
 
-/// The one who follows reads as the writers write, by itself and page by page.
-async fn who_follows_many_writers_and_rollbacks_misses_nothing(backend: Backend) {
-    let backend = backend.with_registry(EVENTFUL).await;
-    let poisoned = backend.poison(POISON).await;
-    let mut follower = Follower::default();
-    for seed in 0..SEEDS {
+/// One batch of objects that nobody else has: no entry takes the place of another.
+fn new_objects(random: &mut StdRng, version: u64) -> Vec<RowWrite> {
+    let objects = (0..random.random_range(1..5)).map(|number| {
+        let uid = format!("u{version}-{number}");
+        widget(&uid, &uid, version).live()
+    });
+    objects.collect()
+}
+
+/// Writers, each on one of some stores of a database in turn, and followers, each of whom goes round such stores.
+struct Play<'a> {
+    writers: &'a [&'a Backend],
+    readers: &'a [&'a [&'a Backend]],
+    followers: Vec<Follower>,
+    /// Whether a batch can be refused.
+    poisoned: bool,
+}
+
+impl<'a> Play<'a> {
+    async fn begin(writers: &'a [&'a Backend], readers: &'a [&'a [&'a Backend]]) -> Self {
+        Self {
+            writers,
+            readers,
+            followers: readers.iter().map(|_| Follower::default()).collect(),
+            poisoned: writers[0].poison(POISON).await,
+        }
+    }
+
+    /// Until all is written and read. Now and then a batch is refused, so that all of it is rolled back.
+    async fn run(&mut self, seed: u64, changes: fn(&mut StdRng, u64) -> Vec<RowWrite>) {
+        let (writers, poisoned) = (self.writers, self.poisoned);
         let busy = AtomicUsize::new(usize::try_from(WRITERS).expect("few"));
         let writer = async |number: u64| {
+            let backend = writers[usize::try_from(number).expect("few") % writers.len()];
             let mut random = StdRng::seed_from_u64(seed * WRITERS + number);
             for round in 0..BATCHES {
                 let version = seed * 10_000 + (round as u64) * WRITERS + number + 1;
-                let mut batch = batch(&mut random, version);
-                if !poisoned {
-                    batch.retain(|write| !write.uid().0.starts_with("refused"));
+                let mut batch = changes(&mut random, version);
+                if random.random_ratio(1, 4) && poisoned {
+                    batch.push(widget(&format!("refused{version}"), POISON, version).live());
                 }
-                match backend.store.write(&NOTICE, &batch, at(1)).await {
+                let write = async || backend.store.write(&NOTICE, &batch, at(1)).await;
+                match backend.answer(write).await {
                     Ok(_) | Err(StoreError::Refused { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
             }
             busy.fetch_sub(1, Ordering::Relaxed);
         };
-        let follow = async {
-            while busy.load(Ordering::Relaxed) > 0 {
-                follower.read(&backend).await;
-                tokio::task::yield_now().await;
-            }
-            follower.read(&backend).await;
-        };
-        join(join_all((0..WRITERS).map(writer)), follow).await;
-        let rows = backend.store.scan(&NOTICE, None, 1_000).await.expect("readable");
-        let there = rows.iter().filter(|row| row.life != Life::Deleted);
-        let there: BTreeSet<String> = there.map(|row| row.uid.to_string()).collect();
-        let known: BTreeSet<String> = follower.objects.keys().cloned().collect();
-        assert_eq!(known, there, "seed {seed}");
-        let replay = backend.store.replay(&NOTICE, None, 1_000).await.expect("readable");
-        for entry in replay.iter().filter(|entry| !entry.erased) {
-            assert_eq!(
-                follower.objects.get(&*entry.uid.0),
-                Some(entry),
-                "seed {seed}: the last change was seen"
-            );
+        let followers = self.followers.iter_mut().zip(self.readers);
+        let follow = followers.map(|(follower, nodes)| follow(follower, nodes, writers, &busy));
+        join(join_all((0..WRITERS).map(writer)), join_all(follow)).await;
+    }
+}
+
+/// Reads as the writers write, by itself and page by page, and then to the end.
+async fn follow(follower: &mut Follower, nodes: &[&Backend], writers: &[&Backend], busy: &AtomicUsize) {
+    let deadline = Instant::now() + WAIT_MAX;
+    for node in nodes.iter().cycle() {
+        let is_over = busy.load(Ordering::Relaxed) == 0;
+        follower.read(node).await;
+        if is_over && follower.mark.position >= last(writers).await {
+            return;
         }
+        assert!(Instant::now() < deadline, "no more comes after {:?}", follower.mark);
+        match node.is_node {
+            true => tokio::time::sleep(PERIOD).await,
+            false => tokio::task::yield_now().await,
+        }
+    }
+}
+
+/// The position of the last change that one of these has made.
+async fn last(writers: &[&Backend]) -> Position {
+    let mut last = Position::default();
+    for writer in writers {
+        let head = writer.answer(async || writer.store.head(&NOTICE).await).await;
+        last = last.max(head.expect("readable").position);
+    }
+    last
+}
+
+async fn who_follows_many_writers_and_rollbacks_misses_nothing(backend: Backend) {
+    let backend = backend.with_registry(EVENTFUL).await;
+    nothing_is_missed(&[&backend], &[&[&backend]]).await;
+}
+
+/// On the stores of one database: those of writers, and for each follower those that it reads.
+pub(super) async fn nothing_is_missed(writers: &[&Backend], readers: &[&[&Backend]]) {
+    let mut play = Play::begin(writers, readers).await;
+    for seed in 0..SEEDS {
+        play.run(seed, any_changes).await;
+        for (follower, nodes) in play.followers.iter().zip(readers) {
+            let store = &nodes[0].store;
+            let rows = nodes[0].answer(async || store.scan(&NOTICE, None, 1_000).await).await;
+            let rows = rows.expect("readable");
+            let there = rows.iter().filter(|row| row.life != Life::Deleted);
+            let there: BTreeSet<String> = there.map(|row| row.uid.to_string()).collect();
+            let known: BTreeSet<String> = follower.objects.keys().cloned().collect();
+            assert_eq!(known, there, "seed {seed}");
+            let replay = nodes[0].answer(async || store.replay(&NOTICE, None, 1_000).await).await;
+            for entry in replay.expect("readable").iter().filter(|entry| !entry.erased) {
+                assert_eq!(
+                    follower.objects.get(&*entry.uid.0),
+                    Some(entry),
+                    "seed {seed}: the last change was seen"
+                );
+            }
+        }
+    }
+}
+
+async fn the_positions_of_many_writers_have_no_gaps(backend: Backend) {
+    let backend = backend.with_registry(EVENTFUL).await;
+    no_position_is_skipped(&[&backend], &[&[&backend]]).await;
+}
+
+/// As [`nothing_is_missed`].
+pub(super) async fn no_position_is_skipped(writers: &[&Backend], readers: &[&[&Backend]]) {
+    let mut play = Play::begin(writers, readers).await;
+    play.run(SEEDS, new_objects).await;
+    for (follower, nodes) in play.followers.iter().zip(readers) {
+        let objects = nodes[0].answer(async || nodes[0].store.count(&NOTICE).await).await;
+        let all: Vec<u64> = (1..=objects.expect("counted").live).collect();
+        assert_eq!(follower.positions, all, "a rollback uses none");
     }
 }
 

@@ -1,11 +1,11 @@
-//! References on archived objects: they hold deletions up until the last one is released, and of a reference and a
-//! deletion at once only one wins.
+//! References on archived objects: they hold deletions up until the last one is released.
 
-use futures::future::join;
-use kindex_model::object::Uid;
+use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Select};
-use kindex_store::{DeleteCollection, Deletion, DirectError, Gone, Placed, Position, Reference, Released, StoreError};
+use kindex_store::{
+    DeleteCollection, Deletion, DirectError, Gone, Placed, Position, ReadVersion, Reference, Released, StoreError,
+};
 
 use super::backend::Backend;
 use super::direct::{evict, evicted};
@@ -17,8 +17,7 @@ scenarios!(
     an_object_goes_with_its_last_reference,
     what_waits_for_its_release_takes_no_new_references,
     a_collection_goes_but_for_what_is_held,
-    a_reference_and_a_deletion_never_both_win,
-    of_two_releases_of_the_last_references_one_takes_the_object_along,
+    what_is_buried_stays_until_somebody_ends_its_deletion,
     what_is_closed_while_it_waits_is_not_deleted_again,
     a_holder_finds_what_it_uses_in_all_kinds,
     of_another_kind_with_the_same_uid_everything_stays,
@@ -33,41 +32,39 @@ fn holder(number: u32) -> ReferenceName {
     ReferenceName::new("Cluster", "compute.example.com", &uid).expect("a name")
 }
 
-async fn place(backend: &Backend, uid: &str, number: u32, second: i64) -> Result<Placed, DirectError> {
-    let (uid, name) = (Uid::from(uid), holder(number));
-    let placed = backend
-        .store
-        .place_reference(&WIDGET, &uid, &name, "jane", at(second))
-        .await;
+pub(super) async fn place(backend: &Backend, uid: &str, number: u32, second: i64) -> Result<Placed, DirectError> {
+    let (store, uid, name) = (&backend.store, Uid::from(uid), holder(number));
+    let place = async || store.place_reference(&WIDGET, &uid, &name, "jane", at(second)).await;
+    let placed = backend.answer(place).await;
     placed.map_err(|error| match error {
         StoreError::Direct { source, .. } => source,
         other => panic!("{other:?}"),
     })
 }
 
-async fn release(backend: &Backend, uid: &str, number: u32, second: i64) -> Released {
-    let (uid, name) = (Uid::from(uid), holder(number));
-    let released = backend.store.release_reference(&WIDGET, &uid, &name, at(second)).await;
-    released.expect("released")
+pub(super) async fn release(backend: &Backend, uid: &str, number: u32, second: i64) -> Released {
+    let (store, uid, name) = (&backend.store, Uid::from(uid), holder(number));
+    let release = async || store.release_reference(&WIDGET, &uid, &name, at(second)).await;
+    backend.answer(release).await.expect("released")
 }
 
-async fn delete(backend: &Backend, uid: &str, second: i64) -> Deletion {
-    let deleted = backend
-        .store
-        .delete_direct(&WIDGET, &Uid::from(uid), None, at(second))
-        .await;
-    deleted.expect("deleted")
+pub(super) async fn delete(backend: &Backend, uid: &str, second: i64) -> Deletion {
+    let (store, uid) = (&backend.store, Uid::from(uid));
+    let delete = async || store.delete_direct(&WIDGET, &uid, None, at(second)).await;
+    backend.answer(delete).await.expect("deleted")
 }
 
-async fn references(backend: &Backend, uid: &str) -> Vec<Reference> {
-    let found = backend.store.references(&WIDGET, &[Uid::from(uid)]).await;
-    found.expect("readable")
+pub(super) async fn references(backend: &Backend, uid: &str) -> Vec<Reference> {
+    let uids = [Uid::from(uid)];
+    let found = backend.answer(async || backend.store.references(&WIDGET, &uids).await);
+    found.await.expect("readable")
 }
 
 /// Since when an object waits, in seconds.
-async fn tombstone(backend: &Backend, uid: &str) -> Option<i64> {
-    let found = backend.store.tombstones(&WIDGET, &[Uid::from(uid)]).await;
-    let found = found.expect("readable").pop();
+pub(super) async fn tombstone(backend: &Backend, uid: &str) -> Option<i64> {
+    let uids = [Uid::from(uid)];
+    let found = backend.answer(async || backend.store.tombstones(&WIDGET, &uids).await);
+    let found = found.await.expect("readable").pop();
     found.map(|tombstone| tombstone.requested.as_second() - at(0).as_second())
 }
 
@@ -165,6 +162,7 @@ async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
     let request = DeleteCollection {
         select: Select::all(&WIDGET),
         everything: true,
+        buries: false,
         rows: 100,
     };
     let done = backend
@@ -182,47 +180,42 @@ async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
     assert_eq!(release(&backend, "u2", 1, 10).await, Released::Deleted);
 }
 
-async fn a_reference_and_a_deletion_never_both_win(backend: Backend) {
-    for round in 0..25 {
-        let uid = format!("u{round}");
-        evict(&backend, &evicted(&uid)).await;
-        let (placed, deleted) = match round % 2 {
-            0 => join(place(&backend, &uid, 1, 5), delete(&backend, &uid, 5)).await,
-            _ => {
-                let (deleted, placed) = join(delete(&backend, &uid, 5), place(&backend, &uid, 1, 5)).await;
-                (placed, deleted)
-            }
-        };
-        let left = references(&backend, &uid).await.len();
-        match (placed, deleted) {
-            (Ok(Placed::New), Deletion::Held) => {
-                assert_eq!((left, backend.life(&uid).await), (1, Some(Life::Archived)));
-                assert_eq!(tombstone(&backend, &uid).await, Some(5));
-            }
-            (Err(DirectError::Deleted(_)), Deletion::Done) => {
-                assert_eq!((left, backend.life(&uid).await), (0, Some(Life::Deleted)));
-            }
-            both => panic!("{uid}: {both:?} with {left} references"),
-        }
+async fn what_is_buried_stays_until_somebody_ends_its_deletion(backend: Backend) {
+    for uid in ["u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
     }
-}
-
-async fn of_two_releases_of_the_last_references_one_takes_the_object_along(backend: Backend) {
-    for round in 0..10 {
-        let uid = format!("u{round}");
-        evict(&backend, &evicted(&uid)).await;
-        for number in 1..=2 {
-            place(&backend, &uid, number, 1).await.expect("placed");
-        }
-        assert_eq!(delete(&backend, &uid, 2).await, Deletion::Held);
-        let (first, second) = join(release(&backend, &uid, 1, 3), release(&backend, &uid, 2, 3)).await;
-        let both = [first, second];
-        assert!(
-            both.contains(&Released::Released) && both.contains(&Released::Deleted),
-            "{both:?}"
-        );
-        assert_eq!(backend.life(&uid).await, Some(Life::Deleted));
-    }
+    let uid = Uid::from("u1");
+    let bury = async |read, second| backend.store.bury_direct(&WIDGET, &uid, read, at(second)).await;
+    let late = bury(Some(ResourceVersion(9)), 4).await;
+    assert!(matches!(
+        late,
+        Err(StoreError::Direct {
+            source: DirectError::Conflict { .. },
+            ..
+        })
+    ));
+    bury(Some(ResourceVersion(10)), 5).await.expect("buried");
+    bury(None, 6).await.expect("once more");
+    assert_eq!(tombstone(&backend, "u1").await, Some(5));
+    assert_eq!(place(&backend, "u1", 1, 7).await, Err(DirectError::Deleting(at(5))));
+    let request = DeleteCollection {
+        select: Select::all(&WIDGET),
+        everything: true,
+        buries: true,
+        rows: 100,
+    };
+    let done = backend.store.delete_collection(&request, None, at(8)).await;
+    let done = done.expect("buried");
+    assert_eq!((done.deleted.len(), done.held.len()), (0, 2));
+    assert_eq!(backend.life("u2").await, Some(Life::Archived));
+    let read = ["u1", "u2"].map(|uid| ReadVersion {
+        uid: Uid::from(uid),
+        version: ResourceVersion(10),
+    });
+    let ended = backend.store.take_along(&WIDGET, &read, at(9)).await.expect("ended");
+    assert_eq!((ended.deleted.len(), ended.held.len()), (2, 0));
+    assert_eq!(backend.life("u1").await, Some(Life::Deleted));
+    assert_eq!(tombstone(&backend, "u1").await, None);
 }
 
 async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use kindex_harness::mariadb::MariaDb;
 use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
 use kindex_tests::databases::mariadb::available;
@@ -116,8 +118,17 @@ impl Logged {
 
     /// What a batch is executed by.
     async fn costs(&self, kind: &Kind, batch: &[RowWrite]) -> Vec<String> {
-        mysql_rows(&self.root, "TRUNCATE TABLE general_log").await;
+        self.forget().await;
         self.store.write(kind, batch, at(1)).await.expect("written");
+        self.executed().await
+    }
+
+    async fn forget(&self) {
+        mysql_rows(&self.root, "TRUNCATE TABLE general_log").await;
+    }
+
+    /// All since the log was emptied.
+    async fn executed(&self) -> Vec<String> {
         // What an insert brings is long, and no text.
         let executed = format!(
             "SELECT IF(argument LIKE 'INSERT%', LEFT(argument, 200), argument) FROM general_log \
@@ -254,6 +265,29 @@ async fn references_cost_one_statement_of_an_eviction() {
     ] {
         server.assert_costs(&WIDGET, &batch, expected, what).await;
     }
+}
+
+/// What makes changes exclude each other on several nodes of a cluster is not written on one server.
+#[tokio::test]
+async fn a_reference_is_placed_and_released_by_one_statement() {
+    let Some(server) = Logged::start().await else {
+        return;
+    };
+    let archived = widget("u1", "u1", 1).store(Life::Archived, false);
+    server.costs(&WIDGET, &[archived]).await;
+    let (store, uid) = (&server.store, Uid::from("u1"));
+    let name = ReferenceName::new("Cluster", "example.com", "h").expect("a name");
+    server.forget().await;
+    let placed = store.place_reference(&WIDGET, &uid, &name, "jane", at(2)).await;
+    placed.expect("placed");
+    // The row, its references and its tombstone are read.
+    let log = server.executed().await;
+    assert_eq!(Statements::of(&log), one_transaction(3, 1, 0, 0), "{log:#?}");
+    server.forget().await;
+    let released = store.release_reference(&WIDGET, &uid, &name, at(3)).await;
+    released.expect("released");
+    let log = server.executed().await;
+    assert_eq!(Statements::of(&log), one_transaction(2, 0, 0, 1), "{log:#?}");
 }
 
 /// Counter, its value, entries and mark: after everything else, since others wait for the counter from then on. After

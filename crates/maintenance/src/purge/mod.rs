@@ -6,5 +6,4 @@ mod rule;
 
 mod run;
 
-pub use rule::describe;
 pub use run::{Mode, Options, Purged, purge};

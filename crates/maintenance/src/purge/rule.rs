@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
-use kindex_model::kind::Retention;
+use kindex_model::kind::{Kind, Retention};
 use kindex_model::object::Uid;
 use kindex_store::{Gone, GoneRow};
 
@@ -12,8 +12,8 @@ const HOURS_OF_A_DAY: i64 = 24;
 /// Times in SQL are in microseconds.
 const TICK: SignedDuration = SignedDuration::from_micros(1);
 
-/// The rule as text, for people.
-pub fn describe(rule: &Retention) -> String {
+/// The rule as text, for people, and how far it is followed.
+pub(super) fn describe(rule: &Retention, followed: &Retention) -> String {
     let mut text = match rule.states {
         [] => String::new(),
         states => format!("{}: ", states.join(", ")),
@@ -26,12 +26,24 @@ pub fn describe(rule: &Retention) -> String {
         limits.push(format!("the last {rows} of a namespace"));
     }
     write!(text, "keep {}", limits.join(" and ")).expect("a String takes all text");
-    text += if rule.evicted {
-        "; deleted and evicted"
-    } else {
-        "; deleted"
+    text += match (rule.evicted, followed.evicted) {
+        (true, true) => "; deleted and evicted",
+        (true, false) => "; deleted, not evicted: these may hold objects of other services until they are deleted",
+        (false, _) => "; deleted",
     };
     text
+}
+
+/// The rule as far as it may be followed. An archived object that may hold objects of other services is not purged: its
+/// deletion releases them.
+pub(super) fn of_kind(kind: &Kind, rule: &Retention) -> Retention {
+    let waiting = kind.references.iter().filter(|reference| reference.waits());
+    let mut targets = waiting.flat_map(|reference| reference.targets);
+    let holds_elsewhere = targets.any(|target| target.service.is_some());
+    Retention {
+        evicted: rule.evicted && !holds_elsewhere,
+        ..*rule
+    }
 }
 
 /// The rows that a rule covers, regardless of age.
@@ -120,14 +132,17 @@ mod tests {
     #[test]
     fn a_rule_reads_like_a_sentence() {
         let text = "DONE, FAILED: keep 30 days and the last 5 of a namespace; deleted";
-        assert_eq!(describe(&RULE), text);
+        assert_eq!(describe(&RULE, &RULE), text);
         let bare = Retention {
             keep_last_per_namespace: None,
             states: &[],
             evicted: true,
             ..RULE
         };
-        assert_eq!(describe(&bare), "keep 30 days; deleted and evicted");
+        assert_eq!(describe(&bare, &bare), "keep 30 days; deleted and evicted");
+        let followed = Retention { evicted: false, ..bare };
+        let text = describe(&bare, &followed);
+        assert!(text.starts_with("keep 30 days; deleted, not evicted: "), "{text}");
     }
 
     #[test]

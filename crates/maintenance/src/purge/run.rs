@@ -9,7 +9,7 @@ use kindex_store::progress::Progress;
 use kindex_store::{Gone, GoneRow, Purge, StoreError};
 use serde::Serialize;
 
-use super::rule::{Age, LastKept, age, covered, describe};
+use super::rule::{Age, LastKept, age, covered, describe, of_kind};
 use crate::retries::{RetryBudget, with_retries};
 
 /// Whether anything is removed.
@@ -94,6 +94,7 @@ pub async fn purge(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Purged, StoreError> {
+    let followed = of_kind(kind, rule);
     let mut walk = Walk {
         storage,
         kind,
@@ -101,7 +102,7 @@ pub async fn purge(
         progress,
         purged: Purged {
             kind: kind.name,
-            rule: describe(rule),
+            rule: describe(rule, &followed),
             deleted: 0,
             evicted: 0,
             oldest: None,
@@ -109,7 +110,7 @@ pub async fn purge(
         },
     };
     progress.begin(kind.name, None);
-    let covered = covered(rule);
+    let covered = covered(&followed);
     let now = with_retries(options.retry_budget, || storage.clock()).await?;
     let gone = match age(rule, now) {
         Age::Any => covered.clone(),

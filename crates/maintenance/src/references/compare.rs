@@ -7,7 +7,7 @@ use kindex_model::kind::Kind;
 use kindex_model::reference_name::ReferenceName;
 use serde::Serialize;
 
-use super::Bearer;
+use super::{Bearer, Bearing};
 
 /// How references differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -69,11 +69,11 @@ pub(super) struct Known {
     pub(super) version: u64,
     /// Whether it is being deleted: it takes no new references, and releases its own.
     pub(super) leaving: bool,
-    /// Whether it is in SQL alone.
+    /// Whether it has left the cluster for SQL.
     pub(super) archived: bool,
     /// Whether it has the finalizer of `kindex deletion`.
     pub(super) guarded: bool,
-    /// What its fields name that delay deletions, each with the name of the reference.
+    /// What its fields name that delay deletions, each with the name of the reference; of other services too.
     pub(super) names: Vec<(&'static str, Place)>,
     /// Those on it.
     pub(super) references: BTreeSet<ReferenceName>,
@@ -87,6 +87,12 @@ impl Known {
             self.namespace.clone(),
             self.name.clone(),
         )
+    }
+
+    /// Whether what it names has to bear its reference. Who is being deleted releases, and takes none. An archived
+    /// holder needs none: a deletion finds it by its field, also if it was archived before anybody placed references.
+    fn needs_references(&self) -> bool {
+        !self.leaving && !self.archived
     }
 
     /// `cluster default/a`.
@@ -108,6 +114,10 @@ pub(super) struct Everything {
     pub(super) stray_references: BTreeSet<(&'static str, String, String)>,
     /// The same of requested deletions.
     pub(super) stray_tombstones: BTreeSet<(&'static str, String)>,
+    /// What those objects of other services bear that fields name, as far as they are there and stay.
+    pub(super) elsewhere: BTreeMap<Place, Bearing>,
+    /// Why other services have not said so.
+    pub(super) unanswered: BTreeSet<String>,
 }
 
 impl Everything {
@@ -119,6 +129,22 @@ impl Everything {
     fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
+    }
+
+    /// The objects of other services that need references, by the groups of these services.
+    pub(super) fn named_elsewhere(&self) -> BTreeMap<&'static str, BTreeSet<Place>> {
+        let holders = self.objects.values().filter(|holder| holder.needs_references());
+        let places = holders.flat_map(|holder| holder.names.iter().map(|(_, place)| place));
+        let mut by_group: BTreeMap<&'static str, BTreeSet<Place>> = BTreeMap::new();
+        for place in places.filter(|place| !self.is_own(place)) {
+            by_group.entry(place.0).or_default().insert(place.clone());
+        }
+        by_group
+    }
+
+    fn is_own(&self, place: &Place) -> bool {
+        let mut kinds = self.kinds.iter();
+        kinds.any(|kind| kind.group == place.0 && kind.name == place.1)
     }
 
     /// Those of holders that are of none of the kinds.
@@ -175,21 +201,37 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
     found.into_iter().collect()
 }
 
-/// What a live holder names that lacks its reference. Who is being deleted releases, and takes none. An archived holder
-/// needs none: a deletion finds it by its field, also if it was archived before anybody placed references.
+/// What a live holder names that lacks its reference.
 fn missing(all: &Everything, by_place: &BTreeMap<Place, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
     let name = ReferenceName::new(holder.kind.name, holder.kind.group, uid).ok();
-    let Some(name) = name.filter(|_| !holder.leaving && !holder.archived) else {
+    let Some(name) = name.filter(|_| holder.needs_references()) else {
         return Vec::new();
     };
     let lacking = holder.names.iter().filter_map(|(reference, place)| {
+        let detail = || format!("{} names it in {reference}, and it lacks {name}", holder.shown());
+        if let Some(bearing) = all.elsewhere.get(place) {
+            let is_held = bearing.references.contains(&name);
+            return (!is_held).then(|| missing_elsewhere(place, bearing, holder.version, detail()));
+        }
         let target_uid = *by_place.get(place)?;
         let target = &all.objects[target_uid];
         let excused = target.leaving || target_uid == uid || target.references.contains(&name);
-        let detail = || format!("{} names it in {reference}, and it lacks {name}", holder.shown());
         (!excused).then(|| difference(target, target_uid, holder.version, Class::ReferenceMissing, detail()))
     });
     lacking.collect()
+}
+
+fn missing_elsewhere(place: &Place, bearing: &Bearing, holder: u64, detail: String) -> Difference {
+    let (_, kind, namespace, name) = place.clone();
+    Difference {
+        kind,
+        namespace,
+        name,
+        uid: bearing.uid.clone(),
+        class: Class::ReferenceMissing,
+        detail,
+        versions: (0, holder),
+    }
 }
 
 /// A reference on an object, of a holder of these kinds, that nothing stands behind. A kind without a declared field

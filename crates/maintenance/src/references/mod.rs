@@ -1,6 +1,7 @@
 //! Compares references on both sides: what the declared fields of all objects name, live and archived, what references
-//! these objects bear, and the rows of archived ones. What differs is read again before it is reported, because changes
-//! in flight are not differences. Memory: all objects of the graph, without their texts.
+//! these objects bear, and the rows of archived ones. Other services are asked about those of their objects that fields
+//! name. What differs is read again before it is reported, because changes in flight are not differences. Memory: all
+//! objects of the graph, without their texts.
 //!
 //! `compare` decides and is pure; `read` reads both sides.
 
@@ -8,6 +9,7 @@ mod compare;
 
 mod read;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kindex_model::kind::Registry;
@@ -41,9 +43,12 @@ pub struct Report {
     /// References of holders of other services, each with the object that bears it, as `namespace/name` of a kind.
     #[serde(skip)]
     pub foreign: Vec<(ReferenceName, Bearer)>,
+    /// Why other services have not said which references their objects bear.
+    #[serde(skip)]
+    pub unanswered: Vec<String>,
 }
 
-/// An object that bears a reference.
+/// An object that bears references, or should.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bearer {
     /// Its kind.
@@ -56,21 +61,42 @@ pub struct Bearer {
     pub name: String,
 }
 
+/// What an object of another service bears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bearing {
+    /// Its uid.
+    pub uid: String,
+    /// The references on it.
+    pub references: BTreeSet<ReferenceName>,
+}
+
+/// Asks other services about their objects.
+pub trait OtherServices: Sync {
+    /// What an object bears; nothing where there is none, or it is being deleted and takes no new references.
+    ///
+    /// # Errors
+    /// Why its service does not say so.
+    fn look(&self, at: &Bearer) -> impl Future<Output = Result<Option<Bearing>, String>> + Send;
+}
+
 /// Compares the references of all kinds.
 ///
 /// # Guarantees
 /// Read only. A difference was found in two readings, `settle` apart, between which neither of the two objects changed.
+/// Of an object of another service, this means that it is still the same object.
 ///
 /// # Errors
-/// If the cluster or the database does not answer within the retry budget.
+/// If the cluster or the database does not answer within the retry budget. Another service that does not answer is
+/// none.
 pub async fn verify(
     sides: &Sides,
     registry: &Registry,
+    others: &impl OtherServices,
     settle: Duration,
     retry_budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Report, RepairError> {
-    let mut everything = read::everything(sides, registry, retry_budget, progress).await?;
+    let mut everything = read::everything(sides, registry, others, retry_budget, progress).await?;
     let mut before = compare(&everything);
     let mut confirmed: Vec<Difference> = Vec::new();
     let mut unsettled = 0;
@@ -79,7 +105,7 @@ pub async fn verify(
             break;
         }
         sleep(settle).await;
-        everything = read::everything(sides, registry, retry_budget, progress).await?;
+        everything = read::everything(sides, registry, others, retry_budget, progress).await?;
         let after = compare(&everything);
         confirmed = after
             .iter()
@@ -107,5 +133,6 @@ fn report(everything: &Everything, differences: Vec<Difference>, unsettled: u64)
         differences,
         unsettled,
         foreign: everything.foreign(),
+        unanswered: everything.unanswered.iter().cloned().collect(),
     }
 }

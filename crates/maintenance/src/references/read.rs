@@ -1,8 +1,9 @@
-//! Reads both sides: all objects of the cluster first, then the archived ones, so that none is missed that leaves for
-//! the archive meanwhile; then the rows of references.
+//! Reads both sides: all objects of the cluster first, then those that SQL alone has, so that none is missed that
+//! leaves for the archive meanwhile; then the rows of references. At last, other services are asked.
 
 use std::collections::BTreeSet;
 
+use futures::future::join_all;
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry, Scope};
@@ -10,13 +11,14 @@ use kindex_model::named_object::named;
 use kindex_model::object::{Object, Uid};
 use kindex_model::reference::Target;
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::Life;
 use kindex_query::select::Select;
+use kindex_query::{Life, Stored};
 use kindex_store::StoreError;
 use kindex_store::progress::Progress;
 use serde_json::Value;
 
-use super::compare::{Everything, Known};
+use super::compare::{Everything, Known, Place};
+use super::{Bearer, OtherServices};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -24,6 +26,8 @@ use crate::sides::{RepairError, Sides};
 const PAGE_ROWS: u32 = 500;
 /// How often an expired list is restarted.
 const LISTS_MAX: u32 = 5;
+/// Objects that another service is asked about at once.
+const LOOKED_AT_ONCE: usize = 8;
 
 /// A reading under way.
 struct Reader<'a> {
@@ -37,6 +41,7 @@ struct Reader<'a> {
 pub(super) async fn everything(
     sides: &Sides,
     registry: &Registry,
+    others: &impl OtherServices,
     budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Everything, RepairError> {
@@ -49,7 +54,7 @@ pub(super) async fn everything(
             ..Everything::default()
         },
     };
-    for kind in registry.kinds {
+    for kind in registry.cluster_kinds() {
         progress.begin(kind.name, None);
         match reader.live(kind).await {
             Err(error) if error.is_unserved() => {}
@@ -57,10 +62,14 @@ pub(super) async fn everything(
         }
     }
     for kind in registry.kinds {
-        reader.archived(kind).await?;
+        reader.stored(kind).await?;
     }
     for kind in registry.kinds {
         reader.rows(kind).await?;
+    }
+    // Nobody places references of declared fields otherwise.
+    if reader.all.is_placed() {
+        reader.elsewhere(others).await;
     }
     Ok(reader.all)
 }
@@ -82,10 +91,7 @@ impl Reader<'_> {
             let list = || self.sides.cluster.list(kind, PAGE_ROWS, token.as_deref());
             let page: Page = with_retries(self.budget, list).await?;
             for object in &page.objects {
-                let references = object.metadata.finalizers.iter();
-                let references = references.filter_map(|one| ReferenceName::of_finalizer(one)).collect();
-                let version = object.metadata.resource_version.0;
-                let known = self.known(kind, object, version, references);
+                let known = self.known(kind, object);
                 self.all.objects.insert(object.metadata.uid.to_string(), known);
             }
             token = page.continue_token;
@@ -95,28 +101,42 @@ impl Reader<'_> {
         }
     }
 
-    async fn archived(&mut self, kind: &'static Kind) -> Result<(), RepairError> {
+    /// The objects that SQL alone has.
+    async fn stored(&mut self, kind: &'static Kind) -> Result<(), RepairError> {
         let mut select = Select::all(kind).undeleted_by_uid();
         select.scan = true;
         let mut token: Option<String> = None;
         loop {
             let read = || self.sides.storage.select(&select, token.as_deref());
             let page = with_retries(self.budget, read).await?;
-            for stored in page.items.iter().filter(|stored| stored.life == Life::Archived) {
+            for stored in &page.items {
+                let uid = stored.object.metadata.uid.to_string();
                 // The cluster's is newer, where it has the object still.
-                if !self.all.objects.contains_key(&*stored.object.metadata.uid.0) {
-                    let version = stored.object.metadata.resource_version.0;
-                    let known = Known {
-                        archived: true,
-                        ..self.known(kind, &stored.object, version, BTreeSet::new())
-                    };
-                    self.all.objects.insert(stored.object.metadata.uid.to_string(), known);
+                if self.all.objects.contains_key(&uid) {
+                    continue;
+                }
+                if let Some(known) = self.kept(kind, stored) {
+                    self.all.objects.insert(uid, known);
                 }
             }
             token = page.continue_token;
             if token.is_none() {
                 return Ok(());
             }
+        }
+    }
+
+    /// An archived object, whose references are rows, or one of a kind that no cluster has, whose references are
+    /// finalizers.
+    fn kept(&self, kind: &'static Kind, stored: &Stored) -> Option<Known> {
+        match stored.life {
+            Life::Live => (!kind.cluster).then(|| self.known(kind, &stored.object)),
+            Life::Archived => Some(Known {
+                archived: true,
+                references: BTreeSet::new(),
+                ..self.known(kind, &stored.object)
+            }),
+            Life::Deleted => None,
         }
     }
 
@@ -163,31 +183,74 @@ impl Reader<'_> {
         Ok(found.is_some_and(|stored| stored.life == Life::Live))
     }
 
-    /// What is to be known of an object of the cluster.
-    fn known(&self, kind: &'static Kind, object: &Object, version: u64, references: BTreeSet<ReferenceName>) -> Known {
+    /// Asks other services about their objects that need references. One that does not answer is asked no more.
+    async fn elsewhere(&mut self, others: &impl OtherServices) {
+        for places in self.all.named_elsewhere().into_values() {
+            let places: Vec<Place> = places.into_iter().collect();
+            for some in places.chunks(LOOKED_AT_ONCE) {
+                let bearers: Vec<Bearer> = some.iter().map(bearer_at).collect();
+                let answers = join_all(bearers.iter().map(|bearer| others.look(bearer))).await;
+                let mut is_silent = false;
+                for (place, answer) in some.iter().zip(answers) {
+                    match answer {
+                        Ok(Some(bearing)) => {
+                            self.all.elsewhere.insert(place.clone(), bearing);
+                        }
+                        Ok(None) => {}
+                        Err(why) => {
+                            self.all.unanswered.insert(why);
+                            is_silent = true;
+                        }
+                    }
+                }
+                if is_silent {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// What is to be known of an object, whose references are finalizers.
+    fn known(&self, kind: &'static Kind, object: &Object) -> Known {
         // A text that is an object is JSON.
         let text: Value = serde_json::from_str(object.text()).unwrap_or_default();
-        let scope = |target: &Target| own(self.registry, target).map_or(Scope::Namespaced, |kind| kind.scope);
+        let scope = |target: &Target| match (target.service, own(self.registry, target)) {
+            (Some(service), _) if !service.has_namespaces(target.kind) => Scope::Cluster,
+            (None, Some(kind)) => kind.scope,
+            (Some(_) | None, _) => Scope::Namespaced,
+        };
         let waiting = kind.references.iter().filter(|reference| reference.waits());
         let names = waiting.filter_map(|reference| {
             let found = named(kind, reference, &text, scope)?;
-            let target = own(self.registry, found.target)?;
-            Some((reference.name, (target.group, target.name, found.namespace, found.name)))
+            let target = found.target;
+            let is_known = target.service.is_some() || own(self.registry, target).is_some();
+            is_known.then_some((reference.name, (target.group, target.kind, found.namespace, found.name)))
         });
         let metadata = &object.metadata;
+        let references = metadata.finalizers.iter();
         let platform = &self.registry.platform;
         let guard = format!("{}/deletion", platform.group);
         Known {
             kind,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
-            version,
+            version: metadata.resource_version.0,
             leaving: Head::of(object, kind, platform).is_leaving(),
             archived: false,
             guarded: metadata.finalizers.contains(&guard),
             names: names.collect(),
-            references,
+            references: references.filter_map(|one| ReferenceName::of_finalizer(one)).collect(),
         }
+    }
+}
+
+fn bearer_at(place: &Place) -> Bearer {
+    let (group, kind, namespace, name) = place.clone();
+    Bearer {
+        kind,
+        group,
+        namespace,
+        name,
     }
 }
 

@@ -2,6 +2,7 @@
 //! feeding process or the database is lost.
 
 mod outbox;
+mod projects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,38 +19,46 @@ use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_nats::{Connection, ConnectionError, FeedError, Feeder, Figures, NatsSource, Partitions, Progress, Server};
+use kindex_store::Outbox;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use outbox::Board;
+use projects::Projects;
 
-const TOPIC: &str = "pipelineruns.michelangelo.api";
+const TOPIC: &str = "projects.michelangelo.api";
 const EVERY: Duration = Duration::from_millis(10);
 
 fn kind() -> &'static Kind {
     let mut kinds = kindex_generated::registry().kinds.iter();
-    kinds
-        .find(|kind| kind.plural == "pipelineruns")
-        .expect("it is declared")
+    kinds.find(|kind| kind.plural == "projects").expect("it is declared")
 }
 
 fn fed() -> Progress {
-    Figures::default().of("PipelineRun")
+    Figures::default().of("Project")
 }
 
 /// A server, a database and the process that feeds the one from the other, begun again when it ends.
-struct Hall {
+struct Hall<B> {
     server: Nats,
     connection: Connection,
-    board: Arc<Board>,
+    board: B,
     feeding: JoinHandle<()>,
     partitions: watch::Sender<Partitions>,
     source: NatsSource,
 }
 
-impl Hall {
+impl Hall<Arc<Board>> {
     async fn open() -> Option<Self> {
+        let board = Arc::new(Board::default());
+        Self::over(board.clone(), board).await
+    }
+}
+
+impl<B> Hall<B> {
+    /// Over a database, and the outbox that is kept in it.
+    async fn over(outbox: Arc<dyn Outbox>, board: B) -> Option<Self> {
         if !require("nats", Nats::installed()) {
             return None;
         }
@@ -57,8 +66,7 @@ impl Hall {
         let connection = Connection::open(&Server::at(&server.address()))
             .await
             .expect("an address");
-        let board = Arc::new(Board::default());
-        let feeder = Feeder::new(connection.clone(), board.clone(), kind(), 4, fed());
+        let feeder = Feeder::new(connection.clone(), outbox, kind(), 4, fed());
         let feeding = tokio::spawn(async move {
             loop {
                 let Err(_again) = feeder.run(EVERY).await;
@@ -135,14 +143,14 @@ impl Hall {
     }
 }
 
-impl Drop for Hall {
+impl<B> Drop for Hall<B> {
     fn drop(&mut self) {
         self.feeding.abort();
     }
 }
 
 #[async_trait]
-impl Stage for Hall {
+impl Stage for Hall<Projects> {
     fn source(&self) -> &dyn kindex_events::Source {
         &self.source
     }
@@ -160,17 +168,19 @@ impl Stage for Hall {
     }
 
     async fn create(&self, name: &str) -> Uid {
-        self.board.create(name)
+        self.board.create(name).await
     }
 
-    async fn archive(&self, _: &str) {}
+    async fn archive(&self, name: &str) {
+        self.board.archive(name).await;
+    }
 
     async fn delete(&self, name: &str) {
-        self.board.delete(name);
+        self.board.delete(name).await;
     }
 
     async fn erase(&self, name: &str) {
-        self.board.erase(name);
+        self.board.erase(name).await;
     }
 }
 
@@ -193,7 +203,8 @@ async fn until(subscription: &mut Subscription, name: &str, wanted: impl Fn(&Eve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nats_fulfils_the_contract() {
-    if let Some(hall) = Hall::open().await {
+    let projects = Projects::begin(kind()).await;
+    if let Some(hall) = Hall::over(projects.store.clone(), projects).await {
         assert_eq!(contract::check(&hall).await, Ok(()));
     }
 }

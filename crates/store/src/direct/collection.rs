@@ -19,7 +19,7 @@ use crate::row::row_version;
 use crate::sql_store::SqlStore;
 use crate::statements::select::{Lead, page_of};
 use crate::statements::{LIST_MAX, once};
-use crate::write::{Batch, Work};
+use crate::write::{Batch, Going, Work};
 
 /// What is read of a row.
 const NAMES: [(&str, ColumnType); 5] = [
@@ -37,6 +37,8 @@ pub struct DeleteCollection {
     pub select: Select,
     /// Whether a query without a namespace, a label or any other condition is meant so.
     pub everything: bool,
+    /// Whether all of them get tombstones, also those without references.
+    pub buries: bool,
     /// At most this many rows a batch: 1 to 500.
     pub rows: u32,
 }
@@ -46,7 +48,7 @@ pub struct DeleteCollection {
 pub struct Collected {
     /// These were archived, and are deleted now.
     pub deleted: Vec<Found>,
-    /// These are archived and bear references: each is deleted once its last one is released.
+    /// These are archived and have tombstones: each is deleted later.
     pub held: Vec<Found>,
     /// These live in the cluster, and are as they were.
     pub live: Vec<Found>,
@@ -126,7 +128,11 @@ pub(crate) async fn delete<D: Driver>(
         draw: store.draw,
         keeping: None,
     };
-    let locked = delete_evicted(store, &work, &select, &names.evicted).await?;
+    let going = match request.buries {
+        true => Going::Buried,
+        false => Going::Unheld,
+    };
+    let locked = delete_evicted(store, &work, &select, &names.evicted, going).await?;
     Ok(Collected {
         deleted: locked.deleted,
         held: locked.held,
@@ -154,12 +160,13 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
 }
 
 /// In one transaction, repeated while it loses against other writers. Gives back what the query found
-/// once the rows were locked: of these the evicted ones are deleted, or held by references.
+/// once the rows were locked: of these the evicted ones are deleted, or have tombstones.
 async fn delete_evicted<D: Driver>(
     store: &SqlStore<D>,
     work: &Work<'_>,
     select: &Select,
     evicted: &[Found],
+    going: Going,
 ) -> Result<Locked, StoreError> {
     if evicted.is_empty() {
         return Ok(Locked::default());
@@ -171,7 +178,7 @@ async fn delete_evicted<D: Driver>(
         let attempt = async {
             let mut connection = store.connections.acquire(Purpose::Write).await?;
             let under_way = store.connections.calls.begin(Step::Write, work.kind.name);
-            let call = delete_evicted_on::<D>(store, &mut connection, work, select, &uids);
+            let call = delete_evicted_on::<D>(store, &mut connection, work, select, &uids, going);
             let answer = under_way.bound(driver.call_timeout(), call).await;
             store.connections.settle(connection, answer)
         };
@@ -191,6 +198,7 @@ async fn delete_evicted_on<D: Driver>(
     work: &Work<'_>,
     select: &Select,
     uids: &[&str],
+    going: Going,
 ) -> Result<Locked, sqlx::Error> {
     let driver = &store.connections.driver;
     let limits = driver.limits(connection).await?;
@@ -212,7 +220,7 @@ async fn delete_evicted_on<D: Driver>(
         .iter()
         .filter_map(|found| locked.get(&found.uid))
         .collect();
-    let deletions = batch.delete_archived(&found, false).await?;
+    let deletions = batch.delete_archived(&found, going).await?;
     let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
     let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
     let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();

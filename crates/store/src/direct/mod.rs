@@ -20,7 +20,7 @@ use crate::driver::{Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::{DirectError, StoreError};
 use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
-use crate::write::{Batch, Event, FeedEntry, Keeping, Work, replacement};
+use crate::write::{Batch, Event, FeedEntry, Going, Keeping, Work, replacement};
 
 pub use collection::{Collected, DeleteCollection, Found};
 
@@ -29,7 +29,8 @@ pub use collection::{Collected, DeleteCollection, Found};
 pub enum Deletion {
     /// It is deleted.
     Done,
-    /// References hold it: it is deleted once the last one is released.
+    /// It has a tombstone, and is deleted later: once the last reference is released that holds it, or by whoever ends
+    /// the deletions of tombstones.
     Held,
 }
 
@@ -63,6 +64,20 @@ pub trait Direct: Send + Sync {
         read: Option<ResourceVersion>,
         now: Timestamp,
     ) -> Result<Deletion, StoreError>;
+
+    /// Gives an object a tombstone, whether references hold it or not, where its row has the version that the caller
+    /// read, if one is given. Whoever ends the deletions of tombstones marks its row deleted. To do so again changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Direct`].
+    async fn bury_direct(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        read: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
 
     /// Marks the objects deleted that a query finds, as far as they are archived: one batch of them.
     /// Those that the cluster has are named and left alone: who deletes them there sees them deleted here.
@@ -122,16 +137,25 @@ impl<D: Driver> Direct for SqlStore<D> {
         read: Option<ResourceVersion>,
         now: Timestamp,
     ) -> Result<Deletion, StoreError> {
-        let work = Work {
-            sql: &self.texts(kind),
-            kind,
-            now,
-            platform: self.registry.platform,
-            draw: self.draw,
-            keeping: None,
-        };
-        let is_gone = self.change_row(&work, &Change::Delete { uid, read }).await?;
+        let texts = self.texts(kind);
+        let work = self.reference_work(kind, &texts, now);
+        let going = Going::Unheld;
+        let is_gone = self.change_row(&work, &Change::Delete { uid, read, going }).await?;
         Ok(if is_gone { Deletion::Done } else { Deletion::Held })
+    }
+
+    async fn bury_direct(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        read: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let texts = self.texts(kind);
+        let work = self.reference_work(kind, &texts, now);
+        let going = Going::Buried;
+        let buried = self.change_row(&work, &Change::Delete { uid, read, going }).await;
+        buried.map(drop)
     }
 
     async fn delete_collection(
@@ -153,6 +177,7 @@ enum Change<'a> {
     Delete {
         uid: &'a Uid,
         read: Option<ResourceVersion>,
+        going: Going,
     },
 }
 
@@ -241,8 +266,8 @@ impl<D: Driver> Batch<'_, D> {
             return refused(error);
         }
         let entry = match change {
-            Change::Delete { .. } => {
-                let deletions = self.delete_archived(&[&row], false).await?;
+            Change::Delete { going, .. } => {
+                let deletions = self.delete_archived(&[&row], *going).await?;
                 return Ok(Ok(deletions.held.is_empty()));
             }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),

@@ -17,6 +17,9 @@ use crate::mysql::cells::bind;
 use crate::mysql::notation::MySqlSpelling;
 use crate::mysql::{faults, plan, pool};
 
+/// The longest packet, and whether the server is a node of a Galera cluster. Servers that can be none lack the second.
+const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN ('max_allowed_packet', 'wsrep_on')";
+
 pub(crate) struct MySqlDriver {
     pool: Arc<MySqlPool>,
     options: MySqlConnectOptions,
@@ -106,13 +109,21 @@ impl Driver for MySqlDriver {
         if let Some(limits) = self.limits.get() {
             return Ok(*limits);
         }
-        let row = connection
-            .fetch_one("SELECT CAST(@@max_allowed_packet AS SIGNED)")
-            .await?;
-        let bytes = usize::try_from(row.int(0)?).unwrap_or(usize::MAX);
+        let mut packet_bytes: Option<usize> = None;
+        let mut is_node = false;
+        for row in connection.fetch_all(VARIABLES).await? {
+            let value = row.text(1)?;
+            match row.text(0)?.as_str() {
+                "max_allowed_packet" => packet_bytes = value.parse().ok(),
+                "wsrep_on" => is_node = value == "ON",
+                _ => {}
+            }
+        }
+        let packet_bytes_max = packet_bytes.ok_or(sqlx::Error::RowNotFound)?;
         Ok(*self.limits.get_or_init(|| Limits {
-            packet_bytes_max: bytes,
+            packet_bytes_max,
             params_max: 65_535,
+            is_node,
         }))
     }
 

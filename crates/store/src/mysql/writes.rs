@@ -52,6 +52,10 @@ impl WriteSql for MySqlSpelling {
             set.join(", ")
         )
     }
+
+    fn moment_after(&self, column: &str, otherwise: &str) -> Option<String> {
+        Some(format!("COALESCE([{column}], [{otherwise}]) + INTERVAL 1 MICROSECOND"))
+    }
 }
 
 /// What a parameter of a derived table is cast to, so that it has the column's type.

@@ -1,14 +1,20 @@
 //! Which rows name an object by a declared reference: the condition on their columns.
 
-use kindex_model::kind::{Kind, Scope};
+use kindex_model::kind::Kind;
 use kindex_model::reference::Reference;
 use kindex_model::value::Value;
 
 use kindex_query::select::{Condition, Select};
 
 /// The rows of a kind that may name an object by a reference: exactly those that do where the reference has columns,
-/// else all that are not deleted.
-pub fn select_naming(holder: &'static Kind, reference: &Reference, kind: &Kind, namespace: &str, name: &str) -> Select {
+/// else all that are not deleted. An object of the whole cluster has no namespace.
+pub fn select_naming(
+    holder: &'static Kind,
+    reference: &Reference,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+) -> Select {
     let mut select = Select::all(holder).undeleted_by_uid();
     select.scan = true;
     let mut equal = |column: &'static str, text: &str| {
@@ -18,13 +24,13 @@ pub fn select_naming(holder: &'static Kind, reference: &Reference, kind: &Kind, 
     };
     match reference.columns {
         [of_namespace, of_name] => {
-            if kind.scope == Scope::Namespaced {
+            if let Some(namespace) = namespace {
                 equal(of_namespace, namespace);
             }
             equal(of_name, name);
         }
         [of_name] => {
-            if kind.scope == Scope::Namespaced {
+            if let Some(namespace) = namespace {
                 equal("namespace", namespace);
             }
             equal(of_name, name);
@@ -32,7 +38,7 @@ pub fn select_naming(holder: &'static Kind, reference: &Reference, kind: &Kind, 
         _ => {}
     }
     if let Some(column) = reference.kind_column {
-        equal(column, kind.name);
+        equal(column, kind);
     }
     select
 }

@@ -89,6 +89,7 @@ impl Driver for SqliteDriver {
             // SQLITE_MAX_LENGTH: <https://sqlite.org/limits.html>
             packet_bytes_max: 1_000_000_000,
             params_max: 32_766,
+            is_node: false,
         })
     }
 

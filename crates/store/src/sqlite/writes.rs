@@ -43,4 +43,8 @@ impl WriteSql for SqliteSpelling {
             marks(&row, rows)
         )
     }
+
+    fn moment_after(&self, _column: &str, _otherwise: &str) -> Option<String> {
+        None
+    }
 }

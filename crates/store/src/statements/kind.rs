@@ -119,6 +119,18 @@ impl KindSql {
         ))
     }
 
+    /// Writes rows and leaves what they say: an update that sets a value to itself writes nothing. `None` where the
+    /// engine has no use for it. Parameters: `padded` uids.
+    pub(crate) fn touch(&self, uids: usize) -> Option<Statement> {
+        let later = self.spelling.moment_after("update_time", "create_time")?;
+        Some(kept(format!(
+            "UPDATE [{}]{} SET [update_time] = {later} WHERE [uid] IN ({})",
+            self.tables.main,
+            self.spelling.walk(&self.uid_key),
+            marks("?", uids),
+        )))
+    }
+
     /// Parameters: `padded` uids.
     pub(crate) fn rewind(&self, uids: usize) -> Statement {
         kept(format!(

@@ -100,6 +100,21 @@ impl<D: Driver> Batch<'_, D> {
         Ok(())
     }
 
+    /// Writes rows that are locked and stay as they are, where that is what excludes those who write them on other
+    /// nodes of a cluster. On one server the lock does that, and nothing is written.
+    pub(crate) async fn touch(&mut self, uids: &[&str]) -> Result<(), sqlx::Error> {
+        if !self.limits.is_node {
+            return Ok(());
+        }
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            if let Some(statement) = self.work.sql.touch(params.len()) {
+                D::execute(self.connection, statement, &params).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Marks rows deleted that are locked, in order of uid.
     pub(crate) async fn soft_delete(&mut self, uids: &[&str]) -> Result<(), sqlx::Error> {
         self.relocate(Life::Deleted, uids).await

@@ -1,5 +1,6 @@
 //! The part of a batch's transaction that is about references on archived objects. All of it happens under the locks of
-//! the objects' rows, so that a reference and a deletion cannot both win.
+//! the objects' rows, so that a reference and a deletion cannot both win. On a cluster, where locks are of one node,
+//! all that changes a reference writes those rows too, and so do deletions.
 
 use std::collections::HashMap;
 
@@ -25,12 +26,23 @@ pub(crate) struct NewReference<'a> {
     pub(crate) placed_by: Option<&'a str>,
 }
 
+/// When an archived object that is deleted goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Going {
+    /// At once, where no reference holds it.
+    Unheld,
+    /// It may have waited for that, and have a tombstone, which goes with it.
+    Waited,
+    /// Whoever ends the deletions of tombstones does it: references that are no rows count too.
+    Buried,
+}
+
 /// What became of archived objects that were to be deleted.
 #[derive(Default)]
 pub(crate) struct Deletions<'a> {
     /// No reference held them: their rows are marked deleted.
     pub(crate) deleted: Vec<&'a str>,
-    /// References hold them: they have tombstones.
+    /// They stay, with tombstones.
     pub(crate) held: Vec<&'a str>,
 }
 
@@ -75,19 +87,22 @@ impl<'a> Carried<'a> {
 }
 
 impl<D: Driver> Batch<'_, D> {
-    /// Deletes archived objects whose rows are locked, those with references as soon as these are released. One that
-    /// waited for that has a tombstone, which goes with it.
+    /// Deletes archived objects whose rows are locked, those with references as soon as these are released.
     pub(crate) async fn delete_archived<'a>(
         &mut self,
         rows: &[&'a FoundRow],
-        waited: bool,
+        going: Going,
     ) -> Result<Deletions<'a>, sqlx::Error> {
         let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
-        let counts = self.reference_counts(&uids).await?;
-        let (held, deleted): (Vec<&FoundRow>, Vec<&FoundRow>) =
-            rows.iter().partition(|row| counts.contains_key(&row.uid));
+        let counts = match going {
+            Going::Unheld | Going::Waited => self.reference_counts(&uids).await?,
+            Going::Buried => HashMap::new(),
+        };
+        let stays = |row: &FoundRow| going == Going::Buried || counts.contains_key(&row.uid);
+        let (held, deleted): (Vec<&FoundRow>, Vec<&FoundRow>) = rows.iter().partition(|row| stays(row));
+        let begins = self.not_waiting(&held).await?;
         let events = match self.work.kind.events {
-            true => self.events_of_deletion(&held, &deleted).await?,
+            true => events_of_deletion(&begins, &deleted, self.work.now),
             false => Vec::new(),
         };
         let uids = |rows: &[&'a FoundRow]| rows.iter().map(|row| &*row.uid.0).collect();
@@ -96,7 +111,9 @@ impl<D: Driver> Batch<'_, D> {
             held: uids(&held),
         };
         self.soft_delete(&deletions.deleted).await?;
-        if waited {
+        let begins: Vec<&str> = begins.iter().map(|row| &*row.uid.0).collect();
+        self.touch(&begins).await?;
+        if going == Going::Waited {
             self.forget_tombstones(&deletions.deleted).await?;
         }
         let held = deletions.held.iter().copied();
@@ -110,19 +127,15 @@ impl<D: Driver> Batch<'_, D> {
         Ok(deletions)
     }
 
-    /// Who waits already is known to do so.
-    async fn events_of_deletion<'a>(
-        &mut self,
-        held: &[&'a FoundRow],
-        deleted: &[&'a FoundRow],
-    ) -> Result<Vec<Event<'a>>, sqlx::Error> {
+    /// Those of the held ones that did not wait before, as far as anything but their tombstones follows from it.
+    async fn not_waiting<'a>(&mut self, held: &[&'a FoundRow]) -> Result<Vec<&'a FoundRow>, sqlx::Error> {
+        if !self.work.kind.events && !self.limits.is_node {
+            return Ok(Vec::new());
+        }
         let uids: Vec<&str> = held.iter().map(|row| &*row.uid.0).collect();
         let waiting = self.tombstones_of(&uids).await?;
-        let now = self.work.now;
         let begins = held.iter().filter(|row| !waiting.contains_key(&row.uid));
-        let begins = begins.map(|row| Event::of_row(row, Some(now)));
-        let gone = deleted.iter().map(|row| Event::of_row(row, None).erased(now));
-        Ok(begins.chain(gone).collect())
+        Ok(begins.copied().collect())
     }
 
     fn tombstone<'p>(&self, uid: &'p str) -> [Param<'p>; 3] {
@@ -219,6 +232,9 @@ impl<D: Driver> Batch<'_, D> {
             D::execute(self.connection, statement, &params).await?;
         }
         self.place_references(&carried.references).await?;
+        let mut held: Vec<&str> = carried.references.iter().map(|new| new.uid).collect();
+        held.dedup();
+        self.touch(&held).await?;
         self.forget_tombstones(&carried.back).await
     }
 
@@ -237,4 +253,11 @@ impl<D: Driver> Batch<'_, D> {
         params.extend(padded_list(uids));
         params
     }
+}
+
+/// Of objects whose deletion begins, and of those that are gone.
+fn events_of_deletion<'a>(begins: &[&'a FoundRow], deleted: &[&'a FoundRow], now: Timestamp) -> Vec<Event<'a>> {
+    let begins = begins.iter().map(|row| Event::of_row(row, Some(now)));
+    let gone = deleted.iter().map(|row| Event::of_row(row, None).erased(now));
+    begins.chain(gone).collect()
 }

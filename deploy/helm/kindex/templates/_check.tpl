@@ -53,12 +53,16 @@
 {{- end -}}
 {{- with .Values.deletion -}}
 {{- $nats := dig "options" "nats" "url" "" . -}}
+{{- $notify := dig "options" "notify" "url" "" . -}}
 {{- $keys := default dict .keys -}}
 {{- if and .enabled $nats (not (include "kindex.gatesAreOpen" $)) -}}
 {{- $errors = append $errors "deletion.options.nats.url without a database: events are read from it. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql" -}}
 {{- end -}}
 {{- if and (or $keys.natsToken $keys.natsCa) (not (and $nats $keys.existingSecret)) -}}
 {{- $errors = append $errors "deletion.keys.natsToken and natsCa name keys of deletion.keys.existingSecret, for deletion.options.nats.url. Set all of them" -}}
+{{- end -}}
+{{- if and (or $keys.notifyToken $keys.notifyCa) (not (and (hasPrefix "https://" $notify) $keys.existingSecret)) -}}
+{{- $errors = append $errors "deletion.keys.notifyToken and notifyCa name keys of deletion.keys.existingSecret, for an https:// URL in deletion.options.notify.url. Set all of them" -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Values.migrator.enabled .Values.migrator.options.webhookOnly (not .Values.migrator.tls.secretName) -}}

@@ -15,6 +15,7 @@ use kindex_events::Source;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
+use super::notify::NotifyArgs;
 use crate::error::{CommandError, CommandResult};
 use crate::nats::NatsArgs;
 use crate::replicas::LeaseArgs;
@@ -44,6 +45,10 @@ pub(in crate::services) struct DeletionArgs {
     #[command(flatten)]
     pub(super) patience: PatienceArgs,
 
+    /// Which web server gets notices.
+    #[command(flatten)]
+    pub(super) notify: NotifyArgs,
+
     /// Where other services are.
     #[command(flatten)]
     pub(super) peers: PeerArgs,
@@ -66,6 +71,7 @@ const EXAMPLES: &str = "\
 Examples:
   kindex deletion
   kindex deletion --kubeconfig cluster.yaml --blocked-after 300
+  kindex deletion --notify https://hooks.example.com/kindex --notify-token-file token
   kindex deletion --service region=https://region.example.com:6443
   kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --nats-token-file token
   kindex deletion --config /etc/kindex/config.yaml --nats tls://nats:4222 --service-events nats
@@ -213,6 +219,10 @@ pub(in crate::services) struct UpDeletionArgs {
     #[command(flatten)]
     pub(super) patience: PatienceArgs,
 
+    /// Which web server gets notices.
+    #[command(flatten)]
+    pub(super) notify: NotifyArgs,
+
     /// Where events go.
     #[command(flatten)]
     pub(super) feed: FeedArgs,
@@ -236,12 +246,14 @@ impl UpDeletionArgs {
         for (flag, is_given) in [
             ("--service", has_service),
             ("--service-events", self.peers.service_events != EventsFrom::Api),
+            ("--notify", self.notify.is_given()),
         ] {
             if is_given && self.deletion == Some(false) {
                 let useless = format!("{flag} has no effect with --deletion=false");
                 return Err(CommandError::usage(useless).hint("leave out one of them"));
             }
         }
+        self.notify.check()?;
         if self.has_graph(kinds) {
             self.peers.check(&self.feed)?;
             self.peers.peers(registry, kinds, &Transport::Events)?;

@@ -65,6 +65,7 @@ impl Operations {
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,
+            buries: self.buries(kind),
             rows: self.sizes.deleted,
         };
         let mut token = None;

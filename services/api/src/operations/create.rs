@@ -13,7 +13,8 @@ impl Operations {
     /// Creates an object from its JSON text.
     ///
     /// # Errors
-    /// `AlreadyExists` also where the name belongs to an archived object.
+    /// `AlreadyExists` also where the name belongs to an archived object; `Conflict` where a field names an object that
+    /// is being deleted.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -33,12 +34,16 @@ impl Operations {
         let guarded = with_finalizer(text, &self.registry.platform)?;
         let head = Head::read(text.as_bytes());
         let name = head.metadata.name.as_str();
+        let key = ObjectKey {
+            resource,
+            namespace,
+            name,
+        };
+        if self.may_move(&key) {
+            let new = serde_json::from_str(text).unwrap_or_default();
+            self.refuse_children(caller, &key, &new).await?;
+        }
         if !name.is_empty() {
-            let key = ObjectKey {
-                resource,
-                namespace,
-                name,
-            };
             let is_free = self.names.is_free(self.store()?, &key).await?;
             if !is_free && self.find_archived(&key).await?.is_some() {
                 return Err(Refusal::already_exists(&key));

@@ -37,6 +37,8 @@ mod selection;
 
 mod list;
 
+mod tombstones;
+
 mod references;
 
 mod remove;
@@ -143,6 +145,8 @@ pub struct Operations {
     storage: Storage,
     rights: Rights,
     peers: Peers,
+    /// Whether the deletions of tombstones are ended by `kindex deletion`.
+    has_graph: bool,
     clock: fn() -> Timestamp,
     figures: Figures,
     watches: Watches,
@@ -200,6 +204,7 @@ impl Operations {
             storage,
             rights: Rights::new(rights),
             peers: Peers::of(&registry),
+            has_graph: false,
             clock: Timestamp::now,
             figures: Figures::default(),
             watches: Watches::new(WatchLimits::default()),
@@ -216,6 +221,14 @@ impl Operations {
     #[must_use]
     pub fn with_peers(mut self, peers: Peers) -> Self {
         self.peers = peers;
+        self
+    }
+
+    /// The same where `kindex deletion` ends the deletions of tombstones, or does not: then an archived object goes
+    /// with the last reference on it, and what others name by fields alone is not asked for.
+    #[must_use]
+    pub fn with_graph(mut self, has_graph: bool) -> Self {
+        self.has_graph = has_graph;
         self
     }
 

@@ -3,11 +3,10 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::head::Head as Leaving;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Stored;
-use kindex_store::{Deletion, StoreError};
+use kindex_store::Deletion;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -297,9 +296,14 @@ impl Operations {
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
             let store = self.store()?;
-            let deleted = store
-                .delete_direct(key.resource.kind, uid, Some(version), self.now())
-                .await;
+            let (kind, now) = (key.resource.kind, self.now());
+            let deleted = match self.buries(kind) {
+                true => store
+                    .bury_direct(kind, uid, Some(version), now)
+                    .await
+                    .map(|()| Deletion::Held),
+                false => store.delete_direct(kind, uid, Some(version), now).await,
+            };
             let deletion = deleted.map_err(|error| refusal::of_store(key, error))?;
             if deletion == Deletion::Held {
                 if let Some(recorded) = self.record_deletion(key, &found).await? {
@@ -310,35 +314,6 @@ impl Operations {
             self.feed()?.nudge();
         }
         Ok(answer)
-    }
-}
-
-impl Operations {
-    /// Records that an archived object is being deleted, so that lists and watches show it with its deletionTimestamp.
-    /// Nothing where that is recorded, or somebody else changed it since: then `kindex deletion` records it.
-    async fn record_deletion(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Option<String>, Refusal> {
-        let (store, kind, now) = (self.store()?, key.resource.kind, self.now());
-        let annotations = Annotations::of(self.registry.platform.group);
-        if annotations.is_recorded(&found.object.metadata) {
-            return Ok(None);
-        }
-        let uid = &found.object.metadata.uid;
-        let tombstones = store.tombstones(kind, std::slice::from_ref(uid)).await;
-        let tombstones = tombstones.map_err(|error| refusal::of_store(key, error))?;
-        let view = self.view(key.resource);
-        // The deletion is done: one without a form in the own version is shown as it was.
-        let (Some(tombstone), Ok(kept)) = (tombstones.first(), view.kept(&found.object)) else {
-            return Ok(None);
-        };
-        let text = annotations.record(kept.text(), Phase::Deleting, now, tombstone.requested);
-        let Some(object) = text.ok().and_then(|text| Object::parse_str(&text).ok()) else {
-            return Ok(None);
-        };
-        match store.update_direct(kind, &object, now).await {
-            Ok(written) => Ok(Some(view.text(&written)?.into_owned())),
-            Err(StoreError::Direct { .. }) => Ok(None),
-            Err(error) => Err(refusal::of_store(key, error)),
-        }
     }
 }
 

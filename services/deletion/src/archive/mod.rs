@@ -48,6 +48,22 @@ pub enum Place {
     Unknown,
 }
 
+/// What became of a reference that was to be placed on what is archived under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// This object bears it.
+    By {
+        /// Which one.
+        bearer: Seen,
+        /// Whether it did not before.
+        is_new: bool,
+    },
+    /// It is being deleted.
+    Leaving,
+    /// Nothing of that name is archived.
+    Absent,
+}
+
 /// An object that refers to another one and is not in the cluster, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
@@ -118,11 +134,18 @@ pub trait Archive: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<Place>, ArchiveError>;
 
+    /// Places the reference of an object of the cluster on the archived object of that name, which may bear it already.
+    async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError>;
+
+    /// Those of these holders, at most a page of them, that were archived and have been deleted since.
+    async fn deleted(&self, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
+
     /// A page of the rows on an object, and then of what names it.
     async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError>;
 
     /// Deletes archived objects that are as they were read, with all that they hold. Returns the uids of those that are
-    /// gone: others hold the rest, or somebody has changed it.
+    /// gone: others hold the rest, or somebody has changed it, or it is a tombstone now, because it holds objects of
+    /// other services.
     async fn delete(&self, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
 
     /// Releases a row on an object.

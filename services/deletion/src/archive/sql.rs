@@ -8,14 +8,15 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Registry};
-use kindex_model::object::{Object as Text, Uid};
-use kindex_model::reference::Reference as Field;
+use kindex_model::object::{Object as Text, ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::select::{Condition, Select};
 use kindex_query::{Life, Stored};
-use kindex_store::{DirectError, HolderRow, MetadataStorage, ReadVersion, Reference, StoreError, select_naming};
+use kindex_store::{
+    DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError, select_naming,
+};
 
-use super::{After, Among, Archive, ArchiveError, Holder, Page, Place};
+use super::{After, Among, Archive, ArchiveError, Held, Holder, Page, Place};
 use crate::decide::Seen;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object, Standing};
@@ -47,16 +48,6 @@ impl SqlArchive {
     fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
         let mut kinds = self.kinds.all();
         kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
-    }
-
-    /// The declared fields that may name objects of a kind.
-    fn fields(&self, kind: &Kind) -> Vec<(&'static Kind, &'static Field)> {
-        let referrers = self.registry.referrers(kind);
-        let waiting = referrers.filter(|(holder, field, target)| {
-            let is_ours = target.service.is_none() && holder.cluster;
-            is_ours && field.waits()
-        });
-        waiting.map(|(holder, field, _)| (holder, field)).collect()
     }
 
     fn holder(&self, kind: &'static Kind, stored: &Stored, reference: Option<ReferenceName>) -> Holder {
@@ -98,10 +89,13 @@ impl SqlArchive {
         })
     }
 
-    /// The holders of rows. The row of one that was deleted out of the archive is what a process left that ended early.
-    async fn holders_of(&self, target: &Seen, names: Vec<ReferenceName>) -> Result<Vec<Holder>, ArchiveError> {
+    /// The rows of objects of the graph, by uid.
+    async fn rows_of(
+        &self,
+        names: &[ReferenceName],
+    ) -> Result<BTreeMap<String, (&'static Kind, Stored)>, ArchiveError> {
         let mut of_kinds: BTreeMap<&'static str, (&'static Kind, Vec<&str>)> = BTreeMap::new();
-        for name in &names {
+        for name in names {
             if let Some(kind) = self.kind_of(name) {
                 let (_, uids) = of_kinds.entry(kind.name).or_insert_with(|| (kind, Vec::new()));
                 uids.push(name.uid());
@@ -115,10 +109,16 @@ impl SqlArchive {
                 found.insert(stored.object.metadata.uid.to_string(), (kind, stored));
             }
         }
+        Ok(found)
+    }
+
+    /// The holders of rows. The row of one that was deleted out of the archive is what a process left that ended early.
+    async fn holders_of(&self, target: &Seen, names: Vec<ReferenceName>) -> Result<Vec<Holder>, ArchiveError> {
+        let found = self.rows_of(&names).await?;
         let mut holders = Vec::new();
         for name in names {
             match found.get(name.uid()) {
-                Some((_, stored)) if stored.life == Life::Deleted && stored.evicted_time.is_some() => {
+                Some((_, stored)) if was_deleted(stored) => {
                     self.release(target, &name).await?;
                 }
                 Some((kind, stored)) => holders.push(self.holder(kind, stored, Some(name))),
@@ -134,14 +134,30 @@ impl SqlArchive {
         Ok(holders)
     }
 
+    /// One that holds objects of other services releases them before it goes: as a tombstone. Nothing where somebody
+    /// has changed it since.
+    async fn bury(
+        &self,
+        kind: &KindName,
+        uid: &Uid,
+        version: ResourceVersion,
+        now: Timestamp,
+    ) -> Result<(), ArchiveError> {
+        match self.store.bury_direct(self.kind(kind)?, uid, Some(version), now).await {
+            Ok(()) => Ok(()),
+            Err(StoreError::Direct { .. }) => Ok(()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
     /// What names an object by one field.
     async fn naming(&self, target: &Seen, among: Among, at: usize, token: Option<&str>) -> Result<Page, ArchiveError> {
-        let kind = self.kind(&target.key.kind)?;
-        let Some((holder, field)) = self.fields(kind).get(at).copied() else {
+        let Key { kind, namespace, name } = &target.key;
+        let Some((holder, field)) = self.kinds.referrers(kind).nth(at) else {
             return Ok(Page::default());
         };
-        let Key { namespace, name, .. } = &target.key;
-        let mut select = select_naming(holder, field, kind, namespace, name);
+        let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        let mut select = select_naming(holder, field, &kind.kind, namespace, name);
         if among == Among::Archived {
             let is_archived = Condition::NotNull { column: "evicted_time" };
             select.conditions.push(is_archived);
@@ -195,8 +211,44 @@ impl Archive for SqlArchive {
         Ok(references.iter().map(place).collect())
     }
 
+    async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError> {
+        let kind = self.kind(&target.kind)?;
+        let found = self.store.get_by_name(kind, &target.namespace, &target.name).await;
+        let found = found.map_err(failed)?.filter(|found| found.life == Life::Archived);
+        let Some(uid) = found.map(|found| found.object.metadata.uid.clone()) else {
+            return Ok(Held::Absent);
+        };
+        let placed = self.store.place_reference(kind, &uid, reference, PLACED_BY, now).await;
+        match placed {
+            Ok(placed) => Ok(Held::By {
+                bearer: Seen {
+                    key: target.clone(),
+                    uid: uid.to_string(),
+                },
+                is_new: placed == Placed::New,
+            }),
+            Err(StoreError::Direct {
+                source: DirectError::Deleting(_),
+                ..
+            }) => Ok(Held::Leaving),
+            Err(StoreError::Direct { .. }) => Ok(Held::Absent),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn deleted(&self, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {
+        let found = self.rows_of(holders).await?;
+        let is_deleted = |name: &&ReferenceName| {
+            let stored = found.get(name.uid()).map(|(_, stored)| stored);
+            stored.is_some_and(was_deleted)
+        };
+        Ok(holders.iter().filter(is_deleted).cloned().collect())
+    }
+
     async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError> {
         match after {
+            // What holds objects of other services, their services have.
+            None if self.kinds.get(&target.key.kind).is_none() => self.naming(target, among, 0, None).await,
             None => self.rows(target, among, None).await,
             Some(After::Reference(name)) => self.rows(target, among, Some(name)).await,
             Some(After::Naming(at, token)) => self.naming(target, among, *at, token.as_deref()).await,
@@ -208,10 +260,14 @@ impl Archive for SqlArchive {
         for holder in holders {
             if let (Some(key), Some(version)) = (&holder.key, holder.version) {
                 let uid = Uid::from(holder.uid.as_str());
-                of_kinds
-                    .entry(&key.kind)
-                    .or_default()
-                    .push(ReadVersion { uid, version });
+                let mut targets = holder.edges.iter().map(|edge| &edge.target.kind);
+                match targets.any(|kind| self.kinds.get(kind).is_none()) {
+                    true => self.bury(&key.kind, &uid, version, now).await?,
+                    false => of_kinds
+                        .entry(&key.kind)
+                        .or_default()
+                        .push(ReadVersion { uid, version }),
+                }
             }
         }
         let mut gone = Vec::new();
@@ -322,6 +378,11 @@ impl Archive for SqlArchive {
         }
         Ok(())
     }
+}
+
+/// Whether an object was deleted out of the archive.
+fn was_deleted(stored: &Stored) -> bool {
+    stored.life == Life::Deleted && stored.evicted_time.is_some()
 }
 
 fn failed(error: StoreError) -> ArchiveError {

@@ -9,12 +9,15 @@ use kindex_model::reference_name::ReferenceName;
 use super::Cluster;
 use super::outcome::{Outcome, Task, holds_all, read, written};
 use crate::answers::Swept;
-use crate::archive::{Among, Archive, ArchiveError, Fate, Holder, Place, fate, goes_along};
+use crate::archive::{Among, Archive, ArchiveError, Fate, Held, Holder, Place, fate, goes_along};
 use crate::decide::{Archived, Seen};
 use crate::object::{Edge, Key, Object, Standing};
+use crate::targets::Answer;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
 const PAGES_MAX: usize = 64;
+/// Holders of which the archive is asked at a time.
+const ASKED_AT_ONCE: usize = 200;
 /// Holders that a sweep names.
 const NAMED_MAX: usize = 8;
 
@@ -55,6 +58,51 @@ pub(super) async fn keep(
     written(cluster.set_finalizers(&task.object, &left).await, outcome)
 }
 
+/// Places its reference on an archived object. After that, both are read: the object may be in the cluster again, and
+/// whoever has released all that the holder has may have done so before.
+pub(super) async fn hold(
+    cluster: &Cluster,
+    archive: &dyn Archive,
+    task: &Task,
+    target: &Key,
+    now: Timestamp,
+    outcome: &mut Outcome,
+) -> Result<(), ClusterError> {
+    let Some(name) = task.object.reference_name() else {
+        return Ok(());
+    };
+    let held = archive.hold(target, &name, now).await.map_err(|error| failed(&error))?;
+    if let Held::By { bearer, is_new: true } = &held {
+        let live = cluster.get(target).await?;
+        let is_live = live.map(|live| outcome.know(live)).is_some();
+        let holder = read(cluster, &Seen::of(&task.object), outcome).await?;
+        let stays = holder.is_some_and(|holder| holder.standing != Standing::Deleting);
+        if is_live || !(stays || is_archived(archive, bearer, &name, now).await?) {
+            let released = archive.release(bearer, &name).await;
+            return released.map_err(|error| failed(&error));
+        }
+    }
+    let answer = match held {
+        Held::By { .. } => Answer::Held,
+        Held::Leaving => Answer::Leaving,
+        Held::Absent => Answer::Absent,
+    };
+    outcome.held = Some((target.clone(), answer));
+    Ok(())
+}
+
+/// Whether the holder of a row is archived itself.
+async fn is_archived(
+    archive: &dyn Archive,
+    bearer: &Seen,
+    name: &ReferenceName,
+    now: Timestamp,
+) -> Result<bool, ClusterError> {
+    let places = archive.keep(bearer, std::slice::from_ref(name), now).await;
+    let places = places.map_err(|error| failed(&error))?;
+    Ok(places == [Place::Archived])
+}
+
 /// Reads who holds the object out of the archive, and deletes those that go with it in the phase that is recorded.
 pub(super) async fn sweep(
     cluster: &Cluster,
@@ -66,7 +114,10 @@ pub(super) async fn sweep(
     let target = Seen::of(&task.object);
     // A deletion that has begun never ends otherwise. Still, nothing is deleted on the word of a watch.
     let phase = match read(cluster, &target, outcome).await? {
-        Some(found) if found.is_leaving() => found.phase,
+        Some(found) if found.is_leaving() => {
+            release_deleted(cluster, archive, &found).await?;
+            found.phase
+        }
         Some(_) | None => return Ok(()),
     };
     let along = Along {
@@ -75,6 +126,22 @@ pub(super) async fn sweep(
         among: Among::Archived,
     };
     outcome.swept = along.sweep(cluster, archive, now).await?;
+    Ok(())
+}
+
+/// Takes off an object of another service what holders have left on it that were deleted out of the archive.
+async fn release_deleted(cluster: &Cluster, archive: &dyn Archive, target: &Object) -> Result<(), ClusterError> {
+    let Some(peer) = cluster.peers.of(&target.key.kind) else {
+        return Ok(());
+    };
+    let names = target.references.iter().filter(|name| cluster.kinds.has_holder(name));
+    let names: Vec<_> = names.cloned().collect();
+    for names in names.chunks(ASKED_AT_ONCE) {
+        let deleted = archive.deleted(names).await.map_err(|error| failed(&error))?;
+        for name in deleted {
+            peer.release(&target.key, &name.to_string()).await?;
+        }
+    }
     Ok(())
 }
 
@@ -164,7 +231,7 @@ impl Along {
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
         let (mut live, mut released) = (Vec::new(), false);
         for (fate, holder) in staying {
-            if self.release_former(cluster, archive, holder).await? {
+            if self.release_former(cluster, archive, holder, now).await? {
                 released = true;
                 continue;
             }
@@ -213,6 +280,7 @@ impl Along {
         cluster: &Cluster,
         archive: &dyn Archive,
         holder: &Holder,
+        now: Timestamp,
     ) -> Result<bool, ClusterError> {
         let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
             return Ok(false);
@@ -226,7 +294,7 @@ impl Along {
             return Ok(false);
         };
         let stays = found.standing == Standing::Live && found.guarded;
-        if !stays || !holds_all(cluster, &found, &mut Outcome::default()).await? {
+        if !stays || !holds_all(cluster, &found, now, &mut Outcome::default()).await? {
             return Ok(false);
         }
         match cluster.detach(&found, &self.target.uid).await {

@@ -10,16 +10,18 @@ use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
 use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::{Object as Text, Uid};
+use kindex_model::reference_name::ReferenceName;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Held};
 use crate::cleanup::Cleanups;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
+use crate::web::WebNotices;
 
 pub mod follow;
 
@@ -50,6 +52,7 @@ pub struct Cluster {
     peers: Peers,
     archive: Option<Arc<dyn Archive>>,
     cleanups: Callable,
+    web: Option<WebNotices>,
     /// How kinds spell conditions, as far as that was asked.
     forms: Arc<Mutex<BTreeMap<KindName, Known>>>,
 }
@@ -64,6 +67,7 @@ impl Cluster {
             peers: Peers::default(),
             archive: None,
             cleanups: Callable::default(),
+            web: None,
             forms: Arc::default(),
         }
     }
@@ -107,6 +111,17 @@ impl Cluster {
         self.cleanups.kinds()
     }
 
+    /// The same, with a web server that gets what is reported.
+    #[must_use]
+    pub fn notifying(self, web: WebNotices) -> Self {
+        Self { web: Some(web), ..self }
+    }
+
+    /// What is on its way to a web server.
+    pub(crate) fn web_notices(&self) -> Option<&WebNotices> {
+        self.web.as_ref()
+    }
+
     /// The kinds of the graph.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
@@ -124,6 +139,23 @@ impl Cluster {
         let kind = self.kind(key);
         let found = self.api.get(kind, &name_of(key)).await?;
         Ok(found.map(|found| self.kinds.read(kind, &found)))
+    }
+
+    /// Places a reference on the archived object of that name; nothing where its archive is another service's, or there
+    /// is none.
+    async fn hold_archived(
+        &self,
+        target: &Key,
+        name: &ReferenceName,
+        now: Timestamp,
+    ) -> Result<Option<Held>, ClusterError> {
+        match &self.archive {
+            Some(archive) if self.peers.of(&target.kind).is_none() => {
+                let held = archive.hold(target, name, now).await;
+                held.map(Some).map_err(|error| archived::failed(&error))
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 
     async fn set_finalizers(&self, object: &Object, finalizers: &[String]) -> Result<Object, ClusterError> {

@@ -1,13 +1,16 @@
 //! A step that is to be carried out, and what came of it so far.
 
+use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
 use crate::answers::Swept;
+use crate::archive::Held;
 use crate::decide::{Seen, Step};
 use crate::object::{Key, Object};
 use crate::outside::Said;
+use crate::targets::Answer;
 
 /// A step of an object, with the objects as they were seen. Of many that place a reference on the same target, or
 /// release one, several do in one write.
@@ -56,6 +59,8 @@ pub struct Outcome {
     pub failed: Option<String>,
     /// References whose holders are neither in the cluster nor archived.
     pub missing: Vec<ReferenceName>,
+    /// What the archive has said of an object that it names.
+    pub held: Option<(Key, Answer)>,
     /// Who holds the object out of the archive.
     pub swept: Option<Swept>,
     /// What came of the cleanup outside, where it was called.
@@ -97,14 +102,22 @@ pub(super) fn learn(seen: &Seen, found: Option<Object>, outcome: &mut Outcome) -
     found
 }
 
-/// Whether all that its fields name bear the reference of a holder.
-pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
+/// Whether all that its fields name bear the reference of a holder. On what is archived, it is placed if need be.
+pub(super) async fn holds_all(
+    cluster: &Cluster,
+    holder: &Object,
+    now: Timestamp,
+    outcome: &mut Outcome,
+) -> Result<bool, ClusterError> {
     let Some(name) = holder.reference_name() else {
         return Ok(false);
     };
     for edge in &holder.edges {
         let Some(found) = cluster.get(&edge.target).await? else {
-            return Ok(false);
+            match cluster.hold_archived(&edge.target, &name, now).await? {
+                Some(Held::By { .. }) => continue,
+                Some(Held::Leaving | Held::Absent) | None => return Ok(false),
+            }
         };
         let bears = found.references.contains(&name);
         outcome.know(found);

@@ -1,6 +1,8 @@
 //! The deletion of an archived object that others hold, one step at a time. Its state is in SQL alone: whatever ends
 //! between two requests, the next reading goes on from there.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 
@@ -10,7 +12,11 @@ use crate::answers::Swept;
 use crate::archive::tombstone::decide;
 use crate::archive::{Among, Archive};
 use crate::decide::{Archived, Seen, Step};
-use crate::object::{KindName, Object};
+use crate::graph::path;
+use crate::object::{Key, KindName, Object};
+
+/// Tombstones that are looked at for one that waits for itself.
+const REACHED_MAX: usize = 200;
 
 /// What came of it.
 pub(crate) struct Buried {
@@ -73,6 +79,28 @@ impl Cluster {
         Ok(Some(Buried { object, step, moved }))
     }
 
+    /// The objects around one of its references back to a tombstone, where there is such a path: tombstones that wait
+    /// for each other.
+    pub(crate) async fn cycle_of_tombstones(&self, object: &Object) -> Result<Option<Vec<Key>>, ClusterError> {
+        let Some(archive) = self.archive.as_deref() else {
+            return Ok(None);
+        };
+        let mut reached = BTreeMap::new();
+        let mut next = VecDeque::from([Seen::of(object)]);
+        while let Some(target) = next.pop_front().filter(|_| reached.len() < REACHED_MAX) {
+            for holder in tombstones_that_hold(archive, &target).await? {
+                if holder.uid == object.uid {
+                    return Ok(Some(path(&reached, &object.key, target.key)));
+                }
+                if holder.key != object.key && !reached.contains_key(&holder.key) {
+                    reached.insert(holder.key.clone(), target.key.clone());
+                    next.push_back(holder);
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether it has rows on others, or names objects of other services.
     async fn holds(&self, archive: &dyn Archive, object: &Object) -> Result<bool, ClusterError> {
         let foreign = object
@@ -92,6 +120,28 @@ impl Cluster {
             }
         }
         archive.end(object, now).await.map_err(|error| failed(&error))
+    }
+}
+
+/// The holders of an object's rows that are tombstones themselves.
+async fn tombstones_that_hold(archive: &dyn Archive, target: &Seen) -> Result<Vec<Seen>, ClusterError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = archive.holders(target, Among::Rows, after.as_ref()).await;
+        let page = page.map_err(|error| failed(&error))?;
+        for holder in page.holders {
+            let Some(key) = holder.key.filter(|_| holder.version.is_some()) else {
+                continue;
+            };
+            let tombstone = archive.tombstone(&key.kind, &holder.uid).await;
+            if tombstone.map_err(|error| failed(&error))?.is_some() {
+                found.push(Seen { key, uid: holder.uid });
+            }
+        }
+        after = page.next;
+        if after.is_none() || found.len() >= REACHED_MAX {
+            return Ok(found);
+        }
     }
 }
 

@@ -5,250 +5,21 @@
 //! decided it. A deletion counts for others from the moment its first phase is recorded: whether an object is deleted
 //! or leaves for the archive is judged once, by its own decision.
 
-use kindex_model::deletion::Phase;
-use kindex_model::reference_name::ReferenceName;
+mod known;
 
-use crate::object::{Edge, Key, Object, Standing};
+mod step;
 
 #[cfg(test)]
 mod tests;
 
+use kindex_model::deletion::Phase;
+
+use crate::object::{Edge, Standing};
+pub use known::{Archived, Claim, Left, Look, Named, Outside, Seen, Unplaced, Whereabouts};
+pub use step::{Cause, Refused, Step, Wait, Why};
+
 /// References that become rows in one step, at most.
 const KEPT_AT_ONCE: usize = 200;
-
-/// An object as it was seen. A write on it depends on uid and version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Where it is.
-    pub key: Key,
-    /// Who it is.
-    pub uid: String,
-}
-
-impl Seen {
-    /// This object.
-    pub fn of(object: &Object) -> Self {
-        Self {
-            key: object.key.clone(),
-            uid: object.uid.clone(),
-        }
-    }
-}
-
-/// What is known of the object that an edge names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Named {
-    /// Not all objects of its kind were read yet.
-    Unknown,
-    /// There is none of that name. That is no deletion: nothing follows from it.
-    Absent,
-    /// The object itself.
-    Itself,
-    /// It is there.
-    Present {
-        /// Which one.
-        seen: Seen,
-        /// Whether it bears the reference.
-        bears: bool,
-        /// Whether it is leaving, so that no reference can be placed on it.
-        leaving: bool,
-        /// The phase that is recorded on it.
-        phase: Option<Phase>,
-    },
-}
-
-/// A reference on the object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// Whose it is.
-    pub name: ReferenceName,
-    /// Where that holder is.
-    pub at: Whereabouts,
-    /// Whether the object owns that holder.
-    pub owned: bool,
-}
-
-/// Where the holder of a reference is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
-    /// It was seen there.
-    Seen(Key),
-    /// Not all objects of its kind were read, its kind is of another service, or nobody is sure.
-    Unknown,
-    /// All objects of its kind were read, and it is none of them: it is worth asking whether it is archived.
-    Absent,
-    /// Whoever can know of it was asked twice, and it is nowhere. That releases nothing.
-    NotFound,
-}
-
-/// What is known of the holders that are not in the cluster: they are archived, and hold by rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Archived {
-    /// There is no archive.
-    #[default]
-    Off,
-    /// Nobody has asked since the object has lost a holder in the cluster.
-    Unasked,
-    /// Those that are left, as people know them; some of them, where they are many.
-    Left {
-        /// They hold it in its first phase.
-        plain: Vec<String>,
-        /// They hold it while it drains, since it owns them.
-        owned: Vec<String>,
-    },
-}
-
-/// An object whose field names this one, which does not bear its reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unplaced {
-    /// Where it is.
-    pub holder: Key,
-    /// Whether this object owns it.
-    pub owned: bool,
-    /// Whether it is deleted as soon as this one is.
-    pub cascades: bool,
-}
-
-/// What a service has for the object outside of the graph.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Outside {
-    /// Nothing, or nothing any more: a read from outside has said so.
-    #[default]
-    Gone,
-    /// Something may be there, and it is time to ask. That includes a cleanup whose outcome is open.
-    Unconfirmed,
-    /// Something may be there, and it is not yet time to ask again.
-    Left(Left),
-}
-
-/// What the cleanup of an object said last.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// What it waits for.
-    Pending(String),
-    /// Why it failed.
-    Failed(String),
-}
-
-/// Everything that a decision depends on.
-#[derive(Clone, Debug)]
-pub struct Look<'a> {
-    /// The object.
-    pub object: &'a Object,
-    /// What each of its edges names, in their order.
-    pub named: Vec<Named>,
-    /// The objects that bear its reference, whether a field names them or not. As long as it stays, those alone that
-    /// its fields may name: other references were placed by others, in its name.
-    pub bearers: Vec<Seen>,
-    /// The references on it.
-    pub claims: Vec<Claim>,
-    /// Those who name it without one.
-    pub unplaced: Vec<Unplaced>,
-    /// Of the kinds that may refer to it, those that were not read yet.
-    pub holders_unknown: Vec<String>,
-    /// Of the kinds that it may refer to, those that were not read yet, or whose service does not answer.
-    pub targets_unknown: Vec<String>,
-    /// What it has outside.
-    pub outside: Outside,
-    /// Who holds it out of the archive.
-    pub archived: Archived,
-}
-
-/// Why an object is deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// Its Deleting annotation asks for it.
-    Requested,
-    /// An object is deleted that it refers to, or that owns it. If it does not hold that one, that one is read again
-    /// before: it has to be this very object, on its way out, with a phase.
-    Target {
-        /// Name of the reference.
-        reference: &'static str,
-        /// That object.
-        target: Seen,
-        /// Whether it bears the reference. As long as it does, it cannot have gone, and another one have its name.
-        held: bool,
-    },
-}
-
-/// Why a reference cannot be placed. Nothing changes until its target or the field does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Name of the reference.
-    pub reference: &'static str,
-    /// What the field names.
-    pub target: Key,
-    /// What stands against it.
-    pub why: Why,
-}
-
-/// What stands against a reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The target is on its way out.
-    Leaving,
-    /// There is no such object.
-    Absent,
-    /// It is not known whether there is one.
-    Unknown,
-    /// It is the object itself.
-    Itself,
-}
-
-/// What an object that is on its way out waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// References, and those who name it and are about to go.
-    Holders(Vec<Claim>, Vec<Key>),
-    /// What it owns.
-    Owned(Vec<Claim>, Vec<Key>),
-    /// Holders that are archived.
-    Archived(Vec<String>),
-    /// The cleanup by controllers that have finalizers on it.
-    Finalizers(Vec<String>),
-    /// What it has outside.
-    Outside(Left),
-    /// Kinds that were not read yet, or services that do not answer.
-    Unknown(Vec<String>),
-}
-
-/// One step. Those that write depend on the version of the object that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The finalizer of the graph is added.
-    Guard,
-    /// Its reference is placed on another object, unless that one is leaving by then.
-    Place {
-        /// Name of the reference.
-        reference: &'static str,
-        /// On which one.
-        target: Seen,
-    },
-    /// Its reference is taken off another object. That this one is gone, or does not bear it, is success.
-    Release(Seen),
-    /// The Deleting annotation is set, because without it the deletion would look like an eviction.
-    Request(Cause),
-    /// It is deleted: it gets a deletion timestamp, and stays until its phases are through.
-    Delete(Cause),
-    /// The phase is recorded.
-    Record(Phase),
-    /// These references become rows, where their holders are archived, and are then taken off.
-    Keep(Vec<ReferenceName>),
-    /// Those of its holders that are archived are read, and deleted where they go with it in this phase.
-    Sweep,
-    /// What it has outside is cleaned up.
-    CleanUp,
-    /// The finalizer of the graph is removed, the last step. What a field names is read again before, unless it leaves
-    /// and takes no reference any more: nothing may be left behind on it.
-    Free {
-        /// To be read again.
-        confirm: Vec<Key>,
-    },
-    /// Nothing, until what it waits for changes.
-    Wait(Wait),
-    /// Nothing, until something changes.
-    Rest(Vec<Refused>),
-}
 
 /// Decides on one object.
 ///
@@ -287,7 +58,7 @@ fn decide_live(look: &Look<'_>) -> Step {
     let mut refused = Vec::new();
     for (edge, named) in edges(look) {
         let why = match named {
-            Named::Present { bears: true, .. } => continue,
+            Named::Present { bears: true, .. } | Named::Archived { leaving: false } => continue,
             Named::Present {
                 leaving: false, seen, ..
             } => {
@@ -296,7 +67,13 @@ fn decide_live(look: &Look<'_>) -> Step {
                     target: seen.clone(),
                 };
             }
-            Named::Present { leaving: true, .. } => Why::Leaving,
+            Named::Unasked => {
+                return Step::Hold {
+                    reference: edge.reference,
+                    target: edge.target.clone(),
+                };
+            }
+            Named::Present { leaving: true, .. } | Named::Archived { leaving: true } => Why::Leaving,
             Named::Absent => Why::Absent,
             Named::Unknown => Why::Unknown,
             Named::Itself => Why::Itself,
@@ -327,7 +104,12 @@ fn cause(look: &Look<'_>) -> Option<Cause> {
             target: seen.clone(),
             held: *bears,
         }),
-        Named::Present { .. } | Named::Unknown | Named::Absent | Named::Itself => None,
+        Named::Present { .. }
+        | Named::Archived { .. }
+        | Named::Unasked
+        | Named::Unknown
+        | Named::Absent
+        | Named::Itself => None,
     })
 }
 
@@ -411,7 +193,7 @@ fn takes_no_reference(named: &Named) -> bool {
     match named {
         Named::Itself => true,
         Named::Present { bears, phase, .. } => !bears && phase.is_some(),
-        Named::Unknown | Named::Absent => false,
+        Named::Archived { .. } | Named::Unasked | Named::Unknown | Named::Absent => false,
     }
 }
 
@@ -444,6 +226,6 @@ fn edges<'l>(look: &'l Look<'_>) -> impl Iterator<Item = (&'l Edge, &'l Named)> 
 fn is_named(look: &Look<'_>, other: &Seen) -> bool {
     look.named.iter().any(|named| match named {
         Named::Present { seen, .. } => seen == other,
-        Named::Unknown | Named::Absent | Named::Itself => false,
+        Named::Archived { .. } | Named::Unasked | Named::Unknown | Named::Absent | Named::Itself => false,
     })
 }

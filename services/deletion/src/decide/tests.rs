@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference::OnDelete;
+use kindex_model::reference_name::ReferenceName;
 
 use super::*;
-use crate::object::KindName;
+use crate::object::{Key, KindName, Object};
 
 mod archive;
 
@@ -168,6 +169,7 @@ fn a_reference_is_placed_on_what_a_field_names() {
 fn no_reference_is_placed_on_what_is_leaving_absent_unknown_or_the_object_itself() {
     let cases = [
         (present("a", false, true, None), Why::Leaving),
+        (Named::Archived { leaving: true }, Why::Leaving),
         (Named::Absent, Why::Absent),
         (Named::Unknown, Why::Unknown),
         (Named::Itself, Why::Itself),

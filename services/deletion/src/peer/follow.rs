@@ -26,8 +26,8 @@ pub type Held = Arc<Mutex<BTreeSet<Uid>>>;
 /// What became known.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
-    /// Something happened to an object: it is to be looked up.
-    Happened(Key),
+    /// Something happened to an object: it is to be looked up. Whether it is being deleted.
+    Happened(Key, bool),
     /// All that exists was seen. These bear references of ours.
     Replayed(KindName, Vec<Key>),
     /// Nothing new is heard for now, and why.
@@ -66,11 +66,15 @@ async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Send
         }
         is_silent = is_cut;
         let said = match item {
-            Item::Event(event) => News::Happened(Key {
-                kind: kind.clone(),
-                namespace: event.namespace,
-                name: event.name,
-            }),
+            Item::Event(event) => {
+                let is_deleted = event.deletion_timestamp.is_some() && !event.erased;
+                let key = Key {
+                    kind: kind.clone(),
+                    namespace: event.namespace,
+                    name: event.name,
+                };
+                News::Happened(key, is_deleted)
+            }
             Item::Replayed { .. } => News::Replayed(kind.clone(), peer.bearers(holders).await?),
             Item::Cut(error) => News::Silent(kind.clone(), peer.unclear(&error.to_string()).to_string()),
             Item::Stopped(stop) => {

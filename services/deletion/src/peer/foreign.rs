@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::object::{Key, KindName};
+use crate::graph::Graph;
+use crate::object::{Key, KindName, Object};
 
 /// The look-ups that are due.
 #[derive(Debug, Default)]
@@ -17,6 +18,15 @@ impl Foreign {
     /// An object is to be looked up.
     pub fn ask(&mut self, key: Key) {
         self.due.insert(key);
+    }
+
+    /// The objects of other services that an object names are looked up, unless they are known: their events tell of
+    /// what happens to them.
+    pub fn ask_for_targets(&mut self, foreign: &BTreeSet<KindName>, graph: &Graph, object: &Object) {
+        let named = object.edges.iter().map(|edge| &edge.target);
+        for target in named.filter(|target| foreign.contains(&target.kind) && graph.get(target).is_none()) {
+            self.ask(target.clone());
+        }
     }
 
     /// All objects of a kind were heard of, and these matter. Whether nothing is missing.

@@ -19,6 +19,7 @@ use crate::decide::Step;
 use crate::figures::Figures;
 use crate::object::{Key, KindName, Object};
 use crate::outside::Said;
+use crate::web::Posting;
 
 mod turns;
 
@@ -112,7 +113,7 @@ impl Deletion {
     /// Works until stopped. It can be run again.
     ///
     /// # Guarantees
-    /// Once it has returned, it writes nothing more.
+    /// Once it has returned, it writes and posts nothing more.
     pub async fn run(&self, stop: &CancellationToken) {
         let (send, mut reports) = mpsc::channel(REPORTS_MAX);
         let mut watches = JoinSet::new();
@@ -121,18 +122,12 @@ impl Deletion {
             let (cluster, send) = (self.cluster.clone(), send.clone());
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
-        let has_archive = self.cluster.has_archive();
-        let setup = Setup {
-            foreign: self.cluster.peers().kinds().cloned().collect(),
-            services: self.cluster.peers().groups_of_holders().cloned().collect(),
-            outside: self.cluster.kinds_outside().cloned().collect(),
-            archives: has_archive,
-        };
-        let mut work = Work::new(self.cluster.kinds().declared(), setup, self.options.patience);
+        let mut work = Work::new(self.cluster.kinds().declared(), self.setup(), self.options.patience);
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
+        let posting = Posting::begin(self.cluster.web_notices());
         let mut walks = JoinSet::new();
-        if has_archive {
+        if self.cluster.has_archive() {
             let walk = Walk::new(
                 self.cluster.clone(),
                 self.figures.clone(),
@@ -180,7 +175,17 @@ impl Deletion {
         while beside.steps.join_next().await.is_some() {}
         while walks.join_next().await.is_some() {}
         while beside.recording.join_next().await.is_some() {}
+        posting.end().await;
         self.troubles().clear();
+    }
+
+    fn setup(&self) -> Setup {
+        Setup {
+            foreign: self.cluster.peers().kinds().cloned().collect(),
+            services: self.cluster.peers().groups_of_holders().cloned().collect(),
+            outside: self.cluster.kinds_outside().cloned().collect(),
+            archives: self.cluster.has_archive(),
+        }
     }
 
     fn begin(&self, task: Task, beside: &mut Beside) {
@@ -221,6 +226,9 @@ impl Deletion {
             work.gone(&key, &uid, Instant::now());
         }
         work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
+        if let Some(said) = outcome.held {
+            work.asked(&task.object, said, Instant::now());
+        }
         if let Some(said) = outcome.said {
             self.said(work, &task.object, said);
         }

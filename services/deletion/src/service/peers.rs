@@ -123,7 +123,7 @@ impl Peers {
     /// Takes in what was heard.
     pub(super) fn take(&mut self, heard: Heard, work: &mut Work, deletion: &Deletion) {
         match heard {
-            Heard::News(News::Happened(key)) => work.happened(key),
+            Heard::News(News::Happened(key, is_deleted)) => work.happened(key, is_deleted),
             Heard::News(News::Replayed(kind, bearers)) => {
                 deletion.trust(&kind);
                 work.replayed(&kind, bearers);
@@ -138,7 +138,7 @@ impl Peers {
                 }
             }
             Heard::News(News::Doubted(kind, why)) => {
-                tracing::error!(%kind, why, "The events of another service are not to be trusted");
+                tracing::error!(%kind, why, "The events of another service are not to be trusted: start again to believe them");
                 work.doubted(&kind);
                 deletion.doubt(&kind, why);
             }
@@ -188,6 +188,7 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
         | Step::Request(Cause::Requested)
         | Step::Delete(Cause::Requested)
         | Step::Record(_)
+        | Step::Hold { .. }
         | Step::Keep(_)
         | Step::Sweep
         | Step::CleanUp

@@ -165,7 +165,9 @@ impl Walk {
         });
         if !waiting.reported && waiting.since.elapsed() >= self.patience {
             waiting.reported = true;
-            if let Some(notice) = notice(&waiting.step, None) {
+            // Without an answer, people are told of the holders.
+            let cycle = self.cluster.cycle_of_tombstones(&object).await.unwrap_or_default();
+            if let Some(notice) = notice(&waiting.step, cycle.as_deref()) {
                 self.cluster.report(&object, &notice).await;
             }
         }

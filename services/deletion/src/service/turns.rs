@@ -119,7 +119,7 @@ fn written(task: &Task) -> Option<&Key> {
         Step::Guard | Step::Request(_) | Step::Delete(_) | Step::Record(_) | Step::Keep(_) | Step::Free { .. } => {
             Some(&task.object.key)
         }
-        Step::Sweep | Step::CleanUp | Step::Wait(_) | Step::Rest(_) => None,
+        Step::Hold { .. } | Step::Sweep | Step::CleanUp | Step::Wait(_) | Step::Rest(_) => None,
     }
 }
 

@@ -44,6 +44,7 @@ impl Waiting {
         match step {
             Step::CleanUp => matches!(self.step, Step::Wait(Wait::Outside(_))),
             Step::Sweep => matches!(self.step, Step::Wait(Wait::Archived(_))),
+            Step::Hold { .. } => matches!(self.step, Step::Rest(_)),
             Step::Keep(_) => !claims(&self.step).is_empty(),
             _ => false,
         }

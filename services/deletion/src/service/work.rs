@@ -17,6 +17,7 @@ use crate::notice::{Notice, is_noticed, notice};
 use crate::object::{Key, KindName, Object};
 use crate::outside::{Outsides, Said};
 use crate::peer::foreign::Foreign;
+use crate::targets::{Answer, Targets};
 use crate::vanished::Vanished;
 
 use super::turns::Turns;
@@ -66,6 +67,7 @@ pub(super) struct Work {
     setup: Setup,
     look_ups: Foreign,
     answers: Answers,
+    targets: Targets,
     holders: Holders,
     outsides: Outsides,
 }
@@ -76,6 +78,7 @@ impl Work {
             patience,
             setup,
             answers: Answers::default(),
+            targets: Targets::default(),
             holders: Holders::new(patience),
             outsides: Outsides::default(),
             graph: Graph::new(declared),
@@ -95,7 +98,7 @@ impl Work {
     pub(super) fn listed(&mut self, kind: &KindName, version: ResourceVersion, objects: Vec<Object>) {
         let concerned = self.graph.replace(kind, version, objects);
         for object in self.graph.objects().filter(|object| object.key.kind == *kind) {
-            ask_for_targets(&self.setup.foreign, &self.graph, &mut self.look_ups, object);
+            self.look_ups.ask_for_targets(&self.setup.foreign, &self.graph, object);
         }
         self.changed(concerned);
     }
@@ -111,7 +114,7 @@ impl Work {
             self.vanished.compare(&self.graph, known, Some(&object), now);
             self.answers.compare(known, &object);
         }
-        ask_for_targets(&self.setup.foreign, &self.graph, &mut self.look_ups, &object);
+        self.look_ups.ask_for_targets(&self.setup.foreign, &self.graph, &object);
         let concerned = self.graph.apply(object);
         self.queue.extend(concerned);
     }
@@ -128,12 +131,15 @@ impl Work {
     /// What held these in the cluster may hold them out of the archive now.
     fn changed(&mut self, concerned: BTreeSet<Key>) {
         self.answers.forget(&concerned);
+        self.targets.forget(&concerned);
         self.queue.extend(concerned);
     }
 
-    /// Something happened to an object of another service, of which nothing is known where none of ours names it.
-    pub(super) fn happened(&mut self, key: Key) {
-        if self.graph.get(&key).is_some() || self.graph.is_named(&key) {
+    /// Something happened to an object of another service, of which nothing is known where none of ours names it. What
+    /// is archived may go with one that is deleted.
+    pub(super) fn happened(&mut self, key: Key, is_deleted: bool) {
+        let is_known = self.graph.get(&key).is_some() || self.graph.is_named(&key);
+        if is_known || (is_deleted && self.setup.archives) {
             self.look_ups.ask(key);
         }
     }
@@ -220,6 +226,11 @@ impl Work {
         }
     }
 
+    /// What the archive has said of an object that a live one names.
+    pub(super) fn asked(&mut self, holder: &Object, (target, answer): (Key, Answer), now: Instant) {
+        self.targets.said(holder, target, answer, now);
+    }
+
     /// What came of the cleanup of an object.
     pub(super) fn said(&mut self, object: &Object, said: Said, now: Instant) {
         self.outsides.said(object, said, now);
@@ -228,6 +239,7 @@ impl Work {
     /// Asks the archive and the cleanups again where that is due.
     pub(super) fn ask_again(&mut self, now: Instant) {
         self.queue.extend(self.answers.due(now));
+        self.queue.extend(self.targets.due(now));
         self.queue.extend(self.holders.due(&self.graph, now));
         self.queue.extend(self.outsides.due(now));
     }
@@ -318,7 +330,7 @@ impl Work {
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {
         if self.setup.foreign.contains(&key.kind) {
-            return None;
+            return self.sweep_along(key, now);
         }
         let known = self.graph.get(key).filter(|_| self.setup.outside.contains(&key.kind));
         let outside = known.map_or(Outside::Gone, |known| self.outsides.of(known, now));
@@ -326,11 +338,15 @@ impl Work {
             self.waiting.remove(key);
             self.failures.remove(key);
             self.answers.forget([key]);
+            self.targets.forget([key]);
             self.outsides.forget(key);
             return None;
         };
         if self.setup.archives {
             self.answers.complete(&mut look, now);
+            let foreign = &self.setup.foreign;
+            self.targets
+                .complete(&mut look, |target| foreign.contains(&target.kind), now);
         }
         self.holders.complete(&mut look, now);
         let step = decide(&look);
@@ -348,6 +364,19 @@ impl Work {
             self.waiting.remove(key);
         }
         Some(task)
+    }
+
+    /// What is archived and names an object of another service goes with that one. Whoever is in the cluster decides on
+    /// itself.
+    fn sweep_along(&self, key: &Key, now: Instant) -> Option<Task> {
+        let object = self.graph.get(key).filter(|object| object.phase.is_some())?;
+        let is_due = self.setup.archives && object.is_leaving() && self.answers.is_due(object, now);
+        is_due.then(|| Task {
+            object: object.clone(),
+            target: None,
+            step: Step::Sweep,
+            others: Vec::new(),
+        })
     }
 
     fn wait(&mut self, key: &Key, step: Step, now: Instant) {
@@ -417,14 +446,5 @@ impl Work {
             overdue.extend(notice(&waiting.step, cycle.as_deref()).map(|notice| (object.clone(), notice)));
         }
         overdue
-    }
-}
-
-/// The objects of other services that an object names are looked up, unless they are known: their events tell of what
-/// happens to them.
-fn ask_for_targets(foreign: &BTreeSet<KindName>, graph: &Graph, look_ups: &mut Foreign, object: &Object) {
-    let named = object.edges.iter().map(|edge| &edge.target);
-    for target in named.filter(|target| foreign.contains(&target.kind) && graph.get(target).is_none()) {
-        look_ups.ask(target.clone());
     }
 }

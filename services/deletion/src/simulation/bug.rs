@@ -46,6 +46,10 @@ pub(super) enum Bug {
     DownIsGone,
     /// The reference of an archived holder is taken off, and no row is written before.
     TakeOffWithoutRow,
+    /// After a reference was placed on what is archived, its holder is not read again.
+    HoldUnread,
+    /// Nobody places references on what is archived.
+    HoldNothing,
     /// Nobody asks the archive who holds an object.
     FreeWithoutSweep,
     /// An archived holder is deleted though something holds it.
@@ -82,7 +86,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 33] = [
+    pub(super) const IN_SMALL: [Self; 35] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -104,6 +108,8 @@ impl Bug {
         Self::ForgetAtPeer,
         Self::DownIsGone,
         Self::TakeOffWithoutRow,
+        Self::HoldUnread,
+        Self::HoldNothing,
         Self::FreeWithoutSweep,
         Self::DeleteHeldRow,
         Self::CascadeByStaleRow,

@@ -29,6 +29,7 @@ use crate::graph::Graph;
 use crate::holders::Holders;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::Outsides;
+use crate::targets::Targets;
 use planted::decide_with;
 use task::Task;
 use tombstones::Visit;
@@ -57,6 +58,7 @@ pub(super) struct Controller {
     queue: BTreeSet<Key>,
     tasks: Vec<Task>,
     answers: Answers,
+    targets: Targets,
     holders: Holders,
     outsides: Outsides,
     /// The tombstone that it visits.
@@ -82,6 +84,7 @@ impl Controller {
             queue: BTreeSet::new(),
             tasks: Vec::new(),
             answers: Answers::default(),
+            targets: Targets::default(),
             holders: Holders::new(Duration::from_secs(30)),
             outsides: Outsides::default(),
             visit: None,
@@ -149,6 +152,7 @@ impl Controller {
             Some(Event::Deleted(key, uid)) => {
                 let concerned = self.graph.remove(key, uid);
                 self.answers.forget(&concerned);
+                self.targets.forget(&concerned);
                 concerned
             }
         };
@@ -182,6 +186,10 @@ impl Controller {
     fn step_of(&mut self, object: &Object, bug: Bug) -> Step {
         let mut look = self.graph.look(&object.key, self.outside(object)).expect("it is there");
         self.answers.complete(&mut look, self.now);
+        let is_foreign = |target: &Key| target.kind.group != self.group;
+        if bug != Bug::HoldNothing {
+            self.targets.complete(&mut look, is_foreign, self.now);
+        }
         self.holders.complete(&mut look, self.now);
         decide_with(bug, look, &self.graph)
     }
@@ -223,6 +231,7 @@ impl Controller {
             Step::Place { target, .. } => self.place(world, task, target, bug),
             Step::Release(target) => self.release(world, task, &target.clone(), lost, bug),
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
+            Step::Hold { target, .. } => self.hold(world, task, target, bug),
             Step::Keep(names) => self.keep(world, task, names, lost, bug),
             Step::Sweep => self.sweep(world, task, bug),
             Step::CleanUp => self.clean_up(world, task, lost, bug),

@@ -309,6 +309,7 @@ fn all(seed: u64, bug: Bug) -> Result<(), String> {
     stories::hear_late(bug)?;
     stories::record_late(bug)?;
     stories::moves::come_back(bug)?;
+    stories::holds::late(bug)?;
     stories::together::place(bug)?;
     match seed {
         0 => stories::tombstones::all(bug),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use kindex_model::deletion::Phase;
+use kindex_model::reference_name::ReferenceName;
 
 use super::Play;
 use super::world::{Stored, World};
@@ -98,7 +99,15 @@ impl Play {
                 }
             }
         }
-        Ok(())
+        let stray = self.world.stray_rows();
+        let is_known = |name: &&ReferenceName| {
+            let uid = name.uid();
+            self.is_there(uid) || self.world.vanished.contains(uid) || self.world.moved.contains(uid)
+        };
+        match stray.iter().find(|name| !is_known(name)) {
+            Some(name) if self.setting.strict() => Err(format!("{name} is a row, and its holder left it behind")),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn drop_what_is_left_behind(&mut self) -> bool {
@@ -140,6 +149,12 @@ impl Play {
     /// What is live has its references, and is not to go with a target.
     fn is_placed(&self, object: &Stored) -> Result<(), String> {
         for edge in self.world.edges(object) {
+            if self.world.lacks_row(object, &edge.target) {
+                return Err(format!(
+                    "{} has no reference on {}, which is archived",
+                    object.key, edge.target
+                ));
+            }
             let Some(target) = self
                 .world
                 .objects

@@ -7,6 +7,8 @@ use kindex_model::deletion::Phase;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+pub(super) mod holds;
+
 pub(super) mod moves;
 
 pub(super) mod together;

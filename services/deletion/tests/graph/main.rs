@@ -31,6 +31,7 @@ mod outside;
 mod placed;
 mod status;
 mod vanished;
+mod web;
 
 use kinds::{GROUP, definition, registry};
 

@@ -191,3 +191,27 @@ fn what_changes_in_between_is_another_difference() {
     all.objects.get_mut("a").expect("it is there").version = 2;
     assert_ne!(before, compare(&all));
 }
+
+#[test]
+fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() {
+    assert!(sound().named_elsewhere().is_empty(), "it is of these kinds");
+    let mut all = sound();
+    all.objects.remove("a");
+    let network: Place = ("region.example.com", "Network", "n".to_owned(), "a".to_owned());
+    all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", network.clone())];
+    let asked = BTreeMap::from([("region.example.com", BTreeSet::from([network.clone()]))]);
+    assert_eq!(all.named_elsewhere(), asked);
+    assert!(compare(&all).is_empty(), "nobody has said what it bears");
+    let bears = |references: BTreeSet<ReferenceName>| {
+        let uid = "u".to_owned();
+        Bearing { uid, references }
+    };
+    all.elsewhere.insert(network.clone(), bears(BTreeSet::new()));
+    let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
+    assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
+    let reference = ReferenceName::new("Cluster", GROUP, HOLDER).expect("a name");
+    all.elsewhere.insert(network, bears(BTreeSet::from([reference])));
+    assert!(compare(&all).is_empty());
+    all.objects.get_mut(HOLDER).expect("it is there").archived = true;
+    assert!(all.named_elsewhere().is_empty(), "it needs no reference");
+}

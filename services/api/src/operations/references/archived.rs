@@ -121,6 +121,7 @@ impl Operations {
                     .await
                     .map(drop)
             }
+            Decision::Remove if self.buries(kind) => store.drop_reference(kind, &found.uid, reference).await,
             Decision::Remove => store
                 .release_reference(kind, &found.uid, reference, now)
                 .await

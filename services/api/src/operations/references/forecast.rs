@@ -6,12 +6,26 @@ use super::tree::Node;
 /// Lines at most.
 const LINES_MAX: usize = 20;
 
+/// What becomes of a holder with the deletion of the object above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is deleted at once.
+    First,
+    /// It is deleted as well, once nothing but what the object above it owns refers to that.
+    Last,
+    /// It stays until somebody deletes it, and so does the object above it.
+    Stays,
+}
+
 impl Node {
-    /// Whether the deletion of the object above it deletes this one.
-    pub fn goes_along(&self) -> bool {
-        self.fields
-            .iter()
-            .any(|field| field.owned || field.on_delete == "cascade")
+    fn fate(&self) -> Fate {
+        let is_owned = self.fields.iter().any(|field| field.owned);
+        let mut fields = self.fields.iter();
+        match fields.any(|field| field.on_delete == "cascade" && !field.owned) {
+            true => Fate::First,
+            false if is_owned => Fate::Last,
+            false => Fate::Stays,
+        }
     }
 
     /// What its deletion would come to, the next objects first; at most twenty lines, and one that says how many more.
@@ -29,20 +43,46 @@ impl Node {
 
 fn add(node: &Node, lines: &mut Vec<String>) {
     let target = node.label();
-    for note in &node.notes {
-        lines.push(format!("{target}: {note}"));
-    }
+    add_notes(node, lines);
     for holder in &node.holders {
         let (name, how) = (holder.label(), holder.how());
-        lines.push(match (holder.cycle.as_slice(), holder.goes_along()) {
-            ([], true) => format!("{target}: {name} would be deleted first ({how})"),
-            ([], false) => format!("{target}: waits for {name}, which somebody has to delete ({how})"),
-            (cycle, _) => format!("{target}: would wait for itself: {}", cycle.join(" -> ")),
+        lines.push(match (holder.cycle.as_slice(), holder.fate()) {
+            ([], Fate::First) => format!("{target}: {name} would be deleted first ({how})"),
+            ([], Fate::Last) => {
+                format!("{target}: {name} would be deleted with it, once nothing else refers to it ({how})")
+            }
+            ([], Fate::Stays) => format!("{target}: waits for {name}, which somebody has to delete ({how})"),
+            (cycle, _) => would_wait_for_itself(&target, cycle),
         });
     }
     for holder in &node.holders {
-        add(holder, lines);
+        match holder.fate() {
+            Fate::First | Fate::Last => add(holder, lines),
+            Fate::Stays => {
+                add_notes(holder, lines);
+                add_cycles(holder, lines);
+            }
+        }
     }
+}
+
+fn add_notes(node: &Node, lines: &mut Vec<String>) {
+    let target = node.label();
+    lines.extend(node.notes.iter().map(|note| format!("{target}: {note}")));
+}
+
+/// Of what holds an object that stays: it is deleted by nobody, but no deletion ends while it waits for itself.
+fn add_cycles(node: &Node, lines: &mut Vec<String>) {
+    for holder in &node.holders {
+        if !holder.cycle.is_empty() {
+            lines.push(would_wait_for_itself(&node.label(), &holder.cycle));
+        }
+        add_cycles(holder, lines);
+    }
+}
+
+fn would_wait_for_itself(target: &str, cycle: &[String]) -> String {
+    format!("{target}: would wait for itself: {}", cycle.join(" -> "))
 }
 
 impl Node {
@@ -55,7 +95,7 @@ impl Node {
             _ if !self.holders.is_empty() => "waits for what holds it".to_owned(),
             State::Deleting if self.finalizers.is_empty() => "is being deleted".to_owned(),
             State::Deleting => format!("is being deleted and waits for {}", self.finalizers.join(", ")),
-            State::Live | State::Archived if self.goes_along() => {
+            State::Live | State::Archived if self.fate() != Fate::Stays => {
                 "is to be deleted with what it names, and is not yet".to_owned()
             }
             State::Live | State::Archived => "nobody has deleted it".to_owned(),
@@ -89,15 +129,18 @@ mod tests {
     use super::super::tree::tests::node;
     use super::*;
 
-    fn named(name: &str, on_delete: &str, holds: bool) -> Node {
-        let field = Field {
+    fn field(on_delete: &str, owned: bool) -> Field {
+        Field {
             reference: "thing".to_owned(),
             path: "spec.thing".to_owned(),
             on_delete: on_delete.to_owned(),
-            owned: false,
-        };
+            owned,
+        }
+    }
+
+    fn named(name: &str, on_delete: &str, holds: bool) -> Node {
         Node {
-            fields: vec![field],
+            fields: vec![field(on_delete, false)],
             holds,
             ..node(name)
         }
@@ -130,6 +173,54 @@ mod tests {
                 "thing/a: waits for thing/c, which somebody has to delete (spec.thing: block)",
                 "thing/b: waits for thing/d, which somebody has to delete (reference)",
                 "thing/c: would wait for itself: thing/a -> thing/c -> thing/a",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_to_go_along_with_what_stays() {
+        let stays = Node {
+            holders: vec![named("y", "cascade", true)],
+            notes: vec!["one note".to_owned()],
+            ..named("x", "block", true)
+        };
+        let tree = Node {
+            holders: vec![stays],
+            ..node("p")
+        };
+        assert_eq!(
+            tree.forecast(),
+            [
+                "thing/p: waits for thing/x, which somebody has to delete (spec.thing: block, reference)",
+                "thing/x: one note",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_owned_goes_last_unless_another_field_takes_it_along() {
+        let owned = |name: &str, more: Option<Field>| Node {
+            fields: [field("cascade", true)].into_iter().chain(more).collect(),
+            ..node(name)
+        };
+        let part = Node {
+            holders: vec![named("c", "cascade", true)],
+            ..owned("a", Some(field("block", false)))
+        };
+        let tree = Node {
+            holders: vec![part, owned("b", Some(field("cascade", false)))],
+            ..node("p")
+        };
+        let (last, both) = (
+            "spec.thing: cascade, owned, spec.thing: block, reference",
+            "spec.thing: cascade, owned, spec.thing: cascade, reference",
+        );
+        assert_eq!(
+            tree.forecast(),
+            [
+                format!("thing/p: thing/a would be deleted with it, once nothing else refers to it ({last})"),
+                format!("thing/p: thing/b would be deleted first ({both})"),
+                "thing/a: thing/c would be deleted first (spec.thing: cascade, reference)".to_owned(),
             ]
         );
     }

@@ -299,6 +299,31 @@ impl Operations {
         Ok(())
     }
 
+    /// Refuses a new object whose field names one that is being deleted, which takes no references any more.
+    ///
+    /// # Errors
+    /// 409.
+    pub(in super::super) async fn refuse_children(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        new: &Value,
+    ) -> Result<(), Refusal> {
+        for (reference, [_, named]) in changed(&self.registry, key.resource.kind, &Value::Null, new) {
+            let Some(named) = named else { continue };
+            let found = self.look(caller, &named.key()).await?;
+            if found.is_some_and(|found| found.state() == State::Deleting) {
+                let why = format!(
+                    "{} names {named}, which is being deleted; see `kindex why {}`",
+                    reference.path.join("."),
+                    shown(&named)
+                );
+                return Err(Refusal::conflict(key, &why));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether changes of a kind's objects have to be looked at for that, in the version in which they come.
     pub(in super::super) fn may_move(&self, key: &ObjectKey<'_>) -> bool {
         let kind = key.resource.kind;

@@ -20,7 +20,8 @@ pub(in super::super) struct Aim<'a> {
 /// The rows of a kind that may name an object by a reference: exactly those that do where the reference has columns,
 /// else all that are not deleted.
 pub(in super::super) fn select(holder: &'static Kind, reference: &Reference, aim: Aim<'_>) -> Select {
-    kindex_store::select_naming(holder, reference, aim.kind, aim.namespace, aim.name)
+    let namespace = (aim.kind.scope == Scope::Namespaced).then_some(aim.namespace);
+    kindex_store::select_naming(holder, reference, aim.kind.name, namespace, aim.name)
 }
 
 /// Whether an object names another one by a reference. Its kind has been checked where a column has it.

@@ -30,6 +30,28 @@ fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
     assert_eq!(unknown, Step::Wait(Wait::Unknown(vec!["holder".to_owned()])));
 }
 
+#[test]
+fn what_names_an_archived_object_holds_it_by_a_row() {
+    let step = |named| decide_named(&live(vec![(cascade("a"), named), (cascade("b"), placed("b"))]));
+    let hold = Step::Hold {
+        reference: "a",
+        target: key("Target", "a"),
+    };
+    assert_eq!(step(Named::Unasked), hold);
+    assert_eq!(step(Named::Archived { leaving: false }), NOTHING);
+    // Whoever is on its way out places nothing, and finds its rows by its own name.
+    let object = Object {
+        edges: vec![cascade("a")],
+        ..deleting(None)
+    };
+    let leaves = Look {
+        named: vec![Named::Unasked],
+        ..look(&object)
+    };
+    let confirm = vec![key("Target", "a")];
+    assert_eq!(decide(&leaves), Step::Free { confirm });
+}
+
 fn absent(name: &str) -> Claim {
     Claim {
         at: Whereabouts::Absent,

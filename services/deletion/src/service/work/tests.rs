@@ -6,6 +6,8 @@ use super::*;
 use crate::decide::{Archived, Step};
 use crate::object::Standing;
 
+mod foreign;
+
 mod together;
 
 const PATIENCE: Duration = Duration::from_secs(30);

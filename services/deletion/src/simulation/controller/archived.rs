@@ -10,15 +10,18 @@ use super::super::Bug;
 use super::super::world::World;
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
-use crate::archive::{Fate, Place, fate};
+use crate::archive::{Fate, Held, Place, fate};
 use crate::decide::Archived;
 use crate::object::{Key, Object};
+use crate::targets::Answer;
 
 impl Controller {
     /// Time passes, and what is due is asked of the archive and of cleanups again.
     pub(in super::super) fn wait(&mut self, time: Duration) {
         self.now += time;
         let due = self.answers.due(self.now).collect();
+        self.wake(due);
+        let due = self.targets.due(self.now).collect();
         self.wake(due);
         let due = self.holders.due(&self.graph, self.now);
         self.wake(due);
@@ -28,6 +31,7 @@ impl Controller {
     /// What held these may be archived.
     pub(super) fn lose(&mut self, concerned: BTreeSet<Key>) {
         self.answers.forget(&concerned);
+        self.targets.forget(&concerned);
         self.wake(concerned);
     }
 
@@ -36,6 +40,52 @@ impl Controller {
             self.answers.compare(known, &object);
         }
         self.graph.apply(object)
+    }
+
+    /// The row, then both are read: the object may be back, and the holder may have released all that it held before.
+    pub(super) fn hold(&mut self, world: &mut World, task: &mut Task, target: &Key, bug: Bug) -> Progress {
+        let Some(name) = ReferenceName::of_finalizer(&task.reference) else {
+            return Progress::Done;
+        };
+        if task.done == 0 {
+            if world.get(&task.key).is_err() {
+                return Progress::Again;
+            }
+            let held = world.place_row(target, &name);
+            let answer = match &held {
+                Held::By { is_new: true, .. } => None,
+                Held::By { is_new: false, .. } => Some(Answer::Held),
+                Held::Leaving => Some(Answer::Leaving),
+                Held::Absent => Some(Answer::Absent),
+            };
+            task.held = Some(held);
+            return match answer {
+                None => Progress::Next,
+                Some(answer) => self.answered(task, target, answer),
+            };
+        }
+        let Some(Held::By { bearer, .. }) = &task.held else {
+            return Progress::Done;
+        };
+        let (Ok(live), Ok(holder)) = (world.get(target), world.get(&task.key)) else {
+            return Progress::Again;
+        };
+        let holder = holder.filter(|found| found.uid == task.uid);
+        let stays = holder.is_some_and(|found| !(found.terminating && found.asked));
+        let stays = live.is_none() && (stays || world.archives.is_archived(&task.uid));
+        let (live, bearer) = (live.cloned(), bearer.uid.clone());
+        if stays || bug == Bug::HoldUnread {
+            return self.answered(task, target, Answer::Held);
+        }
+        world.archives.references.remove(&(bearer, name));
+        self.know_and_again(world, live)
+    }
+
+    fn answered(&mut self, task: &Task, target: &Key, answer: Answer) -> Progress {
+        if let Some(holder) = self.graph.get(&task.key).filter(|holder| holder.uid == task.uid) {
+            self.targets.said(holder, target.clone(), answer, self.now);
+        }
+        Progress::Done
     }
 
     /// The rows first, then the finalizers.

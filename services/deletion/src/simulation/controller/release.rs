@@ -5,6 +5,7 @@ use super::super::world::{Refusal, Stored, World};
 use super::task::Member;
 use super::{Controller, Progress, Task};
 use crate::decide::Seen;
+use crate::object::Key;
 
 impl Controller {
     /// Of a live holder, all that its fields name is read, then the target, the holder is written, and the target loses
@@ -79,11 +80,14 @@ impl Controller {
     /// Whether all that its fields name bear the reference.
     fn holds_all(&mut self, world: &World, task: &Task) -> Progress {
         let holder = &world.objects[&task.key];
+        let group = self.group.clone();
+        let is_own = |target: &Key| target.kind.group == group;
         for edge in world.edges(holder) {
-            let Ok(Some(found)) = world.get(&edge.target) else {
-                return Progress::Again;
+            let found = match world.get(&edge.target) {
+                Ok(Some(found)) => found.clone(),
+                Ok(None) if is_own(&edge.target) && world.bears_as_row(&edge.target, &task.reference) => continue,
+                Ok(None) | Err(_) => return Progress::Again,
             };
-            let found = found.clone();
             self.know(world, &found);
             if !found.bears(&task.reference) {
                 return Progress::Again;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kindex_model::deletion::Phase;
 
-use crate::archive::{Holder, Place};
+use crate::archive::{Held, Holder, Place};
 use crate::decide::Step;
 use crate::object::{Key, Object};
 
@@ -26,6 +26,8 @@ pub(super) struct Task {
     pub(super) read: Option<u64>,
     /// Where the holders are whose references are to be rows.
     pub(super) places: Vec<Place>,
+    /// What came of its reference on what is archived.
+    pub(super) held: Option<Held>,
     /// The phase in which the object was read before its holders in the archive, these, and those that are deleted.
     pub(super) phase: Option<Phase>,
     pub(super) holders: Vec<Holder>,
@@ -64,6 +66,7 @@ impl Task {
             others: others.iter().map(Member::of).collect(),
             read,
             places: Vec::new(),
+            held: None,
             phase: None,
             holders: Vec::new(),
             gone: BTreeSet::new(),

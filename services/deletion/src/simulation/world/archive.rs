@@ -7,7 +7,8 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::{Stored, World};
-use crate::archive::{Fate, Holder, Place, fate};
+use crate::archive::{Fate, Held, Holder, Place, fate};
+use crate::decide::Seen;
 use crate::object::Key;
 
 /// An object that left the cluster.
@@ -96,6 +97,55 @@ impl World {
         if let Some(name) = lost {
             self.broken(format!("{target} loses {name}, and nothing holds it instead"));
         }
+    }
+
+    /// Places a reference on what is archived under a name.
+    pub(in super::super) fn place_row(&mut self, target: &Key, reference: &ReferenceName) -> Held {
+        let archived = self.archives.rows.values().filter(|row| !row.deleted);
+        let of_name = archived.filter(|row| row.object.key == *target);
+        let Some(row) = of_name.max_by_key(|row| row.object.born) else {
+            return Held::Absent;
+        };
+        let bearer = Seen {
+            key: target.clone(),
+            uid: row.object.uid.clone(),
+        };
+        let place = (bearer.uid.clone(), reference.clone());
+        if row.tombstone && !self.archives.references.contains(&place) {
+            return Held::Leaving;
+        }
+        let is_new = self.archives.references.insert(place);
+        self.version += u64::from(is_new);
+        Held::By { bearer, is_new }
+    }
+
+    /// Whether what is archived under a name bears a reference.
+    pub(in super::super) fn bears_as_row(&self, target: &Key, reference: &str) -> bool {
+        let archived = self.archives.rows.values().filter(|row| !row.deleted);
+        let of_name = archived.filter(|row| row.object.key == *target);
+        let named = of_name.max_by_key(|row| row.object.born);
+        named.is_some_and(|row| self.archives.has_row(&row.object, reference))
+    }
+
+    /// Whether a live object names an archived one that does not bear its reference.
+    pub(in super::super) fn lacks_row(&self, holder: &Stored, target: &Key) -> bool {
+        let is_own = target.kind.group == holder.key.kind.group;
+        let archived = self.archives.rows.values().filter(|row| !row.deleted);
+        let of_name = archived.filter(|row| row.object.key == *target);
+        let named = of_name.max_by_key(|row| row.object.born);
+        let named = named.filter(|row| is_own && !row.tombstone && !self.objects.contains_key(target));
+        named.is_some_and(|row| !self.archives.has_row(&row.object, &holder.reference()))
+    }
+
+    /// The rows on archived objects whose holders are not archived, and never were.
+    pub(in super::super) fn stray_rows(&self) -> Vec<ReferenceName> {
+        let rows = self
+            .archives
+            .references
+            .iter()
+            .filter(|(held, _)| self.archives.is_archived(held));
+        let stray = rows.filter(|(_, name)| !self.archives.rows.contains_key(name.uid()));
+        stray.map(|(_, name)| name.clone()).collect()
     }
 
     /// Who holds an object out of the archive of its service. Rows of what was deleted there are released.

@@ -85,7 +85,10 @@ impl World {
         let found = self.objects.get(key).filter(|found| found.uid == holder.uid)?;
         let read = self.read(found, true);
         let reference = found.reference();
-        let holds = |edge: &Edge| self.objects.get(&edge.target).is_some_and(|it| it.bears(&reference));
+        let holds = |edge: &Edge| match self.objects.get(&edge.target) {
+            Some(live) => live.bears(&reference),
+            None => edge.target.kind.group == key.kind.group && self.bears_as_row(&edge.target, &reference),
+        };
         let stays = read.standing == Standing::Live && read.guarded && self.down.as_ref() != Some(&key.kind.group);
         let is_former = stays && read.edges.iter().all(|edge| edge.target != *target && holds(edge));
         is_former.then(|| Holder {

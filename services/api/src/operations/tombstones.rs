@@ -1,0 +1,48 @@
+//! Archived objects that are deleted, as tombstones: which of them wait for `kindex deletion`, and how they are shown.
+
+use kindex_model::deletion::{Annotations, Phase};
+use kindex_model::kind::Kind;
+use kindex_model::object::Object;
+use kindex_query::Stored;
+use kindex_store::StoreError;
+
+use super::{ObjectKey, Operations, Refusal, refusal};
+
+impl Operations {
+    /// Whether the deletion of an archived object of a kind is left to `kindex deletion`: others may name it without a
+    /// reference, or it may hold objects of other services, which are told there.
+    pub(super) fn buries(&self, kind: &Kind) -> bool {
+        let mut referrers = self.registry.referrers(kind);
+        let waiting = kind.references.iter().filter(|reference| reference.waits());
+        let mut targets = waiting.flat_map(|reference| reference.targets);
+        let is_named = referrers.any(|(holder, reference, _)| holder.cluster && reference.waits());
+        self.has_graph && kind.cluster && (is_named || targets.any(|target| target.service.is_some()))
+    }
+
+    /// Records that an archived object is being deleted, so that lists and watches show it with its deletionTimestamp.
+    /// Nothing where that is recorded, or somebody else changed it since: then `kindex deletion` records it.
+    pub(super) async fn record_deletion(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Option<String>, Refusal> {
+        let (store, kind, now) = (self.store()?, key.resource.kind, self.now());
+        let annotations = Annotations::of(self.registry.platform.group);
+        if annotations.is_recorded(&found.object.metadata) {
+            return Ok(None);
+        }
+        let uid = &found.object.metadata.uid;
+        let tombstones = store.tombstones(kind, std::slice::from_ref(uid)).await;
+        let tombstones = tombstones.map_err(|error| refusal::of_store(key, error))?;
+        let view = self.view(key.resource);
+        // The deletion is done: one without a form in the own version is shown as it was.
+        let (Some(tombstone), Ok(kept)) = (tombstones.first(), view.kept(&found.object)) else {
+            return Ok(None);
+        };
+        let text = annotations.record(kept.text(), Phase::Deleting, now, tombstone.requested);
+        let Some(object) = text.ok().and_then(|text| Object::parse_str(&text).ok()) else {
+            return Ok(None);
+        };
+        match store.update_direct(kind, &object, now).await {
+            Ok(written) => Ok(Some(view.text(&written)?.into_owned())),
+            Err(StoreError::Direct { .. }) => Ok(None),
+            Err(error) => Err(refusal::of_store(key, error)),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is known of an object and of those around it, on which a decision depends.
+
+use kindex_model::deletion::Phase;
+use kindex_model::reference_name::ReferenceName;
+
+use crate::object::{Key, Object};
+
+/// An object as it was seen. A write on it depends on uid and version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Where it is.
+    pub key: Key,
+    /// Who it is.
+    pub uid: String,
+}
+
+impl Seen {
+    /// This object.
+    pub fn of(object: &Object) -> Self {
+        Self {
+            key: object.key.clone(),
+            uid: object.uid.clone(),
+        }
+    }
+}
+
+/// What is known of the object that an edge names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// Not all objects of its kind were read yet.
+    Unknown,
+    /// There is none of that name. That is no deletion: nothing follows from it.
+    Absent,
+    /// There is none of that name in the cluster, and the archive has not been asked.
+    Unasked,
+    /// It is archived.
+    Archived {
+        /// Whether it is being deleted, so that no reference can be placed on it; else it bears this one.
+        leaving: bool,
+    },
+    /// The object itself.
+    Itself,
+    /// It is there.
+    Present {
+        /// Which one.
+        seen: Seen,
+        /// Whether it bears the reference.
+        bears: bool,
+        /// Whether it is leaving, so that no reference can be placed on it.
+        leaving: bool,
+        /// The phase that is recorded on it.
+        phase: Option<Phase>,
+    },
+}
+
+/// A reference on the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Whose it is.
+    pub name: ReferenceName,
+    /// Where that holder is.
+    pub at: Whereabouts,
+    /// Whether the object owns that holder.
+    pub owned: bool,
+}
+
+/// Where the holder of a reference is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// It was seen there.
+    Seen(Key),
+    /// Not all objects of its kind were read, its kind is of another service, or nobody is sure.
+    Unknown,
+    /// All objects of its kind were read, and it is none of them: it is worth asking whether it is archived.
+    Absent,
+    /// Whoever can know of it was asked twice, and it is nowhere. That releases nothing.
+    NotFound,
+}
+
+/// What is known of the holders that are not in the cluster: they are archived, and hold by rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Archived {
+    /// There is no archive.
+    #[default]
+    Off,
+    /// Nobody has asked since the object has lost a holder in the cluster.
+    Unasked,
+    /// Those that are left, as people know them; some of them, where they are many.
+    Left {
+        /// They hold it in its first phase.
+        plain: Vec<String>,
+        /// They hold it while it drains, since it owns them.
+        owned: Vec<String>,
+    },
+}
+
+/// An object whose field names this one, which does not bear its reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unplaced {
+    /// Where it is.
+    pub holder: Key,
+    /// Whether this object owns it.
+    pub owned: bool,
+    /// Whether it is deleted as soon as this one is.
+    pub cascades: bool,
+}
+
+/// What a service has for the object outside of the graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outside {
+    /// Nothing, or nothing any more: a read from outside has said so.
+    #[default]
+    Gone,
+    /// Something may be there, and it is time to ask. That includes a cleanup whose outcome is open.
+    Unconfirmed,
+    /// Something may be there, and it is not yet time to ask again.
+    Left(Left),
+}
+
+/// What the cleanup of an object said last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// What it waits for.
+    Pending(String),
+    /// Why it failed.
+    Failed(String),
+}
+
+/// Everything that a decision depends on.
+#[derive(Clone, Debug)]
+pub struct Look<'a> {
+    /// The object.
+    pub object: &'a Object,
+    /// What each of its edges names, in their order.
+    pub named: Vec<Named>,
+    /// The objects that bear its reference, whether a field names them or not. As long as it stays, those alone that
+    /// its fields may name: other references were placed by others, in its name.
+    pub bearers: Vec<Seen>,
+    /// The references on it.
+    pub claims: Vec<Claim>,
+    /// Those who name it without one.
+    pub unplaced: Vec<Unplaced>,
+    /// Of the kinds that may refer to it, those that were not read yet.
+    pub holders_unknown: Vec<String>,
+    /// Of the kinds that it may refer to, those that were not read yet, or whose service does not answer.
+    pub targets_unknown: Vec<String>,
+    /// What it has outside.
+    pub outside: Outside,
+    /// Who holds it out of the archive.
+    pub archived: Archived,
+}

@@ -1,0 +1,52 @@
+//! References on what is archived.
+
+use super::super::Bug;
+use super::super::world::names;
+use super::calm;
+
+#[test]
+fn the_reference_of_a_holder_that_went_before_it_was_placed_is_taken_back() {
+    late(Bug::None).expect("nothing is broken");
+}
+
+/// A network goes between the decision of a slow controller to let it hold an archived identity, and the write.
+pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    play.setting.twofold = true;
+    play.controllers.clear();
+    play.employ();
+    let identity = play.with("Identity", "a", &[]);
+    play.evict(&identity);
+    let network = play.with("Network", "a", &[("identity", "a")]);
+    let own = names(&network.kind.group).finalizer;
+    let guarded = play
+        .world
+        .write(&network, None, None, |object| object.finalizers.push(own));
+    guarded.expect("it is there");
+    for _ in 0..=play.world.log[&network.kind].len() {
+        play.controllers[0].hear(&play.world, &network.kind, None, bug);
+    }
+    // On what it knows of the identity too.
+    for _ in 0..2 {
+        play.controllers[0].decide(0, bug);
+    }
+    play.delete(&network);
+    for _ in 0..4 {
+        play.drain_queue(1)?;
+        if play.world.objects.contains_key(&network) {
+            play.world.others(&network, true);
+        }
+    }
+    if !play.erased(&network) {
+        return Err(format!("{network} does not go"));
+    }
+    play.controllers[0].send(&mut play.world, 0, false, true, bug);
+    if play.world.stray_rows().is_empty() {
+        return Err("the slow controller places it".to_owned());
+    }
+    play.controllers[0].send(&mut play.world, 0, false, true, bug);
+    match play.world.stray_rows().first() {
+        None => play.hold(),
+        Some(name) => Err(format!("{identity} bears {name}, whose holder is gone")),
+    }
+}
