@@ -50,7 +50,8 @@ impl<'a> Target<'a> {
             },
             name,
             group: registry.platform.group,
-            operations: sides::operations(registry, &access, &store).await?,
+            // As the API server does where `kindex deletion` is at work: that one ends what waited for the reference.
+            operations: sides::operations(registry, &access, &store).await?.with_graph(true),
             access,
             store,
         })

@@ -28,19 +28,19 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 struct Unknown {
     kind: &'static str,
     version: String,
-    place: Place,
+    place: Side,
     /// Whether `crds.lock` calls it dropped.
     dropped: bool,
 }
 
 /// Where something is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Side {
     Cluster,
     Database,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cluster => "cluster",
@@ -98,8 +98,8 @@ fn refusal(unknown: &Unknown) -> CommandError {
         false => "which this program does not declare",
     };
     let away = match place {
-        Place::Cluster => format!("bring all objects to another version with `kindex versions start {kind} --wait`"),
-        Place::Database => format!("bring the rows to another version with `kindex versions convert --kind {kind}`"),
+        Side::Cluster => format!("bring all objects to another version with `kindex versions start {kind} --wait`"),
+        Side::Database => format!("bring the rows to another version with `kindex versions convert --kind {kind}`"),
     };
     CommandError::failure(format_args!(
         "kind {kind}: the {place} stores objects in {version}, {why}"
@@ -150,7 +150,7 @@ fn unknown_to(registry: &Registry, kind: &'static Kind, definition: &StoredDefin
         (!is_declared && (is_ours || dropped)).then_some(Unknown {
             kind: kind.name,
             version,
-            place: Place::Cluster,
+            place: Side::Cluster,
             dropped,
         })
     });
@@ -180,7 +180,7 @@ async fn in_rows(registry: &Registry, store: Option<&dyn MetadataStorage>) -> Ve
                 kind: kind.name,
                 dropped: is_dropped(registry, kind, version),
                 version: version.to_owned(),
-                place: Place::Database,
+                place: Side::Database,
             }
         }));
     }
@@ -250,7 +250,7 @@ mod tests {
             })
             .to_string()
         };
-        let (cluster, database) = (stored(Place::Cluster), stored(Place::Database));
+        let (cluster, database) = (stored(Side::Cluster), stored(Side::Database));
         assert!(cluster.contains("`kindex versions start Model --wait`"), "{cluster}");
         assert!(
             database.contains("`kindex versions convert --kind Model`"),

@@ -20,7 +20,7 @@ const SWEEPS: usize = 24;
 
 /// A box, from its upper left corner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Rectangle {
     pub(super) x: i32,
     pub(super) y: i32,
     pub(super) width: i32,
@@ -40,7 +40,7 @@ pub(super) struct Layout {
     pub(super) width: i32,
     pub(super) height: i32,
     /// Of each kind.
-    pub(super) kinds: Vec<Place>,
+    pub(super) kinds: Vec<Rectangle>,
     pub(super) lines: Vec<Line>,
     /// Left side of each column, in the order of steps.
     pub(super) columns: Vec<i32>,
@@ -284,7 +284,7 @@ fn place(
     is_linked: impl Fn(usize) -> bool,
 ) -> Layout {
     let mut page = Layout {
-        kinds: vec![Place::default(); graph.kinds.len()],
+        kinds: vec![Rectangle::default(); graph.kinds.len()],
         ..Layout::default()
     };
     let tops = columns
@@ -298,7 +298,7 @@ fn place(
         let kinds = column.iter().filter_map(|vertex| vertices[*vertex].kind);
         let wide = kinds.map(|kind| width(graph, kind)).max().unwrap_or(0);
         for vertex in column.iter().map(|vertex| &vertices[*vertex]) {
-            let place = Place {
+            let place = Rectangle {
                 x,
                 y: vertex.y + shift - vertex.height / 2,
                 width: wide,
@@ -334,7 +334,7 @@ fn below(graph: &Graph, page: &mut Layout, alone: &[usize], bottom: i32) -> i32 
         if x + width > page.width - MARGIN && x > MARGIN {
             (x, y) = (MARGIN, y + HEIGHT_OF_SERVICE + KIND_GAP);
         }
-        page.kinds[*kind] = Place {
+        page.kinds[*kind] = Rectangle {
             x,
             y,
             width,
@@ -382,14 +382,14 @@ fn lines(graph: &Graph, page: &Layout, widths: &[i32], vertices: &[Vertex], chai
 }
 
 /// From a kind to itself, over its upper right corner.
-fn around(kind: Place) -> Vec<(i32, i32)> {
+fn around(kind: Rectangle) -> Vec<(i32, i32)> {
     let right = kind.x + kind.width;
     vec![(right - 30, kind.y), (right - 10, kind.y)]
 }
 
 /// From a kind to one of the same column, on their right side.
-fn beside(holder: Place, target: Place) -> Vec<(i32, i32)> {
-    let right = |place: Place| (place.x + place.width, place.y + place.height / 2);
+fn beside(holder: Rectangle, target: Rectangle) -> Vec<(i32, i32)> {
+    let right = |place: Rectangle| (place.x + place.width, place.y + place.height / 2);
     vec![right(holder), right(target)]
 }
 

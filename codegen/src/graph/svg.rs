@@ -1,7 +1,7 @@
 //! The graph as a picture: what goes first stands at the left. Colours follow the reader's light or dark theme, and no
 //! meaning is in a colour alone.
 
-use super::layout::{Layout, Line, MARGIN, Place, layout};
+use super::layout::{Layout, Line, MARGIN, Rectangle, layout};
 use super::{Edge, Graph};
 use crate::model::OnDelete;
 
@@ -156,9 +156,9 @@ impl Graph {
         format!("{holder}: {}{choice} {target} ({})", edge.field, edge.effect())
     }
 
-    fn kind(&self, kind: usize, place: Place, text: &mut String) {
+    fn kind(&self, kind: usize, place: Rectangle, text: &mut String) {
         let node = &self.kinds[kind];
-        let Place { x, y, width, height } = place;
+        let Rectangle { x, y, width, height } = place;
         let (class, middle) = (if node.service.is_some() { "other" } else { "own" }, x + width / 2);
         text.push_str(&format!(
             "  <rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"6\">\

@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_model::projection::content_hash;
 use kindex_model::row_version::RowVersion;
-use kindex_query::Life;
-use kindex_store::RowState;
+use kindex_query::{Life, RowState};
 
 /// The row of a uid, as far as decisions need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +89,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use kindex_model::object::Uid;
-    use kindex_store::Arrival;
+    use kindex_query::Arrival;
 
     use super::*;
 

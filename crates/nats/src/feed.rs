@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
+use crate::cursor::TOMBSTONES_KEPT;
 use crate::names::Names;
-use crate::place::TOMBSTONES_KEPT;
 use crate::progress::Progress;
 use crate::stream;
 

@@ -18,7 +18,7 @@ pub mod connection;
 
 pub mod stream;
 
-mod place;
+mod cursor;
 
 pub mod progress;
 

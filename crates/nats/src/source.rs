@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
+use crate::cursor::{Cursor, Now};
 use crate::names::Names;
 use crate::partitions::Partitions;
-use crate::place::{Now, Place};
 use crate::stream::{found, last, life};
 
 /// How long the server keeps a consumer that nobody reads.
@@ -65,8 +65,8 @@ impl Source for NatsSource {
             last: stream.cached_info().state.last_sequence,
             time: (self.now)(),
         };
-        let place = to.from.as_ref().map(|from| Place::resumed(from, &to.topic, &now));
-        let place = place.transpose()?.unwrap_or_else(|| Place::at_first(&now));
+        let place = to.from.as_ref().map(|from| Cursor::resumed(from, &to.topic, &now));
+        let place = place.transpose()?.unwrap_or_else(|| Cursor::at_first(&now));
         let fed = last::<IgnoredAny>(&stream, &names.mark()).await;
         if fed.map_err(SourceError::interrupted)?.is_none() {
             return Err(SourceError::interrupted("the stream is being filled"));
@@ -95,7 +95,7 @@ impl Source for NatsSource {
     }
 }
 
-fn config(names: &Names, partitions: &Partitions, stream: &Stream<Info>, place: &Place) -> Config {
+fn config(names: &Names, partitions: &Partitions, stream: &Stream<Info>, place: &Cursor) -> Config {
     let filter_subjects = match partitions {
         Partitions::All => vec![names.all_partitions()],
         Partitions::Only(numbers) => numbers.iter().map(|number| names.partition(*number)).collect(),
@@ -121,7 +121,7 @@ fn config(names: &Names, partitions: &Partitions, stream: &Stream<Info>, place: 
 struct Reading {
     topic: String,
     deleting: bool,
-    place: Place,
+    place: Cursor,
     ready: VecDeque<Message>,
 }
 

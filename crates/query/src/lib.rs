@@ -23,6 +23,8 @@ mod named;
 
 mod stored;
 
+mod row_state;
+
 mod page;
 
 mod reader;
@@ -77,6 +79,7 @@ pub use self::projection::{Columns, Projection};
 pub use self::reach::Reach;
 pub use self::reader::{MistypedColumn, Reader, Selection};
 pub use self::reference::{Named, Reference};
+pub use self::row_state::{Arrival, RowState};
 pub use self::select::{Direction, Select};
 pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
 pub use self::stored::{Life, Stored};

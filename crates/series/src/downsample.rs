@@ -154,7 +154,7 @@ fn average(series: &Series, count: usize) -> Series {
 }
 
 /// Where a point stands on a chart.
-type Place = (f64, f64);
+type Coordinates = (f64, f64);
 
 fn lttb(series: &Series, points_max: usize) -> Series {
     let last = series.len() - 1;
@@ -181,13 +181,13 @@ fn lttb(series: &Series, points_max: usize) -> Series {
 }
 
 /// Steps count from the first, so that large ones lose no precision.
-fn place(series: &Series, index: usize) -> Place {
+fn place(series: &Series, index: usize) -> Coordinates {
     let step = series.steps[index].wrapping_sub(series.steps[0]) as u64;
     (step as f64, series.value(index))
 }
 
 /// The mean of the finite points of a bucket; of all of them in x, and NaN in y, where none is.
-fn centre(series: &Series, bucket: Range<usize>) -> Place {
+fn centre(series: &Series, bucket: Range<usize>) -> Coordinates {
     let (mut x, mut y, mut finite) = (0.0, 0.0, 0.0);
     for index in bucket.clone() {
         let place = place(series, index);
@@ -204,7 +204,7 @@ fn centre(series: &Series, bucket: Range<usize>) -> Place {
 }
 
 /// The point that makes the largest triangle with the two; the first one where none makes any.
-fn largest_triangle(series: &Series, bucket: &Range<usize>, from: Place, to: Place) -> usize {
+fn largest_triangle(series: &Series, bucket: &Range<usize>, from: Coordinates, to: Coordinates) -> usize {
     let finite = |&index: &usize| series.value(index).is_finite();
     let mut chosen = bucket.clone().find(finite).unwrap_or(bucket.start);
     let mut largest = -1.0;

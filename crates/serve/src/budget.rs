@@ -166,7 +166,7 @@ impl<K: Ord + Clone> Claim<K> {
         if bytes > self.budget.one_caller_max() {
             return Err(NoRoom);
         }
-        let (place, granted) = Place::take(&self.budget, &self.caller, more);
+        let (place, granted) = Ticket::take(&self.budget, &self.caller, more);
         match tokio::time::timeout(wait_max, granted).await {
             Ok(Ok(())) => {
                 place.keep();
@@ -178,8 +178,8 @@ impl<K: Ord + Clone> Claim<K> {
     }
 }
 
-/// A place in the line, which is given up when it is dropped, with what was granted to it.
-struct Place<'b, K: Ord + Clone> {
+/// A ticket of the line, which is given up when it is dropped, with what was granted to it.
+struct Ticket<'b, K: Ord + Clone> {
     budget: &'b Budget<K>,
     caller: &'b K,
     more: usize,
@@ -187,7 +187,7 @@ struct Place<'b, K: Ord + Clone> {
     is_kept: bool,
 }
 
-impl<'b, K: Ord + Clone> Place<'b, K> {
+impl<'b, K: Ord + Clone> Ticket<'b, K> {
     fn take(budget: &'b Budget<K>, caller: &'b K, more: usize) -> (Self, oneshot::Receiver<()>) {
         let (to, granted) = oneshot::channel();
         let mut held = budget.held();
@@ -216,7 +216,7 @@ impl<'b, K: Ord + Clone> Place<'b, K> {
     }
 }
 
-impl<K: Ord + Clone> Drop for Place<'_, K> {
+impl<K: Ord + Clone> Drop for Ticket<'_, K> {
     fn drop(&mut self) {
         if self.is_kept {
             return;

@@ -154,7 +154,7 @@ impl<D: Driver> InTransaction<D> for Place<'_> {
             (None, Life::Live) => return Ok(Err(DirectError::Live)),
             (None, Life::Archived | Life::Deleted) => {}
         }
-        if batch.reference_names(uid).await?.contains(&name.to_string()) {
+        if batch.has_reference(uid, &name.to_string()).await? {
             return Ok(Ok(Placed::Already));
         }
         if let Some(since) = batch.tombstone_of(uid).await? {

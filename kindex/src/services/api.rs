@@ -324,7 +324,9 @@ impl Service for Api {
     }
 
     async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
-        let UpGraph(has_graph) = args.graph;
+        let UpGraph(given) = args.graph;
+        // In a cluster of others, `kindex deletion` is started by whoever wants it.
+        let has_graph = given.unwrap_or(context.access.is_own());
         let bound = Self::bind(context, &args.listen, Process::Beside, has_graph, None);
         bound.await.map(Some)
     }

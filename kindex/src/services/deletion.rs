@@ -26,7 +26,7 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use args::{DeletionArgs, PatienceArgs, UpDeletionArgs};
+use args::{DeletionArgs, UpDeletionArgs, WaitArgs};
 
 use super::service::{Context, Running, Service};
 use super::turn::{Turn, Worker};
@@ -100,7 +100,7 @@ impl Service for Deletion {
         }
         let graph = (!kinds.is_empty()).then(|| {
             let cluster = cluster(client, platform, kinds, store.as_ref()).beside(peers);
-            graph(cluster, server, &args.patience, &figures)
+            graph(cluster, server, &args.waits, &figures)
         });
         Ok(Self {
             graph,
@@ -137,7 +137,7 @@ impl Service for Deletion {
             let client = client_of(&context.access)?;
             let server = args.notify.server().await?;
             let cluster = cluster(client, context.platform, kinds, store).beside(peers);
-            Some(graph(cluster, server, &args.patience, &context.figures))
+            Some(graph(cluster, server, &args.waits, &context.figures))
         } else {
             None
         };
@@ -239,14 +239,9 @@ fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Sto
     }
 }
 
-fn graph(
-    cluster: Cluster,
-    server: Option<Server>,
-    patience: &PatienceArgs,
-    figures: &prometheus::Registry,
-) -> Arc<Graph> {
+fn graph(cluster: Cluster, server: Option<Server>, waits: &WaitArgs, figures: &prometheus::Registry) -> Arc<Graph> {
     let options = Options {
-        patience: Duration::from_secs(patience.blocked_after.get().into()),
+        blocked_after: Duration::from_secs(waits.blocked_after.get().into()),
     };
     let figures = Figures::new(figures);
     let cluster = match server {

@@ -144,6 +144,7 @@ fn archived_objects_are_found_at_the_usual_server_with_the_usual_rights() {
         "--rights",
         "caller",
         "--aggregated",
+        "--deletion=false",
         "--tls-cert",
         &certificate,
         "--tls-key",

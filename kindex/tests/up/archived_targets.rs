@@ -1,6 +1,9 @@
 //! Objects that name archived ones, with kubectl against `kindex up`: they hold them by rows, and go along or are
 //! waited for as in the cluster. Also of what was archived before there was a graph.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 
@@ -49,6 +52,20 @@ fn delete(run: &Running, resource: &str, name: &str) {
     run.kubectl(&["--server", &server, "delete", resource, name, "--wait=false"], "");
 }
 
+/// What the API server answers to JSON.
+fn post(run: &Running, path: &str, body: &str) -> String {
+    let mut server = TcpStream::connect(run.api().expect("it says where")).expect("it listens");
+    let head = "Host: localhost\r\nConnection: close\r\nContent-Type: application/json";
+    let request = format!(
+        "POST {path} HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    server.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).expect("it answers");
+    answer
+}
+
 fn verified(run: &Running) {
     let verified = run.command(&["verify", "--settle", "0.2"]);
     assert!(verified.status.success(), "{}", text_of(&verified.stdout));
@@ -62,18 +79,27 @@ fn a_run_of_an_archived_pipeline_holds_it_and_goes_with_it() {
     let run = Running::start(&["--blocked-after", "1"]);
     archive(&run, "pipeline", "p", PIPELINE);
     run.kubectl(&["create", "-f", "-"], RUN);
-    wait_for("the row", || count(&run, "kindex_reference", "kind = 'Pipeline'") == 1);
+    // As programs do it, which leave the namespace to the path.
+    let second = r#"{"apiVersion": "michelangelo.api/v2", "kind": "PipelineRun", "metadata": {"name": "s"},
+                     "spec": {"pipeline": {"name": "p"}}}"#;
+    let answer = post(
+        &run,
+        "/apis/michelangelo.api/v2/namespaces/default/pipelineruns",
+        second,
+    );
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    wait_for("the rows", || count(&run, "kindex_reference", "kind = 'Pipeline'") == 2);
     let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].reason}"], "");
     assert!(!events.contains("ReferenceRefused"), "{events}");
     verified(&run);
     delete(&run, "pipeline", "p");
     wait_for("the pipeline to go last", || {
         let gone = "delete_time IS NOT NULL";
-        count(&run, "pipeline", gone) == 1 && count(&run, "pipelinerun", gone) == 1
+        count(&run, "pipeline", gone) == 1 && count(&run, "pipelinerun", gone) == 2
     });
     assert_eq!(count(&run, "kindex_reference", "1 = 1"), 0);
     let first = "delete_time <= (SELECT MAX(delete_time) FROM pipeline)";
-    assert_eq!(count(&run, "pipelinerun", first), 1);
+    assert_eq!(count(&run, "pipelinerun", first), 2);
     verified(&run);
 }
 
@@ -95,11 +121,13 @@ fn a_model_of_an_archived_family_blocks_it_and_no_other_one_joins_it_then() {
     });
     let server = format!("http://{}", run.api().expect("it says where"));
     let another = MODEL.replace("name: one", "name: two");
-    let refused = run.refused(&["--server", &server, "create", "-f", "-"], &another);
-    assert!(
-        refused.contains("names modelfamily/default/fraud, which is being deleted; see `kindex why"),
-        "{refused}"
-    );
+    for way in [&["create", "-f", "-"][..], &["apply", "--server-side", "-f", "-"]] {
+        let refused = run.refused(&[&["--server", &server][..], way].concat(), &another);
+        assert!(
+            refused.contains("names modelfamily/default/fraud, which is being deleted; see `kindex why"),
+            "{way:?}: {refused}"
+        );
+    }
     assert_eq!(count(&run, "modelfamily", "delete_time IS NULL"), 1, "it waits");
     run.kubectl(&["delete", "model", "one", "--wait=false"], "");
     wait_for("the family to go", || {

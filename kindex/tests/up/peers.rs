@@ -165,7 +165,7 @@ impl Compute {
         let peers = Peers::new(foreign, &Transport::Events).with_holders([(IDENTITY.group.to_owned(), identity)]);
         let cluster = Cluster::new(self.client.clone(), kinds.clone()).beside(peers);
         let options = Options {
-            patience: Duration::ZERO,
+            blocked_after: Duration::ZERO,
         };
         let deletion = Arc::new(Deletion::new(cluster, options, Figures::default()));
         let stop = CancellationToken::new();

@@ -19,11 +19,11 @@ pub(crate) struct Turns {
 pub(crate) struct Turn<'a> {
     // Dropped in this order: the next one is let in before the line is left.
     _first: OwnedMutexGuard<()>,
-    _place: Place<'a>,
+    _place: Ticket<'a>,
 }
 
-/// A place in a line; the last one who leaves it takes the line away.
-struct Place<'a> {
+/// A ticket of a line; the last one takes the line away.
+struct Ticket<'a> {
     turns: &'a Turns,
     key: &'a ObjectKey,
     line: Arc<Line<()>>,
@@ -33,7 +33,7 @@ impl Turns {
     /// Waits for the turn at `key`.
     pub(crate) async fn at<'a>(&'a self, key: &'a ObjectKey) -> Turn<'a> {
         let line = Arc::clone(self.lines().entry(key.clone()).or_default());
-        let place = Place { turns: self, key, line };
+        let place = Ticket { turns: self, key, line };
         Turn {
             _first: Arc::clone(&place.line).lock_owned().await,
             _place: place,
@@ -45,7 +45,7 @@ impl Turns {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         let mut lines = self.turns.lines();
         // Who stands in a line has a count of it: one is this, one is the table's.

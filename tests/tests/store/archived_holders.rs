@@ -21,7 +21,7 @@ scenarios!(
     a_row_and_the_deletion_of_its_holder_never_both_win,
     of_many_rows_none_outlives_its_holder,
     a_holder_that_is_purged_out_of_the_archive_holds_nothing,
-    what_is_purged_waits_no_more,
+    what_waits_is_purged_once_it_is_deleted,
 );
 
 fn name(holder: &str) -> ReferenceName {
@@ -247,7 +247,7 @@ async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backe
     );
 }
 
-async fn what_is_purged_waits_no_more(backend: Backend) {
+async fn what_waits_is_purged_once_it_is_deleted(backend: Backend) {
     evict(&backend, &evicted("u1")).await;
     let (store, uid, other) = (&backend.store, Uid::from("u1"), name("other"));
     let placed = store.place_reference(&WIDGET, &uid, &other, "jane", at(1)).await;
@@ -260,7 +260,19 @@ async fn what_is_purged_waits_no_more(backend: Backend) {
         evicted: true,
         ..Gone::default()
     };
-    let removed = store.remove(&WIDGET, &gone, &uids(&["u1"]), at(9)).await;
+    let remove = async || {
+        let found = store.gone_rows(&WIDGET, &gone, None, 10).await.expect("readable");
+        let removed = store.remove(&WIDGET, &gone, &uids(&["u1"]), at(9)).await;
+        (found.len(), removed.expect("removed"))
+    };
+    assert_eq!(remove().await, (0, Vec::new()), "its deletion is not over");
+    backend.write(soft_delete("u1"), at(8)).await;
+    assert_eq!(remove().await, (0, Vec::new()), "it is deleted, and no archived object");
+    let deleted = Gone {
+        deleted: true,
+        ..Gone::default()
+    };
+    let removed = store.remove(&WIDGET, &deleted, &uids(&["u1"]), at(9)).await;
     assert_eq!(removed.expect("removed"), uids(&["u1"]));
     let waits = store.tombstone_page(&WIDGET, None, 10).await;
     assert_eq!(waits.expect("readable"), []);

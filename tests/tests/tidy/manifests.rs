@@ -29,6 +29,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("crates/kube-api", &["hyper", "kube", "sqlx", "tokio"]),
     ("crates/serve", &["axum", "k8s-openapi", "kube", "sqlx", "tonic"]),
+    ("crates/decide", &["kube", "sqlx", "tokio"]),
     ("generated", &["kindex-macros", "kindex-store", "sqlx"]),
     ("services/cluster", &["kindex-model"]),
 ];
@@ -58,7 +59,8 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/store", &["kindex-convert", "kindex-model", "kindex-query"]),
     ("crates/kube-api", &[]),
     ("crates/events", &["kindex-model"]),
-    ("crates/decide", &["kindex-model", "kindex-query", "kindex-store"]),
+    ("crates/nats", &["kindex-events", "kindex-model", "kindex-store"]),
+    ("crates/decide", &["kindex-model", "kindex-query"]),
     ("crates/kube-client", &["kindex-kube-api", "kindex-model"]),
     (
         "crates/maintenance",
@@ -85,6 +87,7 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ),
     ("generated", &["kindex-model", "kindex-query"]),
     ("services/cluster", &["kindex-kube-api", "kindex-serve"]),
+    ("services/runs", &["kindex-series", "kindex-serve"]),
 ];
 
 fn read(path: &str) -> Table {

@@ -41,7 +41,7 @@ struct Row {
 
 /// Where a subscription stands.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Place {
+struct Cursor {
     epoch: u64,
     number: u64,
     /// The last of the replay that was sent, while there is one.
@@ -133,12 +133,12 @@ impl Board {
         event
     }
 
-    fn position(&self, place: &Place) -> Option<Position> {
+    fn position(&self, place: &Cursor) -> Option<Position> {
         Some(Position::encode(VIA, TOPIC, place))
     }
 
     /// The next message after a place.
-    fn next(&self, place: &mut Place, deleting: bool) -> Option<Message> {
+    fn next(&self, place: &mut Cursor, deleting: bool) -> Option<Message> {
         let rows = self.rows();
         if let Some(after) = place.replayed.clone() {
             let rest = rows.iter().filter(|(uid, _)| *uid.0 > *after);
@@ -171,9 +171,9 @@ impl Board {
         !deleting || row.event.is_deleted() || self.has(Bug::WithoutFilter)
     }
 
-    fn begin(&self, to: &Subscribe) -> Result<Place, SourceError> {
+    fn begin(&self, to: &Subscribe) -> Result<Cursor, SourceError> {
         let epoch = self.0.epoch.load(Ordering::SeqCst) as u64;
-        let from_nothing = Place {
+        let from_nothing = Cursor {
             epoch,
             number: *self.0.last.borrow(),
             replayed: Some(String::new()),
@@ -181,7 +181,7 @@ impl Board {
         let Some(position) = &to.from else {
             return Ok(from_nothing);
         };
-        let mut place: Place = position.decode(VIA, &to.topic)?;
+        let mut place: Cursor = position.decode(VIA, &to.topic)?;
         if place.epoch != epoch && !self.has(Bug::TakesAnyPosition) {
             return Err(SourceError::Gone("another epoch".to_owned()));
         }
@@ -190,7 +190,7 @@ impl Board {
             Some(Bug::OneTooFar) => place.number += 1,
             Some(Bug::ForgetsTheReplay) => place.replayed = None,
             Some(Bug::AllAgain) if place.replayed.is_none() => {
-                place = Place {
+                place = Cursor {
                     replayed: None,
                     number: 0,
                     epoch,
@@ -209,7 +209,7 @@ fn is_deleting(event: &Event) -> bool {
 /// One subscription.
 struct Following {
     board: Board,
-    place: Place,
+    place: Cursor,
     deleting: bool,
     /// Messages until it is cut.
     left: usize,
@@ -277,7 +277,7 @@ impl Stage for Board {
     }
 
     fn forgotten(&self) -> Position {
-        let place = Place {
+        let place = Cursor {
             epoch: 0,
             number: 1,
             replayed: None,

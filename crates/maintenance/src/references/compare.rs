@@ -58,7 +58,7 @@ pub struct Difference {
 }
 
 /// Where an object is: group and kind, namespace, name.
-pub(super) type Place = (&'static str, &'static str, String, String);
+pub(super) type FullName = (&'static str, &'static str, String, String);
 
 /// An object, without its text.
 #[derive(Clone, Debug)]
@@ -74,13 +74,13 @@ pub(super) struct Known {
     /// Whether it has the finalizer of `kindex deletion`.
     pub(super) guarded: bool,
     /// What its fields name that delay deletions, each with the name of the reference; of other services too.
-    pub(super) names: Vec<(&'static str, Place)>,
+    pub(super) names: Vec<(&'static str, FullName)>,
     /// Those on it.
     pub(super) references: BTreeSet<ReferenceName>,
 }
 
 impl Known {
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> FullName {
         (
             self.kind.group,
             self.kind.name,
@@ -115,7 +115,7 @@ pub(super) struct Everything {
     /// The same of requested deletions.
     pub(super) stray_tombstones: BTreeSet<(&'static str, String)>,
     /// What those objects of other services bear that fields name, as far as they are there and stay.
-    pub(super) elsewhere: BTreeMap<Place, Bearing>,
+    pub(super) elsewhere: BTreeMap<FullName, Bearing>,
     /// Why other services have not said so.
     pub(super) unanswered: BTreeSet<String>,
 }
@@ -132,17 +132,17 @@ impl Everything {
     }
 
     /// The objects of other services that need references, by the groups of these services.
-    pub(super) fn named_elsewhere(&self) -> BTreeMap<&'static str, BTreeSet<Place>> {
+    pub(super) fn named_elsewhere(&self) -> BTreeMap<&'static str, BTreeSet<FullName>> {
         let holders = self.objects.values().filter(|holder| holder.needs_references());
         let places = holders.flat_map(|holder| holder.names.iter().map(|(_, place)| place));
-        let mut by_group: BTreeMap<&'static str, BTreeSet<Place>> = BTreeMap::new();
+        let mut by_group: BTreeMap<&'static str, BTreeSet<FullName>> = BTreeMap::new();
         for place in places.filter(|place| !self.is_own(place)) {
             by_group.entry(place.0).or_default().insert(place.clone());
         }
         by_group
     }
 
-    fn is_own(&self, place: &Place) -> bool {
+    fn is_own(&self, place: &FullName) -> bool {
         let mut kinds = self.kinds.iter();
         kinds.any(|kind| kind.group == place.0 && kind.name == place.1)
     }
@@ -167,7 +167,7 @@ impl Everything {
 
 /// Everything that differs, in order.
 pub(super) fn compare(all: &Everything) -> Vec<Difference> {
-    let by_place: BTreeMap<Place, &String> = all.objects.iter().map(|(uid, known)| (known.place(), uid)).collect();
+    let by_place: BTreeMap<FullName, &String> = all.objects.iter().map(|(uid, known)| (known.place(), uid)).collect();
     let is_placed = all.is_placed();
     let mut found = BTreeSet::new();
     for (uid, object) in &all.objects {
@@ -202,7 +202,7 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
 }
 
 /// What a live holder names that lacks its reference.
-fn missing(all: &Everything, by_place: &BTreeMap<Place, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
+fn missing(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
     let name = ReferenceName::new(holder.kind.name, holder.kind.group, uid).ok();
     let Some(name) = name.filter(|_| holder.needs_references()) else {
         return Vec::new();
@@ -221,7 +221,7 @@ fn missing(all: &Everything, by_place: &BTreeMap<Place, &String>, uid: &str, hol
     lacking.collect()
 }
 
-fn missing_elsewhere(place: &Place, bearing: &Bearing, holder: u64, detail: String) -> Difference {
+fn missing_elsewhere(place: &FullName, bearing: &Bearing, holder: u64, detail: String) -> Difference {
     let (_, kind, namespace, name) = place.clone();
     Difference {
         kind,

@@ -17,7 +17,7 @@ use kindex_store::StoreError;
 use kindex_store::progress::Progress;
 use serde_json::Value;
 
-use super::compare::{Everything, Known, Place};
+use super::compare::{Everything, FullName, Known};
 use super::{Bearer, OtherServices};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
@@ -186,7 +186,7 @@ impl Reader<'_> {
     /// Asks other services about their objects that need references. One that does not answer is asked no more.
     async fn elsewhere(&mut self, others: &impl OtherServices) {
         for places in self.all.named_elsewhere().into_values() {
-            let places: Vec<Place> = places.into_iter().collect();
+            let places: Vec<FullName> = places.into_iter().collect();
             for some in places.chunks(LOOKED_AT_ONCE) {
                 let bearers: Vec<Bearer> = some.iter().map(bearer_at).collect();
                 let answers = join_all(bearers.iter().map(|bearer| others.look(bearer))).await;
@@ -244,7 +244,7 @@ impl Reader<'_> {
     }
 }
 
-fn bearer_at(place: &Place) -> Bearer {
+fn bearer_at(place: &FullName) -> Bearer {
     let (group, kind, namespace, name) = place.clone();
     Bearer {
         kind,

@@ -24,7 +24,7 @@ const STREAMS_MAX: u32 = 256;
 const BUFFER_MAX_BYTES: usize = 64 * 1024;
 /// How often a silent client of HTTP/2 is asked whether it is there, and how long it may take to say so.
 const ASK_EVERY: Duration = Duration::from_secs(30);
-const ASK_PATIENCE: Duration = Duration::from_secs(20);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Serves until the client leaves, until no new request has come for a while, or until told to stop; what is under
 /// way ends first. Answers of which the client takes nothing end early.
@@ -63,7 +63,7 @@ pub(super) async fn serve(
         .max_concurrent_streams(STREAMS_MAX)
         .max_send_buf_size(BUFFER_MAX_BYTES)
         .keep_alive_interval(ASK_EVERY)
-        .keep_alive_timeout(ASK_PATIENCE);
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

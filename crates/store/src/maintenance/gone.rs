@@ -9,6 +9,7 @@ use kindex_query::Life;
 use crate::cells::res_version;
 use crate::connections::{Connections, InTransaction, failure};
 use crate::conversion;
+use crate::dialect::Spelling;
 use crate::driver::{Cells, Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::maintenance::sql_gone::GoneSql;
@@ -74,7 +75,7 @@ pub(super) async fn page<D: Driver>(
     limit: u32,
 ) -> Result<Vec<GoneRow>, StoreError> {
     let mut params = gone.params();
-    params.push(Param::Text(kind.name));
+    params.extend([Param::Text(kind.name); 2]);
     params.push(Param::Int(after.map_or(i64::MIN, |after| after.0)));
     params.push(Param::Int(limit.into()));
     read(connections, kind, gone.sql(connections, kind).page(), &params).await
@@ -87,7 +88,7 @@ pub(super) async fn nth_newest<D: Driver>(
     place: u32,
 ) -> Result<Vec<GoneRow>, StoreError> {
     let mut params = gone.params();
-    params.push(Param::Text(kind.name));
+    params.extend([Param::Text(kind.name); 2]);
     params.push(Param::Int(place.into()));
     read(connections, kind, gone.sql(connections, kind).nth_newest(), &params).await
 }
@@ -174,7 +175,8 @@ impl<D: Driver> InTransaction<D> for Removal<'_> {
         found.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
         let names: Vec<&str> = found.iter().map(|row| row.uid.as_str()).collect();
         let held = held::<D>(connection, kind, &names).await?;
-        found.retain(|row| !held.contains(&row.uid));
+        let waiting = waiting::<D>(connection, kind, self.sql.spelling(), &names).await?;
+        found.retain(|row| !held.contains(&row.uid) && (row.is_deleted || !waiting.contains(&row.uid)));
         if found.is_empty() {
             return Ok(Vec::new());
         }
@@ -212,5 +214,22 @@ async fn held<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[&str]) ->
     let mut params = vec![Param::Text(kind.name)];
     params.extend(padded_list(uids));
     let rows = D::query(connection, references::counts(params.len() - 1), &params).await?;
+    rows.iter().map(|row| row.text(0)).collect()
+}
+
+/// Those of these rows, which are locked, whose objects are being deleted in the archive.
+async fn waiting<D: Driver>(
+    connection: &mut Raw<D>,
+    kind: &Kind,
+    spelling: &'static dyn Spelling,
+    uids: &[&str],
+) -> Result<Vec<String>, sqlx::Error> {
+    if uids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut params = vec![Param::Text(kind.name)];
+    params.extend(padded_list(uids));
+    let statement = references::tombstones(spelling, params.len() - 1);
+    let rows = D::query(connection, statement, &params).await?;
     rows.iter().map(|row| row.text(0)).collect()
 }

@@ -16,7 +16,7 @@ pub(super) struct GoneSql {
     /// When a row's object went.
     time: &'static str,
     conditions: String,
-    /// That no reference holds the row. Parameter: kind.
+    /// That no reference holds the row, and that its deletion is over if it has begun. Parameters: kind, kind.
     unheld: String,
 }
 
@@ -62,7 +62,7 @@ impl GoneSql {
         format!("[{SEQ}], [uid], [namespace], [name], [res_version], {deleted}, {evicted}")
     }
 
-    /// Rows that no reference holds. Parameters after those: the kind, the place after which to begin, the limit.
+    /// Rows that nothing keeps. Parameters after those: the kind, twice, the place after which to begin, the limit.
     pub(super) fn page(&self) -> Statement {
         kept(format!(
             "SELECT {} FROM [{}] WHERE {} AND {} AND [{SEQ}] > ? ORDER BY [{SEQ}] LIMIT ?",
@@ -73,8 +73,8 @@ impl GoneSql {
         ))
     }
 
-    /// The same of one place in each namespace. Parameters after those: the kind, the place, counted from 1 for the row
-    /// that went last.
+    /// The same of one place in each namespace. Parameters after those: the kind, twice, the place, counted from 1 for
+    /// the row that went last.
     pub(super) fn nth_newest(&self) -> Statement {
         kept(format!(
             "SELECT {} FROM (SELECT [{SEQ}], [uid], [namespace], [name], [res_version], [delete_time], [evicted_time], \
@@ -107,7 +107,9 @@ impl GoneSql {
 fn unheld(table: &str) -> String {
     format!(
         "NOT EXISTS (SELECT 1 FROM [kindex_reference] WHERE [kindex_reference].[kind] = ? \
-         AND [kindex_reference].[uid] = [{table}].[uid])"
+         AND [kindex_reference].[uid] = [{table}].[uid]) \
+         AND ([delete_time] IS NOT NULL OR NOT EXISTS (SELECT 1 FROM [kindex_tombstone] \
+         WHERE [kindex_tombstone].[kind] = ? AND [kindex_tombstone].[uid] = [{table}].[uid]))"
     )
 }
 

@@ -36,6 +36,11 @@ pub(crate) fn of_objects(spelling: &'static dyn Spelling, uids: usize) -> Statem
     ))
 }
 
+/// A row if the object has the reference. Parameters: kind, uid, name.
+pub(crate) fn has() -> Statement {
+    fixed("SELECT [uid] FROM [kindex_reference] WHERE [kind] = ? AND [uid] = ? AND [name] = ?")
+}
+
 /// The same of one holder. Parameter: the holder's uid.
 pub(crate) fn of_holder(spelling: &'static dyn Spelling) -> Statement {
     kept(format!(

@@ -178,12 +178,10 @@ impl<D: Driver> Batch<'_, D> {
         Ok(requested)
     }
 
-    /// The names of the references of one object.
-    pub(crate) async fn reference_names(&mut self, uid: &Uid) -> Result<Vec<String>, sqlx::Error> {
-        let params = self.of_kind(&[&uid.0]);
-        let statement = sql::of_objects(self.work.sql.spelling(), params.len() - 1);
-        let rows = D::query(self.connection, statement, &params).await?;
-        rows.iter().map(|row| row.text(2)).collect()
+    /// Whether an object has a reference.
+    pub(crate) async fn has_reference(&mut self, uid: &Uid, name: &str) -> Result<bool, sqlx::Error> {
+        let params = [self.kind(), Param::Text(&uid.0), Param::Text(name)];
+        Ok(!D::query(self.connection, sql::has(), &params).await?.is_empty())
     }
 
     /// Adds references; leaves those alone that are there.

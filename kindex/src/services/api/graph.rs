@@ -21,7 +21,7 @@ pub(super) struct GraphArgs {
 
 /// What the flag of `kindex up` says, which is one of another service there.
 #[derive(Clone, Debug)]
-pub(super) struct UpGraph(pub(super) bool);
+pub(super) struct UpGraph(pub(super) Option<bool>);
 
 impl Args for UpGraph {
     fn augment_args(up: Command) -> Command {
@@ -36,7 +36,7 @@ impl Args for UpGraph {
 impl FromArgMatches for UpGraph {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = matches.try_get_one::<bool>("deletion").ok().flatten();
-        Ok(Self(given.copied().unwrap_or(true)))
+        Ok(Self(given.copied()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

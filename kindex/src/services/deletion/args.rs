@@ -43,7 +43,7 @@ pub(in crate::services) struct DeletionArgs {
 
     /// When an object counts as blocked.
     #[command(flatten)]
-    pub(super) patience: PatienceArgs,
+    pub(super) waits: WaitArgs,
 
     /// Which web server gets notices.
     #[command(flatten)]
@@ -171,7 +171,7 @@ fn is_url(text: &str) -> bool {
 
 /// How long others may be waited for.
 #[derive(Clone, Debug, Args)]
-pub(super) struct PatienceArgs {
+pub(super) struct WaitArgs {
     /// Seconds for which a deletion waits for the same objects before an event names them.
     #[arg(
         long,
@@ -217,7 +217,7 @@ pub(in crate::services) struct UpDeletionArgs {
 
     /// When an object counts as blocked.
     #[command(flatten)]
-    pub(super) patience: PatienceArgs,
+    pub(super) waits: WaitArgs,
 
     /// Which web server gets notices.
     #[command(flatten)]

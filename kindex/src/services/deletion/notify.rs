@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use kindex_deletion::web::server::{Place, Server, Unusable};
+use kindex_deletion::web::server::{Endpoint, Server, Unusable};
 
 use crate::error::{CommandError, CommandResult};
 
@@ -50,8 +50,8 @@ impl NotifyArgs {
         server.map(Some).map_err(|error| unusable(&error))
     }
 
-    fn place(&self) -> Option<Place> {
-        Some(Place {
+    fn place(&self) -> Option<Endpoint> {
+        Some(Endpoint {
             url: self.notify.clone()?,
             token_file: self.notify_token_file.clone(),
             ca_file: self.notify_ca_file.clone(),

@@ -28,7 +28,7 @@ Examples:
     Create(CreateArgs),
     /// Show all keys, without their secrets.
     #[command(after_help = "Examples:\n  kindex runs key list")]
-    List(Place),
+    List(KeysArgs),
     /// Revoke a key, for good. A server that is at work refuses it within a second.
     #[command(after_help = "Examples:\n  kindex runs key revoke 1f2e3d4c")]
     Revoke(RevokeArgs),
@@ -36,7 +36,7 @@ Examples:
 
 /// Where the keys are.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct KeysArgs {
     /// Directory of the runs service.
     #[arg(long, env = "KINDEX_RUNS_DATA_DIR", value_name = "DIR", default_value = DATA_DIR)]
     data_dir: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) struct Place {
 pub(crate) struct CreateArgs {
     /// Where the keys are.
     #[command(flatten)]
-    place: Place,
+    place: KeysArgs,
 
     /// Who gets it: the user of the runs that it opens.
     #[arg(long, value_name = "NAME")]
@@ -71,7 +71,7 @@ pub(crate) struct CreateArgs {
 pub(crate) struct RevokeArgs {
     /// Where the keys are.
     #[command(flatten)]
-    place: Place,
+    place: KeysArgs,
 
     /// The key, as `kindex runs key list` names it.
     id: String,
@@ -147,7 +147,7 @@ fn checked(project: &str) -> CommandResult<ProjectName> {
     validate::project(Some(&project)).map_err(|refusal| CommandError::usage(refusal.message))
 }
 
-async fn list(place: &Place, now: i64) -> CommandResult {
+async fn list(place: &KeysArgs, now: i64) -> CommandResult {
     let keys = open(&place.data_dir).await?.all().await;
     let keys = keys.map_err(|error| CommandError::failure(chain(&error)))?;
     let rows = keys.iter().map(|key| {

@@ -109,7 +109,14 @@ impl Operations {
         let server = caller.on_behalf();
         let found = match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
             Ok(answer) => answer,
-            Err(refusal) if refusal.is_of_absent_object() => return Ok(()),
+            // A change of an archived object is looked at where it is made.
+            Err(refusal) if refusal.is_of_absent_object() && self.find_archived(key).await?.is_some() => return Ok(()),
+            Err(refusal) if refusal.is_of_absent_object() => {
+                return match edit.result(&Value::Null, part) {
+                    Some(new) => self.refuse_children(caller, key, new).await,
+                    None => Ok(()),
+                };
+            }
             Err(refusal) => return Err(refusal),
         };
         let old: Value = serde_json::from_slice(&found.text).unwrap_or_default();

@@ -39,7 +39,7 @@ impl ArchiveError {
 
 /// Where the holder of a reference is that is not in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum HolderState {
     /// It is archived: its reference is a row now.
     Archived,
     /// It was archived and has been deleted since: it uses nothing any more.
@@ -132,10 +132,13 @@ pub trait Archive: Send + Sync {
         target: &Seen,
         references: &[ReferenceName],
         now: Timestamp,
-    ) -> Result<Vec<Place>, ArchiveError>;
+    ) -> Result<Vec<HolderState>, ArchiveError>;
 
     /// Places the reference of an object of the cluster on the archived object of that name, which may bear it already.
     async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError>;
+
+    /// Whether the archived object of that name bears a reference.
+    async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;
 
     /// Those of these holders, at most a page of them, that were archived and have been deleted since.
     async fn deleted(&self, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
@@ -143,10 +146,10 @@ pub trait Archive: Send + Sync {
     /// A page of the rows on an object, and then of what names it.
     async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError>;
 
-    /// Deletes archived objects that are as they were read, with all that they hold. Returns the uids of those that are
-    /// gone: others hold the rest, or somebody has changed it, or it is a tombstone now, because it holds objects of
-    /// other services.
-    async fn delete(&self, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
+    /// Deletes archived objects that go along with another one and are as they were read, with all that they hold.
+    /// Returns the uids of those that are gone: others hold the rest, or somebody has changed it, or it is a tombstone
+    /// now, because others name it or it holds objects of other services.
+    async fn delete(&self, with: &Seen, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
 
     /// Releases a row on an object.
     async fn release(&self, target: &Seen, reference: &ReferenceName) -> Result<(), ArchiveError>;

@@ -1,6 +1,8 @@
 //! The archive in SQL. References on what is archived, and on what archived objects hold in the cluster, are rows; what
 //! names an object without one is found by the columns of its reference.
 
+mod going;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Registry};
-use kindex_model::object::{Object as Text, ResourceVersion, Uid};
+use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::select::{Condition, Select};
 use kindex_query::{Life, Stored};
@@ -16,7 +18,7 @@ use kindex_store::{
     DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError, select_naming,
 };
 
-use super::{After, Among, Archive, ArchiveError, Held, Holder, Page, Place};
+use super::{After, Among, Archive, ArchiveError, Held, Holder, HolderState, Page};
 use crate::decide::Seen;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object, Standing};
@@ -134,22 +136,6 @@ impl SqlArchive {
         Ok(holders)
     }
 
-    /// One that holds objects of other services releases them before it goes: as a tombstone. Nothing where somebody
-    /// has changed it since.
-    async fn bury(
-        &self,
-        kind: &KindName,
-        uid: &Uid,
-        version: ResourceVersion,
-        now: Timestamp,
-    ) -> Result<(), ArchiveError> {
-        match self.store.bury_direct(self.kind(kind)?, uid, Some(version), now).await {
-            Ok(()) => Ok(()),
-            Err(StoreError::Direct { .. }) => Ok(()),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
     /// What names an object by one field.
     async fn naming(&self, target: &Seen, among: Among, at: usize, token: Option<&str>) -> Result<Page, ArchiveError> {
         let Key { kind, namespace, name } = &target.key;
@@ -184,7 +170,7 @@ impl Archive for SqlArchive {
         target: &Seen,
         references: &[ReferenceName],
         now: Timestamp,
-    ) -> Result<Vec<Place>, ArchiveError> {
+    ) -> Result<Vec<HolderState>, ArchiveError> {
         let kind = self.kind(&target.key.kind)?;
         let uid = Uid::from(target.uid.as_str());
         let mut places = BTreeMap::new();
@@ -204,9 +190,9 @@ impl Archive for SqlArchive {
             places.extend(of_kind.into_iter().zip(kept));
         }
         let place = |name| match places.get(name) {
-            Some(HolderRow::Archived) => Place::Archived,
-            Some(HolderRow::Deleted) => Place::Deleted,
-            Some(HolderRow::Elsewhere) | None => Place::Unknown,
+            Some(HolderRow::Archived) => HolderState::Archived,
+            Some(HolderRow::Deleted) => HolderState::Deleted,
+            Some(HolderRow::Elsewhere) | None => HolderState::Unknown,
         };
         Ok(references.iter().map(place).collect())
     }
@@ -236,6 +222,19 @@ impl Archive for SqlArchive {
         }
     }
 
+    async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError> {
+        let kind = self.kind(&target.kind)?;
+        let found = self.store.get_by_name(kind, &target.namespace, &target.name).await;
+        let found = found.map_err(failed)?.filter(|found| found.life == Life::Archived);
+        let Some(found) = found else {
+            return Ok(false);
+        };
+        let uid = &found.object.metadata.uid;
+        let held = self.store.references_of_holder(&Uid::from(reference.uid())).await;
+        let mut held = held.map_err(failed)?.into_iter();
+        Ok(held.any(|row| row.kind == kind.name && row.uid == *uid && row.name == reference.to_string()))
+    }
+
     async fn deleted(&self, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {
         let found = self.rows_of(holders).await?;
         let is_deleted = |name: &&ReferenceName| {
@@ -255,19 +254,26 @@ impl Archive for SqlArchive {
         }
     }
 
-    async fn delete(&self, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError> {
-        let mut of_kinds: BTreeMap<&KindName, Vec<ReadVersion>> = BTreeMap::new();
+    async fn delete(&self, with: &Seen, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError> {
+        let mut read: BTreeMap<&KindName, Vec<(&Holder, ReadVersion)>> = BTreeMap::new();
         for holder in holders {
             if let (Some(key), Some(version)) = (&holder.key, holder.version) {
                 let uid = Uid::from(holder.uid.as_str());
+                let of_kind = read.entry(&key.kind).or_default();
+                of_kind.push((holder, ReadVersion { uid, version }));
+            }
+        }
+        let mut of_kinds: BTreeMap<&KindName, Vec<ReadVersion>> = BTreeMap::new();
+        for (name, mut objects) in read {
+            self.leave_tombstones(name, &mut objects).await?;
+            for (holder, version) in objects {
                 let mut targets = holder.edges.iter().map(|edge| &edge.target.kind);
-                match targets.any(|kind| self.kinds.get(kind).is_none()) {
-                    true => self.bury(&key.kind, &uid, version, now).await?,
-                    false => of_kinds
-                        .entry(&key.kind)
-                        .or_default()
-                        .push(ReadVersion { uid, version }),
+                let holds_elsewhere = targets.any(|kind| self.kinds.get(kind).is_none());
+                if holds_elsewhere || self.is_named(holder, with).await? {
+                    self.bury(name, &version, now).await?;
+                    continue;
                 }
+                of_kinds.entry(name).or_default().push(version);
             }
         }
         let mut gone = Vec::new();

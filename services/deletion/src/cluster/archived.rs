@@ -9,7 +9,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::Cluster;
 use super::outcome::{Outcome, Task, holds_all, read, written};
 use crate::answers::Swept;
-use crate::archive::{Among, Archive, ArchiveError, Fate, Held, Holder, Place, fate, goes_along};
+use crate::archive::{Among, Archive, ArchiveError, Fate, Held, Holder, HolderState, fate, goes_along};
 use crate::decide::{Archived, Seen};
 use crate::object::{Edge, Key, Object, Standing};
 use crate::targets::Answer;
@@ -46,8 +46,8 @@ pub(super) async fn keep(
     let mut off = Vec::new();
     for (name, place) in names.iter().zip(places) {
         match place {
-            Place::Archived | Place::Deleted => off.push(name.to_string()),
-            Place::Unknown => outcome.missing.push(name.clone()),
+            HolderState::Archived | HolderState::Deleted => off.push(name.to_string()),
+            HolderState::Unknown => outcome.missing.push(name.clone()),
         }
     }
     if off.is_empty() {
@@ -73,13 +73,11 @@ pub(super) async fn hold(
     };
     let held = archive.hold(target, &name, now).await.map_err(|error| failed(&error))?;
     if let Held::By { bearer, is_new: true } = &held {
-        let live = cluster.get(target).await?;
-        let is_live = live.map(|live| outcome.know(live)).is_some();
-        let holder = read(cluster, &Seen::of(&task.object), outcome).await?;
-        let stays = holder.is_some_and(|holder| holder.standing != Standing::Deleting);
-        if is_live || !(stays || is_archived(archive, bearer, &name, now).await?) {
+        let stays = may_stay(cluster, archive, task, bearer, &name, now, outcome).await;
+        if !matches!(stays, Ok(true)) {
             let released = archive.release(bearer, &name).await;
-            return released.map_err(|error| failed(&error));
+            released.map_err(|error| failed(&error))?;
+            return stays.map(drop);
         }
     }
     let answer = match held {
@@ -91,16 +89,27 @@ pub(super) async fn hold(
     Ok(())
 }
 
-/// Whether the holder of a row is archived itself.
-async fn is_archived(
+/// Whether the object that bears a new row is in no cluster, and the holder is there or archived itself.
+async fn may_stay(
+    cluster: &Cluster,
     archive: &dyn Archive,
+    task: &Task,
     bearer: &Seen,
     name: &ReferenceName,
     now: Timestamp,
+    outcome: &mut Outcome,
 ) -> Result<bool, ClusterError> {
-    let places = archive.keep(bearer, std::slice::from_ref(name), now).await;
-    let places = places.map_err(|error| failed(&error))?;
-    Ok(places == [Place::Archived])
+    if let Some(live) = cluster.get(&bearer.key).await? {
+        outcome.know(live);
+        return Ok(false);
+    }
+    let holder = read(cluster, &Seen::of(&task.object), outcome).await?;
+    if holder.is_some_and(|holder| holder.standing != Standing::Deleting) {
+        return Ok(true);
+    }
+    let states = archive.keep(bearer, std::slice::from_ref(name), now).await;
+    let states = states.map_err(|error| failed(&error))?;
+    Ok(states == [HolderState::Archived])
 }
 
 /// Reads who holds the object out of the archive, and deletes those that go with it in the phase that is recorded.
@@ -231,7 +240,7 @@ impl Along {
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
         let (mut live, mut released) = (Vec::new(), false);
         for (fate, holder) in staying {
-            if self.release_former(cluster, archive, holder, now).await? {
+            if self.release_former(cluster, archive, holder).await? {
                 released = true;
                 continue;
             }
@@ -259,7 +268,10 @@ impl Along {
         }
         let gone = match going.is_empty() {
             true => Vec::new(),
-            false => archive.delete(&going, now).await.map_err(|error| failed(&error))?,
+            false => archive
+                .delete(&self.target, &going, now)
+                .await
+                .map_err(|error| failed(&error))?,
         };
         for object in live {
             delete_live(cluster, &object).await?;
@@ -280,7 +292,6 @@ impl Along {
         cluster: &Cluster,
         archive: &dyn Archive,
         holder: &Holder,
-        now: Timestamp,
     ) -> Result<bool, ClusterError> {
         let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
             return Ok(false);
@@ -294,7 +305,7 @@ impl Along {
             return Ok(false);
         };
         let stays = found.standing == Standing::Live && found.guarded;
-        if !stays || !holds_all(cluster, &found, now, &mut Outcome::default()).await? {
+        if !stays || !holds_all(cluster, &found, &mut Outcome::default()).await? {
             return Ok(false);
         }
         match cluster.detach(&found, &self.target.uid).await {

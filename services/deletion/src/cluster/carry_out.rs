@@ -33,7 +33,7 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
         }
         Step::Record(phase) => written(cluster.record(object, *phase, now).await, &mut outcome),
         Step::Place { .. } => place(cluster, task, &mut outcome).await,
-        Step::Release(target) => release(cluster, task, target, now, &mut outcome).await,
+        Step::Release(target) => release(cluster, task, target, &mut outcome).await,
         Step::Request(cause) => match is_still(cluster, cause, &mut outcome).await {
             Ok(true) => written(cluster.request(object).await, &mut outcome),
             other => other.map(drop),
@@ -132,13 +132,7 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
 ///
 /// What the fields name now is read before that: of an earlier release nobody may know that it was done, and a field
 /// may name that target again.
-async fn release(
-    cluster: &Cluster,
-    task: &Task,
-    target: &Seen,
-    now: Timestamp,
-    outcome: &mut Outcome,
-) -> Result<(), ClusterError> {
+async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Outcome) -> Result<(), ClusterError> {
     let names = task.references();
     if task.object.is_leaving() {
         return match &task.target {
@@ -153,7 +147,7 @@ async fn release(
     if holder.version != task.object.version {
         return Ok(());
     }
-    if !holds_all(cluster, &holder, now, outcome).await? {
+    if !holds_all(cluster, &holder, outcome).await? {
         return Ok(());
     }
     let Some(found) = read(cluster, target, outcome).await? else {

@@ -16,7 +16,7 @@ use kube::core::ApiResource;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::archive::{Archive, Held};
+use crate::archive::Archive;
 use crate::cleanup::Cleanups;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object};
@@ -141,20 +141,14 @@ impl Cluster {
         Ok(found.map(|found| self.kinds.read(kind, &found)))
     }
 
-    /// Places a reference on the archived object of that name; nothing where its archive is another service's, or there
-    /// is none.
-    async fn hold_archived(
-        &self,
-        target: &Key,
-        name: &ReferenceName,
-        now: Timestamp,
-    ) -> Result<Option<Held>, ClusterError> {
+    /// Whether the archived object of that name bears a reference. The archives of other services are theirs.
+    async fn bears_in_archive(&self, target: &Key, name: &ReferenceName) -> Result<bool, ClusterError> {
         match &self.archive {
             Some(archive) if self.peers.of(&target.kind).is_none() => {
-                let held = archive.hold(target, name, now).await;
-                held.map(Some).map_err(|error| archived::failed(&error))
+                let bears = archive.bears(target, name).await;
+                bears.map_err(|error| archived::failed(&error))
             }
-            Some(_) | None => Ok(None),
+            Some(_) | None => Ok(false),
         }
     }
 

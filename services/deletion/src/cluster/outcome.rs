@@ -1,12 +1,10 @@
 //! A step that is to be carried out, and what came of it so far.
 
-use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
 use crate::answers::Swept;
-use crate::archive::Held;
 use crate::decide::{Seen, Step};
 use crate::object::{Key, Object};
 use crate::outside::Said;
@@ -102,22 +100,19 @@ pub(super) fn learn(seen: &Seen, found: Option<Object>, outcome: &mut Outcome) -
     found
 }
 
-/// Whether all that its fields name bear the reference of a holder. On what is archived, it is placed if need be.
-pub(super) async fn holds_all(
-    cluster: &Cluster,
-    holder: &Object,
-    now: Timestamp,
-    outcome: &mut Outcome,
-) -> Result<bool, ClusterError> {
+/// Whether all that its fields name bear the reference of a holder. An archived object that does not is asked about
+/// again.
+pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
     let Some(name) = holder.reference_name() else {
         return Ok(false);
     };
     for edge in &holder.edges {
         let Some(found) = cluster.get(&edge.target).await? else {
-            match cluster.hold_archived(&edge.target, &name, now).await? {
-                Some(Held::By { .. }) => continue,
-                Some(Held::Leaving | Held::Absent) | None => return Ok(false),
+            if cluster.bears_in_archive(&edge.target, &name).await? {
+                continue;
             }
+            outcome.held = Some((edge.target.clone(), Answer::Absent));
+            return Ok(false);
         };
         let bears = found.references.contains(&name);
         outcome.know(found);

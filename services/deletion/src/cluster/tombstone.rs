@@ -15,7 +15,7 @@ use crate::decide::{Archived, Seen, Step};
 use crate::graph::path;
 use crate::object::{Key, KindName, Object};
 
-/// Tombstones that are looked at for one that waits for itself.
+/// Tombstones that are looked at for one that waits for itself, and holders of each of them.
 const REACHED_MAX: usize = 200;
 
 /// What came of it.
@@ -125,10 +125,11 @@ impl Cluster {
 
 /// The holders of an object's rows that are tombstones themselves.
 async fn tombstones_that_hold(archive: &dyn Archive, target: &Seen) -> Result<Vec<Seen>, ClusterError> {
-    let (mut found, mut after) = (Vec::new(), None);
+    let (mut found, mut after, mut looked) = (Vec::new(), None, 0);
     loop {
         let page = archive.holders(target, Among::Rows, after.as_ref()).await;
         let page = page.map_err(|error| failed(&error))?;
+        looked += page.holders.len();
         for holder in page.holders {
             let Some(key) = holder.key.filter(|_| holder.version.is_some()) else {
                 continue;
@@ -139,7 +140,7 @@ async fn tombstones_that_hold(archive: &dyn Archive, target: &Seen) -> Result<Ve
             }
         }
         after = page.next;
-        if after.is_none() || found.len() >= REACHED_MAX {
+        if after.is_none() || looked >= REACHED_MAX {
             return Ok(found);
         }
     }

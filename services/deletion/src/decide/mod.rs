@@ -55,7 +55,7 @@ fn decide_live(look: &Look<'_>) -> Step {
             false => Step::Delete(cause),
         };
     }
-    let mut refused = Vec::new();
+    let (mut refused, mut unasked) = (Vec::new(), None);
     for (edge, named) in edges(look) {
         let why = match named {
             Named::Present { bears: true, .. } | Named::Archived { leaving: false } => continue,
@@ -67,11 +67,10 @@ fn decide_live(look: &Look<'_>) -> Step {
                     target: seen.clone(),
                 };
             }
+            // What is in the cluster goes first: the archive may be away.
             Named::Unasked => {
-                return Step::Hold {
-                    reference: edge.reference,
-                    target: edge.target.clone(),
-                };
+                unasked.get_or_insert(edge);
+                continue;
             }
             Named::Present { leaving: true, .. } | Named::Archived { leaving: true } => Why::Leaving,
             Named::Absent => Why::Absent,
@@ -83,6 +82,12 @@ fn decide_live(look: &Look<'_>) -> Step {
             target: edge.target.clone(),
             why,
         });
+    }
+    if let Some(edge) = unasked {
+        return Step::Hold {
+            reference: edge.reference,
+            target: edge.target.clone(),
+        };
     }
     // While a new target is not held, the object may still use the old one.
     match look.bearers.iter().find(|bearer| !is_named(look, bearer)) {

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::address::{Address, chain};
-use super::{PATIENCE, Peers};
+use super::{ANSWER_TIMEOUT, Peers};
 use crate::object::{Key, KindName};
 
 /// A service whose objects may hold ours.
@@ -39,7 +39,7 @@ impl Peers {
             let unknown = format!("no service of the group {} is known", reference.group());
             return Err(ClusterError::Refused(unknown));
         };
-        let found = timeout(PATIENCE, service.find(reference)).await;
+        let found = timeout(ANSWER_TIMEOUT, service.find(reference)).await;
         let found = found.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         found.map_err(|why| ClusterError::Retryable {
             cause: "unavailable",

@@ -35,7 +35,7 @@ pub mod follow;
 pub mod foreign;
 
 /// How long a service may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Objects of a page.
 const PAGE_OBJECTS: u32 = 500;
 
@@ -191,7 +191,7 @@ impl Peer {
         let mut parameters = ListParams::default().limit(PAGE_OBJECTS);
         let mut bearers = Vec::new();
         loop {
-            let listed = timeout(PATIENCE, api.list(&parameters)).await;
+            let listed = timeout(ANSWER_TIMEOUT, api.list(&parameters)).await;
             let listed = listed.map_err(|_| self.late())?.map_err(|error| self.failed(error))?;
             for object in &listed.items {
                 let mut names = object
@@ -238,7 +238,7 @@ impl Peer {
         let path = path(&topic(&resource.api), key, reference);
         let request = Request::builder().method(method).uri(path).body(Vec::new());
         let request = request.map_err(|error| ClusterError::Refused(error.to_string()))?;
-        match timeout(PATIENCE, resource.client.request::<Value>(request)).await {
+        match timeout(ANSWER_TIMEOUT, resource.client.request::<Value>(request)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(kube::Error::Api(status))) => Err(Unanswered::Status(status)),
             Ok(Err(error)) => Err(self.failed(error).into()),
@@ -250,7 +250,7 @@ impl Peer {
     async fn resource(&self) -> Result<&Resource, ClusterError> {
         let asked = self.resource.get_or_try_init(|| async {
             let client = self.client().await?;
-            let group = timeout(PATIENCE, discovery::group(&client, &self.kind.group)).await;
+            let group = timeout(ANSWER_TIMEOUT, discovery::group(&client, &self.kind.group)).await;
             let group = group.map_err(|_| self.late())?.map_err(|error| self.failed(error))?;
             let found = group.recommended_kind(&self.kind.kind);
             let (api, _) = found.ok_or_else(|| self.unclear(&format!("it has no kind {}", self.kind.kind)))?;

@@ -54,7 +54,7 @@ const RETRIES_DOUBLED: u32 = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// For how long an object may wait, for the same others, before an event names them.
-    pub patience: Duration,
+    pub blocked_after: Duration,
 }
 
 /// The deletion graph of one cluster.
@@ -122,7 +122,11 @@ impl Deletion {
             let (cluster, send) = (self.cluster.clone(), send.clone());
             watches.spawn(async move { follow(&cluster, kind, &send).await });
         }
-        let mut work = Work::new(self.cluster.kinds().declared(), self.setup(), self.options.patience);
+        let mut work = Work::new(
+            self.cluster.kinds().declared(),
+            self.setup(),
+            self.options.blocked_after,
+        );
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
         let posting = Posting::begin(self.cluster.web_notices());
@@ -131,7 +135,7 @@ impl Deletion {
             let walk = Walk::new(
                 self.cluster.clone(),
                 self.figures.clone(),
-                self.options.patience,
+                self.options.blocked_after,
                 self.blocked.clone(),
             );
             walks.spawn(walk.run(stop.clone()));

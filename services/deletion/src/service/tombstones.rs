@@ -52,7 +52,7 @@ impl Blocked {
 pub(super) struct Walk {
     cluster: Cluster,
     figures: Figures,
-    patience: Duration,
+    blocked_after: Duration,
     blocked: Blocked,
     /// By uid, those that waited in the walk before, and in this one.
     before: BTreeMap<String, Waiting>,
@@ -61,11 +61,11 @@ pub(super) struct Walk {
 
 impl Walk {
     /// One that has not begun.
-    pub(super) fn new(cluster: Cluster, figures: Figures, patience: Duration, blocked: Blocked) -> Self {
+    pub(super) fn new(cluster: Cluster, figures: Figures, blocked_after: Duration, blocked: Blocked) -> Self {
         Self {
             cluster,
             figures,
-            patience,
+            blocked_after,
             blocked,
             before: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -163,7 +163,7 @@ impl Walk {
             since: Instant::now(),
             reported: false,
         });
-        if !waiting.reported && waiting.since.elapsed() >= self.patience {
+        if !waiting.reported && waiting.since.elapsed() >= self.blocked_after {
             waiting.reported = true;
             // Without an answer, people are told of the holders.
             let cycle = self.cluster.cycle_of_tombstones(&object).await.unwrap_or_default();

@@ -66,12 +66,12 @@ impl Waiting {
 
     /// Whether an event is to tell of it: after so long with the same others, or after twice that if they change all
     /// the time. What cleanups say may change with every call.
-    pub(super) fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
-        let is_early = |(_, at): &(Step, Instant)| now.duration_since(*at) < patience;
+    pub(super) fn is_overdue(&self, now: Instant, blocked_after: Duration) -> bool {
+        let is_early = |(_, at): &(Step, Instant)| now.duration_since(*at) < blocked_after;
         if self.is_reported() || self.reported.as_ref().is_some_and(is_early) {
             return false;
         }
-        now.duration_since(self.since) >= patience || now.duration_since(self.unreported) >= 2 * patience
+        now.duration_since(self.since) >= blocked_after || now.duration_since(self.unreported) >= 2 * blocked_after
     }
 }
 

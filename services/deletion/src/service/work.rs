@@ -49,7 +49,7 @@ pub(super) struct Setup {
 /// All work of one run.
 pub(super) struct Work {
     /// For how long an object may wait, for the same others, before somebody is told.
-    patience: Duration,
+    blocked_after: Duration,
     graph: Graph,
     queue: BTreeSet<Key>,
     /// Objects with a step under way, or a pause.
@@ -73,13 +73,13 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(declared: Vec<Declared>, setup: Setup, patience: Duration) -> Self {
+    pub(super) fn new(declared: Vec<Declared>, setup: Setup, blocked_after: Duration) -> Self {
         Self {
-            patience,
+            blocked_after,
             setup,
             answers: Answers::default(),
             targets: Targets::default(),
-            holders: Holders::new(patience),
+            holders: Holders::new(blocked_after),
             outsides: Outsides::default(),
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
@@ -125,13 +125,13 @@ impl Work {
             self.vanished.compare(&self.graph, known, None, now);
         }
         let concerned = self.graph.remove(key, uid);
+        self.targets.forget(&concerned);
         self.changed(concerned);
     }
 
     /// What held these in the cluster may hold them out of the archive now.
     fn changed(&mut self, concerned: BTreeSet<Key>) {
         self.answers.forget(&concerned);
-        self.targets.forget(&concerned);
         self.queue.extend(concerned);
     }
 
@@ -435,7 +435,7 @@ impl Work {
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<(Object, Notice)> {
         let mut overdue = Vec::new();
         for (key, waiting) in &mut self.waiting {
-            if !waiting.is_overdue(now, self.patience) {
+            if !waiting.is_overdue(now, self.blocked_after) {
                 continue;
             }
             let Some(object) = self.graph.get(key) else {

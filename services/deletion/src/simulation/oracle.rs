@@ -11,7 +11,7 @@ use crate::object::Key;
 
 /// Where an object is when the deletions begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Location {
     Cluster,
     Archive,
     /// In SQL alone: it holds others, and the graph knows no more of it.
@@ -33,7 +33,7 @@ enum Tie {
 struct Node {
     name: String,
     uid: String,
-    place: Place,
+    place: Location,
     /// Those that hold it.
     holders: Vec<(usize, Tie)>,
     /// Those that it holds.
@@ -41,7 +41,7 @@ struct Node {
 }
 
 impl Node {
-    fn new(name: String, uid: &str, place: Place) -> Self {
+    fn new(name: String, uid: &str, place: Location) -> Self {
         Self {
             name,
             uid: uid.to_owned(),
@@ -86,7 +86,7 @@ impl Tally {
     }
 
     fn count(&mut self, node: &Node, end: End, is_open: bool) {
-        self.archived += usize::from(node.place == Place::Archive);
+        self.archived += usize::from(node.place == Location::Archive);
         self.open += usize::from(is_open);
         match end {
             End::Untouched => self.untouched += 1,
@@ -105,10 +105,10 @@ pub(super) struct Oracle {
 impl Oracle {
     /// Reads the whole graph, all of whose references have been placed. No two objects have one name.
     pub(super) fn of(world: &World) -> Self {
-        let live = world.objects.values().map(|object| (object, Place::Cluster));
+        let live = world.objects.values().map(|object| (object, Location::Cluster));
         let rows = world.archives.rows.values().filter(|row| !row.deleted);
-        let archived = rows.map(|row| (&row.object, Place::Archive));
-        let objects: Vec<(&Stored, Place)> = live.chain(archived).collect();
+        let archived = rows.map(|row| (&row.object, Location::Archive));
+        let objects: Vec<(&Stored, Location)> = live.chain(archived).collect();
         let nodes = objects.iter();
         let nodes = nodes.map(|(object, place)| Node::new(object.key.to_string(), &object.uid, *place));
         let mut oracle = Self { nodes: nodes.collect() };
@@ -137,7 +137,7 @@ impl Oracle {
             let Some(target) = self.nodes.iter().position(|node| node.uid == *held) else {
                 continue;
             };
-            self.nodes.push(Node::new(name.to_string(), uid, Place::Sql));
+            self.nodes.push(Node::new(name.to_string(), uid, Location::Sql));
             self.tie(self.nodes.len() - 1, target, Tie::Blocks);
         }
     }
@@ -153,8 +153,8 @@ impl Oracle {
         let nodes = self.nodes.iter();
         let begin = nodes.map(|node| match (deleted.contains(&node.uid), node.place) {
             (false, _) => End::Untouched,
-            (true, Place::Sql) => End::Gone,
-            (true, Place::Cluster | Place::Archive) => End::Held,
+            (true, Location::Sql) => End::Gone,
+            (true, Location::Cluster | Location::Archive) => End::Held,
         });
         let mut ends: Vec<End> = begin.collect();
         loop {
@@ -172,8 +172,8 @@ impl Oracle {
         let mut targets = node.targets.iter();
         let mut is_taken = || targets.any(|(target, tie)| self.takes(at, *target, *tie, ends, early));
         match ends[at] {
-            End::Untouched if node.place == Place::Sql || !is_taken() => End::Untouched,
-            _ if node.place == Place::Sql => End::Gone,
+            End::Untouched if node.place == Location::Sql || !is_taken() => End::Untouched,
+            _ if node.place == Location::Sql => End::Gone,
             _ if !self.all_gone(at, ends, |_, tie| tie != Tie::IsOwned) => End::Held,
             _ if !self.all_gone(at, ends, |_, _| true) => End::Drains,
             _ => End::Gone,
@@ -192,8 +192,8 @@ impl Oracle {
     fn takes(&self, holder: usize, target: usize, tie: Tie, ends: &[End], early: bool) -> bool {
         let (place, of_target) = (self.nodes[holder].place, self.nodes[target].place);
         let is_turn = |owned: bool| {
-            let before = |node: &Node, tie| node.place != Place::Archive && (tie == Tie::IsOwned) == owned;
-            (place, of_target) != (Place::Archive, Place::Cluster) || self.all_gone(target, ends, before)
+            let before = |node: &Node, tie| node.place != Location::Archive && (tie == Tie::IsOwned) == owned;
+            (place, of_target) != (Location::Archive, Location::Cluster) || self.all_gone(target, ends, before)
         };
         match tie {
             Tie::Blocks => false,
@@ -209,7 +209,7 @@ impl Oracle {
         let live: BTreeMap<&str, &Stored> = live.collect();
         let mut tally = Tally::default();
         for ((node, least), most) in self.nodes.iter().zip(least).zip(most) {
-            if node.place == Place::Sql {
+            if node.place == Location::Sql {
                 continue;
             }
             let found = found(node, &live, world).map_err(|what| format!("{} {what}", node.name))?;
@@ -230,7 +230,7 @@ impl Oracle {
                     .ends
                     .get(&holder.uid)
                     .is_none_or(|end| *end > world.ends[&node.uid]);
-                if holder.place != Place::Sql && after {
+                if holder.place != Location::Sql && after {
                     return Err(format!("{} was through before {}", node.name, holder.name));
                 }
             }
@@ -243,11 +243,11 @@ impl Oracle {
 fn found(node: &Node, live: &BTreeMap<&str, &Stored>, world: &World) -> Result<End, String> {
     let archived = world.archives.rows.get(&node.uid).filter(|row| !row.deleted);
     let (object, is_deleted, is_touched) = match (node.place, live.get(&*node.uid), archived) {
-        (Place::Cluster, Some(object), None) => {
+        (Location::Cluster, Some(object), None) => {
             let is_touched = object.terminating || object.requested || object.asked;
             (*object, object.terminating && object.asked, is_touched)
         }
-        (Place::Archive, None, Some(row)) => (&row.object, row.tombstone, row.tombstone),
+        (Location::Archive, None, Some(row)) => (&row.object, row.tombstone, row.tombstone),
         (_, None, None) => return Ok(End::Gone),
         _ => return Err("is not where it was".to_owned()),
     };

@@ -187,7 +187,7 @@ mod tests {
     use prometheus::{Registry, TextEncoder};
     use serde_json::Value;
 
-    use super::server::Place;
+    use super::server::Endpoint;
     use super::*;
     use crate::object::{Key, KindName, Standing};
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     async fn notices(figures: &Figures) -> WebNotices {
-        let place = Place {
+        let place = Endpoint {
             url: "http://127.0.0.1:1".to_owned(),
             token_file: None,
             ca_file: None,

@@ -19,7 +19,7 @@ const AGENT: &str = concat!("kindex-deletion/", env!("CARGO_PKG_VERSION"));
 
 /// Where notices are posted, and how.
 #[derive(Clone)]
-pub struct Place {
+pub struct Endpoint {
     /// `https://hooks.example.com/kindex`. The path may be a secret, and is not shown.
     pub url: String,
     /// File with the token that is sent along, over TLS alone.
@@ -53,7 +53,7 @@ pub enum Unusable {
     Certificates(String),
 }
 
-impl Place {
+impl Endpoint {
     /// The URL, if something can be posted there. Reads no file.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Server {
     ///
     /// # Errors
     /// What is wrong with the place or the files. Whether somebody answers there does not matter.
-    pub async fn open(place: &Place) -> Result<Self, Unusable> {
+    pub async fn open(place: &Endpoint) -> Result<Self, Unusable> {
         let url = place.check()?;
         if let Some(path) = &place.token_file {
             let read = bearer(path).await;
@@ -185,16 +185,16 @@ mod tests {
 
     use super::*;
 
-    fn place(url: &str) -> Place {
-        Place {
+    fn place(url: &str) -> Endpoint {
+        Endpoint {
             url: url.to_owned(),
             token_file: None,
             ca_file: None,
         }
     }
 
-    fn with_token(url: &str, path: &Path) -> Place {
-        Place {
+    fn with_token(url: &str, path: &Path) -> Endpoint {
+        Endpoint {
             token_file: Some(path.to_owned()),
             ..place(url)
         }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_token_and_certificates_go_with_tls_alone() {
         let file = Path::new("file");
-        let trusting = |url: &str| Place {
+        let trusting = |url: &str| Endpoint {
             ca_file: Some(file.to_owned()),
             ..place(url)
         };
@@ -267,7 +267,7 @@ mod tests {
     async fn a_file_that_is_absent_empty_or_no_token_is_refused() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("file");
-        let opened = async |place: Place| Server::open(&place).await.err().map(|error| error.to_string());
+        let opened = async |place: Endpoint| Server::open(&place).await.err().map(|error| error.to_string());
         let refused = opened(with_token("https://hooks", &file)).await.expect("refused");
         assert!(refused.contains("the token in"), "{refused}");
         for text in [" \n", "a\nb"] {
@@ -275,7 +275,7 @@ mod tests {
             let refused = opened(with_token("https://hooks", &file)).await;
             assert!(refused.is_some(), "{text:?}");
         }
-        let trusting = Place {
+        let trusting = Endpoint {
             ca_file: Some(directory.path().join("absent")),
             ..place("https://hooks")
         };

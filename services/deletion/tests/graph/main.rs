@@ -95,7 +95,7 @@ impl Stage {
         let kinds = Kinds::of(&registry());
         let cluster = Cluster::new(self.client.clone(), kinds).with_cleanups(cleanups);
         let options = Options {
-            patience: Duration::ZERO,
+            blocked_after: Duration::ZERO,
         };
         Deletion::new(cluster, options, Figures::default())
     }

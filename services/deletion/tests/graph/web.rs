@@ -17,7 +17,7 @@ use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_deletion::web::WebNotices;
-use kindex_deletion::web::server::{Place, Server};
+use kindex_deletion::web::server::{Endpoint, Server};
 use kindex_harness::scrape::Scrape;
 use kindex_harness::wait::WAIT_MAX;
 use kube::ResourceExt as _;
@@ -117,7 +117,7 @@ impl Service {
 
 impl Stage {
     async fn run_notifying(&self, url: &str) -> Service {
-        let place = Place {
+        let place = Endpoint {
             url: url.to_owned(),
             token_file: None,
             ca_file: None,
@@ -128,7 +128,7 @@ impl Stage {
         let cluster = Cluster::new(self.client.clone(), Kinds::of(&registry()));
         let cluster = cluster.notifying(WebNotices::new(server, &figures));
         let options = Options {
-            patience: Duration::from_millis(500),
+            blocked_after: Duration::from_millis(500),
         };
         let (deletion, stopped) = (Deletion::new(cluster, options, figures), stop.clone());
         Service {

@@ -4,7 +4,7 @@ pub mod status;
 
 mod under_way;
 
-mod places;
+mod permits;
 
 mod stream;
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
 
-use super::places::{Place, Places};
+use super::permits::{Permit, Permits};
 use super::status;
 use super::under_way::UnderWay;
 use crate::domain::{Clock, nanos};
@@ -27,7 +27,7 @@ const UNDER_WAY: usize = 8;
 /// The streams of a server.
 #[derive(Clone)]
 pub struct Streams {
-    places: Places,
+    places: Permits,
     keys: Arc<KeyRing>,
     clock: Clock,
 }
@@ -37,7 +37,7 @@ impl Streams {
     #[must_use]
     pub fn new(keys: Arc<KeyRing>, clock: Clock) -> Self {
         Self {
-            places: Places::default(),
+            places: Permits::default(),
             keys,
             clock,
         }
@@ -85,7 +85,7 @@ impl Streams {
 /// A stream ends with its first status, at its deadline, and when it has said nothing for long. Its place is free then.
 fn until_refused(
     answers: impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send + 'static,
-    place: Place,
+    place: Permit,
     deadline: Deadline,
 ) -> impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send {
     let begin = Some((Box::pin(answers), place));
@@ -157,7 +157,7 @@ mod tests {
     async fn a_stream_that_says_nothing_for_long_ends_and_gives_its_place_back() {
         let most = limits::STREAM_SILENCE.max;
         for (silence, is_answered) in [(most - 1, true), (most, true), (most + 1, false)] {
-            let places = Places::default();
+            let places = Permits::default();
             let place = places.take("a").expect("a place");
             // Each batch begins the time anew.
             let answers = after(most - 1).chain(after(silence));
@@ -171,7 +171,7 @@ mod tests {
                     assert!(status.message().contains("600 seconds"), "{status}");
                 }
             }
-            let free: Result<Vec<Place>, Refusal> =
+            let free: Result<Vec<Permit>, Refusal> =
                 (0..limits::STREAMS_OF_CALLER.max).map(|_| places.take("a")).collect();
             assert!(free.is_ok(), "{silence}: all places are free");
         }

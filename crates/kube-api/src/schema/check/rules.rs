@@ -25,7 +25,7 @@ const REASONS: [&str; 4] = [
 
 /// Checks the rules of `schema`, which is in order but for them, and of everything inside it.
 pub(super) fn check(schema: &Value, compiled: &Structural, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let place = Place {
+    let place = Context {
         is_root: true,
         alone: None,
         steps: &Cell::new(0),
@@ -35,7 +35,7 @@ pub(super) fn check(schema: &Value, compiled: &Structural, path: &Path<'_>, erro
 
 /// Where a schema stands, as far as its rules depend on it.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Context<'a> {
     is_root: bool,
     /// The list or map of which no entry can be found in the object before.
     alone: Option<&'a str>,
@@ -43,7 +43,7 @@ struct Place<'a> {
     steps: &'a Cell<u32>,
 }
 
-fn node(schema: &Value, compiled: &Structural, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn node(schema: &Value, compiled: &Structural, place: Context<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let rules = schema.get(RULES).and_then(Value::as_array);
     let at = Path::Field(path, RULES);
     for (index, rule) in rules.into_iter().flatten().enumerate() {
@@ -61,7 +61,7 @@ fn node(schema: &Value, compiled: &Structural, place: Place<'_>, path: &Path<'_>
         match compiled_inner {
             Some(compiled) => {
                 let alone = place.alone.or(alone.as_deref());
-                let place = Place {
+                let place = Context {
                     is_root: false,
                     alone,
                     ..place
@@ -90,7 +90,7 @@ fn unsupported(what: &str) -> String {
     format!("{what} is not supported by the embedded cluster")
 }
 
-fn one(rule: &Value, compiled: &Structural, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn one(rule: &Value, compiled: &Structural, place: Context<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let at = |field: &str| Path::Field(path, field).to_string();
     let is_set = |field: &&&str| rule.get(**field).is_some_and(|value| !value.is_null());
     for field in UNSUPPORTED.iter().filter(is_set) {

@@ -58,7 +58,7 @@ static CLUSTER: Kind = kind(
     }],
 );
 
-fn place(name: &str) -> Place {
+fn place(name: &str) -> FullName {
     (GROUP, "Network", "n".to_owned(), name.to_owned())
 }
 
@@ -197,7 +197,7 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     assert!(sound().named_elsewhere().is_empty(), "it is of these kinds");
     let mut all = sound();
     all.objects.remove("a");
-    let network: Place = ("region.example.com", "Network", "n".to_owned(), "a".to_owned());
+    let network: FullName = ("region.example.com", "Network", "n".to_owned(), "a".to_owned());
     all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", network.clone())];
     let asked = BTreeMap::from([("region.example.com", BTreeSet::from([network.clone()]))]);
     assert_eq!(all.named_elsewhere(), asked);

@@ -17,9 +17,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{Reason, Refusal, refusal};
+use super::cursor::{Cursor, later};
 use super::hub::{CHANGES_AT_ONCE, Found, Hubs};
 use super::page::{Page, Sent, event, topic};
-use super::place::{Place, later};
 
 /// Objects of the replay that are read together.
 const OBJECTS_AT_ONCE: u32 = 1000;
@@ -64,12 +64,12 @@ impl Follow {
     pub(super) const KEEP_ALIVE: Duration = KEEP_ALIVE;
 
     /// Where a subscription from nothing begins.
-    pub(super) async fn beginning(&self) -> Result<Place, Refusal> {
-        Ok(Place::beginning(self.head().await?))
+    pub(super) async fn beginning(&self) -> Result<Cursor, Refusal> {
+        Ok(Cursor::beginning(self.head().await?))
     }
 
     /// Refuses a place that the database does not know any more.
-    pub(super) async fn check(&self, place: &Place) -> Result<(), Refusal> {
+    pub(super) async fn check(&self, place: &Cursor) -> Result<(), Refusal> {
         self.since(place.after, 1).await?;
         if place.seen != place.after {
             self.since(place.seen, 1).await?;
@@ -78,7 +78,7 @@ impl Follow {
     }
 
     /// The messages from a place that the database knows; `until_the_end` is kept as long as they go on.
-    pub(super) fn messages(self, place: Place, until_the_end: impl Send + 'static) -> Messages {
+    pub(super) fn messages(self, place: Cursor, until_the_end: impl Send + 'static) -> Messages {
         let (to, from) = mpsc::channel(MESSAGES_AT_ONCE);
         tokio::spawn(async move {
             let _until_the_end = until_the_end;
@@ -92,7 +92,7 @@ impl Follow {
         ReceiverStream::new(from).boxed()
     }
 
-    async fn run(&self, place: Place, to: &mpsc::Sender<Result<Arc<Sent>, Refusal>>) -> Result<(), End> {
+    async fn run(&self, place: Cursor, to: &mpsc::Sender<Result<Arc<Sent>, Refusal>>) -> Result<(), End> {
         let mut following = Following {
             follow: self,
             topic: topic(self.kind),
@@ -128,7 +128,7 @@ fn gone() -> Refusal {
 struct Following<'a> {
     follow: &'a Follow,
     topic: String,
-    place: Place,
+    place: Cursor,
     last_sent: Instant,
     to: &'a mpsc::Sender<Result<Arc<Sent>, Refusal>>,
 }
@@ -201,9 +201,9 @@ impl Following<'_> {
         for sent in page.sent(&self.topic, &self.place, self.follow.deleting) {
             self.send(sent).await?;
         }
-        self.place = Place {
+        self.place = Cursor {
             seen: later(self.place.seen, page.until),
-            ..Place::at(page.until)
+            ..Cursor::at(page.until)
         };
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Events: what exists of a kind and what changes, from the outbox. One poller a kind serves all who follow it.
 
-mod place;
+mod cursor;
 
 mod page;
 
@@ -20,8 +20,8 @@ use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_serve::watches::Seat;
 
+use cursor::Cursor;
 use follow::Follow;
-use place::Place;
 
 use super::rights::Wanted;
 use super::{Caller, Operations, Reason, Refusal, refusal};
@@ -84,7 +84,7 @@ impl Operations {
         let place = match options.from.as_str() {
             "" => None,
             from => {
-                let place = Position::parse(from).and_then(|from| Place::read(&from, &page::topic(kind)));
+                let place = Position::parse(from).and_then(|from| Cursor::read(&from, &page::topic(kind)));
                 Some(place.map_err(|error| Refusal::bad_request(error.to_string()))?)
             }
         };

@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Refusal;
 use super::super::token::tests::KIND;
+use super::cursor::Cursor;
 use super::follow::{Follow, Messages};
 use super::hub::Hubs;
 use super::page::topic;
-use super::place::Place;
 use tokio::time::sleep;
 
 static KINDS: &[&Kind] = &[&KIND];
@@ -142,7 +142,7 @@ impl Server {
         }
     }
 
-    async fn begin(&self, from: Option<Place>, deleting: bool) -> Result<Messages, Refusal> {
+    async fn begin(&self, from: Option<Cursor>, deleting: bool) -> Result<Messages, Refusal> {
         let follow = Follow {
             store: self.memory.clone(),
             hubs: self.hubs.clone(),
@@ -180,7 +180,7 @@ impl Source for Server {
         if to.topic != topic(&KIND) {
             return Err(SourceError::UnknownTopic(to.topic.clone()));
         }
-        let from = to.from.as_ref().map(|from| Place::read(from, &to.topic)).transpose()?;
+        let from = to.from.as_ref().map(|from| Cursor::read(from, &to.topic)).transpose()?;
         let messages = self
             .begin(from, to.deleting)
             .await
@@ -209,7 +209,7 @@ impl Stage for Server {
             position: Position(1),
             stamp: 1,
         };
-        Place::at(mark).write(&topic(&KIND))
+        Cursor::at(mark).write(&topic(&KIND))
     }
 
     async fn create(&self, name: &str) -> Uid {
@@ -304,10 +304,10 @@ async fn a_database_that_is_restored_ends_every_subscription_with_410() {
     }
     let mut messages = server.begin(None, false).await.expect("known");
     until_quiet(&mut messages).await;
-    let known = Place::at(*server.memory.rows().marks.last().expect("four"));
-    let earlier = Place::at(server.memory.rows().marks[1]);
+    let known = Cursor::at(*server.memory.rows().marks.last().expect("four"));
+    let earlier = Cursor::at(server.memory.rows().marks[1]);
     // It knows the start of the replay, and not what the replay has shown.
-    let seen = Place {
+    let seen = Cursor {
         seen: known.after,
         ..earlier.clone()
     };
@@ -329,11 +329,11 @@ async fn a_position_of_the_replay_names_the_newest_that_was_read() {
     }
     let marks = server.memory.rows().marks.clone();
     let mut messages = server
-        .begin(Some(Place::beginning(marks[1])), false)
+        .begin(Some(Cursor::beginning(marks[1])), false)
         .await
         .expect("known");
     let message = next(&mut messages).await.expect("there is more").expect("no error");
-    let place = Place::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
+    let place = Cursor::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
     assert_eq!((place.after, place.seen), (marks[1], marks[3]));
 }
 
@@ -351,7 +351,7 @@ async fn a_replay_is_read_by_pages_and_resumed_within_one() {
         position = message.position().cloned();
     }
     drop(messages);
-    let place = Place::read(&position.expect("each has one"), &topic(&KIND)).expect("ours");
+    let place = Cursor::read(&position.expect("each has one"), &topic(&KIND)).expect("ours");
     let mut messages = server.begin(Some(place), false).await.expect("known");
     assert_eq!(until_quiet(&mut messages).await, 1000);
     assert!(server.statements() - before < 16, "{}", server.statements() - before);
@@ -376,7 +376,7 @@ async fn who_hears_nothing_is_kept_alive_with_a_position() {
     until_quiet(&mut messages).await;
     server.memory.write("live", |_| {});
     let message = next(&mut messages).await.expect("there is more").expect("no error");
-    let place = Place::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
+    let place = Cursor::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
     assert!(matches!(message, Message::Alive(_)));
     assert_eq!(
         place.after.position,

@@ -92,7 +92,7 @@ impl Operations {
         self.allow(caller, Wanted::at("get", key)).await?;
         let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
         let mut references = found.references();
-        if let Place::Cluster(live) = &found {
+        if let FoundObject::Cluster(live) = &found {
             let stored = self.stored_references(key.resource.kind, live.uid()).await?;
             references.extend(stored.into_iter().filter(|name| !live.references().contains(name)));
         }
@@ -151,7 +151,7 @@ impl Operations {
         };
         let mut seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
         // A row counts as well. As long as the object takes references, it gets one of its own for the cluster.
-        if let (Some(Place::Cluster(live)), false) = (&found, seen.held)
+        if let (Some(FoundObject::Cluster(live)), false) = (&found, seen.held)
             && (verb == Verb::Delete || seen.standing == Standing::Leaving)
         {
             let stored = self.stored_references(key.resource.kind, live.uid()).await?;
@@ -160,8 +160,8 @@ impl Operations {
         let decision = decide(verb, seen);
         let is_done = match (&found, decision) {
             (_, Decision::Refuse(why)) => return Err(refused(key, reference, why)),
-            (Some(Place::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
-            (Some(Place::Sql(found)), _) => self.change_archived(caller, key, found, reference, decision).await?,
+            (Some(FoundObject::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
+            (Some(FoundObject::Sql(found)), _) => self.change_archived(caller, key, found, reference, decision).await?,
             (None, _) => true,
         };
         if !is_done {
@@ -208,7 +208,7 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        found: Option<&Place>,
+        found: Option<&FoundObject>,
         reference: &ReferenceName,
         verb: Verb,
     ) -> Result<References, Refusal> {
@@ -225,15 +225,15 @@ impl Operations {
 
     /// The object, wherever it is. One that the cluster deletes on its way to the archive is archived: its references
     /// were stored with its row, and nobody has deleted it.
-    async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Place>, Refusal> {
+    async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<FoundObject>, Refusal> {
         match self.live(caller, key).await? {
-            Some(found) if !found.is_tombstone() => Ok(Some(Place::Cluster(found))),
+            Some(found) if !found.is_tombstone() => Ok(Some(FoundObject::Cluster(found))),
             Some(found) => {
                 let archived = self.archived(key).await?;
                 let same = archived.filter(|archived| *archived.uid.0 == *found.uid());
-                Ok(Some(same.map_or(Place::Cluster(found), Place::Sql)))
+                Ok(Some(same.map_or(FoundObject::Cluster(found), FoundObject::Sql)))
             }
-            None => Ok(self.archived(key).await?.map(Place::Sql)),
+            None => Ok(self.archived(key).await?.map(FoundObject::Sql)),
         }
     }
 
@@ -249,14 +249,14 @@ impl Operations {
 }
 
 /// An object where it is.
-enum Place {
+enum FoundObject {
     /// Its references are finalizers.
     Cluster(LiveObject),
     /// They are rows.
     Sql(ArchivedObject),
 }
 
-impl Place {
+impl FoundObject {
     fn uid(&self) -> &str {
         match self {
             Self::Cluster(found) => found.uid(),

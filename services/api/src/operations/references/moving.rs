@@ -20,7 +20,7 @@ use super::super::{Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 use super::answer::State;
 use super::decide::{Decision, Verb, decide};
 use super::fields::{NamedObject, changed, choose, named, patch};
-use super::{Place, TRIES, refused};
+use super::{FoundObject, TRIES, refused};
 
 /// What a move has done, or would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -202,7 +202,7 @@ impl Operations {
             let decision = decide(Verb::Put, found.seen(key, name));
             let is_done = match (&found, decision) {
                 (_, Decision::Refuse(why)) => return Err(refused(key, name, why)),
-                (Place::Cluster(found), Decision::Done) => {
+                (FoundObject::Cluster(found), Decision::Done) => {
                     let metadata = json!({"metadata": {
                         "uid": found.uid(),
                         "resourceVersion": found.version(),
@@ -219,8 +219,8 @@ impl Operations {
                         Err(refusal) => return Err(refusal),
                     }
                 }
-                (Place::Cluster(found), _) => self.change_live(caller, key, found, name, decision).await?,
-                (Place::Sql(found), _) => self.change_archived(caller, key, found, name, decision).await?,
+                (FoundObject::Cluster(found), _) => self.change_live(caller, key, found, name, decision).await?,
+                (FoundObject::Sql(found), _) => self.change_archived(caller, key, found, name, decision).await?,
             };
             if is_done {
                 return Ok(());
@@ -299,7 +299,8 @@ impl Operations {
         Ok(())
     }
 
-    /// Refuses a new object whose field names one that is being deleted, which takes no references any more.
+    /// Refuses a new object whose field names one that is being deleted, which takes no references any more. Its text
+    /// may leave the namespace to the path.
     ///
     /// # Errors
     /// 409.
@@ -307,11 +308,18 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        new: &Value,
+        mut new: Value,
     ) -> Result<(), Refusal> {
-        for (reference, [_, named]) in changed(&self.registry, key.resource.kind, &Value::Null, new) {
+        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("namespace".to_owned(), key.namespace.into());
+        }
+        for (reference, [_, named]) in changed(&self.registry, key.resource.kind, &Value::Null, &new) {
             let Some(named) = named else { continue };
-            let found = self.look(caller, &named.key()).await?;
+            let found = match self.look(caller, &named.key()).await {
+                // The cluster may have no such kind.
+                Err(refusal) if refusal.code == 404 => None,
+                found => found?,
+            };
             if found.is_some_and(|found| found.state() == State::Deleting) {
                 let why = format!(
                     "{} names {named}, which is being deleted; see `kindex why {}`",

@@ -19,7 +19,7 @@ use kube::{Client, Config};
 use super::tree::Node;
 
 /// How long a service may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest answer that is read: one object, and what holds it.
 const ANSWER_MAX_BYTES: usize = 16 * 1024 * 1024;
 
@@ -78,8 +78,8 @@ impl Peers {
                 reference.group()
             ));
         };
-        let asked = tokio::time::timeout(PATIENCE, peer.ask(reference)).await;
-        let answer = asked.unwrap_or_else(|_| Err(format!("not within {} s", PATIENCE.as_secs())));
+        let asked = tokio::time::timeout(ANSWER_TIMEOUT, peer.ask(reference)).await;
+        let answer = asked.unwrap_or_else(|_| Err(format!("not within {} s", ANSWER_TIMEOUT.as_secs())));
         answer.map_err(|why| format!("the service {} at {} does not say: {why}", peer.name, peer.address))
     }
 }

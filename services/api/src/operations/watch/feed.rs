@@ -25,7 +25,7 @@ use super::moved::{self, Chunk};
 /// How long a watch waits for a database that does not answer.
 const WAIT: Duration = Duration::from_secs(30);
 /// How long one that begins does.
-const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
+const FIRST_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for the cluster's version; there will be a next time.
 const MARK_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -132,7 +132,7 @@ impl Feed {
             last: Position::default(),
             known: self.known.clone(),
         };
-        let position = follower.fresh(PATIENCE_AT_FIRST).await;
+        let position = follower.fresh(FIRST_READ_TIMEOUT).await;
         follower.cursor = position.map_err(|error| {
             let message = format!("the database does not answer: {error}; try again");
             Refusal::try_again(Reason::ServiceUnavailable, message)

@@ -10,7 +10,7 @@ mod foreign;
 
 mod together;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const BLOCKED_AFTER: Duration = Duration::from_secs(30);
 
 fn key(group: &str, kind: &str) -> Key {
     Key {
@@ -60,7 +60,7 @@ impl Stage {
             phase: Some(Phase::Deleting),
             edges: Vec::new(),
         };
-        let mut work = Work::new(vec![declared.clone()], setup, PATIENCE);
+        let mut work = Work::new(vec![declared.clone()], setup, BLOCKED_AFTER);
         work.listed(&declared.holder, ResourceVersion(6), Vec::new());
         work.listed(&declared.target, ResourceVersion(6), vec![object]);
         Self {
@@ -135,7 +135,10 @@ fn an_object_whose_holders_change_all_the_time_is_reported_with_those_of_the_tim
         assert!(is_known, "{second}: {message}");
     }
     let pauses = reported.windows(2).map(|two| two[1].0 - two[0].0);
-    assert!(pauses.clone().all(|pause| pause >= PATIENCE.as_secs()), "{reported:?}");
+    assert!(
+        pauses.clone().all(|pause| pause >= BLOCKED_AFTER.as_secs()),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -150,8 +153,8 @@ fn others_are_reported_once_they_have_been_waited_for_as_long_as_the_first_ones(
     let [first, second] = reported.as_slice() else {
         panic!("{reported:?}");
     };
-    assert_eq!(*first, PATIENCE.as_secs());
-    assert!(*second >= 200 + PATIENCE.as_secs(), "{second}");
+    assert_eq!(*first, BLOCKED_AFTER.as_secs());
+    assert!(*second >= 200 + BLOCKED_AFTER.as_secs(), "{second}");
 }
 
 #[test]

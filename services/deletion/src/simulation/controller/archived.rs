@@ -10,7 +10,7 @@ use super::super::Bug;
 use super::super::world::World;
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
-use crate::archive::{Fate, Held, Place, fate};
+use crate::archive::{Fate, Held, HolderState, fate};
 use crate::decide::Archived;
 use crate::object::{Key, Object};
 use crate::targets::Answer;
@@ -102,7 +102,7 @@ impl Controller {
             return Progress::Next;
         }
         let places = names.iter().zip(&task.places);
-        let (off, missing): (Vec<_>, Vec<_>) = places.partition(|(_, place)| **place != Place::Unknown);
+        let (off, missing): (Vec<_>, Vec<_>) = places.partition(|(_, place)| **place != HolderState::Unknown);
         for (name, _) in missing {
             self.holders.said(name.clone(), None, self.now);
         }
@@ -147,7 +147,7 @@ impl Controller {
         let mut going = going.filter(|holder| fate(holder, &task.key, phase) == Fate::Goes);
         if let Some(holder) = going.nth(task.done - 2) {
             let (stale, held) = (bug == Bug::CascadeByStaleRow, bug == Bug::DeleteHeldRow);
-            if world.delete_archived(holder, stale, held) {
+            if world.delete_archived(&task.uid, holder, stale, held) {
                 task.gone.insert(holder.uid.clone());
             }
             return Progress::Next;

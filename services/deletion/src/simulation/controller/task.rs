@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kindex_model::deletion::Phase;
 
-use crate::archive::{Held, Holder, Place};
+use crate::archive::{Held, Holder, HolderState};
 use crate::decide::Step;
 use crate::object::{Key, Object};
 
@@ -25,7 +25,7 @@ pub(super) struct Task {
     /// The version in which the target is known that loses the reference.
     pub(super) read: Option<u64>,
     /// Where the holders are whose references are to be rows.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<HolderState>,
     /// What came of its reference on what is archived.
     pub(super) held: Option<Held>,
     /// The phase in which the object was read before its holders in the archive, these, and those that are deleted.

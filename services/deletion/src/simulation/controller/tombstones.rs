@@ -144,7 +144,7 @@ impl Controller {
             .any(|one| one.uid == holder.uid && one.version.is_some());
         if archived {
             let stale = bug == Bug::CascadeByStaleRow;
-            if world.delete_archived(holder, stale, bug == Bug::DeleteHeldRow) {
+            if world.delete_archived(&visit.uid, holder, stale, bug == Bug::DeleteHeldRow) {
                 visit.gone.push(holder.uid.clone());
             }
             return;

@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::{Stored, World};
-use crate::archive::{Fate, Held, Holder, Place, fate};
+use crate::archive::{Fate, Held, Holder, HolderState, fate};
 use crate::decide::Seen;
 use crate::object::Key;
 
@@ -55,6 +55,11 @@ impl Archives {
         rows.any(|(_, name)| name.to_string() == reference)
     }
 
+    /// Whether an archived object waits for others before it goes, and is judged by itself.
+    pub(super) fn waits(&self, uid: &str) -> bool {
+        self.is_held(uid) || self.rows.get(uid).is_some_and(|row| row.tombstone && !row.deleted)
+    }
+
     pub(super) fn is_held(&self, uid: &str) -> bool {
         self.references.iter().any(|(held, _)| held == uid)
     }
@@ -68,17 +73,17 @@ impl World {
         group: &str,
         names: &[ReferenceName],
         writes: bool,
-    ) -> Vec<Place> {
+    ) -> Vec<HolderState> {
         let mut places = Vec::new();
         for name in names {
             let row = self.archives.rows.get(name.uid());
             let row = row.filter(|row| row.object.key.kind.group == group);
             let place = match row {
-                Some(row) if row.deleted => Place::Deleted,
-                Some(_) => Place::Archived,
-                None => Place::Unknown,
+                Some(row) if row.deleted => HolderState::Deleted,
+                Some(_) => HolderState::Archived,
+                None => HolderState::Unknown,
             };
-            if place == Place::Archived && writes {
+            if place == HolderState::Archived && writes {
                 self.version += 1;
                 self.archives.references.insert((target.to_owned(), name.clone()));
             }
@@ -181,9 +186,15 @@ impl World {
         holders
     }
 
-    /// Deletes an archived object that is as it was read. One that something holds gets a tombstone instead. Whether it
-    /// is gone.
-    pub(in super::super) fn delete_archived(&mut self, holder: &Holder, any_version: bool, though_held: bool) -> bool {
+    /// Deletes an archived object that goes along with another one and is as it was read. One that something holds
+    /// gets a tombstone instead. Whether it is gone.
+    pub(in super::super) fn delete_archived(
+        &mut self,
+        with: &str,
+        holder: &Holder,
+        any_version: bool,
+        though_held: bool,
+    ) -> bool {
         let read = holder.version.map(|version| version.0);
         let row = self.archives.rows.get(&holder.uid).filter(|row| !row.deleted);
         let Some(row) = row.filter(|row| any_version || Some(row.object.version) == read) else {
@@ -192,6 +203,10 @@ impl World {
         let object = row.object.clone();
         if !row.tombstone {
             self.judge_deletion(&object);
+        }
+        if !though_held && self.is_named_by_others(&object, with) {
+            self.bury(&object.uid);
+            return false;
         }
         self.erase_unless_held(&object, though_held)
     }
@@ -210,6 +225,18 @@ impl World {
         }
         self.erase(&object.uid);
         true
+    }
+
+    /// Whether others of its service name an archived object, with a reference or without, but for the one with which
+    /// it goes.
+    fn is_named_by_others(&self, object: &Stored, with: &str) -> bool {
+        let archived = self.archives.archived(&object.key.kind.group).map(|row| &row.object);
+        let live = self.objects.values();
+        let own = live.filter(|other| other.key.kind.group == object.key.kind.group);
+        let mut others = archived
+            .chain(own)
+            .filter(|other| other.uid != object.uid && other.uid != with);
+        others.any(|other| Self::names(other, &object.key))
     }
 
     fn bury(&mut self, uid: &str) {
@@ -308,7 +335,7 @@ impl World {
         let holders = self.row_holders(&object.key, &object.uid);
         let goes = |holder: &&Holder| fate(holder, &object.key, object.phase) == Fate::Goes;
         let goes = holders.iter().filter(goes);
-        let mut late = goes.filter(|holder| object.asked && !self.archives.is_held(&holder.uid));
+        let mut late = goes.filter(|holder| object.asked && !self.archives.waits(&holder.uid));
         match late.next() {
             Some(holder) => Err(format!("{holder} outlives {}", object.key)),
             None => Ok(!holders.is_empty()),

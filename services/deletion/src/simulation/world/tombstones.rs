@@ -203,7 +203,7 @@ impl World {
             let mut late = holders.iter().filter(|holder| {
                 let stays = match self.of_uid(&holder.uid) {
                     Some(live) => !live.terminating && !live.requested,
-                    None => !self.archives.is_held(&holder.uid),
+                    None => !self.archives.waits(&holder.uid),
                 };
                 is_named && stays && goes_along(&holder.edges, &key, phase)
             });

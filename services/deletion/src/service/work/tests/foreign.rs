@@ -34,7 +34,7 @@ fn work(archives: bool) -> Work {
         archives,
         ..Setup::default()
     };
-    Work::new(Vec::new(), setup, PATIENCE)
+    Work::new(Vec::new(), setup, BLOCKED_AFTER)
 }
 
 /// Whether the archive is asked about the project.

@@ -58,7 +58,7 @@ fn work(held_by: &[&str], holders: Vec<Object>) -> Work {
         target: network().kind,
         owned: false,
     };
-    let mut work = Work::new(vec![declared], Setup::default(), PATIENCE);
+    let mut work = Work::new(vec![declared], Setup::default(), BLOCKED_AFTER);
     work.listed(&network().kind, ResourceVersion(5), vec![target(held_by, 5)]);
     work.listed(&cluster("a").kind, ResourceVersion(6), holders);
     work

@@ -9,9 +9,9 @@ const VIA: &str = "nats";
 /// How long tombstones are kept. Behind an older position one may be missing.
 pub(crate) const TOMBSTONES_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// A place in one life of a stream.
+/// How far one life of a stream was read.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct Cursor {
     /// When the stream was made, in nanoseconds as text: the next one of its name is another.
     pub(crate) stream: String,
     /// The partitions that were read up to here.
@@ -33,7 +33,7 @@ pub(crate) struct Now {
     pub(crate) time: Timestamp,
 }
 
-impl Place {
+impl Cursor {
     /// Before the first message of a replay.
     pub(crate) fn at_first(now: &Now) -> Self {
         Self {
@@ -85,23 +85,23 @@ mod tests {
         }
     }
 
-    fn place() -> Place {
-        Place {
+    fn place() -> Cursor {
+        Cursor {
             sequence: 90,
             replay_end: None,
-            ..Place::at_first(&now())
+            ..Cursor::at_first(&now())
         }
     }
 
-    fn resumed(place: &Place) -> Result<Place, SourceError> {
-        Place::resumed(&place.position(TOPIC), TOPIC, &now())
+    fn resumed(place: &Cursor) -> Result<Cursor, SourceError> {
+        Cursor::resumed(&place.position(TOPIC), TOPIC, &now())
     }
 
     #[test]
     fn a_place_in_the_stream_is_resumed() {
         assert_eq!(resumed(&place()), Ok(place()));
         let oldest = now().time - TOMBSTONES_KEPT;
-        let place = Place {
+        let place = Cursor {
             seconds: oldest.as_second(),
             ..place()
         };
@@ -112,19 +112,19 @@ mod tests {
     fn a_place_behind_which_a_tombstone_may_be_missing_is_gone() {
         let oldest = now().time - TOMBSTONES_KEPT;
         for wrong in [
-            Place {
+            Cursor {
                 stream: "16".to_owned(),
                 ..place()
             },
-            Place {
+            Cursor {
                 sequence: 101,
                 ..place()
             },
-            Place {
+            Cursor {
                 partitions: "0,1".to_owned(),
                 ..place()
             },
-            Place {
+            Cursor {
                 seconds: oldest.as_second() - 1,
                 ..place()
             },

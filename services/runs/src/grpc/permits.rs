@@ -1,4 +1,4 @@
-//! Places of open streams: so many in all, and so many for one caller, so that nobody holds all of them.
+//! Permits of open streams: so many in all, and so many for one caller, so that nobody holds all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use crate::refusal::{Code, Refusal};
 /// When to ask again.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The places of a server. Clones share them.
+/// The permits of a server. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places(Arc<Mutex<Taken>>);
+pub(super) struct Permits(Arc<Mutex<Taken>>);
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -20,19 +20,19 @@ struct Taken {
     by_caller: HashMap<String, usize>,
 }
 
-/// A place, which is given back when it is dropped.
+/// A permit, which is given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Places,
+pub(super) struct Permit {
+    places: Permits,
     caller: String,
 }
 
-impl Places {
-    /// A place for a caller, by the id of the key.
+impl Permits {
+    /// A permit for a caller, by the id of the key.
     ///
     /// # Errors
     /// The caller has as many as one may have, or there are as many as there may be.
-    pub(super) fn take(&self, caller: &str) -> Result<Place, Refusal> {
+    pub(super) fn take(&self, caller: &str) -> Result<Permit, Refusal> {
         let mut taken = self.taken();
         let of_caller = taken.by_caller.get(caller).copied().unwrap_or(0);
         for (count, limit) in [(of_caller, limits::STREAMS_OF_CALLER), (taken.all, limits::STREAMS)] {
@@ -42,7 +42,7 @@ impl Places {
         }
         taken.all += 1;
         taken.by_caller.insert(caller.to_owned(), of_caller + 1);
-        Ok(Place {
+        Ok(Permit {
             places: self.clone(),
             caller: caller.to_owned(),
         })
@@ -53,7 +53,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.all -= 1;
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn a_caller_has_as_many_places_as_the_limit_allows_and_leaves_the_others_theirs() {
-        let places = Places::default();
+        let places = Permits::default();
         let most = limits::STREAMS_OF_CALLER.max;
-        let mut held: Vec<Place> = (1..most).map(|_| places.take("a").expect("a place")).collect();
+        let mut held: Vec<Permit> = (1..most).map(|_| places.take("a").expect("a place")).collect();
         held.push(places.take("a").expect("the last one"));
         let refused = places.take("a").expect_err("one too many");
         assert_eq!(refused.reason, "STREAMS_EXHAUSTED");
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn there_are_as_many_places_as_the_limit_allows() {
-        let places = Places::default();
+        let places = Permits::default();
         let callers = |number: usize| (number / limits::STREAMS_OF_CALLER.max).to_string();
         let held = (0..limits::STREAMS.max).map(|number| places.take(&callers(number)).expect("a place"));
-        let mut held: Vec<Place> = held.collect();
+        let mut held: Vec<Permit> = held.collect();
         let refused = places.take("another").expect_err("one too many");
         assert!(
             refused.message.contains("256 open streams already"),
