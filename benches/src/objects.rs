@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_model::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_model::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry};
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
 use rand::rngs::StdRng;
@@ -32,16 +32,9 @@ pub static RUN: Kind = Kind {
     name: "Run",
     group: "bench.kindex",
     version: "v1",
-    versions: &[],
     plural: "runs",
     singular: "run",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "run",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
     columns: &[
         column("pipeline_namespace", &["spec", "pipeline", "namespace"], NAME),
         column("pipeline_name", &["spec", "pipeline", "name"], NAME),
@@ -52,12 +45,8 @@ pub static RUN: Kind = Kind {
         name: "run_namespace_name",
         columns: &["namespace", "name"],
     }],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
     encode,
-    decode: |_| Err(Vec::new()),
+    ..Kind::EMPTY
 };
 
 /// The kind with its tables.
@@ -69,17 +58,12 @@ pub static REGISTRY: Registry = Registry {
         deleting: "bench/Deleting",
         immutable: "bench/Immutable",
         restored_from: "test/RestoredFrom",
-        conversion_data: "test/ConversionData",
+        ..Platform::EMPTY
     },
     kinds: &[&RUN],
     mysql_schema: include_str!("run.sql"),
     sqlite_schema: include_str!("run.sqlite.sql"),
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 /// A message is about half as long as its JSON.

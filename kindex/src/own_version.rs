@@ -64,7 +64,8 @@ impl<'a> Shown<'a> {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use kindex_model::kind::{Encoded, FieldMap, MapRule, Scope, Version};
+    use kindex_model::kind::{FieldMap, MapRule, Version};
+    use kindex_tests::trials::{self, PLATFORM};
 
     const V1: Version = Version {
         name: "v1",
@@ -79,37 +80,8 @@ mod tests {
     };
 
     static KIND: Kind = Kind {
-        name: "Trial",
-        group: "g",
-        version: "v2",
         versions: &[V1],
-        plural: "trials",
-        singular: "trial",
-        short_names: &[],
-        scope: Scope::Namespaced,
-        table: "trial",
-        cluster: true,
-        immutable: false,
-        history: true,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded::default(),
-    };
-
-    const PLATFORM: Platform = Platform {
-        group: "g",
-        version: "v2",
-        finalizer: "g/Ingester",
-        deleting: "g/Deleting",
-        immutable: "g/Immutable",
-        restored_from: "g/RestoredFrom",
-        conversion_data: "g/ConversionData",
+        ..trials::KIND
     };
 
     fn shown(text: &str, as_stored: bool) -> String {
@@ -128,13 +100,15 @@ mod tests {
 
     #[test]
     fn a_past_version_is_shown_in_the_kinds_own_unless_asked_otherwise() {
-        let old =
-            r#"{"apiVersion":"g/v1","metadata":{"name":"a","uid":"u","resourceVersion":"7"},"spec":{"method":"x"}}"#;
-        let new = old.replace("g/v1", "g/v2").replace("method", "algorithm");
+        let old = concat!(
+            r#"{"apiVersion":"traps.dev/v1","metadata":{"name":"a","uid":"u","resourceVersion":"7"},"#,
+            r#""spec":{"method":"x"}}"#
+        );
+        let new = old.replace("dev/v1", "dev/v2").replace("method", "algorithm");
         assert_eq!(shown(old, false), new);
         assert_eq!(shown(old, true), old);
         assert_eq!(shown(&new, false), new);
-        let unknown = old.replace("g/v1", "g/v0");
+        let unknown = old.replace("dev/v1", "dev/v0");
         assert_eq!(
             shown(&unknown, false),
             unknown,

@@ -6,24 +6,14 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kindex_cluster::Convert;
-use kindex_model::kind::{Platform, Registry};
+use kindex_model::kind::Registry;
 use kindex_serve::listen::Tls;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::kinds::trial::KIND;
-
-/// The words of the fixture.
-pub const PLATFORM: Platform = Platform {
-    group: "traps.dev",
-    version: "v1",
-    finalizer: "traps.dev/finalizer",
-    deleting: "traps.dev/deleting",
-    immutable: "traps.dev/immutable",
-    restored_from: "traps.dev/RestoredFrom",
-    conversion_data: "traps.dev/ConversionData",
-};
+pub use crate::registry::PLATFORM;
 
 /// Trials alone.
 pub const REGISTRY: Registry = Registry {
@@ -31,12 +21,8 @@ pub const REGISTRY: Registry = Registry {
     kinds: &[&KIND],
     mysql_schema: include_str!("../fixtures/traps/schema/mysql_schema.sql"),
     sqlite_schema: include_str!("../fixtures/traps/schema/sqlite_schema.sql"),
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
     declared: crate::registry::DECLARED,
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/tls/first.crt");

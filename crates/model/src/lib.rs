@@ -8,6 +8,8 @@ pub mod reference_name;
 
 pub mod kind;
 
+mod empty;
+
 mod sql_only;
 
 pub mod tables;

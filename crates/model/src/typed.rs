@@ -72,24 +72,15 @@ impl Kind {
             name,
             group: forever(K::group(&())),
             version: forever(K::version(&())),
-            versions: &[],
             plural: forever(K::plural(&())),
             singular: name.to_ascii_lowercase().leak(),
-            short_names: &[],
             scope,
             table: K::TABLE,
-            cluster: true,
-            immutable: false,
-            history: false,
-            events: false,
             columns: K::COLUMNS,
             keys: K::KEYS,
-            printer_columns: &[],
-            retention: None,
-            references: &[],
             manifest,
             encode: encode::<K>,
-            decode: |_| Err(vec![no_message()]),
+            ..Self::EMPTY
         }
     }
 }
@@ -111,11 +102,4 @@ fn encode<K: DeserializeOwned>(text: &str) -> Encoded {
         }],
     };
     Encoded { proto: None, problems }
-}
-
-fn no_message() -> Problem {
-    Problem {
-        path: String::new(),
-        message: "the kind has no message".to_owned(),
-    }
 }

@@ -138,22 +138,15 @@ fn has_order(kind: &Kind, order: &[Order]) -> bool {
 mod tests {
     use super::*;
     use crate::LabelSelector;
-    use kindex_model::kind::{Column, ColumnType, Encoded, Key, Scope};
+    use kindex_model::kind::{Column, ColumnType, Key};
 
     static KIND: Kind = Kind {
         name: "Run",
         group: "test.kindex",
         version: "v1",
-        versions: &[],
         plural: "runs",
         singular: "run",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "run",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
         columns: &[Column {
             name: "phase",
             path: &["status", "phase"],
@@ -170,12 +163,7 @@ mod tests {
                 columns: &["create_time"],
             },
         ],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded::default(),
+        ..Kind::EMPTY
     };
 
     fn reach(labels: &str, conditions: &[&str], order: &[&str]) -> Reach {

@@ -1,60 +1,13 @@
 //! Every key has an effect, every error a position, and the two gates their meanings.
 
-use kindex_model::kind::{Encoded, Platform, Scope};
+use kindex_generated::kinds::model::KIND as MODEL;
+use kindex_generated::kinds::pipeline_run::KIND as PIPELINE_RUN;
 
 use super::*;
 
-const fn kind(name: &'static str, table: &'static str) -> Kind {
-    Kind {
-        name,
-        group: "g",
-        version: "v1",
-        versions: &[],
-        plural: table,
-        singular: table,
-        short_names: &[],
-        scope: Scope::Namespaced,
-        table,
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded {
-            proto: None,
-            problems: Vec::new(),
-        },
-    }
-}
-
-static MODEL: Kind = kind("Model", "model");
-static PIPELINE_RUN: Kind = kind("PipelineRun", "pipelinerun");
-
 static REGISTRY: Registry = Registry {
-    platform: Platform {
-        group: "g",
-        version: "v1",
-        finalizer: "f",
-        deleting: "d",
-        immutable: "i",
-        restored_from: "test/RestoredFrom",
-        conversion_data: "test/ConversionData",
-    },
     kinds: &[&MODEL, &PIPELINE_RUN],
-    mysql_schema: "",
-    sqlite_schema: "",
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 /// The example of the reference's documentation.

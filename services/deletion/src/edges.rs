@@ -62,7 +62,7 @@ fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::kind::{Column, ColumnType, Encoded, Platform, Registry};
+    use kindex_model::kind::{Column, ColumnType, Registry};
     use kindex_model::reference::OnDelete;
     use serde_json::json;
 
@@ -104,32 +104,17 @@ mod tests {
         name: "Note",
         group: "x.example.com",
         version: "v1",
-        versions: &[],
         plural: "notes",
         singular: "note",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "note",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
         columns: &[Column {
             name: "about_kind",
             path: &["spec", "aboutKind"],
             ty: ColumnType::Text { chars: 63 },
             own_namespace: false,
         }],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
         references: &[NETWORK, ABOUT, LEFT],
-        manifest: "",
-        encode: |_| Encoded {
-            proto: None,
-            problems: Vec::new(),
-        },
-        decode: |_| Ok(String::new()),
+        ..Kind::EMPTY
     };
     static NOTE: Kind = NOTES;
 
@@ -191,24 +176,8 @@ mod tests {
             ..NOTES
         };
         const REGISTRY: Registry = Registry {
-            platform: Platform {
-                group: "x.example.com",
-                version: "v1",
-                finalizer: "x.example.com/kindex",
-                deleting: "x.example.com/deleting",
-                immutable: "x.example.com/immutable",
-                restored_from: "x.example.com/restored-from",
-                conversion_data: "x.example.com/conversion-data",
-            },
             kinds: &[&NOTE, &ALONE, &NETWORKS],
-            mysql_schema: "",
-            sqlite_schema: "",
-            queries: &[],
-            migrations: &[],
-            foreign: &[],
-            declared: &[],
-            descriptors: &[],
-            services: &[],
+            ..Registry::EMPTY
         };
         assert!(REGISTRY.is_of_graph(&NOTE) && REGISTRY.is_of_graph(&NETWORKS));
         assert!(!REGISTRY.is_of_graph(&ALONE));

@@ -1,6 +1,6 @@
 //! The simulated kind, its tables, and the annotations and finalizers that control its objects.
 
-use kindex_model::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_model::kind::{Column, ColumnType, Key, Kind, Platform, Registry};
 use kindex_model::object::Object;
 
 /// The one namespace of the simulated cluster.
@@ -31,7 +31,7 @@ pub static PLATFORM: Platform = Platform {
     deleting: DELETING,
     immutable: IMMUTABLE,
     restored_from: "sim/RestoredFrom",
-    conversion_data: "sim/ConversionData",
+    ..Platform::EMPTY
 };
 
 /// A kind whose objects stay until they are deleted or marked.
@@ -47,14 +47,8 @@ pub static KEPT_THING: Kind = kind(false, true);
 pub static REGISTRY: Registry = Registry {
     platform: PLATFORM,
     kinds: &[&KEPT_THING],
-    mysql_schema: "",
     sqlite_schema: include_str!("thing.sqlite.sql"),
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 const fn kind(immutable: bool, history: bool) -> Kind {
@@ -62,13 +56,9 @@ const fn kind(immutable: bool, history: bool) -> Kind {
         name: "Thing",
         group: "sim.kindex",
         version: "v1",
-        versions: &[],
         plural: "things",
         singular: "thing",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "thing",
-        cluster: true,
         immutable,
         history,
         events: true,
@@ -82,15 +72,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
             name: "thing_namespace_name",
             columns: &["namespace", "name"],
         }],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded {
-            proto: None,
-            problems: Vec::new(),
-        },
+        ..Kind::EMPTY
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::checkpoint::Checkpoint;
-use kindex_model::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
+use kindex_model::kind::{Column, ColumnType, Kind, Registry};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::message::{Input, StoreFailure};
@@ -15,7 +15,7 @@ use kindex_runtime::settings::Settings;
 use kindex_runtime::{Division, Ingester, Storage};
 use kindex_sim::database::SimRow;
 use kindex_sim::storage::SimStorage;
-use kindex_sim::thing::{DELETING, PLATFORM, THING};
+use kindex_sim::thing::{DELETING, REGISTRY, THING};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::bench::{Bench, Thing, away, thing, write_of};
@@ -24,12 +24,11 @@ use super::fakes::FakeCluster;
 /// A kind whose projection panics on the value 13.
 static FRAGILE: Kind = Kind {
     name: "Fragile",
-    decode: |_| Err(Vec::new()),
     encode: |text| {
         assert!(!text.contains("\"value\":13}"), "thirteen");
         (THING.encode)(text)
     },
-    ..THING_PARTS
+    ..THING
 };
 
 /// A kind that takes the value for a text.
@@ -41,20 +40,20 @@ static NARROW: Kind = Kind {
         ty: ColumnType::Text { chars: 8 },
         own_namespace: false,
     }],
-    ..THING_PARTS
+    ..THING
 };
 
 /// A kind that the cluster refuses to show.
 static FORBIDDEN: Kind = Kind {
     name: "Forbidden",
-    ..THING_PARTS
+    ..THING
 };
 
 /// A kind whose CRD others install.
 static GUEST: Kind = Kind {
     name: "Guest",
     plural: "guests",
-    ..THING_PARTS
+    ..THING
 };
 
 static GUESTS: &[&Kind] = &[&GUEST, &THING];
@@ -62,33 +61,6 @@ static THINGS: &[&Kind] = &[&THING];
 static TROUBLED: &[&Kind] = &[&FORBIDDEN, &THING];
 static NARROWS: &[&Kind] = &[&NARROW];
 static FRAGILES: &[&Kind] = &[&FRAGILE];
-
-const THING_PARTS: Kind = Kind {
-    name: "",
-    group: "sim.kindex",
-    version: "v1",
-    versions: &[],
-    plural: "things",
-    singular: "thing",
-    short_names: &[],
-    scope: Scope::Namespaced,
-    table: "thing",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
-    columns: &[],
-    keys: &[],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
-    decode: |_| Err(Vec::new()),
-    encode: |_| Encoded {
-        proto: None,
-        problems: Vec::new(),
-    },
-};
 
 struct Stage {
     cluster: FakeCluster,
@@ -104,18 +76,7 @@ impl Stage {
     }
 
     fn start(&self, kinds: &'static [&'static Kind]) -> Ingester {
-        let registry = Registry {
-            platform: PLATFORM,
-            kinds,
-            mysql_schema: "",
-            sqlite_schema: "",
-            queries: &[],
-            migrations: &[],
-            foreign: &[],
-            declared: &[],
-            descriptors: &[],
-            services: &[],
-        };
+        let registry = Registry { kinds, ..REGISTRY };
         let cluster = Arc::new(self.cluster.clone());
         let storage = Storage {
             rows: self.storage.clone(),

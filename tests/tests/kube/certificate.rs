@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kindex_harness::controlplane::ControlPlane;
 use kindex_migrator::certificate::{Address, Keeper, SecretName};
 use kindex_model::kind::{Kind, Platform, Registry};
-use kindex_tests::kinds::trial::KIND;
+use kindex_tests::trials::{KIND, PLATFORM};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -30,21 +30,10 @@ const REGISTRY: Registry = Registry {
     platform: Platform {
         group: GROUP,
         version: "v2",
-        finalizer: "certified.dev/finalizer",
-        deleting: "certified.dev/deleting",
-        immutable: "certified.dev/immutable",
-        restored_from: "certified.dev/RestoredFrom",
-        conversion_data: "certified.dev/ConversionData",
+        ..PLATFORM
     },
     kinds: &[&CERTIFIED],
-    mysql_schema: "",
-    sqlite_schema: "",
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 async fn client(plane: &ControlPlane) -> Client {

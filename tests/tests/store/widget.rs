@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kindex_model::kind::{
     Column, ColumnType, Comparison, Encoded, Key, Kind, NamedQuery, Operand, Platform, QueryCondition, QueryOrder,
-    Registry, Scope,
+    Registry,
 };
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
@@ -27,16 +27,9 @@ pub(crate) const PARTS: Kind = Kind {
     name: "Widget",
     group: "test.kindex",
     version: "v1",
-    versions: &[],
     plural: "widgets",
     singular: "widget",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "widget",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
     columns: COLUMNS,
     keys: &[
         Key {
@@ -56,12 +49,8 @@ pub(crate) const PARTS: Kind = Kind {
             columns: &["size"],
         },
     ],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
     encode,
-    decode: |_| Err(Vec::new()),
+    ..Kind::EMPTY
 };
 
 const COLUMNS: &[Column] = &[
@@ -101,17 +90,13 @@ pub(crate) static REGISTRY: Registry = Registry {
         deleting: "test/Deleting",
         immutable: "test/Immutable",
         restored_from: "test/RestoredFrom",
-        conversion_data: "test/ConversionData",
+        ..Platform::EMPTY
     },
     kinds: &[&WIDGET, &KEEPSAKE],
     mysql_schema: include_str!("widget.mysql.sql"),
     sqlite_schema: include_str!("widget.sqlite.sql"),
     queries: &[&RANKED],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 /// With a parameter of every type, one of them twice.

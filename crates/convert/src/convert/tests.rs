@@ -1,6 +1,6 @@
 //! A kind with every sort of difference between three versions, and generated objects of all of them.
 
-use kindex_model::kind::{Encoded, FieldMap, MapRule, Scope};
+use kindex_model::kind::{FieldMap, MapRule};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,11 +9,8 @@ use super::*;
 pub(crate) const PLATFORM: Platform = Platform {
     group: "test.kindex",
     version: "v2",
-    finalizer: "test/Kindex",
-    deleting: "test/Deleting",
-    immutable: "test/Immutable",
-    restored_from: "test/RestoredFrom",
     conversion_data: "test/ConversionData",
+    ..Platform::EMPTY
 };
 
 const fn moved(here: &'static [&'static str], own: &'static [&'static str]) -> FieldMap {
@@ -106,21 +103,8 @@ pub(crate) static KIND: Kind = Kind {
     versions: &[V1, V1BETA1],
     plural: "trials",
     singular: "trial",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "trial",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
-    columns: &[],
-    keys: &[],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
-    encode: |_| Encoded::default(),
-    decode: |_| Ok(String::new()),
+    ..Kind::EMPTY
 };
 
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v2"];

@@ -168,33 +168,15 @@ pub(super) fn has_status(object: &Object) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kindex_model::kind::{Encoded, Scope};
 
     pub(in super::super) const KIND: Kind = Kind {
         name: "Thing",
         group: "test.kindex",
         version: "v1",
-        versions: &[],
         plural: "things",
         singular: "thing",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "thing",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded {
-            proto: None,
-            problems: Vec::new(),
-        },
+        ..Kind::EMPTY
     };
 
     pub(in super::super) const PLATFORM: Platform = Platform {
@@ -204,7 +186,7 @@ pub(super) mod tests {
         deleting: "test/Deleting",
         immutable: "test/Immutable",
         restored_from: "test/RestoredFrom",
-        conversion_data: "test/ConversionData",
+        ..Platform::EMPTY
     };
 
     fn made(text: &str) -> (Value, Manifest) {

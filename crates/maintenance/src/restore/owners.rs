@@ -197,14 +197,7 @@ mod tests {
         let registry = Registry {
             platform: PLATFORM,
             kinds: KINDS,
-            foreign: &[],
-            declared: &[],
-            mysql_schema: "",
-            sqlite_schema: "",
-            queries: &[],
-            migrations: &[],
-            descriptors: &[],
-            services: &[],
+            ..Registry::EMPTY
         };
         for (group, name, expected) in [
             ("one.test", "Thing", Some("one.test")),

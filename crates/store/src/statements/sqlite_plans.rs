@@ -1,6 +1,6 @@
 //! SQLite's plans for the statements of a kind, without statistics.
 
-use kindex_model::kind::{Encoded, Key, Kind, Scope};
+use kindex_model::kind::{Key, Kind};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row};
 
@@ -24,24 +24,11 @@ async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
         name: "Thing",
         group: "test",
         version: "v1",
-        versions: &[],
         plural: "things",
         singular: "thing",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "thing",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
         keys: &[KEY],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded::default(),
+        ..Kind::EMPTY
     };
     let memory = SqliteConnectOptions::new().in_memory(true);
     let mut connection = memory.connect().await.expect("an empty database");

@@ -3,7 +3,7 @@
 #![expect(unreachable_pub, reason = "the macro declares what a generated module exports")]
 
 use jiff::Timestamp;
-use kindex_model::kind::{Encoded, Kind, Scope};
+use kindex_model::kind::Kind;
 use kindex_model::value::Value;
 
 use crate::dialect::Dialect;
@@ -14,24 +14,10 @@ pub(crate) static KIND: Kind = Kind {
     name: "Run",
     group: "test.kindex",
     version: "v1",
-    versions: &[],
     plural: "runs",
     singular: "run",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "run",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
-    columns: &[],
-    keys: &[],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
-    decode: |_| Err(Vec::new()),
-    encode: |_| Encoded::default(),
+    ..Kind::EMPTY
 };
 
 /// As an enum of a message.

@@ -79,8 +79,7 @@ pub(super) mod tests {
         finalizer: "g/Ingester",
         deleting: "g/Deleting",
         immutable: "g/Immutable",
-        restored_from: "g/RestoredFrom",
-        conversion_data: "g/ConversionData",
+        ..Platform::EMPTY
     };
 
     #[test]

@@ -84,30 +84,15 @@ fn fingerprint(kind: &Kind, options: &ListOptions) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kindex_model::kind::{Encoded, Scope};
 
     pub(in super::super) static KIND: Kind = Kind {
         name: "Run",
         group: "g",
         version: "v1",
-        versions: &[],
         plural: "runs",
         singular: "run",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "run",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded::default(),
+        ..Kind::EMPTY
     };
 
     #[test]

@@ -1,7 +1,7 @@
 //! The kinds of a project: a cluster on a network and a server group, both of a cloud identity.
 
 use kindex_deletion::kinds::Kinds;
-use kindex_model::kind::{Encoded, Kind, Platform, Registry, Scope};
+use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::object::Object;
 use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
 use serde_json::{Value, json};
@@ -13,8 +13,7 @@ const PLATFORM: Platform = Platform {
     finalizer: "platform.example.com/kindex",
     deleting: "platform.example.com/deleting",
     immutable: "platform.example.com/immutable",
-    restored_from: "platform.example.com/restored-from",
-    conversion_data: "platform.example.com/conversion-data",
+    ..Platform::EMPTY
 };
 
 const fn reference(name: &'static str, path: &'static [&'static str], targets: &'static [Target]) -> Reference {
@@ -48,27 +47,11 @@ pub(crate) const fn kind(
         name,
         group: GROUP,
         version: "v1",
-        versions: &[],
         plural,
         singular,
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: singular,
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
         references,
-        manifest: "",
-        encode: |_| Encoded {
-            proto: None,
-            problems: Vec::new(),
-        },
-        decode: |_| Ok(String::new()),
+        ..Kind::EMPTY
     }
 }
 
@@ -115,14 +98,7 @@ pub(crate) fn registry() -> Registry {
     Registry {
         platform: PLATFORM,
         kinds: &KINDS,
-        mysql_schema: "",
-        sqlite_schema: "",
-        queries: &[],
-        migrations: &[],
-        foreign: &[],
-        declared: &[],
-        descriptors: &[],
-        services: &[],
+        ..Registry::EMPTY
     }
 }
 

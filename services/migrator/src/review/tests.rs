@@ -1,11 +1,11 @@
 //! Reviews of a kind that moves one field between its versions.
 
-use kindex_model::kind::{Encoded, FieldMap, MapRule, Platform, Scope, Version};
+use kindex_model::kind::{FieldMap, MapRule, Platform, Version};
 use serde_json::{Value, json};
 
 use super::*;
 
-static WIDGET: kindex_model::kind::Kind = kindex_model::kind::Kind {
+static WIDGET: Kind = Kind {
     name: "Widget",
     group: "test.kindex",
     version: "v2",
@@ -29,42 +29,19 @@ static WIDGET: kindex_model::kind::Kind = kindex_model::kind::Kind {
     }],
     plural: "widgets",
     singular: "widget",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "widget",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
-    columns: &[],
-    keys: &[],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
-    encode: |_| Encoded::default(),
-    decode: |_| Ok(String::new()),
+    ..Kind::EMPTY
 };
 
 const REGISTRY: Registry = Registry {
     platform: Platform {
         group: "test.kindex",
         version: "v2",
-        finalizer: "test/Kindex",
-        deleting: "test/Deleting",
-        immutable: "test/Immutable",
-        restored_from: "test/RestoredFrom",
         conversion_data: "test/ConversionData",
+        ..Platform::EMPTY
     },
     kinds: &[&WIDGET],
-    mysql_schema: "",
-    sqlite_schema: "",
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 fn widget(version: &str, name: &str, spec: &Value) -> Value {

@@ -1,6 +1,6 @@
 //! What rows get, and what is wrong with those that get nothing.
 
-use kindex_model::kind::{Encoded, FieldMap, MapRule, Scope, Version as KindVersion};
+use kindex_model::kind::{FieldMap, MapRule, Version as KindVersion};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_store::Arrival;
 
@@ -31,31 +31,15 @@ const KIND: Kind = Kind {
     versions: &[V1],
     plural: "trials",
     singular: "trial",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "trial",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
-    columns: &[],
-    keys: &[],
-    printer_columns: &[],
-    retention: None,
-    references: &[],
-    manifest: "",
-    decode: |_| Err(Vec::new()),
-    encode: |_| Encoded::default(),
+    ..Kind::EMPTY
 };
 
 const PLATFORM: Platform = Platform {
     group: "g",
     version: "v2",
-    finalizer: "g/Ingester",
-    deleting: "g/Deleting",
-    immutable: "g/Immutable",
-    restored_from: "g/RestoredFrom",
     conversion_data: "g/ConversionData",
+    ..Platform::EMPTY
 };
 
 const OLD: &str = concat!(

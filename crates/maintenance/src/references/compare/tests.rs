@@ -1,6 +1,5 @@
 //! Every sort of difference, and what is none.
 
-use kindex_model::kind::{Encoded, Scope};
 use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
 use super::*;
@@ -13,27 +12,9 @@ const fn kind(name: &'static str, singular: &'static str, references: &'static [
         name,
         group: GROUP,
         version: "v1",
-        versions: &[],
-        plural: "",
         singular,
-        short_names: &[],
-        scope: Scope::Namespaced,
-        table: "",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
         references,
-        manifest: "",
-        encode: |_| Encoded {
-            proto: None,
-            problems: Vec::new(),
-        },
-        decode: |_| Ok(String::new()),
+        ..Kind::EMPTY
     }
 }
 

@@ -172,16 +172,13 @@ async fn give<D: Driver>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kindex_model::kind::{Encoded, Scope};
+    use kindex_model::kind::Encoded;
 
     const PLATFORM: Platform = Platform {
         group: "g",
         version: "v",
-        finalizer: "g/Ingester",
-        deleting: "g/Deleting",
         immutable: "g/Immutable",
-        restored_from: "g/restored-from",
-        conversion_data: "g/conversion-data",
+        ..Platform::EMPTY
     };
 
     fn kind(immutable: bool) -> Kind {
@@ -189,27 +186,15 @@ mod tests {
             name: "Model",
             group: "g",
             version: "v",
-            versions: &[],
             plural: "models",
             singular: "model",
-            short_names: &[],
-            scope: Scope::Namespaced,
             table: "model",
-            cluster: true,
             immutable,
-            history: false,
-            events: false,
-            columns: &[],
-            keys: &[],
-            printer_columns: &[],
-            retention: None,
-            references: &[],
-            manifest: "",
-            decode: |_| Err(Vec::new()),
             encode: |_| Encoded {
                 proto: Some(vec![1]),
                 problems: Vec::new(),
             },
+            ..Kind::EMPTY
         }
     }
 
