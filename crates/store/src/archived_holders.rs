@@ -72,6 +72,11 @@ pub trait ArchivedHolders: Send + Sync {
 
     /// Marks archived objects deleted that are as they were read, and releases what they hold.
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError>;
+
+    /// Gives tombstones to archived objects that are as they were read, whether references hold them or not. They go on
+    /// holding others. Returns the uids of those that have tombstones: the others were changed since, or are archived
+    /// no more. To do so again changes nothing. As `bury_direct` for each of them, in one transaction.
+    async fn bury_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<Vec<Uid>, StoreError>;
 }
 
 struct Keep<'a> {
@@ -82,9 +87,10 @@ struct Keep<'a> {
     placed_by: &'a str,
 }
 
-struct TakeAlong<'a> {
+struct DeleteAsRead<'a> {
     work: &'a Work<'a>,
     objects: &'a [ReadVersion],
+    going: Going,
 }
 
 impl<D: Driver> InTransaction<D> for Keep<'_> {
@@ -102,7 +108,7 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
             limits,
             work: self.holders,
         };
-        let rows = holders.lock_rows(&uids).await?;
+        let rows = holders.claim_rows(&uids).await?;
         let standing = |name: &ReferenceName| rows.get(&Uid::from(name.uid())).map_or(HolderRow::Elsewhere, standing);
         let archived = self.names.iter().filter(|name| standing(name) == HolderRow::Archived);
         let new: Vec<_> = archived
@@ -112,8 +118,6 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
                 placed_by: Some(self.placed_by),
             })
             .collect();
-        let holding: Vec<&str> = new.iter().map(|new| new.name.uid()).collect();
-        holders.touch(&holding).await?;
         let mut targets = Batch::<D> {
             connection: holders.connection,
             limits,
@@ -124,7 +128,7 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
     }
 }
 
-impl<D: Driver> InTransaction<D> for TakeAlong<'_> {
+impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
     type Done = TakenAlong;
 
     fn kind(&self) -> &'static str {
@@ -139,14 +143,16 @@ impl<D: Driver> InTransaction<D> for TakeAlong<'_> {
         };
         let mut uids: Vec<&str> = self.objects.iter().map(|read| &*read.uid.0).collect();
         uids.sort_unstable();
-        let locked = batch.lock_rows(&uids).await?;
+        let locked = batch.claim_rows(&uids).await?;
         let versions = batch.versions_of(&uids).await?;
         let is_as_read = |read: &&ReadVersion| versions.get(&read.uid) == Some(&read.version);
         let unchanged = self.objects.iter().filter(is_as_read);
         let mut rows: Vec<&FoundRow> = unchanged.filter_map(|read| locked.get(&read.uid)).collect();
         rows.retain(|row| row.life() == Life::Archived);
         rows.sort_unstable_by(|one, other| one.uid.cmp(&other.uid));
-        let deletions = batch.delete_archived(&rows, Going::Waited).await?;
+        // One that is named twice has one event all the same.
+        rows.dedup_by(|one, other| one.uid == other.uid);
+        let deletions = batch.delete_archived(&rows, self.going).await?;
         batch.release_held_by(&deletions.deleted).await?;
         let uids = |uids: &[&str]| uids.iter().map(|uid| Uid::from(*uid)).collect();
         Ok(TakenAlong {
@@ -211,9 +217,33 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
     }
 
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
+        self.delete_as_read(kind, objects, Going::Waited, now).await
+    }
+
+    async fn bury_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<Vec<Uid>, StoreError> {
+        let buried = self.delete_as_read(kind, objects, Going::Buried, now).await;
+        Ok(buried?.held)
+    }
+}
+
+impl<D: Driver> SqlStore<D> {
+    async fn delete_as_read(
+        &self,
+        kind: &Kind,
+        objects: &[ReadVersion],
+        going: Going,
+        now: Timestamp,
+    ) -> Result<TakenAlong, StoreError> {
+        if objects.is_empty() {
+            return Ok(TakenAlong::default());
+        }
         let texts = self.texts(kind);
-        let work = self.reference_work(kind, &texts, now);
-        let taken = self.connections.transact(&TakeAlong { work: &work, objects }).await;
-        taken.map_err(|error| failure::<D>(kind.name, error))
+        let delete = DeleteAsRead {
+            work: &self.reference_work(kind, &texts, now),
+            objects,
+            going,
+        };
+        let done = self.connections.transact(&delete).await;
+        done.map_err(|error| failure::<D>(kind.name, error))
     }
 }

@@ -146,7 +146,7 @@ impl<D: Driver> InTransaction<D> for Place<'_> {
             limits,
             work,
         };
-        let Some(row) = batch.lock_rows(&[&uid.0]).await?.remove(uid) else {
+        let Some(row) = batch.claim_rows(&[&uid.0]).await?.remove(uid) else {
             return Ok(Err(DirectError::Missing));
         };
         match (row.delete_time, row.life()) {
@@ -166,7 +166,6 @@ impl<D: Driver> InTransaction<D> for Place<'_> {
             placed_by: Some(self.placed_by),
         };
         batch.place_references(&[new]).await?;
-        batch.touch(&[&uid.0]).await?;
         Ok(Ok(Placed::New))
     }
 }
@@ -185,11 +184,10 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
             limits,
             work,
         };
-        let row = batch.lock_rows(&[&uid.0]).await?.remove(uid);
+        let row = batch.claim_rows(&[&uid.0]).await?.remove(uid);
         if !batch.release_reference(uid, &name.to_string()).await? {
             return Ok(Released::Absent);
         }
-        batch.touch(&[&uid.0]).await?;
         let Some(row) = row.filter(|row| row.life() == Life::Archived) else {
             return Ok(Released::Released);
         };

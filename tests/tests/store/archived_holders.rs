@@ -4,13 +4,16 @@
 use std::cell::Cell;
 
 use futures::future::{join, join_all};
+use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Deletion, Gone, HolderRow, ReadVersion, Reference, TakenAlong};
+use kindex_store::{Deletion, Gone, HolderRow, Position, ReadVersion, Reference, TakenAlong, Tombstone};
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, read};
+use super::follower::{Follower, leaving, seen_as};
+use super::outbox::{EVENTFUL, NOTICE, write};
 use super::widget::{KEEPSAKE, WIDGET, at, soft_delete, widget};
 
 scenarios!(
@@ -18,6 +21,10 @@ scenarios!(
     each_name_has_its_answer_and_each_row_stays_as_it_was_placed,
     an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds,
     what_something_holds_is_not_taken_along,
+    archived_holders_are_buried_and_go_on_holding,
+    what_was_changed_since_it_was_read_is_not_buried,
+    what_is_live_or_deleted_is_not_buried,
+    many_are_buried_at_once_as_each_of_them_would_be,
     a_row_and_the_deletion_of_its_holder_never_both_win,
     of_many_rows_none_outlives_its_holder,
     a_holder_that_is_purged_out_of_the_archive_holds_nothing,
@@ -44,14 +51,45 @@ async fn holders(backend: &Backend) -> Vec<String> {
     found.into_iter().map(|one| one.name).collect()
 }
 
-async fn take_along(backend: &Backend, objects: &[(&str, u64)], second: i64) -> TakenAlong {
+fn as_read(objects: &[(&str, u64)]) -> Vec<ReadVersion> {
     let read = objects.iter().map(|(uid, version)| ReadVersion {
         uid: Uid::from(*uid),
         version: ResourceVersion(*version),
     });
-    let read: Vec<_> = read.collect();
+    read.collect()
+}
+
+async fn take_along(backend: &Backend, objects: &[(&str, u64)], second: i64) -> TakenAlong {
+    let read = as_read(objects);
     let take = async || backend.store.take_along(&WIDGET, &read, at(second)).await;
     backend.answer(take).await.expect("an answer")
+}
+
+async fn bury_along(backend: &Backend, kind: &Kind, objects: &[(&str, u64)], second: i64) -> Vec<Uid> {
+    let buried = backend.store.bury_along(kind, &as_read(objects), at(second)).await;
+    buried.expect("an answer")
+}
+
+/// In order of uid.
+async fn tombstones(backend: &Backend, kind: &Kind) -> Vec<Tombstone> {
+    let page = backend.store.tombstone_page(kind, None, 10).await;
+    page.expect("readable")
+}
+
+fn tombstone(uid: &str, second: i64) -> Tombstone {
+    Tombstone {
+        uid: Uid::from(uid),
+        requested: at(second),
+    }
+}
+
+/// Somebody changes an archived widget, which has this version then.
+async fn change(backend: &Backend, uid: &str) -> u64 {
+    let mut wanted = evicted(uid);
+    wanted.spec = serde_json::json!({"group": "blue", "order": 1});
+    let wanted = read(&wanted, ResourceVersion(10));
+    let changed = backend.store.update_direct(&WIDGET, &wanted, at(2)).await;
+    changed.expect("changed").metadata.resource_version.0
 }
 
 fn uids(names: &[&str]) -> Vec<Uid> {
@@ -115,13 +153,7 @@ async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backe
         evict(&backend, &evicted(uid)).await;
         keep(&backend, uid, 1).await;
     }
-    let mut wanted = evicted("u2");
-    wanted.spec = serde_json::json!({"group": "blue", "order": 1});
-    let changed = backend
-        .store
-        .update_direct(&WIDGET, &read(&wanted, ResourceVersion(10)), at(2))
-        .await;
-    let changed = changed.expect("changed").metadata.resource_version;
+    let changed = change(&backend, "u2").await;
     backend.write(widget("u4", "u4", 10).live(), at(2)).await;
 
     let taken = take_along(&backend, &[("u3", 10), ("u1", 10), ("u2", 10), ("u4", 10)], 3).await;
@@ -136,7 +168,7 @@ async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backe
         assert_eq!(backend.life(uid).await, Some(life), "{uid}");
     }
     assert_eq!(holders(&backend).await, [name("u2").to_string()]);
-    let again = take_along(&backend, &[("u1", 10), ("u2", changed.0)], 4).await;
+    let again = take_along(&backend, &[("u1", 10), ("u2", changed)], 4).await;
     assert_eq!(again.deleted, uids(&["u2"]));
     assert!(holders(&backend).await.is_empty());
 }
@@ -165,6 +197,129 @@ async fn what_something_holds_is_not_taken_along(backend: Backend) {
         .release_reference(&WIDGET, &Uid::from("u1"), &name("other"), at(3))
         .await;
     assert_eq!(released.expect("released"), kindex_store::Released::Deleted);
+}
+
+async fn archived_holders_are_buried_and_go_on_holding(backend: Backend) {
+    let all = ["u1", "u2"];
+    for uid in all {
+        evict(&backend, &evicted(uid)).await;
+        keep(&backend, uid, 1).await;
+    }
+    let read = [("u2", 10), ("u1", 10)];
+    assert_eq!(bury_along(&backend, &WIDGET, &read, 3).await, uids(&all));
+    assert_eq!(
+        tombstones(&backend, &WIDGET).await,
+        [tombstone("u1", 3), tombstone("u2", 3)]
+    );
+    assert_eq!(holders(&backend).await, all.map(|uid| name(uid).to_string()));
+    for uid in all {
+        assert_eq!(backend.life(uid).await, Some(Life::Archived), "{uid}");
+    }
+    assert_eq!(bury_along(&backend, &WIDGET, &[], 4).await, uids(&[]));
+    let taken = take_along(&backend, &read, 5).await;
+    assert_eq!(
+        (taken.deleted, taken.held),
+        (uids(&all), Vec::new()),
+        "their deletions end"
+    );
+    assert_eq!(tombstones(&backend, &WIDGET).await, []);
+    assert!(holders(&backend).await.is_empty());
+}
+
+/// A holder that has moved meanwhile names another object, and must not go with the one that it named before.
+async fn what_was_changed_since_it_was_read_is_not_buried(backend: Backend) {
+    for uid in ["u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    let changed = change(&backend, "u1").await;
+    for version in [9, 10, changed + 1] {
+        let buried = bury_along(&backend, &WIDGET, &[("u1", version)], 3).await;
+        assert_eq!(buried, uids(&[]), "{version}");
+    }
+    assert_eq!(tombstones(&backend, &WIDGET).await, []);
+    let buried = bury_along(&backend, &WIDGET, &[("u1", 10), ("u2", 10)], 4).await;
+    assert_eq!(buried, uids(&["u2"]), "each is compared with its own version");
+    let buried = bury_along(&backend, &WIDGET, &[("u1", changed)], 5).await;
+    assert_eq!(buried, uids(&["u1"]));
+    assert_eq!(
+        tombstones(&backend, &WIDGET).await,
+        [tombstone("u1", 5), tombstone("u2", 4)]
+    );
+}
+
+async fn what_is_live_or_deleted_is_not_buried(backend: Backend) {
+    let live = ["live", "erased"].map(|uid| widget(uid, uid, 10).live());
+    backend.write_all(&live, at(0)).await;
+    backend.write(soft_delete("erased"), at(1)).await;
+    for uid in ["archived", "deleted"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    let (store, uid) = (&backend.store, Uid::from("deleted"));
+    let deleted = store.delete_direct(&WIDGET, &uid, None, at(1)).await;
+    assert_eq!(deleted.expect("deleted"), Deletion::Done);
+    let read = ["live", "erased", "absent", "deleted", "archived"].map(|uid| (uid, 10));
+    let buried = bury_along(&backend, &WIDGET, &read, 2).await;
+    assert_eq!(buried, uids(&["archived"]));
+    assert_eq!(tombstones(&backend, &WIDGET).await, [tombstone("archived", 2)]);
+    let lives = [
+        ("live", Some(Life::Live)),
+        ("erased", Some(Life::Deleted)),
+        ("absent", None),
+        ("deleted", Some(Life::Deleted)),
+        ("archived", Some(Life::Archived)),
+    ];
+    for (uid, life) in lives {
+        assert_eq!(backend.life(uid).await, life, "{uid}");
+    }
+}
+
+async fn many_are_buried_at_once_as_each_of_them_would_be(backend: Backend) {
+    let backend = backend.with_registry(EVENTFUL).await;
+    let (store, mut follower) = (&backend.store, Follower::default());
+    let all = ["u1", "u2", "u3", "u4"];
+    let archived = all.map(|uid| evicted(uid).store(Life::Archived, false));
+    write(&backend, &archived, 0).await;
+    follower.read(&backend).await;
+    let (held, alone) = (Uid::from("u2"), Uid::from("u4"));
+    let placed = store
+        .place_reference(&NOTICE, &held, &name("other"), "jane", at(1))
+        .await;
+    placed.expect("placed");
+    let buried = store
+        .bury_direct(&NOTICE, &alone, Some(ResourceVersion(10)), at(2))
+        .await;
+    buried.expect("buried");
+    assert_eq!(follower.read(&backend).await, [leaving("u4", 2)]);
+
+    let read = ["u3", "u4", "u1", "u2", "u1"].map(|uid| (uid, 10));
+    assert_eq!(bury_along(&backend, &NOTICE, &read, 3).await, uids(&all));
+    // A page with room for one entry has all of a transaction.
+    let entries = follower.page(&backend, 1).await.expect("the mark is known");
+    let seen: Vec<_> = entries.iter().map(seen_as).collect();
+    assert_eq!(seen, ["u1", "u2", "u3"].map(|uid| leaving(uid, 3)));
+    assert_eq!(
+        follower.positions,
+        (1..=8_u64).collect::<Vec<_>>(),
+        "what is named twice has one event"
+    );
+    let waiting = [
+        tombstone("u1", 3),
+        tombstone("u2", 3),
+        tombstone("u3", 3),
+        tombstone("u4", 2),
+    ];
+    assert_eq!(tombstones(&backend, &NOTICE).await, waiting);
+    let changes = store.changes(&NOTICE, Position(0), 10).await.expect("readable");
+    assert_eq!(
+        changes,
+        Some(Vec::new()),
+        "no watch hears of a deletion before it happened"
+    );
+
+    assert_eq!(bury_along(&backend, &NOTICE, &read, 4).await, uids(&all));
+    assert_eq!(tombstones(&backend, &NOTICE).await, waiting, "the first request counts");
+    let head = store.head(&NOTICE).await.expect("readable");
+    assert_eq!(head, follower.mark, "nothing changed");
 }
 
 async fn a_row_and_the_deletion_of_its_holder_never_both_win(backend: Backend) {

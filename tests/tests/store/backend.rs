@@ -122,12 +122,14 @@ impl Backend {
         let deadline = Instant::now() + WAIT_MAX;
         loop {
             match call().await {
-                Err(error) if self.is_node && error.is_retryable() && Instant::now() < deadline => {
-                    tokio::time::sleep(PERIOD).await;
-                }
+                Err(error) if self.is_repeated(&error, deadline) => tokio::time::sleep(PERIOD).await,
                 answer => return answer,
             }
         }
+    }
+
+    fn is_repeated(&self, error: &StoreError, deadline: Instant) -> bool {
+        self.is_node && error.is_retryable() && Instant::now() < deadline
     }
 
     /// Fails unless this is what is seen. On a node it may come to be so later.
@@ -150,8 +152,13 @@ impl Backend {
     }
 
     pub(crate) async fn write_all(&self, writes: &[RowWrite], now: Timestamp) -> Vec<Written> {
-        let written = self.store.write(&WIDGET, writes, now).await;
-        written.expect("the write is taken")
+        let deadline = Instant::now() + WAIT_MAX;
+        loop {
+            match self.store.write(&WIDGET, writes, now).await {
+                Err(error) if self.is_repeated(&error, deadline) => tokio::time::sleep(PERIOD).await,
+                written => return written.expect("the write is taken"),
+            }
+        }
     }
 
     pub(crate) async fn state(&self, uid: &str) -> Option<RowState> {

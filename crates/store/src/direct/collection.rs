@@ -209,7 +209,7 @@ async fn delete_evicted_on<D: Driver>(
         work,
     };
     // Every writer locks the row before its labels: what is read after that stays as it is.
-    let locked = batch.lock_rows(uids).await?;
+    let locked = batch.claim_rows(uids).await?;
     let among = select.among(uids);
     let query = page_of(&among, &NAMES, driver.spelling(), Lead::Engine, None, LIST_MAX as i64);
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();

@@ -252,7 +252,11 @@ impl<D: Driver> Batch<'_, D> {
     async fn change(&mut self, change: &Change<'_>) -> Result<Result<bool, StoreError>, sqlx::Error> {
         let (kind, uid) = (self.work.kind, change.uid());
         let refused = |error| Ok(Err(refused(kind, uid, error)));
-        let Some(row) = self.lock_rows(&[&uid.0]).await?.remove(uid) else {
+        let mut rows = match change {
+            Change::Delete { .. } => self.claim_rows(&[&uid.0]).await?,
+            Change::Update { .. } => self.lock_rows(&[&uid.0]).await?,
+        };
+        let Some(row) = rows.remove(uid) else {
             return refused(DirectError::Missing);
         };
         // The row is locked: this reads what was committed last, and nobody changes it before we do.

@@ -17,8 +17,11 @@ use crate::mysql::cells::bind;
 use crate::mysql::notation::MySqlSpelling;
 use crate::mysql::{faults, plan, pool};
 
-/// The longest packet, and whether the server is a node of a Galera cluster. Servers that can be none lack the second.
-const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN ('max_allowed_packet', 'wsrep_on')";
+/// The longest packet, whether the server is a node of a Galera cluster, and which statements wait there for commits of
+/// the other nodes. Servers that can be no node lack the last two.
+const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN ('max_allowed_packet', 'wsrep_on', 'wsrep_sync_wait')";
+/// The bit of `wsrep_sync_wait` for reads.
+const READS_WAIT: u32 = 1;
 
 pub(crate) struct MySqlDriver {
     pool: Arc<MySqlPool>,
@@ -109,21 +112,23 @@ impl Driver for MySqlDriver {
         if let Some(limits) = self.limits.get() {
             return Ok(*limits);
         }
-        let mut packet_bytes: Option<usize> = None;
-        let mut is_node = false;
+        let mut variables = Variables::default();
         for row in connection.fetch_all(VARIABLES).await? {
-            let value = row.text(1)?;
-            match row.text(0)?.as_str() {
-                "max_allowed_packet" => packet_bytes = value.parse().ok(),
-                "wsrep_on" => is_node = value == "ON",
-                _ => {}
-            }
+            variables.read(&row.text(0)?, &row.text(1)?);
         }
-        let packet_bytes_max = packet_bytes.ok_or(sqlx::Error::RowNotFound)?;
-        Ok(*self.limits.get_or_init(|| Limits {
-            packet_bytes_max,
-            params_max: 65_535,
-            is_node,
+        let packet_bytes_max = variables.packet_bytes.ok_or(sqlx::Error::RowNotFound)?;
+        Ok(*self.limits.get_or_init(|| {
+            if variables.may_be_behind() {
+                tracing::warn!(
+                    "The database is a node of a Galera cluster without `wsrep_sync_wait = 1`: what was committed on \
+                     another node may be missed. Set it on all nodes, unless all connections lead to the same one"
+                );
+            }
+            Limits {
+                packet_bytes_max,
+                params_max: 65_535,
+                is_node: variables.is_node,
+            }
         }))
     }
 
@@ -225,10 +230,68 @@ impl Driver for MySqlDriver {
     }
 }
 
+/// What a server says of itself.
+#[derive(Default)]
+struct Variables {
+    packet_bytes: Option<usize>,
+    is_node: bool,
+    sync_wait: u32,
+}
+
+impl Variables {
+    fn read(&mut self, name: &str, value: &str) {
+        match name {
+            "max_allowed_packet" => self.packet_bytes = value.parse().ok(),
+            "wsrep_on" => self.is_node = value == "ON",
+            "wsrep_sync_wait" => self.sync_wait = value.parse().unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    /// Whether a read may lack what was committed on another node before.
+    fn may_be_behind(&self) -> bool {
+        self.is_node && self.sync_wait & READS_WAIT == 0
+    }
+}
+
 /// The name is the operator's own, from the address.
 fn create_database(name: &str) -> String {
     format!(
         "CREATE DATABASE IF NOT EXISTS `{}` DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
         name.replace('`', "``")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_behind_unless_reads_wait_for_the_commits_of_others() {
+        let read = |lines: &[(&str, &str)]| {
+            let mut variables = Variables::default();
+            for (name, value) in lines {
+                variables.read(name, value);
+            }
+            (variables.packet_bytes, variables.is_node, variables.may_be_behind())
+        };
+        let packet = ("max_allowed_packet", "16777216");
+        let packet_bytes = Some(16_777_216);
+        assert_eq!(
+            read(&[packet]),
+            (packet_bytes, false, false),
+            "a server that can be no node"
+        );
+        assert_eq!(read(&[packet, ("wsrep_on", "ON")]), (packet_bytes, true, true));
+        for (is_on, sync_wait, is_behind) in [
+            ("OFF", "0", false),
+            ("ON", "0", true),
+            ("ON", "1", false),
+            ("ON", "6", true),
+            ("ON", "7", false),
+        ] {
+            let (_, is_node, behind) = read(&[packet, ("wsrep_on", is_on), ("wsrep_sync_wait", sync_wait)]);
+            assert_eq!((is_node, behind), (is_on == "ON", is_behind), "{is_on} {sync_wait}");
+        }
+    }
 }
