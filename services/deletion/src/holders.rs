@@ -117,21 +117,12 @@ impl Holders {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::object::ResourceVersion;
-
     use super::*;
     use crate::decide::{Archived, Outside};
-    use crate::object::{KindName, Object, Standing};
+    use crate::fixture::{deleting, key};
+    use crate::object::Object;
 
     const AGAIN_AFTER: Duration = Duration::from_secs(20);
-
-    fn key(kind: &str) -> Key {
-        Key {
-            kind: KindName::new("x.example.com", kind),
-            namespace: "default".to_owned(),
-            name: "a".to_owned(),
-        }
-    }
 
     fn name(uid: &str) -> ReferenceName {
         ReferenceName::new("Cluster", "x.example.com", uid).expect("a name")
@@ -139,18 +130,8 @@ mod tests {
 
     fn held(by: &[&str]) -> Object {
         Object {
-            key: key("Network"),
-            uid: "n".to_owned(),
-            version: ResourceVersion(1),
-            standing: Standing::Deleting,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
             references: by.iter().map(|uid| name(uid)).collect(),
-            others: BTreeSet::new(),
-            phase: None,
-            edges: Vec::new(),
+            ..deleting(key("Network", "a"), "n")
         }
     }
 
@@ -188,9 +169,9 @@ mod tests {
         assert_eq!(asked(&holders, then), Whereabouts::Absent, "the archive is asked again");
         holders.said(name("u"), None, then);
         assert_eq!(asked(&holders, then), Whereabouts::NotFound);
-        let seen = Whereabouts::Seen(key("Cluster"));
+        let seen = Whereabouts::Seen(key("Cluster", "a"));
         assert_eq!(completed(&holders, seen.clone(), then), seen, "a watch knows better");
-        holders.said(name("u"), Some(key("Cluster")), then + AGAIN_AFTER);
+        holders.said(name("u"), Some(key("Cluster", "a")), then + AGAIN_AFTER);
         assert_eq!(asked(&holders, then + AGAIN_AFTER), seen, "it came back");
         holders.said(name("u"), None, then + AGAIN_AFTER * 2);
         let last = asked(&holders, then + AGAIN_AFTER * 2);
@@ -238,16 +219,11 @@ mod tests {
         assert!(holders.due(&graph, begun).is_empty());
         assert_eq!(
             holders.due(&graph, begun + AGAIN_AFTER),
-            BTreeSet::from([key("Network")])
+            BTreeSet::from([key("Network", "a")])
         );
         assert_eq!(holders.said.len(), 1);
         assert_eq!((holders.next_due(), holders.next_due()), (Some(name("u")), None));
-        let seen = Object {
-            key: key("Cluster"),
-            uid: "u".to_owned(),
-            ..held(&[])
-        };
-        graph.apply(seen);
+        graph.apply(deleting(key("Cluster", "a"), "u"));
         assert!(holders.due(&graph, begun + AGAIN_AFTER).is_empty());
         assert!(holders.said.is_empty());
     }

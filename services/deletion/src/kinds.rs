@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::kind::{Kind, Platform, Registry, Scope};
 use kindex_model::object::Object as Text;
 use kindex_model::reference::{Reference, Service, Target};
 use kindex_model::reference_name::ReferenceName;
@@ -89,6 +89,19 @@ impl Kinds {
         targets.any(|other| other.group == target.group && other.kind == target.kind)
     }
 
+    /// Reads an object of SQL, whose text may be in another version than that of whose fields the references are. One
+    /// without a form in that version is read as it is.
+    pub fn read_stored(&self, platform: &Platform, kind: &Kind, object: &Text) -> Object {
+        match kindex_convert::object_in(platform, kind, object, kind.version) {
+            Ok(own) => self.read(kind, &own),
+            Err(error) => {
+                let uid = &object.metadata.uid;
+                tracing::warn!(kind = kind.name, %uid, %error, "A row is read in the version in which it was written");
+                self.read(kind, object)
+            }
+        }
+    }
+
     /// Reads an object.
     pub fn read(&self, kind: &Kind, object: &Text) -> Object {
         // A text that is an object is JSON.
@@ -114,4 +127,77 @@ pub fn name_of(kind: &Kind) -> KindName {
 fn waiting(kind: &'static Kind) -> impl Iterator<Item = (&'static Reference, &'static Target)> {
     let references = kind.references.iter().filter(|reference| reference.waits());
     references.flat_map(|reference| reference.targets.iter().map(move |target| (reference, target)))
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::kind::{FieldMap, MapRule, Version};
+    use kindex_model::reference::{Named, OnDelete};
+
+    use super::*;
+    use crate::fixture::{GROUP, key};
+
+    const PLATFORM: Platform = Platform {
+        group: GROUP,
+        ..Platform::EMPTY
+    };
+    static NETWORK: Kind = Kind {
+        name: "Network",
+        group: GROUP,
+        version: "v2",
+        ..Kind::EMPTY
+    };
+    /// Its first version called the network a net.
+    static CLUSTER: Kind = Kind {
+        name: "Cluster",
+        versions: &[Version {
+            name: "v1",
+            served: true,
+            stored: false,
+            deprecated: None,
+            map: &[FieldMap {
+                here: Some(&["spec", "net"]),
+                own: Some(&["spec", "network"]),
+                rule: MapRule::Same,
+            }],
+        }],
+        references: &[Reference {
+            name: "network",
+            targets: &[Target {
+                service: None,
+                group: GROUP,
+                kind: "Network",
+            }],
+            kind_column: None,
+            path: &["spec", "network"],
+            named: Named::Name,
+            columns: &[],
+            owned: false,
+            on_delete: OnDelete::Block,
+        }],
+        ..NETWORK
+    };
+    static KINDS: [&Kind; 2] = [&NETWORK, &CLUSTER];
+
+    #[test]
+    fn the_fields_of_a_row_are_those_of_the_own_version_whichever_it_was_written_in() {
+        let kinds = Kinds::of(&Registry {
+            platform: PLATFORM,
+            kinds: &KINDS,
+            ..Registry::EMPTY
+        });
+        let targets = |version: &str, field: &str| {
+            let text = format!(
+                r#"{{"apiVersion":"{GROUP}/{version}","kind":"Cluster","spec":{{"{field}":"blue"}},
+                    "metadata":{{"name":"a","namespace":"default","uid":"u","resourceVersion":"7"}}}}"#
+            );
+            let stored = Text::parse_str(&text).expect("an object");
+            let read = kinds.read_stored(&PLATFORM, &CLUSTER, &stored);
+            assert_eq!((read.key, read.version.0), (key("Cluster", "a"), 7));
+            read.edges.into_iter().map(|edge| edge.target).collect::<Vec<_>>()
+        };
+        assert_eq!(targets("v2", "network"), [key("Network", "blue")]);
+        assert_eq!(targets("v1", "net"), [key("Network", "blue")]);
+        assert!(targets("v9", "net").is_empty(), "nobody knows such a version");
+    }
 }

@@ -14,6 +14,9 @@
 
 pub mod object;
 
+#[cfg(test)]
+mod fixture;
+
 pub mod edges;
 
 pub mod decide;

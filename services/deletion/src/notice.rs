@@ -148,15 +148,7 @@ mod tests {
     use kindex_model::reference_name::ReferenceName;
 
     use super::*;
-    use crate::object::KindName;
-
-    fn key(name: &str) -> Key {
-        Key {
-            kind: KindName::new("x.example.com", "Cluster"),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-        }
-    }
+    use crate::fixture::key;
 
     fn claim(at: Whereabouts) -> Claim {
         Claim {
@@ -169,7 +161,7 @@ mod tests {
     #[test]
     fn who_holds_an_object_is_named() {
         for nowhere in [Whereabouts::Unknown, Whereabouts::Absent] {
-            let claims = vec![claim(Whereabouts::Seen(key("a"))), claim(nowhere)];
+            let claims = vec![claim(Whereabouts::Seen(key("Cluster", "a"))), claim(nowhere)];
             let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
             assert_eq!(notice.reason, "DeletionBlocked");
             assert_eq!(
@@ -181,7 +173,12 @@ mod tests {
 
     #[test]
     fn a_holder_that_does_not_exist_is_named_first_with_what_to_do() {
-        let claims = || vec![claim(Whereabouts::Seen(key("a"))), claim(Whereabouts::NotFound)];
+        let claims = || {
+            vec![
+                claim(Whereabouts::Seen(key("Cluster", "a"))),
+                claim(Whereabouts::NotFound),
+            ]
+        };
         let notice_of = |step| notice(&step, None).expect("it waits");
         let blocked = notice_of(Step::Wait(Wait::Holders(claims(), Vec::new())));
         assert_eq!(blocked.reason, "HolderNotFound");
@@ -197,13 +194,16 @@ mod tests {
                 .message
                 .starts_with("waits for what it owns: cluster.x.example.com/u1")
         );
-        let cycle = notice(&Step::Wait(Wait::Holders(claims(), Vec::new())), Some(&[key("a")]));
+        let cycle = notice(
+            &Step::Wait(Wait::Holders(claims(), Vec::new())),
+            Some(&[key("Cluster", "a")]),
+        );
         assert_eq!(cycle.expect("it waits").reason, "DeletionCycle", "that is the reason");
     }
 
     #[test]
     fn a_long_list_is_cut_and_a_cycle_is_shown_as_a_path() {
-        let many: Vec<_> = (0..7).map(|number| key(&number.to_string())).collect();
+        let many: Vec<_> = (0..7).map(|number| key("Cluster", &number.to_string())).collect();
         let step = Step::Wait(Wait::Holders(Vec::new(), many));
         assert!(
             notice(&step, None)
@@ -211,7 +211,7 @@ mod tests {
                 .message
                 .ends_with("default/4 and 2 more")
         );
-        let path = notice(&step, Some(&[key("a"), key("b")])).expect("it waits");
+        let path = notice(&step, Some(&[key("Cluster", "a"), key("Cluster", "b")])).expect("it waits");
         assert!(
             path.message
                 .contains("default/a is held by cluster.x.example.com default/b is held by")

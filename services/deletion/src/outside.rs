@@ -105,29 +105,13 @@ pub fn is_due(object: &Object) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::object::ResourceVersion;
-
     use super::*;
-    use crate::object::KindName;
+    use crate::fixture::{deleting, key};
 
     fn object(uid: &str, phase: Option<Phase>) -> Object {
         Object {
-            key: Key {
-                kind: KindName::new("x.example.com", "Cluster"),
-                namespace: "default".to_owned(),
-                name: "a".to_owned(),
-            },
-            uid: uid.to_owned(),
-            version: ResourceVersion(1),
-            standing: Standing::Deleting,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
             phase,
-            edges: Vec::new(),
+            ..deleting(key("Cluster", "a"), uid)
         }
     }
 

@@ -108,42 +108,22 @@ impl Targets {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use kindex_model::object::ResourceVersion;
     use kindex_model::reference::OnDelete;
 
     use super::*;
     use crate::decide::{Archived, Outside};
-    use crate::object::{Edge, KindName};
-
-    fn key(kind: &str, name: &str) -> Key {
-        Key {
-            kind: KindName::new("x.example.com", kind),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-        }
-    }
+    use crate::fixture::{key, live};
+    use crate::object::Edge;
 
     fn run(uid: &str, pipeline: &str) -> Object {
         Object {
-            key: key("Run", "r"),
-            uid: uid.to_owned(),
-            version: ResourceVersion(1),
-            standing: Standing::Live,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
-            phase: None,
             edges: vec![Edge {
                 reference: "pipeline",
                 target: key("Pipeline", pipeline),
                 owned: false,
                 on_delete: OnDelete::Cascade,
             }],
+            ..live(key("Run", "r"), uid)
         }
     }
 

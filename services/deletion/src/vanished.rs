@@ -98,39 +98,22 @@ mod tests {
     use kindex_model::reference::OnDelete;
 
     use super::*;
-    use crate::object::{Edge, Key, KindName};
+    use crate::fixture::{key, live};
+    use crate::object::Edge;
 
     const HOLDER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
-    fn key(kind: &str) -> Key {
-        Key {
-            kind: KindName::new("x.example.com", kind),
-            namespace: "default".to_owned(),
-            name: "a".to_owned(),
-        }
-    }
-
     fn object(kind: &str, uid: &str, version: u64) -> Object {
         Object {
-            key: key(kind),
-            uid: uid.to_owned(),
             version: ResourceVersion(version),
-            standing: Standing::Live,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
-            phase: None,
-            edges: Vec::new(),
+            ..live(key(kind, "a"), uid)
         }
     }
 
     fn holder(phase: Option<Phase>, names: bool) -> Object {
         let edge = Edge {
             reference: "network",
-            target: key("Network"),
+            target: key("Network", "a"),
             owned: false,
             on_delete: OnDelete::Block,
         };
@@ -162,7 +145,7 @@ mod tests {
                 graph.apply(then);
             }
             None => {
-                graph.remove(&key("Cluster"), HOLDER);
+                graph.remove(&key("Cluster", "a"), HOLDER);
             }
         }
         let judged = vanished.judge(&graph, at + JUDGED_AFTER);

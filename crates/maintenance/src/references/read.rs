@@ -1,6 +1,7 @@
 //! Reads both sides: all objects of the cluster first, then those that SQL alone has, so that none is missed that
 //! leaves for the archive meanwhile; then the rows of references. At last, other services are asked.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
@@ -212,8 +213,11 @@ impl Reader<'_> {
 
     /// What is to be known of an object, whose references are finalizers.
     fn known(&self, kind: &'static Kind, object: &Object) -> Known {
+        // Rows may be in another version than that of whose fields the references are.
+        let converted = kindex_convert::text_in(&self.registry.platform, kind, object, kind.version);
+        let converted = converted.unwrap_or(Cow::Borrowed(object.text()));
         // A text that is an object is JSON.
-        let text: Value = serde_json::from_str(object.text()).unwrap_or_default();
+        let text: Value = serde_json::from_str(&converted).unwrap_or_default();
         let scope = |target: &Target| match (target.service, own(self.registry, target)) {
             (Some(service), _) if !service.has_namespaces(target.kind) => Scope::Cluster,
             (None, Some(kind)) => kind.scope,

@@ -217,25 +217,17 @@ mod tests {
     use kindex_model::reference::OnDelete;
 
     use super::*;
-    use crate::object::KindName;
-
-    fn key(name: &str) -> Key {
-        Key {
-            kind: KindName::new("x.example.com", "Network"),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-        }
-    }
+    use crate::fixture::key;
 
     fn holder(owned: bool, on_delete: OnDelete) -> Holder {
         let edge = Edge {
             reference: "network",
-            target: key("a"),
+            target: key("Network", "a"),
             owned,
             on_delete,
         };
         Holder {
-            key: Some(key("h")),
+            key: Some(key("Network", "h")),
             uid: "h".to_owned(),
             reference: None,
             version: Some(ResourceVersion(7)),
@@ -251,7 +243,7 @@ mod tests {
             Some(Phase::Draining),
             Some(Phase::Finalizing),
         ];
-        let fates = |holder: &Holder, target: &str| phases.map(|phase| fate(holder, &key(target), phase));
+        let fates = |holder: &Holder, target: &str| phases.map(|phase| fate(holder, &key("Network", target), phase));
         let (cascades, blocks) = (holder(false, OnDelete::Cascade), holder(false, OnDelete::Block));
         assert_eq!(fates(&cascades, "a"), [Fate::Holds, Fate::Goes, Fate::Goes, Fate::Goes]);
         assert_eq!(fates(&blocks, "a"), [Fate::Holds; 4]);

@@ -53,7 +53,7 @@ impl SqlArchive {
     }
 
     fn holder(&self, kind: &'static Kind, stored: &Stored, reference: Option<ReferenceName>) -> Holder {
-        let read = self.kinds.read(kind, &stored.object);
+        let read = self.kinds.read_stored(&self.registry.platform, kind, &stored.object);
         let is_archived = stored.life == Life::Archived;
         Holder {
             key: Some(read.key),
@@ -266,15 +266,20 @@ impl Archive for SqlArchive {
         let mut of_kinds: BTreeMap<&KindName, Vec<ReadVersion>> = BTreeMap::new();
         for (name, mut objects) in read {
             self.leave_tombstones(name, &mut objects).await?;
+            let mut buried = Vec::new();
             for (holder, version) in objects {
                 let mut targets = holder.edges.iter().map(|edge| &edge.target.kind);
                 let holds_elsewhere = targets.any(|kind| self.kinds.get(kind).is_none());
                 if holds_elsewhere || self.is_named(holder, with).await? {
-                    self.bury(name, &version, now).await?;
+                    buried.push(version);
                     continue;
                 }
                 of_kinds.entry(name).or_default().push(version);
             }
+            // What holds objects of other services releases them before it goes, and what others name waits for these
+            // or takes them along: as a tombstone.
+            let tombstones = self.store.bury_along(self.kind(name)?, &buried, now).await;
+            tombstones.map_err(failed)?;
         }
         let mut gone = Vec::new();
         for (name, objects) in of_kinds {
@@ -309,7 +314,7 @@ impl Archive for SqlArchive {
         let waits = self.store.tombstones(kind, &[uid]).await.map_err(failed)?;
         Ok(waits.first().map(|_| Object {
             standing: Standing::Deleting,
-            ..self.kinds.read(kind, &found.object)
+            ..self.kinds.read_stored(&self.registry.platform, kind, &found.object)
         }))
     }
 

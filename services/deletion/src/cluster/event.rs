@@ -89,31 +89,15 @@ fn event_name(object: &Object, notice: &Notice) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use kindex_model::object::ResourceVersion;
 
     use super::*;
-    use crate::object::{Key, KindName, Standing};
+    use crate::fixture::{deleting, key};
 
     fn object(name: &str, uid: &str, version: u64) -> Object {
         Object {
-            key: Key {
-                kind: KindName::new("x.example.com", "Network"),
-                namespace: "default".to_owned(),
-                name: name.to_owned(),
-            },
-            uid: uid.to_owned(),
             version: ResourceVersion(version),
-            standing: Standing::Deleting,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
-            phase: None,
-            edges: Vec::new(),
+            ..deleting(key("Network", name), uid)
         }
     }
 

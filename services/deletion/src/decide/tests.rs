@@ -1,28 +1,17 @@
 //! Every cell of the decision, one test for each rule.
 
-use std::collections::BTreeSet;
-
-use kindex_model::object::ResourceVersion;
 use kindex_model::reference::OnDelete;
 use kindex_model::reference_name::ReferenceName;
 
 use super::*;
-use crate::object::{Key, KindName, Object};
+use crate::fixture::{self, GROUP, key};
+use crate::object::Object;
 
 mod archive;
 
 mod cause;
 
-const GROUP: &str = "x.example.com";
 const NOTHING: Step = Step::Rest(Vec::new());
-
-fn key(kind: &str, name: &str) -> Key {
-    Key {
-        kind: KindName::new(GROUP, kind),
-        namespace: "default".to_owned(),
-        name: name.to_owned(),
-    }
-}
 
 fn seen(kind: &str, name: &str) -> Seen {
     Seen {
@@ -80,18 +69,9 @@ fn going(name: &str, phase: Phase) -> Named {
 
 fn object(standing: Standing) -> Object {
     Object {
-        key: key("Object", "o"),
-        uid: "uid-o".to_owned(),
-        version: ResourceVersion(1),
         standing,
         requested: standing == Standing::Requested,
-        immutable: false,
-        finalizers: Vec::new(),
-        guarded: true,
-        references: BTreeSet::new(),
-        others: BTreeSet::new(),
-        phase: None,
-        edges: Vec::new(),
+        ..fixture::live(key("Object", "o"), "uid-o")
     }
 }
 

@@ -54,30 +54,11 @@ impl Notices {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::object::ResourceVersion;
-
     use super::*;
-    use crate::object::{KindName, Standing};
+    use crate::fixture::{deleting, key};
 
     fn object(name: &str) -> Object {
-        Object {
-            key: Key {
-                kind: KindName::new("x.example.com", "Network"),
-                namespace: "default".to_owned(),
-                name: name.to_owned(),
-            },
-            uid: name.to_owned(),
-            version: ResourceVersion(1),
-            standing: Standing::Deleting,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
-            phase: None,
-            edges: Vec::new(),
-        }
+        deleting(key("Network", name), name)
     }
 
     fn notice(message: &str, waits: bool) -> Notice {

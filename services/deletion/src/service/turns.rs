@@ -125,31 +125,17 @@ fn written(task: &Task) -> Option<&Key> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::object::ResourceVersion;
+    use kindex_model::deletion::Phase;
 
     use super::*;
     use crate::decide::Seen;
+    use crate::fixture::{key, live};
     use crate::object::{Object, Standing};
-    use kindex_model::deletion::Phase;
 
     fn object(name: &str, standing: Standing) -> Object {
         Object {
-            key: Key {
-                kind: KindName::new("x.example.com", "Network"),
-                namespace: "default".to_owned(),
-                name: name.to_owned(),
-            },
-            uid: format!("uid-{name}"),
-            version: ResourceVersion(1),
             standing,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
-            phase: None,
-            edges: Vec::new(),
+            ..live(key("Network", name), &format!("uid-{name}"))
         }
     }
 

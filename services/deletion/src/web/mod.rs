@@ -181,35 +181,20 @@ impl Posting {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use kindex_model::object::ResourceVersion;
     use prometheus::{Registry, TextEncoder};
     use serde_json::Value;
 
     use super::server::Endpoint;
     use super::*;
-    use crate::object::{Key, KindName, Standing};
+    use crate::fixture::{deleting, key_in};
+    use crate::object::Key;
 
     fn object(namespace: &str) -> Object {
-        Object {
-            key: Key {
-                kind: KindName::new("region.example.com", "Network"),
-                namespace: namespace.to_owned(),
-                name: "blue".to_owned(),
-            },
-            uid: "5b2c".to_owned(),
-            version: ResourceVersion(1),
-            standing: Standing::Deleting,
-            requested: false,
-            immutable: false,
-            finalizers: Vec::new(),
-            guarded: true,
-            references: BTreeSet::new(),
-            others: BTreeSet::new(),
-            phase: None,
-            edges: Vec::new(),
-        }
+        let key = Key {
+            namespace: namespace.to_owned(),
+            ..key_in("region.example.com", "Network", "blue")
+        };
+        deleting(key, "5b2c")
     }
 
     fn post(namespace: &str) -> Post {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use kindex_model::object::Uid;
-use kindex_store::{ReadVersion, StoreError};
+use kindex_store::ReadVersion;
 
 use super::{SqlArchive, failed};
 use crate::archive::{After, Among, ArchiveError, Holder};
@@ -54,16 +53,5 @@ impl SqlArchive {
             }
         }
         Ok(false)
-    }
-
-    /// One that holds objects of other services releases them before it goes, and one that others name waits for these
-    /// or takes them along: as a tombstone. Nothing where somebody has changed it since.
-    pub(super) async fn bury(&self, kind: &KindName, read: &ReadVersion, now: Timestamp) -> Result<(), ArchiveError> {
-        let kind = self.kind(kind)?;
-        let buried = self.store.bury_direct(kind, &read.uid, Some(read.version), now).await;
-        match buried {
-            Ok(()) | Err(StoreError::Direct { .. }) => Ok(()),
-            Err(error) => Err(failed(error)),
-        }
     }
 }

@@ -4,7 +4,7 @@ use kindex_model::deletion::Phase;
 
 use super::*;
 use crate::decide::{Archived, Step};
-use crate::object::Standing;
+use crate::fixture::{deleting, key, key_in};
 
 mod foreign;
 
@@ -12,16 +12,8 @@ mod together;
 
 const BLOCKED_AFTER: Duration = Duration::from_secs(30);
 
-fn key(group: &str, kind: &str) -> Key {
-    Key {
-        kind: KindName::new(group, kind),
-        namespace: "default".to_owned(),
-        name: "a".to_owned(),
-    }
-}
-
 fn network() -> Key {
-    key("x.example.com", "Network")
+    key("Network", "a")
 }
 
 fn reference(group: &str) -> ReferenceName {
@@ -47,18 +39,11 @@ impl Stage {
             ..Setup::default()
         };
         let object = Object {
-            key: network(),
-            uid: "n".to_owned(),
             version: ResourceVersion(5),
-            standing: Standing::Deleting,
-            requested: false,
-            immutable: false,
             finalizers: vec!["x.example.com/deletion".to_owned()],
-            guarded: true,
             references: references.iter().cloned().collect(),
-            others: BTreeSet::new(),
             phase: Some(Phase::Deleting),
-            edges: Vec::new(),
+            ..deleting(network(), "n")
         };
         let mut work = Work::new(vec![declared.clone()], setup, BLOCKED_AFTER);
         work.listed(&declared.holder, ResourceVersion(6), Vec::new());
@@ -191,7 +176,7 @@ fn a_holder_of_another_service_is_looked_for_there() {
     assert!(stage.look(0, &nothing).is_empty());
     assert_eq!(stage.work.next_holder(), Some(holder.clone()));
     assert_eq!(stage.work.next_holder(), None);
-    let there = Some(key("y.example.com", "Cluster"));
+    let there = Some(key_in("y.example.com", "Cluster", "a"));
     stage.work.found(holder.clone(), there, stage.begun);
     let reported = stage.look(30, &nothing);
     assert_eq!(

@@ -1,30 +1,25 @@
 //! Objects of other services that are deleted: the archive is asked for what goes along, once for each phase.
 
 use super::*;
+use crate::fixture::live;
+use crate::object::Standing;
 
 fn project() -> Key {
-    key("identity.example.com", "Project")
+    key_in("identity.example.com", "Project", "a")
 }
 
 /// A project of another service in some phase.
 fn in_phase(version: u64, phase: Option<Phase>) -> Object {
     Object {
-        key: project(),
-        uid: "p".to_owned(),
         version: ResourceVersion(version),
         standing: if phase.is_some() {
             Standing::Deleting
         } else {
             Standing::Live
         },
-        requested: false,
-        immutable: false,
         finalizers: vec!["identity.example.com/deletion".to_owned()],
-        guarded: true,
-        references: BTreeSet::new(),
-        others: BTreeSet::new(),
         phase,
-        edges: Vec::new(),
+        ..live(project(), "p")
     }
 }
 

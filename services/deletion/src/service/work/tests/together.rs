@@ -1,15 +1,10 @@
 //! Several objects that place or release a reference on the same target.
 
-use super::*;
-use crate::object::Edge;
 use kindex_model::reference::OnDelete;
 
-fn cluster(name: &str) -> Key {
-    Key {
-        name: name.to_owned(),
-        ..key("x.example.com", "Cluster")
-    }
-}
+use super::*;
+use crate::fixture::live;
+use crate::object::{Edge, Standing};
 
 fn reference_of(name: &str) -> ReferenceName {
     ReferenceName::new("Cluster", "x.example.com", name).expect("a name")
@@ -18,7 +13,7 @@ fn reference_of(name: &str) -> ReferenceName {
 /// A cluster that names the network.
 fn holder(name: &str, standing: Standing, version: u64) -> Object {
     Object {
-        key: cluster(name),
+        key: key("Cluster", name),
         uid: name.to_owned(),
         version: ResourceVersion(version),
         standing,
@@ -36,31 +31,23 @@ fn holder(name: &str, standing: Standing, version: u64) -> Object {
 
 fn target(held_by: &[&str], version: u64) -> Object {
     Object {
-        key: network(),
-        uid: "n".to_owned(),
         version: ResourceVersion(version),
-        standing: Standing::Live,
-        requested: false,
-        immutable: false,
         finalizers: vec!["x.example.com/deletion".to_owned()],
-        guarded: true,
         references: held_by.iter().map(|name| reference_of(name)).collect(),
-        others: BTreeSet::new(),
-        phase: None,
-        edges: Vec::new(),
+        ..live(network(), "n")
     }
 }
 
 /// A network, and clusters that are live or on their way out.
 fn work(held_by: &[&str], holders: Vec<Object>) -> Work {
     let declared = Declared {
-        holder: cluster("a").kind,
+        holder: key("Cluster", "a").kind,
         target: network().kind,
         owned: false,
     };
     let mut work = Work::new(vec![declared], Setup::default(), BLOCKED_AFTER);
     work.listed(&network().kind, ResourceVersion(5), vec![target(held_by, 5)]);
-    work.listed(&cluster("a").kind, ResourceVersion(6), holders);
+    work.listed(&key("Cluster", "a").kind, ResourceVersion(6), holders);
     work
 }
 
@@ -137,7 +124,7 @@ fn an_object_with_very_many_holders_keeps_no_release_from_its_turn() {
         other
     }));
     let (mut work, now) = (work(&["a"], all), Instant::now());
-    let crowded = cluster("crowded");
+    let crowded = key("Cluster", "crowded");
     work.crowded.insert(crowded.clone());
     let mut released = None;
     for step in 0..4 * PUT_OFF_EVERY {
@@ -173,7 +160,7 @@ fn what_has_failed_is_tried_alone_and_keeps_nobody() {
     let (mut work, now) = (work(&[], live.to_vec()), Instant::now());
     let first = work.next(now).expect("a step");
     assert!(work.next(now).is_none());
-    work.failed(&cluster("c"));
+    work.failed(&key("Cluster", "c"));
     end(&mut work, &first, &["a"], 7, now);
     let others = work.next(now).expect("a step");
     assert_eq!(names(&others), ["b", "d"]);

@@ -1,0 +1,51 @@
+//! Keys and objects as unit tests begin with them. A test spells out only the fields that it is about, so that a new
+//! field of an object is added here alone.
+
+use std::collections::BTreeSet;
+
+use kindex_model::object::ResourceVersion;
+
+use crate::object::{Key, KindName, Object, Standing};
+
+/// The API group of the service that tests take as their own.
+pub(crate) const GROUP: &str = "x.example.com";
+
+/// Where an object of that service is.
+pub(crate) fn key(kind: &str, name: &str) -> Key {
+    key_in(GROUP, kind, name)
+}
+
+/// Where an object of any service is.
+pub(crate) fn key_in(group: &str, kind: &str, name: &str) -> Key {
+    Key {
+        kind: KindName::new(group, kind),
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// A live object that is guarded. It names nothing, and nothing holds it.
+pub(crate) fn live(key: Key, uid: &str) -> Object {
+    Object {
+        key,
+        uid: uid.to_owned(),
+        version: ResourceVersion(1),
+        standing: Standing::Live,
+        requested: false,
+        immutable: false,
+        finalizers: Vec::new(),
+        guarded: true,
+        references: BTreeSet::new(),
+        others: BTreeSet::new(),
+        phase: None,
+        edges: Vec::new(),
+    }
+}
+
+/// Such an object once it is deleted, before its first phase is recorded.
+pub(crate) fn deleting(key: Key, uid: &str) -> Object {
+    Object {
+        standing: Standing::Deleting,
+        ..live(key, uid)
+    }
+}
