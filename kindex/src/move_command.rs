@@ -1,25 +1,27 @@
 //! `kindex move`: lets a field of an object name another object, with the references in the order that keeps both
 //! targets.
 
-use kindex_api::operations::{Caller, Moved, ObjectKey, Refusal};
+use kindex_api::operations::{Caller, Moved, NamedObject, ObjectKey, Refusal};
 use kindex_model::kind::{Kind, Registry};
+use kindex_model::reference::{self, Service};
 
 use crate::cli::{Form, MoveArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::target::{Target, kind_and_name};
-use crate::{output, say, sides};
+use crate::{other_services, output, say, sides};
 
 /// Moves, and prints what came of it.
 pub(crate) async fn run(registry: &Registry, args: &MoveArgs) -> CommandResult {
     let to_namespace = args.to_namespace.as_ref().unwrap_or(&args.namespace);
     let holder = named(registry, &args.object, &args.namespace)?;
-    let to = named(registry, &args.to, to_namespace)?;
+    let to = target(registry, holder.kind, args, to_namespace)?;
+    let peers = other_services::of_targets(registry, &args.services)?;
     let store = sides::store(registry, &args.sides.store)?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
-    let operations = sides::operations(registry, &access, &store).await?;
+    let operations = sides::operations(registry, &access, &store).await?.with_peers(peers);
     let reference = args.reference.as_deref();
     let moved = operations
-        .move_holder(&Caller::default(), &key(&holder), reference, &key(&to), args.dry_run)
+        .move_holder(&Caller::default(), &key(&holder), reference, &to, args.dry_run)
         .await;
     drop(operations);
     store.close().await;
@@ -34,6 +36,60 @@ fn named<'a>(registry: &Registry, text: &'a str, namespace: &'a str) -> CommandR
     let (kind, name) = kind_and_name(registry, text, None)?;
     let name = name.ok_or_else(|| CommandError::usage(format_args!("which {}?", kind.name)).hint("say KIND/NAME"))?;
     Ok(Target::new(kind, namespace, name))
+}
+
+/// The object that the field is to name. A kind of this program comes first, unless only one of another service can be
+/// meant.
+fn target(registry: &Registry, holder: &Kind, args: &MoveArgs, namespace: &str) -> CommandResult<NamedObject> {
+    let (text, wanted) = (args.to.as_str(), args.reference.as_deref());
+    let references = holder.references.iter();
+    let references = references.filter(|reference| wanted.is_none_or(|wanted| reference.name == wanted));
+    let targets: Vec<_> = references.flat_map(|reference| reference.targets).collect();
+    let is_own = |kind: &Kind| {
+        let mut own = targets.iter().filter(|target| target.service.is_none());
+        own.any(|target| (target.group, target.kind) == (kind.group, kind.name))
+    };
+    let mut others = foreign(&targets, text);
+    match named(registry, text, namespace) {
+        Ok(own) if others.is_empty() || is_own(own.kind) => Ok(NamedObject::of(&key(&own))),
+        Err(error) if others.is_empty() => Err(error),
+        Ok(_) | Err(_) if others.len() > 1 => {
+            let names = others
+                .iter()
+                .map(|(service, kind, name)| format!("{kind}.{}/{name}", service.group));
+            let names: Vec<_> = names.collect();
+            Err(CommandError::usage(format_args!("{text} may be of several services"))
+                .hint(format_args!("write {}", names.join(" or "))))
+        }
+        Ok(_) | Err(_) => {
+            let (service, kind, name) = others.remove(0);
+            Ok(NamedObject::foreign(service, kind, namespace, name))
+        }
+    }
+}
+
+/// The objects of other services that may be meant: `project/b`, `project.identity.example.com/b`.
+fn foreign<'a>(
+    targets: &[&'static reference::Target],
+    text: &'a str,
+) -> Vec<(&'static Service, &'static str, &'a str)> {
+    let Some((word, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty()) else {
+        return Vec::new();
+    };
+    let kinds = targets.iter().filter_map(|target| Some((target.service?, target.kind)));
+    let is_meant = |service: &Service, kind: &str| {
+        let full = format!("{kind}.{}", service.group);
+        [kind, full.as_str()]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(word))
+    };
+    let mut found: Vec<_> = kinds
+        .filter(|(service, kind)| is_meant(service, kind))
+        .map(|(service, kind)| (service, kind, name))
+        .collect();
+    found.sort_by_key(|(service, kind, _)| (service.group, *kind));
+    found.dedup_by_key(|(service, kind, _)| (service.group, *kind));
+    found
 }
 
 fn key<'a>(target: &Target<'a>) -> ObjectKey<'a> {
@@ -54,6 +110,8 @@ fn failed(refusal: Refusal, holder: &Kind) -> CommandError {
             "the cluster does not take the change; `kubectl explain {}` shows what the field may be",
             holder.plural
         )),
+        503 => CommandError::failure(refusal)
+            .hint("--service GROUP=URL names the address of another service; repeat the command once it answers"),
         _ => CommandError::failure(refusal),
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let settle = Duration::try_from_secs_f64(args.settle)
         .map_err(|error| CommandError::usage(format_args!("--settle {}: {error}", args.settle)))?;
-    let services = other_services::addresses(&args.services)?;
+    let services = other_services::addresses(registry, &args.services)?;
     let options = Options {
         namespace: args.namespace.clone(),
         settle,

@@ -50,6 +50,9 @@ pub(crate) async fn compare(
         report,
         left_behind: Vec::new(),
     };
+    let holders = references.report.foreign.iter().map(|(name, _)| name);
+    let unasked = other_services::unasked(registry, services, holders);
+    references.notes.extend(unasked);
     if !references.report.placed {
         references.notes.push(format!(
             "no object has the finalizer {}/deletion, so that nobody places the references of declared fields: they \

@@ -19,7 +19,8 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let Some(name) = name else {
         return Err(CommandError::usage("which object?").hint("say KIND/NAME"));
     };
-    let peers = other_services::of_holders(registry, &other_services::addresses(&args.services)?);
+    let services = other_services::addresses(registry, &args.services)?;
+    let peers = other_services::of_holders(registry, &services);
     let store = sides::store(registry, &args.sides.store)?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let client = access.client.clone();

@@ -1,15 +1,20 @@
 //! Kubernetes' concepts for servers and clients of its API: structural schemas, managed fields, tables, selectors,
-//! requests, lists and watches, Status, bodies and patches. Pure functions, independent of storage, servers and kinds.
+//! requests and answers, lists and watches, Status, bodies and patches. Pure functions, independent of storage, servers
+//! and kinds.
 //!
 //! The modules below are in reading order; each imports only those above it.
 
 pub mod size;
+
+pub mod media;
 
 pub mod schema;
 
 pub mod fields;
 
 mod jsonpath;
+
+pub mod partial;
 
 pub mod table;
 
@@ -26,6 +31,8 @@ pub mod list;
 pub mod watch;
 
 pub mod status;
+
+pub mod headers;
 
 pub mod decode;
 

@@ -50,7 +50,8 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
     }
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+/// An error with its causes.
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -16,6 +16,8 @@ pub mod kube_cluster;
 
 mod create;
 
+pub mod other_service;
+
 pub use create::CreateApi;
 
 /// Namespace and name of an object.

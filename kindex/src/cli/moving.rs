@@ -12,7 +12,7 @@ pub struct MoveArgs {
     #[arg(value_name = "KIND/NAME")]
     pub object: String,
 
-    /// The object that the field names from then on.
+    /// The object that the field names from then on; of another service as kind/name or kind.group/name.
     #[arg(long, value_name = "KIND/NAME")]
     pub to: String,
 
@@ -27,6 +27,10 @@ pub struct MoveArgs {
     /// The namespace of the target; default: that of the object.
     #[arg(long, value_name = "NAMESPACE")]
     pub to_namespace: Option<String>,
+
+    /// Address of another service, by the group of its kinds; goes over that in crds.toml. May be repeated.
+    #[arg(long = "service", value_name = "GROUP=URL")]
+    pub services: Vec<String>,
 
     /// Check everything, and change nothing.
     #[arg(long)]
@@ -44,9 +48,11 @@ pub struct MoveArgs {
 const MOVE_EXAMPLES: &str = "\
 The field that names the target is written once, and only if nobody has changed the object meanwhile. The target has the
 reference of the object before, and the former one loses it after that, by `kindex deletion`. Nothing is written if the
-object or one of the two targets is being deleted, or the cluster refuses the change.
+object or one of the two targets is being deleted, the service of a target does not answer, or the cluster refuses the
+change.
 
 Examples:
   kindex move cluster/a --to project/b
   kindex move cluster/a -n prod --to network/blue --reference network --dry-run
+  kindex move account/a --to project/b --service identity.example.com=https://identity.example.com:6443
   kindex move note/one --to network/blue --to-namespace shared -o json";

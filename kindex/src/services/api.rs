@@ -13,7 +13,7 @@ use axum::Router;
 use clap::{Args, ValueEnum};
 use kindex_api::figures::Figures;
 use kindex_api::grpc;
-use kindex_api::operations::{Operations, RightsOf};
+use kindex_api::operations::{Operations, Peers, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
 use kindex_serve::listen::{ConnectionLimits, FrontProxy, Tls};
@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use graph::{GraphArgs, UpGraph};
+use graph::{Graph, GraphArgs, UpGraph};
 use readiness::Readiness;
 
 use super::service::{Announcement, Context, Running, Service};
@@ -179,11 +179,12 @@ impl Api {
         context: &Context<'_>,
         args: &ListenArgs,
         process: Process,
-        has_graph: bool,
+        graph: Graph,
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
         let whose = args.rights.unwrap_or(process.usual_rights());
-        let operations = operations(context, whose).await?.with_graph(has_graph);
+        let operations = operations(context, whose).await?;
+        let operations = operations.with_graph(graph.is_at_work).with_peers(graph.peers);
         Ok(Self {
             process,
             server: Server::bind(context, args, whose, operations, front_proxy).await?,
@@ -320,14 +321,16 @@ impl Service for Api {
             }
         };
         let process = Process::Alone { source };
-        Self::bind(&context, &args.listen, process, args.graph.deletion, front_proxy).await
+        let graph = Graph {
+            is_at_work: args.graph.deletion,
+            peers: Peers::of(registry),
+        };
+        Self::bind(&context, &args.listen, process, graph, front_proxy).await
     }
 
     async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
-        let UpGraph(given) = args.graph;
-        // In a cluster of others, `kindex deletion` is started by whoever wants it.
-        let has_graph = given.unwrap_or(context.access.is_own());
-        let bound = Self::bind(context, &args.listen, Process::Beside, has_graph, None);
+        let graph = args.graph.graph(&context.platform.registry, context.access.is_own());
+        let bound = Self::bind(context, &args.listen, Process::Beside, graph, None);
         bound.await.map(Some)
     }
 

@@ -34,6 +34,7 @@ use crate::client::{self, Access};
 use crate::database::{self, Rows, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
+use crate::install::Whose;
 use crate::platform::Platform;
 use crate::replicas::{self, LeaseArgs};
 use crate::unknown_versions;
@@ -114,8 +115,8 @@ impl Service for Deletion {
         })
     }
 
-    fn check(platform: &Platform, args: &UpDeletionArgs) -> CommandResult {
-        args.check(&platform.registry)
+    fn check(platform: &Platform, whose: Whose, args: &UpDeletionArgs) -> CommandResult {
+        args.check(&platform.registry, whose)
     }
 
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {

@@ -6,6 +6,7 @@ use super::ALL;
 use super::row::{Beside, Row};
 use super::service::Context;
 use crate::error::CommandResult;
+use crate::install::Whose;
 use crate::platform::Platform;
 
 /// The command of a service, as it was typed.
@@ -60,9 +61,10 @@ impl FromArgMatches for ServiceCommand {
 pub struct UpFlags(ArgMatches);
 
 impl UpFlags {
-    /// Refuses what is wrong with them, whatever they meet.
-    pub(crate) fn check(&self, platform: &Platform) -> CommandResult {
-        ALL.iter().try_for_each(|service| (service.check)(platform, &self.0))
+    /// Refuses what is wrong with them in this cluster, whatever they meet there.
+    pub(crate) fn check(&self, platform: &Platform, whose: Whose) -> CommandResult {
+        ALL.iter()
+            .try_for_each(|service| (service.check)(platform, whose, &self.0))
     }
 
     /// Takes the addresses of the services that are part of `kindex up`.

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult};
+use crate::install::Whose;
 use crate::platform::Platform;
 use crate::{health, interrupt, say};
 
@@ -25,7 +26,7 @@ pub(super) struct Row {
     /// Runs it alone until Ctrl-C.
     pub(super) alone: for<'a> fn(&'a Platform, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
     /// Refuses wrong flags of `kindex up`.
-    pub(super) check: fn(&Platform, &ArgMatches) -> CommandResult,
+    pub(super) check: fn(&Platform, Whose, &ArgMatches) -> CommandResult,
     /// Takes its addresses in `kindex up`.
     pub(super) beside: for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<Beside>>>,
 }
@@ -51,7 +52,7 @@ impl Row {
             command: || S::Args::augment_args(clap::Command::new(S::NAME)),
             up_flags: S::UpArgs::augment_args,
             alone: |platform, flags| alone::<S>(platform, flags).boxed_local(),
-            check: |platform, flags| S::check(platform, &up_args::<S>(flags)?),
+            check: |platform, whose, flags| S::check(platform, whose, &up_args::<S>(flags)?),
             beside: |context, flags| beside::<S>(context, flags).boxed_local(),
         }
     }

@@ -12,6 +12,7 @@ use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::CommandResult;
 use crate::health::Health;
+use crate::install::Whose;
 use crate::limits::LimitArgs;
 use crate::platform::Platform;
 
@@ -59,11 +60,12 @@ pub(crate) trait Service: Sized + 'static {
     /// What the flags, files and addresses have wrong.
     async fn alone(platform: &Platform, args: Self::Args) -> CommandResult<Self>;
 
-    /// Refuses flags of `kindex up` that are wrong whatever they meet, before the run makes anything.
+    /// Refuses flags of `kindex up` that are wrong in this cluster whatever they meet there, before the run makes
+    /// anything.
     ///
     /// # Errors
     /// What the flags have wrong.
-    fn check(_platform: &Platform, _args: &Self::UpArgs) -> CommandResult {
+    fn check(_platform: &Platform, _whose: Whose, _args: &Self::UpArgs) -> CommandResult {
         Ok(())
     }
 

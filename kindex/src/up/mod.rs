@@ -26,7 +26,11 @@ use crate::{interrupt, migrate, samples, settled, sql_only};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
-    check(platform, args)?;
+    let whose = match args.kubeconfig {
+        Some(_) => Whose::Theirs,
+        None => Whose::Ours,
+    };
+    check(platform, args, whose)?;
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
     let _claim = uses(args).then(|| data_dir.claim()).transpose()?;
     data_dir.close_to_others()?;
@@ -48,10 +52,6 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let place = match &args.kubeconfig {
         Some(path) => ClusterPlace::yours(path).await?,
         None => ClusterPlace::embedded(&platform.registry, args, &data_dir, &stop, &tasks).await?,
-    };
-    let whose = match args.kubeconfig {
-        Some(_) => Whose::Theirs,
-        None => Whose::Ours,
     };
     setup.refuse_unknown_versions(&platform.registry, &place.access).await?;
     install::crds(&place.access.client, &platform.registry, whose).await?;
@@ -97,9 +97,9 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
 }
 
 /// Refuses what the flags have wrong, whatever they meet.
-fn check(platform: &Platform, args: &UpArgs) -> CommandResult {
+fn check(platform: &Platform, args: &UpArgs, whose: Whose) -> CommandResult {
     check_exposure(args)?;
-    args.services.check(platform)
+    args.services.check(platform, whose)
 }
 
 /// Refuses to open the embedded cluster to a network unasked.

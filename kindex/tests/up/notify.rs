@@ -119,6 +119,10 @@ fn an_address_that_nothing_can_be_posted_to_is_refused_at_the_start() {
             &["--deletion=false", "--notify", "http://hooks"],
             "--notify has no effect with --deletion=false",
         ),
+        (
+            &["--kubeconfig", "nowhere", "--notify", "http://hooks"],
+            "--notify has no effect with --kubeconfig",
+        ),
     ] {
         let mut run = Running::once(&[&["--once"], flags].concat());
         let output = run.finish();

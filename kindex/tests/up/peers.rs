@@ -11,11 +11,11 @@ use kindex_cluster::Cluster as Embedded;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
-use kindex_deletion::peer::address::Address;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::WAIT_MAX;
-use kindex_model::kind::{Encoded, Kind, Platform, Registry, Scope};
+use kindex_kube_client::other_service::Address;
+use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
@@ -42,20 +42,9 @@ static CLUSTERS: Kind = Kind {
     name: "Cluster",
     group: "compute.example.com",
     version: "v1",
-    versions: &[],
     plural: "clusters",
     singular: "cluster",
-    short_names: &[],
-    scope: Scope::Namespaced,
     table: "cluster",
-    cluster: true,
-    immutable: false,
-    history: false,
-    events: false,
-    columns: &[],
-    keys: &[],
-    printer_columns: &[],
-    retention: None,
     references: &[Reference {
         name: "project",
         targets: &[Target {
@@ -70,12 +59,7 @@ static CLUSTERS: Kind = Kind {
         owned: false,
         on_delete: OnDelete::Cascade,
     }],
-    manifest: "",
-    encode: |_| Encoded {
-        proto: None,
-        problems: Vec::new(),
-    },
-    decode: |_| Ok(String::new()),
+    ..Kind::EMPTY
 };
 const REGISTRY: Registry = Registry {
     platform: Platform {
@@ -84,18 +68,10 @@ const REGISTRY: Registry = Registry {
         finalizer: "compute.example.com/kindex",
         deleting: "compute.example.com/deleting",
         immutable: "compute.example.com/immutable",
-        restored_from: "compute.example.com/restored-from",
-        conversion_data: "compute.example.com/conversion-data",
+        ..Platform::EMPTY
     },
     kinds: &[&CLUSTERS],
-    mysql_schema: "",
-    sqlite_schema: "",
-    queries: &[],
-    migrations: &[],
-    foreign: &[],
-    declared: &[],
-    descriptors: &[],
-    services: &[],
+    ..Registry::EMPTY
 };
 
 /// The service with the clusters, beside the one with the projects.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kindex_kube_api::request::Verb;
 use kindex_serve::{listen, watches};
 use prometheus::core::Collector;
 use prometheus::{Gauge, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
@@ -14,8 +15,8 @@ const SECONDS: &[f64] = &[
 /// What a request turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// As Kubernetes names it: `get`, `list`; `relay` for what is about none of the served kinds.
-    pub verb: &'static str,
+    /// What it does.
+    pub verb: OperationVerb,
     /// The name of the kind; empty for what is relayed.
     pub kind: &'static str,
 }
@@ -23,9 +24,46 @@ pub struct Operation {
 impl Operation {
     /// What is about none of the served kinds.
     pub const RELAYED: Self = Self {
-        verb: "relay",
+        verb: OperationVerb::Relay,
         kind: "",
     };
+}
+
+/// What a request does, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationVerb {
+    /// As Kubernetes names it.
+    Kubernetes(Verb),
+    /// A method that Kubernetes has no verb for.
+    Other,
+    /// A subscription to events.
+    Events,
+    /// A request for none of the served kinds, which the cluster answers.
+    Relay,
+}
+
+impl OperationVerb {
+    /// As the figures show it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Kubernetes(verb) => verb.as_str(),
+            Self::Other => "other",
+            Self::Events => "events",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+impl From<Verb> for OperationVerb {
+    fn from(verb: Verb) -> Self {
+        Self::Kubernetes(verb)
+    }
+}
+
+impl From<Option<Verb>> for OperationVerb {
+    fn from(verb: Option<Verb>) -> Self {
+        verb.map_or(Self::Other, Self::Kubernetes)
+    }
 }
 
 /// Why a request was turned away.
@@ -86,10 +124,9 @@ impl Figures {
 
     /// Counts a request that was answered with this code after this time, of a watch up to its first event.
     pub(crate) fn answered(&self, operation: Operation, code: &str, after: Duration) {
-        self.requests
-            .with_label_values(&[operation.verb, operation.kind, code])
-            .inc();
-        let seconds = self.seconds.with_label_values(&[operation.verb, operation.kind]);
+        let Operation { verb, kind } = operation;
+        self.requests.with_label_values(&[verb.as_str(), kind, code]).inc();
+        let seconds = self.seconds.with_label_values(&[verb.as_str(), kind]);
         seconds.observe(after.as_secs_f64());
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kindex_kube_api::request::group_version;
+use kindex_kube_api::request::{Verb, group_version};
 use kindex_kube_api::storage_version;
 use serde_json::{Value, json};
 
@@ -14,17 +14,17 @@ use crate::resource::{Nature, Resource, join_group};
 
 /// The version of Kubernetes whose behaviour this is.
 const MINOR: &str = "33";
-const VERBS: [&str; 8] = [
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
+const VERBS: [Verb; 8] = [
+    Verb::Create,
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Update,
+    Verb::Watch,
 ];
-const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
+const SUBRESOURCE_VERBS: [Verb; 3] = [Verb::Get, Verb::Patch, Verb::Update];
 
 /// `/version`
 pub(crate) fn version() -> Value {
@@ -167,15 +167,18 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
 }
 
 /// The order in which the API server tells them.
-fn verbs(resource: &Resource) -> Vec<&'static str> {
+fn verbs(resource: &Resource) -> Vec<Verb> {
     let mut verbs = VERBS.to_vec();
     if resource.nature == Nature::Review {
-        verbs.retain(|verb| *verb == "create");
+        verbs.retain(|verb| *verb == Verb::Create);
     }
     if resource.nature == Nature::Custom {
-        verbs.retain(|verb| *verb != "create");
-        let after = verbs.iter().position(|verb| *verb == "patch").map_or(0, |at| at + 1);
-        verbs.insert(after, "create");
+        verbs.retain(|verb| *verb != Verb::Create);
+        let after = verbs
+            .iter()
+            .position(|verb| *verb == Verb::Patch)
+            .map_or(0, |at| at + 1);
+        verbs.insert(after, Verb::Create);
     }
     verbs
 }

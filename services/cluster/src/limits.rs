@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hyper::header;
 use hyper::http::request::Parts;
+use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::{self, Target};
 use kindex_kube_api::size::OBJECT_BYTES_MAX;
 use kindex_kube_api::status::Status;
@@ -164,7 +165,7 @@ impl Terms for ClusterTerms {
 
     /// Copies of a JSON patch make as much as the largest body may bring.
     fn weight(&self, head: &Parts, body: &[u8]) -> usize {
-        const PATCH: &[u8] = b"application/json-patch+json";
+        const PATCH: &[u8] = PatchType::Json.media_type().as_bytes();
         const COPY: &[u8] = b"\"copy\"";
         let content_type = head.headers.get(header::CONTENT_TYPE);
         let is_patch = content_type.is_some_and(|value| value.as_bytes().starts_with(PATCH));

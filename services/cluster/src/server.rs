@@ -13,6 +13,8 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Body as HttpBody, Frame};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use kindex_kube_api::headers;
+use kindex_kube_api::media;
 use kindex_kube_api::request::{self, Query, Target};
 use kindex_kube_api::status::Status;
 use kindex_serve::admission::{Admission, Admitted};
@@ -27,14 +29,12 @@ use crate::resource::Nature;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::{discovery, openapi_index};
 
-const ACCEPTED: &str = "application/json, application/yaml";
 /// What clients of all ages ask for, and what is answered: the `@` of the older name is no character of media types.
 const SWAGGER_PROTOBUF_ASKED: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     SWAGGER_PROTOBUF,
 ];
 const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// What all connections share.
 pub(crate) struct Host {
@@ -120,7 +120,7 @@ where
     };
     let header = |name| text(&parts.headers, name).unwrap_or_default().to_owned();
     let request = ObjectRequest {
-        rendering: request::rendering(accept).ok_or_else(|| Status::not_acceptable(ACCEPTED))?,
+        rendering: request::rendering(accept).ok_or_else(Status::not_acceptable)?,
         body,
         content_type: header(header::CONTENT_TYPE),
         user_agent: header(header::USER_AGENT),
@@ -169,7 +169,7 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
     let catalog = api.registry.catalog();
     let aggregated = request::wants_aggregated_discovery(accept);
     let whole = |core| Reply {
-        content_type: AGGREGATED,
+        content_type: media::AGGREGATED_DISCOVERY,
         ..Reply::value(200, &discovery::aggregated(&catalog, core))
     };
     let document = match target {
@@ -191,7 +191,7 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
             }));
         }
         Target::Swagger if request::rendering(accept).is_none() => {
-            return Err(Status::not_acceptable(ACCEPTED));
+            return Err(Status::not_acceptable());
         }
         Target::Swagger => Some(openapi_index::swagger()),
         Target::Resource(_) | Target::Unknown => None,
@@ -220,18 +220,11 @@ fn into_response(reply: Reply) -> Answered {
     *response.status_mut() = StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(headers::CACHE_CONTROL));
     for warning in &reply.warnings {
-        let quoted: String = warning.chars().filter(|c| !c.is_control()).flat_map(escape).collect();
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        if let Ok(value) = HeaderValue::from_str(&headers::warning(warning)) {
             headers.append(header::WARNING, value);
         }
     }
     response
-}
-
-/// The characters that a quoted string must escape.
-fn escape(c: char) -> impl Iterator<Item = char> {
-    let backslash = matches!(c, '"' | '\\').then_some('\\');
-    backslash.into_iter().chain([c])
 }

@@ -17,6 +17,7 @@ mod large;
 mod lifecycle;
 mod limits;
 mod lists;
+mod moves_across;
 mod namesakes;
 mod nonsense;
 mod pages;

@@ -10,6 +10,7 @@ use std::cell::{Cell, RefCell};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::media;
 use crate::size::{FIELD_BYTES, ITEM_BYTES, MAP_BYTES, note};
 
 /// Whole numbers up to here are the same as integers and as floating point.
@@ -48,10 +49,10 @@ pub enum DecodeError {
 
 /// Reads a body of one of the media types in which objects are sent. None is JSON.
 pub fn by_media_type(content_type: &str, body: &[u8]) -> Result<Decoded, DecodeError> {
-    match content_type.split(';').next().unwrap_or_default().trim() {
-        "" | "application/json" => json(body),
-        "application/yaml" => yaml(body),
-        "application/vnd.kubernetes.protobuf" => Ok(Decoded {
+    match media::essence(content_type) {
+        "" | media::JSON => json(body),
+        media::YAML => yaml(body),
+        media::PROTOBUF => Ok(Decoded {
             value: protobuf::read(body)?,
             duplicates: Vec::new(),
         }),

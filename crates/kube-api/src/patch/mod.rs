@@ -8,6 +8,7 @@ mod strategic;
 use serde_json::Value;
 
 use crate::decode;
+use crate::media;
 use crate::status::Status;
 
 pub use crate::size::{OBJECT_BYTES_MAX, text_bytes};
@@ -27,24 +28,28 @@ pub enum PatchType {
 }
 
 impl PatchType {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Json, "application/json-patch+json"),
-        (Self::Merge, "application/merge-patch+json"),
-        (Self::Strategic, "application/strategic-merge-patch+json"),
-        (Self::Apply, "application/apply-patch+yaml"),
-    ];
+    const ALL: [Self; 4] = [Self::Json, Self::Merge, Self::Strategic, Self::Apply];
 
     /// The type that a Content-Type header names.
     pub fn from_content_type(content_type: &str) -> Option<Self> {
-        let media = content_type.split(';').next().unwrap_or_default().trim();
-        let found = Self::ALL.into_iter().find(|(_, known)| *known == media);
-        found.map(|(patch_type, _)| patch_type)
+        let essence = media::essence(content_type);
+        Self::ALL.into_iter().find(|known| known.media_type() == essence)
     }
 
     /// What a Content-Type header calls it.
-    pub fn media_type(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(patch_type, _)| *patch_type == self);
-        known.map_or("", |(_, media)| media)
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json-patch+json",
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+            Self::Apply => "application/apply-patch+yaml",
+        }
+    }
+
+    /// What Content-Type headers call all of them; without strategic merge patches where these are not taken.
+    pub fn media_types(takes_strategic: bool) -> Vec<&'static str> {
+        let is_taken = |known: &Self| takes_strategic || *known != Self::Strategic;
+        Self::ALL.into_iter().filter(is_taken).map(Self::media_type).collect()
     }
 }
 

@@ -1,5 +1,8 @@
 //! The format of the answer, from the Accept header.
 
+use crate::media;
+use crate::partial;
+
 /// A form of answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rendering {
@@ -19,10 +22,10 @@ pub fn rendering(accept: Option<&str>) -> Option<Rendering> {
         return Some(Rendering::Json);
     };
     accept.split(',').find_map(|range| {
-        let (media, parameters) = split(range);
-        let base = match media {
-            "application/json" | "application/*" | "*/*" => Rendering::Json,
-            "application/yaml" => Rendering::Yaml,
+        let (essence, parameters) = split(range);
+        let base = match essence {
+            media::JSON | "application/*" | "*/*" => Rendering::Json,
+            media::YAML => Rendering::Yaml,
             _ => return None,
         };
         match parameters.iter().find(|(name, _)| *name == "as") {
@@ -30,7 +33,7 @@ pub fn rendering(accept: Option<&str>) -> Option<Rendering> {
             Some((_, form)) if parameters.contains(&("g", "meta.k8s.io")) && parameters.contains(&("v", "v1")) => {
                 match *form {
                     "Table" => Some(Rendering::Table),
-                    "PartialObjectMetadata" | "PartialObjectMetadataList" => Some(Rendering::Metadata),
+                    partial::KIND | partial::LIST_KIND => Some(Rendering::Metadata),
                     _ => None,
                 }
             }
@@ -42,8 +45,8 @@ pub fn rendering(accept: Option<&str>) -> Option<Rendering> {
 /// Whether the client prefers all of discovery in one answer.
 pub fn wants_aggregated_discovery(accept: Option<&str>) -> bool {
     accept.unwrap_or_default().split(',').any(|range| {
-        let (media, parameters) = split(range);
-        media == "application/json"
+        let (essence, parameters) = split(range);
+        essence == media::JSON
             && parameters.contains(&("as", "APIGroupDiscoveryList"))
             && parameters.contains(&("g", "apidiscovery.k8s.io"))
             && parameters.contains(&("v", "v2"))
@@ -52,8 +55,8 @@ pub fn wants_aggregated_discovery(accept: Option<&str>) -> bool {
 
 fn split(range: &str) -> (&str, Vec<(&str, &str)>) {
     let mut parts = range.split(';').map(str::trim);
-    let media = parts.next().unwrap_or_default();
-    (media, parts.filter_map(|part| part.split_once('=')).collect())
+    let essence = parts.next().unwrap_or_default();
+    (essence, parts.filter_map(|part| part.split_once('=')).collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The errors of an API server, one constructor each, with its messages.
 
 use super::{Cause, Details, Named, Reason, Status};
+use crate::media;
+use crate::request::Verb;
 use crate::schema::{FieldError, FieldReason};
 use crate::size::OBJECT_BYTES_MAX;
 
@@ -78,6 +80,18 @@ impl FieldProblem {
         }
     }
 
+    /// `resourceVersionMatch` of a watch that does not say whether the state comes first.
+    pub fn match_without_initial_events() -> Self {
+        let rule = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        Self::forbidden("resourceVersionMatch", rule)
+    }
+
+    /// `resourceVersionMatch` of a watch that says whether the state comes first, and not how its version is meant.
+    pub fn initial_events_without_match() -> Self {
+        let rule = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        Self::forbidden("resourceVersionMatch", rule)
+    }
+
     /// A value that is given twice.
     pub fn duplicate(field: impl Into<String>, value: &str) -> Self {
         Self {
@@ -127,8 +141,9 @@ impl Status {
         }
     }
 
-    /// 405: a custom resource does not have this verb.
-    pub fn verb_not_supported(resource: Named<'_>, verb: &str) -> Self {
+    /// 405: a custom resource does not have this verb; none is named where Kubernetes has none for the method.
+    pub fn verb_not_supported(resource: Named<'_>, verb: Option<Verb>) -> Self {
+        let verb = verb.map_or("", Verb::as_str);
         let why = format!("{verb} is not supported on resources of kind \"{resource}\"");
         Self::failure(Reason::MethodNotAllowed, why).with(resource.details(""))
     }
@@ -243,6 +258,11 @@ impl Status {
         })
     }
 
+    /// 422: the parameters of a request, which Kubernetes calls `options`, have these problems.
+    pub fn invalid_options(options: &str, problems: &[FieldProblem]) -> Self {
+        Self::invalid("meta.k8s.io", options, "", problems)
+    }
+
     /// 422: a patch that cannot be applied to what is there.
     pub fn patch_fails(why: impl Into<String>) -> Self {
         let cause = Cause {
@@ -265,8 +285,9 @@ impl Status {
         Self::failure(Reason::BadRequest, message)
     }
 
-    /// 406.
-    pub fn not_acceptable(accepted: &str) -> Self {
+    /// 406: the client takes nothing in which objects are answered.
+    pub fn not_acceptable() -> Self {
+        let accepted = media::OBJECT_TYPES.join(", ");
         Self::failure(
             Reason::NotAcceptable,
             format!("only the following media types are accepted: {accepted}"),
@@ -291,8 +312,9 @@ impl Status {
         Self::too_large(OBJECT_BYTES_MAX)
     }
 
-    /// 415.
-    pub fn unsupported_media_type(accepted: &str) -> Self {
+    /// 415: the body is in none of the media types that are accepted.
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let accepted = accepted.join(", ");
         Self::failure(
             Reason::UnsupportedMediaType,
             format!("the body of the request was in an unknown format - accepted media types include: {accepted}"),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 pub use columns::PrinterColumn;
 
+use crate::partial;
 use crate::size::text_bytes;
 
 /// The steps that the paths of all columns may take through all objects of one table: a definition may have paths that
@@ -27,6 +28,17 @@ pub enum IncludeObject {
     None,
     /// The whole object.
     Object,
+}
+
+impl IncludeObject {
+    /// What the parameter `includeObject` asks for.
+    pub fn of_parameter(parameter: Option<&str>) -> Self {
+        match parameter {
+            Some("None") => Self::None,
+            Some("Object") => Self::Object,
+            Some(_) | None => Self::Metadata,
+        }
+    }
 }
 
 /// A Table of `objects`: their names, then `columns`. Its metadata is empty, for the caller to fill in. Ages count
@@ -62,7 +74,7 @@ pub(crate) fn render_counted(
     let rows: Vec<Value> = objects.iter().map(row).collect();
     let table = json!({
         "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": partial::VERSION,
         "metadata": {},
         "columnDefinitions": definitions,
         "rows": rows,
@@ -74,11 +86,7 @@ fn beside(object: &Value, include: IncludeObject) -> Value {
     match include {
         IncludeObject::None => Value::Null,
         IncludeObject::Object => object.clone(),
-        IncludeObject::Metadata => json!({
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
-        }),
+        IncludeObject::Metadata => partial::of(object),
     }
 }
 

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use axum::http::Uri;
 use clap::{Args, ValueEnum};
 use kindex_deletion::kinds::Kinds;
-use kindex_deletion::peer::address::Address;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_events::Source;
+use kindex_kube_client::other_service::Address;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
 use super::notify::NotifyArgs;
 use crate::error::{CommandError, CommandResult};
+use crate::install::Whose;
 use crate::nats::NatsArgs;
 use crate::replicas::LeaseArgs;
 
@@ -239,8 +240,9 @@ impl UpDeletionArgs {
     }
 
     /// # Errors
-    /// A flag that has no effect with another one, or lacks it, and a service that nothing waits for.
-    pub(super) fn check(&self, registry: &Registry) -> CommandResult {
+    /// A flag that has no effect with another one, or lacks it, a service that nothing waits for, and a web server that
+    /// would get nothing.
+    pub(super) fn check(&self, registry: &Registry, whose: Whose) -> CommandResult {
         let kinds = &Kinds::of(registry);
         let has_service = !self.peers.services.is_empty();
         for (flag, is_given) in [
@@ -253,12 +255,30 @@ impl UpDeletionArgs {
                 return Err(CommandError::usage(useless).hint("leave out one of them"));
             }
         }
-        self.notify.check()?;
+        if self.notify.is_given() {
+            self.check_notices(kinds, whose)?;
+        }
         if self.has_graph(kinds) {
             self.peers.check(&self.feed)?;
+        }
+        if self.has_graph(kinds) || has_service {
             self.peers.peers(registry, kinds, &Transport::Events)?;
         }
         Ok(())
+    }
+
+    /// No notice is sent where this process deletes nothing in order.
+    fn check_notices(&self, kinds: &Kinds, whose: Whose) -> CommandResult {
+        if whose == Whose::Theirs {
+            let useless = CommandError::usage("--notify has no effect with --kubeconfig");
+            return Err(useless.hint("give it, or KINDEX_NOTIFY, to `kindex deletion`, which works in other clusters"));
+        }
+        if !self.has_graph(kinds) {
+            let useless = "--notify has no effect: no kind has a reference that its deletion waits for";
+            let useless = CommandError::usage(useless);
+            return Err(useless.hint("leave it out, or declare a reference in crds.toml, with on_delete or owned"));
+        }
+        self.notify.check()
     }
 }
 
@@ -266,6 +286,7 @@ impl UpDeletionArgs {
 mod tests {
     use clap::Parser;
     use kindex_events::http_source::HttpSource;
+    use kindex_model::kind::Kind;
 
     use super::*;
 
@@ -289,6 +310,50 @@ mod tests {
         match transport(&["--service-events", "nats"]) {
             Transport::Shared(source) => assert!(Arc::ptr_eq(&source, &nats)),
             Transport::Events | Transport::Watch => panic!("not from NATS"),
+        }
+    }
+
+    #[derive(Parser)]
+    struct Up {
+        #[command(flatten)]
+        deletion: UpDeletionArgs,
+    }
+
+    fn refused(words: &[&str], kinds: &'static [&'static Kind], whose: Whose) -> Option<String> {
+        let up = Up::parse_from(["kindex"].iter().chain(words));
+        let registry = Registry {
+            kinds,
+            ..kindex_generated::registry()
+        };
+        let checked = up.deletion.check(&registry, whose);
+        checked.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_web_server_that_would_get_no_notices_is_refused() {
+        let all = kindex_generated::registry().kinds;
+        let none: &'static [&'static Kind] = &[];
+        let notify = &["--notify", "http://hooks"][..];
+        assert_eq!(refused(notify, all, Whose::Ours), None);
+        assert_eq!(refused(&[], all, Whose::Theirs), None);
+        assert_eq!(refused(&[], none, Whose::Ours), None);
+        for (words, kinds, whose, why) in [
+            (notify, all, Whose::Theirs, "--notify has no effect with --kubeconfig"),
+            (
+                notify,
+                none,
+                Whose::Ours,
+                "--notify has no effect: no kind has a reference",
+            ),
+            (
+                &["--deletion=false", "--notify", "http://hooks"],
+                all,
+                Whose::Ours,
+                "--notify has no effect with --deletion=false",
+            ),
+        ] {
+            let error = refused(words, kinds, whose).expect("refused");
+            assert!(error.contains(why), "{error}");
         }
     }
 }

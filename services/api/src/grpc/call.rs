@@ -7,7 +7,7 @@ use prost::Message;
 use super::message::{
     self, CreateRequest, DeleteCollectionRequest, DeleteRequest, GetRequest, ObjectResponse, UpdateRequest,
 };
-use super::method::{Method, Verb};
+use super::method::{Action, Method};
 use super::past::Past;
 use super::reply::{Reply, decode};
 use super::status::{Violation, invalid};
@@ -29,14 +29,14 @@ pub(super) async fn answer(
         caller,
         kind: method.kind,
     };
-    match method.verb {
-        Verb::Create => call.create(decode(request)?).await,
-        Verb::Get => call.get(decode(request)?, past).await,
-        Verb::Update => call.update(decode(request)?, Part::Main).await,
-        Verb::UpdateStatus => call.update(decode(request)?, Part::Status).await,
-        Verb::Delete => call.delete(decode(request)?).await,
-        Verb::DeleteCollection => call.clear(decode(request)?).await,
-        Verb::List | Verb::Watch => list::list(operations, caller, method.kind, decode(request)?, past).await,
+    match method.action {
+        Action::Create => call.create(decode(request)?).await,
+        Action::Get => call.get(decode(request)?, past).await,
+        Action::Update => call.update(decode(request)?, Part::Main).await,
+        Action::UpdateStatus => call.update(decode(request)?, Part::Status).await,
+        Action::Delete => call.delete(decode(request)?).await,
+        Action::DeleteCollection => call.clear(decode(request)?).await,
+        Action::List | Action::Watch => list::list(operations, caller, method.kind, decode(request)?, past).await,
     }
 }
 

@@ -9,7 +9,7 @@ use kindex_events::{Event, Message};
 use tonic::{Request, Response, Status};
 
 use super::{Deadline, NAME_MAX_BYTES, status};
-use crate::figures::Operation;
+use crate::figures::{Operation, OperationVerb};
 use crate::identity;
 use crate::operations::{EventOptions, Operations};
 
@@ -68,7 +68,7 @@ impl Calls for Served {
         let mut response = Response::new(deadline.ending(messages.boxed()));
         response.extensions_mut().insert(seat);
         response.extensions_mut().insert(Operation {
-            verb: "events",
+            verb: OperationVerb::Events,
             kind: kind.name,
         });
         Ok(response)

@@ -134,22 +134,9 @@ pub(super) mod tests {
         name: "Run",
         group: "g",
         version: "v1",
-        versions: &[],
         plural: "runs",
         singular: "run",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "run",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
         encode: |text| match text.contains("price") {
             false => Encoded {
                 proto: Some(Vec::new()),
@@ -163,7 +150,7 @@ pub(super) mod tests {
                 }],
             },
         },
-        decode: |_| Err(Vec::new()),
+        ..Kind::EMPTY
     };
 
     #[test]

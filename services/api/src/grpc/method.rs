@@ -1,14 +1,15 @@
-//! Maps the path of a call to its verb and kind, from the descriptors.
+//! Maps the path of a call to its action and kind, from the descriptors.
 
 use std::collections::BTreeMap;
 
+use kindex_kube_api::request::Verb;
 use kindex_model::kind::{Kind, Registry};
 use prost::{DecodeError, Message};
 use prost_types::{FileDescriptorSet, ServiceDescriptorProto};
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum Action {
     Create,
     Get,
     Update,
@@ -19,7 +20,7 @@ pub(super) enum Verb {
     Watch,
 }
 
-impl Verb {
+impl Action {
     const ALL: [Self; 8] = [
         Self::Create,
         Self::Get,
@@ -46,15 +47,15 @@ impl Verb {
     }
 
     /// As Kubernetes names it.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn verb(self) -> Verb {
         match self {
-            Self::Create => "create",
-            Self::Get => "get",
-            Self::Update | Self::UpdateStatus => "update",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-            Self::List => "list",
-            Self::Watch => "watch",
+            Self::Create => Verb::Create,
+            Self::Get => Verb::Get,
+            Self::Update | Self::UpdateStatus => Verb::Update,
+            Self::Delete => Verb::Delete,
+            Self::DeleteCollection => Verb::DeleteCollection,
+            Self::List => Verb::List,
+            Self::Watch => Verb::Watch,
         }
     }
 
@@ -71,7 +72,7 @@ impl Verb {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Method {
     pub(super) kind: &'static Kind,
-    pub(super) verb: Verb,
+    pub(super) action: Action,
 }
 
 /// All calls that are served.
@@ -107,10 +108,12 @@ impl Methods {
         let dot = if package.is_empty() { "" } else { "." };
         let name = format!("{package}{dot}{}", service.name());
         for method in &service.method {
-            let verb = Verb::ALL.into_iter().find(|verb| verb.of(kind.name) == method.name());
-            if let Some(verb) = verb {
+            let action = Action::ALL
+                .into_iter()
+                .find(|action| action.of(kind.name) == method.name());
+            if let Some(action) = action {
                 let path = format!("/{name}/{}", method.name());
-                self.by_path.insert(path, Method { kind, verb });
+                self.by_path.insert(path, Method { kind, action });
             }
         }
         self.services.push(name);

@@ -56,7 +56,7 @@ use crate::identity;
 use crate::operations::{Caller, Operations, Reason, Refusal};
 use crate::watched::watched;
 pub(crate) use deadline::Deadline;
-use method::{Method, Methods, Verb};
+use method::{Action, Method, Methods};
 use past::Past;
 use reply::Reply;
 
@@ -151,7 +151,7 @@ fn larger_than(bytes: usize) -> Refusal {
     )
 }
 
-impl Verb {
+impl Action {
     /// The largest message of a call that is read.
     fn message_max_bytes(self) -> usize {
         match self {
@@ -282,7 +282,7 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
         Ok(inbound) => inbound.answer(request).await,
     };
     response.extensions_mut().insert(Operation {
-        verb: method.verb.word(),
+        verb: method.action.verb().into(),
         kind: method.kind.name,
     });
     response
@@ -294,7 +294,7 @@ impl Inbound {
         let deadline = Deadline::read(headers)?;
         // Time has passed since the request came.
         let deadline = request.extensions().get().copied().unwrap_or(deadline);
-        let past = Past::read(headers, method.verb);
+        let past = Past::read(headers, method.action);
         let past = past.map_err(|refusal| status::of(&refusal, operations.registry().platform.group))?;
         Ok(Self {
             method,
@@ -317,7 +317,7 @@ impl Inbound {
         };
         let request = Request::from_parts(parts, Full::new(body));
         let mut grpc = Grpc::new(Whole).max_decoding_message_size(MESSAGE_MAX_BYTES);
-        let response = if self.method.verb == Verb::Watch {
+        let response = if self.method.action == Action::Watch {
             let service = service_fn(|request: tonic::Request<Bytes>| self.watch(request.into_inner()));
             grpc.server_streaming(service, request).await
         } else {
@@ -340,8 +340,8 @@ impl Inbound {
         let length = bytes.get(1..PREFIX_BYTES).and_then(|length| length.try_into().ok());
         match length.map(u32::from_be_bytes) {
             Some(length) if length as usize > MESSAGE_MAX_BYTES => Err(too_large()),
-            Some(length) if length as usize > self.method.verb.message_max_bytes() => {
-                Err(self.refused(&larger_than(self.method.verb.message_max_bytes())))
+            Some(length) if length as usize > self.method.action.message_max_bytes() => {
+                Err(self.refused(&larger_than(self.method.action.message_max_bytes())))
             }
             Some(_) | None => Ok(bytes),
         }
@@ -391,7 +391,7 @@ impl Inbound {
     /// As the front end of REST does it: what changes something, and what somebody may not do.
     fn log(&self, status: &Status) {
         let (path, code) = (&self.path, status.code());
-        if self.method.verb.writes() || matches!(code, Code::Unauthenticated | Code::PermissionDenied) {
+        if self.method.action.writes() || matches!(code, Code::Unauthenticated | Code::PermissionDenied) {
             let user = self.operations.known(&self.caller);
             tracing::info!(target: "kindex_api::audit", user, method = "gRPC", path, ?code, "answered");
         } else {

@@ -4,7 +4,7 @@
 use http::HeaderMap;
 use jiff::Timestamp;
 
-use super::method::Verb;
+use super::method::Action;
 use super::status::{Violation, invalid};
 use crate::operations::Refusal;
 
@@ -28,11 +28,11 @@ impl Past {
     /// # Errors
     /// `INVALID_ARGUMENT` with a violation for each header that is unknown, given twice or no value of its kind, and
     /// for calls that read nothing of the past.
-    pub(super) fn read(headers: &HeaderMap, verb: Verb) -> Result<Self, Refusal> {
+    pub(super) fn read(headers: &HeaderMap, action: Action) -> Result<Self, Refusal> {
         let mut past = Self::default();
         let mut violations = Vec::new();
         for name in headers.keys().filter(|name| name.as_str().starts_with(PREFIX)) {
-            if let Err(message) = past.take(headers, name.as_str(), verb) {
+            if let Err(message) = past.take(headers, name.as_str(), action) {
                 violations.push(Violation::new(name.as_str(), message));
             }
         }
@@ -46,11 +46,11 @@ impl Past {
         Err(invalid(&violations))
     }
 
-    fn take(&mut self, headers: &HeaderMap, name: &str, verb: Verb) -> Result<(), String> {
+    fn take(&mut self, headers: &HeaderMap, name: &str, action: Action) -> Result<(), String> {
         if ![AT, INCLUDE_DELETED].contains(&name) {
             return Err(format!("is unknown: there are {AT} and {INCLUDE_DELETED}"));
         }
-        if !matches!(verb, Verb::Get | Verb::List) {
+        if !matches!(action, Action::Get | Action::List) {
             return Err("is for Get and List: leave it out".to_owned());
         }
         let mut values = headers.get_all(name).iter();
@@ -78,28 +78,28 @@ mod tests {
     use super::*;
     use http::{HeaderName, HeaderValue};
 
-    fn read(headers: &[(&'static str, &str)], verb: Verb) -> Result<Past, String> {
+    fn read(headers: &[(&'static str, &str)], action: Action) -> Result<Past, String> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).expect("a value");
             map.append(HeaderName::from_static(name), value);
         }
-        Past::read(&map, verb).map_err(|refusal| refusal.message)
+        Past::read(&map, action).map_err(|refusal| refusal.message)
     }
 
     #[test]
     fn a_call_without_our_metadata_is_of_the_present() {
         let other = [("authorization", "Bearer x"), ("user-agent", "kindex-at")];
-        assert_eq!(read(&other, Verb::Delete), Ok(Past::default()));
+        assert_eq!(read(&other, Action::Delete), Ok(Past::default()));
         let off = [("kindex-include-deleted", "false")];
-        assert_eq!(read(&off, Verb::List), Ok(Past::default()));
+        assert_eq!(read(&off, Action::List), Ok(Past::default()));
     }
 
     #[test]
     fn both_headers_are_read() {
-        let at = read(&[("kindex-at", "2026-11-01T12:00:00+01:00")], Verb::Get).expect("a state");
+        let at = read(&[("kindex-at", "2026-11-01T12:00:00+01:00")], Action::Get).expect("a state");
         assert_eq!(at.at, "2026-11-01T11:00:00Z".parse().ok());
-        let deleted = read(&[("kindex-include-deleted", "true")], Verb::List).expect("a state");
+        let deleted = read(&[("kindex-include-deleted", "true")], Action::List).expect("a state");
         assert!(deleted.include_deleted && deleted.at.is_none());
     }
 
@@ -107,29 +107,29 @@ mod tests {
     fn what_says_no_state_is_refused_by_its_name() {
         let now = ("kindex-at", "2026-11-01T12:00:00Z");
         let deleted = ("kindex-include-deleted", "true");
-        for (headers, verb, message) in [
+        for (headers, action, message) in [
             (
                 vec![("kindex-at", "yesterday")],
-                Verb::Get,
+                Action::Get,
                 "kindex-at: \"yesterday\" is no time",
             ),
             (
                 vec![("kindex-include-deleted", "1")],
-                Verb::List,
+                Action::List,
                 "neither true nor false",
             ),
             (
                 vec![("kindex-include-deletd", "true")],
-                Verb::List,
+                Action::List,
                 "kindex-include-deletd: is unknown",
             ),
-            (vec![now, now], Verb::List, "more than once"),
-            (vec![now, deleted], Verb::List, "leave out kindex-at"),
-            (vec![now], Verb::Delete, "is for Get and List"),
-            (vec![deleted], Verb::Watch, "is for Get and List"),
-            (vec![deleted], Verb::DeleteCollection, "is for Get and List"),
+            (vec![now, now], Action::List, "more than once"),
+            (vec![now, deleted], Action::List, "leave out kindex-at"),
+            (vec![now], Action::Delete, "is for Get and List"),
+            (vec![deleted], Action::Watch, "is for Get and List"),
+            (vec![deleted], Action::DeleteCollection, "is for Get and List"),
         ] {
-            let refused = read(&headers, verb).expect_err("a refusal");
+            let refused = read(&headers, action).expect_err("a refusal");
             assert!(refused.contains(message), "{refused}");
         }
     }

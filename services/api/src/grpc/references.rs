@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use kindex_kube_api::request::Verb;
 use tonic::{Request, Response, Status};
 
 use super::{Deadline, QUESTION_MAX_BYTES, status};
@@ -100,7 +101,7 @@ impl Served {
     async fn done(
         &self,
         asked: &Asked,
-        verb: &'static str,
+        verb: Verb,
         named: Result<&Named, Refusal>,
         answer: impl Future<Output = Result<References, Refusal>>,
     ) -> Result<(References, Operation), Status> {
@@ -110,13 +111,18 @@ impl Served {
             Err(refusal) => Err(refusal),
         };
         let code = answered.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
-        if verb != "get" || matches!(code, 401 | 403) {
+        if verb != Verb::Get || matches!(code, 401 | 403) {
             let user = self.operations.known(&asked.caller);
+            let verb = verb.as_str();
             tracing::info!(target: "kindex_api::audit", user, method = "gRPC", service = NAME, verb, code, "answered");
         }
         let group = self.operations.registry().platform.group;
         let said = answered.map_err(|refusal| status::of(&refusal, group))?;
-        Ok((said, Operation { verb, kind }))
+        let operation = Operation {
+            verb: verb.into(),
+            kind,
+        };
+        Ok((said, operation))
     }
 }
 
@@ -142,7 +148,7 @@ impl Calls for Served {
                 .await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, "update", named, answer).await?;
+        let (said, operation) = self.done(&asked, Verb::Update, named, answer).await?;
         let message = PutReferenceResponse {
             target: Some(target_of(&said)),
             references: references_of(&said),
@@ -164,7 +170,7 @@ impl Calls for Served {
                 .await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, "delete", named, answer).await?;
+        let (said, operation) = self.done(&asked, Verb::Delete, named, answer).await?;
         let target = Some(target_of(&said));
         Ok(respond(DeleteReferenceResponse { target }, operation))
     }
@@ -180,7 +186,7 @@ impl Calls for Served {
             self.operations.references(&asked.caller, &named.key(), None).await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, "get", named, answer).await?;
+        let (said, operation) = self.done(&asked, Verb::Get, named, answer).await?;
         let message = ListReferencesResponse {
             target: Some(target_of(&said)),
             references: references_of(&said),

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
+use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::Status;
 use kindex_model::kind::Scope;
 use kindex_store::DeleteCollection;
@@ -41,7 +42,7 @@ impl Operations {
         }
         self.allow(
             caller,
-            Wanted::of("deletecollection", resource, which.namespace.as_deref()),
+            Wanted::of(Verb::DeleteCollection, resource, which.namespace.as_deref()),
         )
         .await?;
         // Refused before anything is deleted.

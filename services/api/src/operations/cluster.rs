@@ -8,6 +8,8 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
+use kindex_kube_api::headers::warning_text;
+use kindex_kube_api::media;
 use kindex_kube_api::request::escaped;
 use kube::client::Body;
 
@@ -17,7 +19,6 @@ use super::{Answer, Caller, Refusal, RightsOf};
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest answer that is kept in memory as a whole: more than the largest page of the largest objects.
 const ANSWER_MAX_BYTES: usize = 512 * 1024 * 1024;
-const JSON: &str = "application/json";
 
 /// What the cluster said to a request that was handed on: head and body, the body as it comes.
 pub type Relayed = Response<stream::BoxStream<'static, Result<Bytes, kube::Error>>>;
@@ -37,7 +38,7 @@ impl Call<'_> {
             method: Method::GET,
             path,
             query,
-            content_type: JSON,
+            content_type: media::JSON,
             body: Bytes::new(),
         }
     }
@@ -47,7 +48,7 @@ impl Call<'_> {
             method,
             path,
             query,
-            content_type: JSON,
+            content_type: media::JSON,
             body,
         }
     }
@@ -130,7 +131,7 @@ impl Upstream {
         let request = Request::builder()
             .method(call.method)
             .uri(uri)
-            .header(header::ACCEPT, JSON)
+            .header(header::ACCEPT, media::JSON)
             .header(header::CONTENT_TYPE, call.content_type)
             .body(call.body)
             .map_err(|error| Refusal::bad_request(error.to_string()))?;
@@ -211,9 +212,6 @@ async fn read(response: Response<Body>) -> Result<Bytes, Refusal> {
 
 /// The texts of `Warning: 299 - "text"` headers.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
-    let texts = headers.get_all(header::WARNING).iter().filter_map(|value| {
-        let quoted = value.to_str().ok()?.split_once('"')?.1.strip_suffix('"')?;
-        Some(quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
-    });
-    texts.collect()
+    let values = headers.get_all(header::WARNING).iter();
+    values.filter_map(|value| warning_text(value.to_str().ok()?)).collect()
 }

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use http::Method;
+use kindex_kube_api::request::Verb;
 
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
@@ -28,7 +29,7 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let resource = resource.into();
-        self.allow(caller, Wanted::of("create", resource, Some(namespace)))
+        self.allow(caller, Wanted::of(Verb::Create, resource, Some(namespace)))
             .await?;
         let path = resource.collection(Some(namespace));
         if !self.archives(resource.kind) {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::decode;
 use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal, PatchType};
-use kindex_kube_api::status::{Cause, Details};
+use kindex_kube_api::status::{Cause, Details, Status};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
@@ -55,7 +55,7 @@ impl Edit {
                 new
             }
             Self::Patch(patch) => patch::apply_json(old, patch).map_err(|refusal| match refusal {
-                PatchRefusal::TooManyOperations(_) => too_large(&refusal),
+                PatchRefusal::TooManyOperations(_) => Refusal::from(Status::too_much(&refusal)),
                 PatchRefusal::TooMuchCopied(_)
                 | PatchRefusal::TooDeep(_)
                 | PatchRefusal::TooMuchWork(_)
@@ -65,7 +65,7 @@ impl Edit {
             })?,
         };
         if patch::text_bytes(&new) > OBJECT_BYTES_MAX {
-            return Err(too_large(&format_args!("limit is {OBJECT_BYTES_MAX}")));
+            return Err(Status::object_too_large().into());
         }
         Ok(new)
     }
@@ -235,13 +235,6 @@ impl Operations {
             Err(refusal) => Err(refusal),
         }
     }
-}
-
-fn too_large(why: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new(
-        Reason::RequestEntityTooLarge,
-        format!("Request entity too large: {why}"),
-    )
 }
 
 /// What is wanted, with all that is not a client's to change as it was.

@@ -1,6 +1,7 @@
 //! Gets one object: from the cluster, else from SQL, or in an earlier state.
 
 use jiff::Timestamp;
+use kindex_kube_api::request::Verb;
 use kindex_model::object::Uid;
 use kindex_query::{Life, Stored};
 use kindex_store::AsOf;
@@ -29,7 +30,7 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has it.
     pub async fn get(&self, caller: &Caller, key: &ObjectKey<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::at("get", key)).await?;
+        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
         if let Some(time) = options.at {
             return self.get_past(key, time).await;
         }

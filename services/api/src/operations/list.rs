@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use kindex_kube_api::list::List;
+use kindex_kube_api::request::Verb;
 use kindex_model::object::Uid;
 use kindex_query::{Life, Stored};
 use kindex_store::ListAt;
@@ -83,7 +84,7 @@ impl Operations {
         options: &ListOptions,
     ) -> Result<Listed, Refusal> {
         let resource = resource.into();
-        self.allow(caller, Wanted::of("list", resource, options.namespace.as_deref()))
+        self.allow(caller, Wanted::of(Verb::List, resource, options.namespace.as_deref()))
             .await?;
         if let Some(time) = options.at {
             return self.list_past(resource, options, time).await;

@@ -59,12 +59,6 @@ impl Refusal {
         })
     }
 
-    fn about(key: &ObjectKey<'_>, reason: Reason, message: impl FnOnce(&str) -> String) -> Self {
-        let ObjectKey { resource, name, .. } = key;
-        let resource = named(resource.kind);
-        Self::new(reason, message(&format!("{resource} \"{name}\""))).with(resource.details(name))
-    }
-
     /// The same, with what it is about.
     pub(crate) fn with(self, details: Details) -> Self {
         Self {
@@ -74,22 +68,21 @@ impl Refusal {
     }
 
     pub(super) fn not_found(key: &ObjectKey<'_>) -> Self {
-        Self::about(key, Reason::NotFound, |object| format!("{object} not found"))
+        Status::not_found(named(key.resource.kind), key.name).into()
     }
 
     pub(super) fn already_exists(key: &ObjectKey<'_>) -> Self {
-        Self::about(key, Reason::AlreadyExists, |object| {
-            format!(
-                "{object} already exists as an archived object: bring it back with kindex restore, or delete it to free \
-                 the name"
-            )
-        })
+        let ObjectKey { resource, name, .. } = key;
+        let resource = named(resource.kind);
+        let message = format!(
+            "{resource} \"{name}\" already exists as an archived object: bring it back with kindex restore, or delete \
+             it to free the name"
+        );
+        Self::new(Reason::AlreadyExists, message).with(resource.details(name))
     }
 
     pub(super) fn conflict(key: &ObjectKey<'_>, why: &str) -> Self {
-        Self::about(key, Reason::Conflict, |object| {
-            format!("Operation cannot be fulfilled on {object}: {why}")
-        })
+        Status::conflict(named(key.resource.kind), key.name, why).into()
     }
 
     /// 410: what happened after this version is not known any more.
@@ -137,15 +130,24 @@ impl Refusal {
     }
 }
 
+/// As any server of this API refuses it.
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self {
+            code: status.code,
+            reason: status.reason,
+            message: status.message,
+            details: status.details,
+        }
+    }
+}
+
 /// What a database error means for who asked for this object. Its text may name tables, and no secret.
 pub(super) fn of_store(key: &ObjectKey<'_>, error: StoreError) -> Refusal {
     match error {
         StoreError::Direct { source, .. } => match source {
             DirectError::Missing | DirectError::Deleted(_) => Refusal::not_found(key),
-            DirectError::Conflict { .. } => Refusal::conflict(
-                key,
-                "the object has been modified; please apply your changes to the latest version and try again",
-            ),
+            DirectError::Conflict { .. } => Status::modified(named(key.resource.kind), key.name).into(),
             DirectError::Deleting(_) => Refusal::conflict(key, &source.to_string()),
             DirectError::Live => Refusal::conflict(key, "it is moving between the cluster and SQL; try again"),
             DirectError::Unchangeable { .. } => Refusal::new(Reason::Invalid, source.to_string()),

@@ -3,44 +3,19 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
+use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::request::Verb;
 use kindex_model::head::Head as Leaving;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Stored;
 use kindex_store::Deletion;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::cluster::Call;
 use super::objects::Head;
 use super::references::{Bounds, LiveObject, references_among};
 use super::rights::Wanted;
-use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal};
-
-/// `DeleteOptions` of Kubernetes.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct DeleteOptions {
-    /// What must still be true.
-    pub preconditions: Option<Preconditions>,
-    /// `Background`, `Foreground` or `Orphan`.
-    pub propagation_policy: Option<String>,
-    /// The older word for `Orphan`.
-    pub orphan_dependents: Option<bool>,
-    /// `All`, or nothing.
-    pub dry_run: Option<Vec<String>>,
-    /// Of no effect on custom resources.
-    pub grace_period_seconds: Option<i64>,
-}
-
-/// What must be true of an object for it to be deleted.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Preconditions {
-    /// Its uid.
-    pub uid: Option<String>,
-    /// Its version.
-    pub resource_version: Option<String>,
-}
+use super::{Answer, Caller, DeleteOptions, ObjectKey, Operations, Refusal, refusal};
 
 /// How often a deletion is decided anew because somebody else changed the object.
 const TRIES: usize = 16;
@@ -66,82 +41,27 @@ fn way(of_graph: bool, object: Leaving) -> Way {
     }
 }
 
-impl DeleteOptions {
-    /// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
-    fn is_for_the_cluster(&self) -> bool {
-        let policy = self.propagation_policy.as_deref();
-        !matches!(policy, None | Some("Background")) || self.orphan_dependents == Some(true) || self.is_dry_run()
-    }
+/// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
+fn is_for_the_cluster(options: &DeleteOptions) -> bool {
+    let policy = options.propagation_policy.as_deref();
+    !matches!(policy, None | Some("Background")) || options.orphan_dependents == Some(true) || options.is_dry_run()
+}
 
-    pub(super) fn is_dry_run(&self) -> bool {
-        self.dry_run.as_ref().is_some_and(|stages| !stages.is_empty())
-    }
-
-    /// The same, for the object of this uid alone.
-    pub(super) fn of_uid(&self, uid: &str) -> Self {
-        let mut options = self.clone();
-        options
-            .preconditions
-            .get_or_insert_default()
-            .uid
-            .get_or_insert_with(|| uid.to_owned());
-        options
-    }
-
-    /// The same in this version, where it is to be in the one before.
-    fn of_version(&self, version: &str) -> Self {
-        let mut options = self.clone();
-        if let Some(wanted) = options
-            .preconditions
-            .as_mut()
-            .and_then(|wanted| wanted.resource_version.as_mut())
-        {
-            version.clone_into(wanted);
-        }
-        options
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let preconditions = self.preconditions.clone().unwrap_or_default();
-        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
-        let mut put = |field: &str, value: Value| {
-            if !value.is_null() {
-                options[field] = value;
-            }
-        };
-        put("propagationPolicy", json!(self.propagation_policy));
-        put("orphanDependents", json!(self.orphan_dependents));
-        put("dryRun", json!(self.dry_run));
-        put("gracePeriodSeconds", json!(self.grace_period_seconds));
-        let mut conditions = serde_json::Map::new();
-        if let Some(uid) = preconditions.uid {
-            conditions.insert("uid".to_owned(), uid.into());
-        }
-        if let Some(version) = preconditions.resource_version {
-            conditions.insert("resourceVersion".to_owned(), version.into());
-        }
-        if !conditions.is_empty() {
-            put("preconditions", Value::Object(conditions));
-        }
-        options
-    }
-
-    /// Whether an object of this uid and version may be deleted.
-    fn check(&self, key: &ObjectKey<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
-        let wanted = self.preconditions.clone().unwrap_or_default();
-        let differs = |field: &str, wanted: &Option<String>, found: &str| match wanted {
-            Some(wanted) if wanted != found => Err(Refusal::conflict(
-                key,
-                &format!(
-                    "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The \
-                     object might have been deleted and then recreated"
-                ),
-            )),
-            Some(_) | None => Ok(()),
-        };
-        differs("UID", &wanted.uid, uid)?;
-        differs("ResourceVersion", &wanted.resource_version, version)
-    }
+/// Whether an object of this uid and version may be deleted.
+fn check_preconditions(options: &DeleteOptions, key: &ObjectKey<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
+    let wanted = options.preconditions.clone().unwrap_or_default();
+    let differs = |field: &str, wanted: &Option<String>, found: &str| match wanted {
+        Some(wanted) if wanted != found => Err(Refusal::conflict(
+            key,
+            &format!(
+                "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The object \
+                 might have been deleted and then recreated"
+            ),
+        )),
+        Some(_) | None => Ok(()),
+    };
+    differs("UID", &wanted.uid, uid)?;
+    differs("ResourceVersion", &wanted.resource_version, version)
 }
 
 impl Operations {
@@ -160,8 +80,8 @@ impl Operations {
         key: &ObjectKey<'_>,
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::at("delete", key)).await?;
-        if options.is_for_the_cluster() || !self.archives(key.resource.kind) {
+        self.allow(caller, Wanted::at(Verb::Delete, key)).await?;
+        if is_for_the_cluster(options) || !self.archives(key.resource.kind) {
             let body = Bytes::from(options.to_json().to_string());
             let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
             let mut answer = match self.behind(key.resource.kind)?.call(caller, call).await {
@@ -198,7 +118,7 @@ impl Operations {
         found: Answer,
     ) -> Result<Option<Answer>, Refusal> {
         let head = Head::read(&found.text).metadata;
-        options.check(key, &head.uid, &head.resource_version)?;
+        check_preconditions(options, key, &head.uid, &head.resource_version)?;
         if head.deletion_timestamp.is_some() {
             return Ok(Some(found));
         }
@@ -229,7 +149,7 @@ impl Operations {
         }
         let patch = json!({"metadata": metadata}).to_string();
         let call = Call {
-            content_type: "application/merge-patch+json",
+            content_type: PatchType::Merge.media_type(),
             ..Call::json(Method::PATCH, key.path(), Vec::new(), Bytes::from(patch))
         };
         self.upstream.call(caller, call).await.map(Some)
@@ -270,7 +190,7 @@ impl Operations {
         let object = LiveObject::read(text, key.resource.kind, &self.registry.platform)?;
         let patch = object.with(self.registry.platform.finalizer);
         let call = Call {
-            content_type: "application/merge-patch+json",
+            content_type: PatchType::Merge.media_type(),
             ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
         match self.upstream.call(caller, call).await {
@@ -291,7 +211,7 @@ impl Operations {
         };
         let shown = self.view(key.resource).shown(&found)?;
         let version = stored_version(&found);
-        options.check(key, &found.object.metadata.uid.0, &version.to_string())?;
+        check_preconditions(options, key, &found.object.metadata.uid.0, &version.to_string())?;
         let mut answer = Answer::found(shown);
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
@@ -328,31 +248,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_options_of_a_deletion_are_passed_on() {
-        let all = json!({
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "propagationPolicy": "Orphan",
-            "orphanDependents": true,
-            "dryRun": ["All"],
-            "gracePeriodSeconds": 7,
-            "preconditions": {"uid": "u", "resourceVersion": "9"},
-        });
-        let read = |options: &Value| serde_json::from_value::<DeleteOptions>(options.clone()).expect("options");
-        assert_eq!(read(&all).to_json(), all);
-        let fields = all.as_object().expect("an object");
-        for (field, value) in fields {
-            let mut one = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
-            one[field.as_str()] = value.clone();
-            assert_eq!(read(&one).to_json(), one);
-        }
-        let of_another = read(&all).of_uid("another").to_json();
-        assert_eq!(of_another, all, "whose uid is given is not given another");
-        let one = DeleteOptions::default().of_uid("u").to_json();
-        assert_eq!(one["preconditions"], json!({"uid": "u"}));
-    }
-
-    #[test]
     fn what_others_wait_for_is_deleted_by_a_tombstone() {
         let object = |immutable, has_finalizer| {
             let finalizers = if has_finalizer {
@@ -378,16 +273,6 @@ mod tests {
         ] {
             assert_eq!(way(of_graph, object(immutable, has_finalizer)), expected);
         }
-        let options: DeleteOptions =
-            serde_json::from_value(json!({"preconditions": {"resourceVersion": "7"}})).expect("options");
-        assert_eq!(
-            options.of_version("8").to_json()["preconditions"]["resourceVersion"],
-            "8"
-        );
-        assert_eq!(
-            DeleteOptions::default().of_version("8").to_json().get("preconditions"),
-            None
-        );
     }
 
     /// Orphans and dependents to wait for are the work of the cluster's own garbage collector.
@@ -407,7 +292,7 @@ mod tests {
             (json!({"dryRun": ["All"]}), true),
         ] {
             let read: DeleteOptions = serde_json::from_value(options.clone()).expect("options");
-            assert_eq!(read.is_for_the_cluster(), is_for_the_cluster, "{options}");
+            assert_eq!(super::is_for_the_cluster(&read), is_for_the_cluster, "{options}");
         }
     }
 }

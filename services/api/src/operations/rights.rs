@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::Method;
-use kindex_kube_api::request::Collection;
-use kindex_kube_api::status::Named;
+use kindex_kube_api::request::{Collection, Verb};
+use kindex_kube_api::status::{Named, Status};
 use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -39,7 +39,7 @@ const AUTHENTICATED: &str = "system:authenticated";
 /// What a caller wants to do, as a SubjectAccessReview's resource attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Attributes {
-    verb: &'static str,
+    verb: Verb,
     group: Cow<'static, str>,
     version: &'static str,
     resource: Cow<'static, str>,
@@ -50,7 +50,7 @@ struct Attributes {
 
 /// What is asked for with one verb of one kind.
 pub(super) struct Wanted<'a> {
-    pub(super) verb: &'static str,
+    pub(super) verb: Verb,
     pub(super) resource: Resource,
     /// All namespaces where there is none.
     pub(super) namespace: Option<&'a str>,
@@ -59,7 +59,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(super) fn at(verb: &'static str, key: &ObjectKey<'a>) -> Self {
+    pub(super) fn at(verb: Verb, key: &ObjectKey<'a>) -> Self {
         Self {
             verb,
             resource: key.resource,
@@ -69,7 +69,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    pub(super) fn of(verb: &'static str, resource: Resource, namespace: Option<&'a str>) -> Self {
+    pub(super) fn of(verb: Verb, resource: Resource, namespace: Option<&'a str>) -> Self {
         Self {
             verb,
             resource,
@@ -111,7 +111,7 @@ pub(super) struct Spoken {
 impl Spoken {
     fn attributes(&self) -> Attributes {
         Attributes {
-            verb: "update",
+            verb: Verb::Update,
             group: self.group.clone().into(),
             version: "*",
             resource: self.resource.clone().into(),
@@ -215,7 +215,7 @@ impl Rights {
         if let Some(user) = &caller.vouched {
             return Ok(user.clone());
         }
-        let unauthorized = || Refusal::new(Reason::Unauthorized, "Unauthorized");
+        let unauthorized = || Refusal::from(Status::unauthorized());
         let token = caller.bearer.as_deref().ok_or_else(unauthorized)?;
         let key: [u8; 32] = Sha256::digest(token).into();
         if let Some(user) = self.users.get(&key, Instant::now()) {
@@ -254,7 +254,7 @@ impl Rights {
         let groups = wanted.groups.iter().map(|group| ("groups", "", group.as_str()));
         for (resource, namespace, name) in [(resource, namespace, name)].into_iter().chain(groups) {
             let attributes = Attributes {
-                verb: "impersonate",
+                verb: Verb::Impersonate,
                 group: "".into(),
                 version: "v1",
                 resource: resource.into(),

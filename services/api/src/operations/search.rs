@@ -1,5 +1,6 @@
 //! Lists by conditions on columns, from SQL only. SQL follows the cluster with a short lag.
 
+use kindex_kube_api::request::Verb;
 use kindex_model::kind::Kind;
 use kindex_query::{CriterionOperation, LabelSelector, Select};
 
@@ -35,7 +36,7 @@ impl Operations {
         which: &ListOptions,
         search: &Search,
     ) -> Result<Listed, Refusal> {
-        self.allow(caller, Wanted::of("list", kind.into(), which.namespace.as_deref()))
+        self.allow(caller, Wanted::of(Verb::List, kind.into(), which.namespace.as_deref()))
             .await?;
         let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
         if !which.resource_version.is_empty() {

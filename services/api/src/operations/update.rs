@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::decode;
 use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::request::Verb;
 use serde_json::Value;
 
 use super::cluster::Call;
@@ -12,7 +13,7 @@ use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
 use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 
-fn wanted<'a>(verb: &'static str, key: &ObjectKey<'a>, part: Part) -> Wanted<'a> {
+fn wanted<'a>(verb: Verb, key: &ObjectKey<'a>, part: Part) -> Wanted<'a> {
     Wanted {
         part,
         ..Wanted::at(verb, key)
@@ -32,7 +33,7 @@ impl Operations {
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, wanted("update", key, part)).await?;
+        self.allow(caller, wanted(Verb::Update, key, part)).await?;
         if self.may_move(key) {
             let wanted = decode::json(text.as_bytes()).map(|read| read.value);
             self.look_for_moves(caller, key, part, wanted.ok().map(Edit::Replace))
@@ -69,7 +70,7 @@ impl Operations {
         patch: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, wanted("patch", key, part)).await?;
+        self.allow(caller, wanted(Verb::Patch, key, part)).await?;
         if self.may_move(key) {
             let edit = match patch_type {
                 // What is applied is merged, as far as references are concerned.

@@ -7,18 +7,27 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kindex_kube_api::request::Verb;
 use kindex_model::kind::{Registry, Scope};
 use kindex_serve::listen::Peer;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::exchange;
+use crate::figures::OperationVerb;
 use crate::operations::{Caller, Resource, User};
 
 /// What stands before the group of a kind.
 const PREFIX: &str = "archive.";
 /// What is served there. Objects are created under their own group, at the cluster.
-const VERBS: [&str; 6] = ["delete", "deletecollection", "get", "list", "patch", "watch"];
+const VERBS: [Verb; 6] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Watch,
+];
 /// The headers of kube-apiserver's own defaults.
 const USER: &str = "x-remote-user";
 const UID: &str = "x-remote-uid";
@@ -56,8 +65,8 @@ pub(super) fn group(aggregated: &str) -> Option<&str> {
 }
 
 /// Whether a verb is served in the aggregated groups.
-pub(super) fn serves(verb: &str) -> bool {
-    VERBS.contains(&verb)
+pub(super) fn serves(verb: OperationVerb) -> bool {
+    matches!(verb, OperationVerb::Kubernetes(verb) if VERBS.contains(&verb))
 }
 
 /// What kube-apiserver asks beside objects: what there is. It takes 406 for a server without the newer form of that.

@@ -6,14 +6,13 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::TryStreamExt;
+use kindex_kube_api::media;
 use kindex_kube_api::request::{self, Target};
 use serde_json::{Map, Value};
 
 use super::exchange;
 use crate::operations::{Caller, Operations, Refusal, Relayed};
 
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const JSON: &str = "application/json";
 /// What is behind this in an address changes with the document.
 const HASH: &str = "?hash=";
 
@@ -37,8 +36,8 @@ pub(super) async fn answer(operations: &Operations, caller: &Caller, parts: &Par
     let path = parts.uri.path();
     let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let wanted = match request::wants_aggregated_discovery(accept) {
-        true => AGGREGATED,
-        false => JSON,
+        true => media::AGGREGATED_DISCOVERY,
+        false => media::JSON,
     };
     let of_cluster = operations.relay(caller, asking(path, wanted)?).await?;
     let (code, of_cluster) = read(of_cluster).await?;
@@ -49,7 +48,7 @@ pub(super) async fn answer(operations: &Operations, caller: &Caller, parts: &Par
     };
     // An older cluster gives the older form.
     let wanted = match &there {
-        Some(there) if there["kind"] != "APIGroupDiscoveryList" => JSON,
+        Some(there) if there["kind"] != "APIGroupDiscoveryList" => media::JSON,
         Some(_) | None => wanted,
     };
     let own = match operations.ask_sql_only(asking(path, wanted)?).await {
@@ -66,9 +65,9 @@ pub(super) async fn answer(operations: &Operations, caller: &Caller, parts: &Par
         (None, None) => return Err(Refusal::from_status(code.as_u16(), &of_cluster)),
     };
     let kind = if document["kind"] == "APIGroupDiscoveryList" {
-        AGGREGATED
+        media::AGGREGATED_DISCOVERY
     } else {
-        JSON
+        media::JSON
     };
     Ok(exchange::typed(kind, document.to_string().into()))
 }

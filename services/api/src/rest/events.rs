@@ -7,11 +7,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
 use kindex_events::sse;
-use kindex_kube_api::request::{Query, unescaped};
+use kindex_kube_api::request::{Query, Verb, unescaped};
 use kindex_model::kind::Kind;
 use kindex_serve::watches::Texture;
 
 use super::{Rest, exchange};
+use crate::figures::OperationVerb;
 use crate::operations::{Caller, EventOptions, Operations, Refusal};
 use crate::watched::watched;
 
@@ -53,10 +54,10 @@ impl About {
     }
 
     /// What a request is counted as.
-    pub(super) fn verb(&self) -> &'static str {
+    pub(super) fn verb(&self) -> OperationVerb {
         match self.uid {
-            None => "events",
-            Some(_) => "get",
+            None => OperationVerb::Events,
+            Some(_) => Verb::Get.into(),
         }
     }
 }

@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use kindex_kube_api::request::{QueryError, Rendering, rendering};
 use kindex_kube_api::size::OBJECT_BYTES_MAX;
+use kindex_kube_api::status::Status;
+use kindex_kube_api::{headers, media};
 
 use crate::operations::{Answer, Caller, Operations, Reason, Refusal};
-
-const ACCEPTED: &str = "application/json, application/yaml";
 
 /// Headers that say something about one connection, or about the credentials that our client sends.
 const OF_ONE_HOP: [HeaderName; 9] = [
@@ -35,17 +35,11 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn read(headers: &HeaderMap) -> Result<Self, Refusal> {
         let accept = text(headers, header::ACCEPT);
-        let rendering = rendering(accept).ok_or_else(|| {
-            Refusal::new(
-                Reason::NotAcceptable,
-                format!("only the following media types are accepted: {ACCEPTED}"),
-            )
-        })?;
+        let rendering = rendering(accept).ok_or_else(Status::not_acceptable)?;
         let content_type = text(headers, header::CONTENT_TYPE).unwrap_or_default();
-        let media = content_type.split(';').next().unwrap_or_default().trim();
         Ok(Self {
             rendering,
-            content_type: media.to_owned(),
+            content_type: media::essence(content_type).to_owned(),
         })
     }
 }
@@ -71,10 +65,7 @@ pub(super) async fn read(body: Body) -> Result<Bytes, Refusal> {
     to_bytes(body, OBJECT_BYTES_MAX).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
-            return Refusal::new(
-                Reason::RequestEntityTooLarge,
-                format!("Request entity too large: limit is {OBJECT_BYTES_MAX}"),
-            );
+            return Status::object_too_large().into();
         }
         Refusal::bad_request(format!("error reading the body: {error}"))
     })
@@ -120,14 +111,14 @@ pub(crate) fn refused(refusal: &Refusal) -> Response {
 
 /// A JSON text as an answer.
 pub(super) fn json(body: impl Into<Body>) -> Response {
-    typed("application/json", body.into())
+    typed(media::JSON, body.into())
 }
 
 /// A body of some media type as an answer.
 pub(super) fn typed(content_type: &'static str, body: Body) -> Response {
     let headers = [
         (header::CONTENT_TYPE, content_type),
-        (header::CACHE_CONTROL, "no-cache, private"),
+        (header::CACHE_CONTROL, headers::CACHE_CONTROL),
     ];
     (headers, body).into_response()
 }
@@ -143,8 +134,7 @@ pub(super) fn headed(answer: &Answer, mut response: Response) -> Response {
 
 /// Puts a warning on a response, unless it is there already: the cluster may have given the same one.
 pub(super) fn warn(response: &mut Response, warning: &str) {
-    let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-    let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) else {
+    let Ok(value) = HeaderValue::from_str(&headers::warning(warning)) else {
         return;
     };
     let headers = response.headers_mut();

@@ -28,7 +28,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use kindex_kube_api::request::{self, Query, ResourcePath, Target};
+use kindex_kube_api::request::{self, Query, ResourcePath, Target, Verb};
 use kindex_model::kind::Scope;
 use kindex_serve::watches::Texture;
 
@@ -178,11 +178,11 @@ fn operation_of(
 ) -> Operation {
     match (about, references) {
         (Some(about), _) => Operation {
-            verb: verb(method, &about.path, query),
+            verb: Verb::of(method.as_str(), &about.path, query).into(),
             kind: about.resource.kind.name,
         },
         (None, Some(Ok(about))) => Operation {
-            verb: references::verb(method),
+            verb: references::verb(method).into(),
             kind: about.kind(),
         },
         (None, Some(Err(_)) | None) => Operation::RELAYED,
@@ -210,21 +210,6 @@ async fn about_events(
 ) -> Result<Response, Refusal> {
     let (parts, _body) = open(rest, request).await?;
     events::answer(rest, caller, about, &parts.method, &parts.headers, query).await
-}
-
-/// As Kubernetes names what is asked for.
-fn verb(method: &Method, path: &ResourcePath, query: &Query) -> &'static str {
-    match (method, &path.name) {
-        (&Method::GET, None) if query.is_on("watch") => "watch",
-        (&Method::GET, None) => "list",
-        (&Method::GET, Some(_)) => "get",
-        (&Method::POST, _) => "create",
-        (&Method::PUT, _) => "update",
-        (&Method::PATCH, _) => "patch",
-        (&Method::DELETE, Some(_)) => "delete",
-        (&Method::DELETE, None) => "deletecollection",
-        _ => "other",
-    }
 }
 
 async fn open(rest: &Rest, request: Request<Body>) -> Result<(Parts, Bytes), Refusal> {
@@ -268,20 +253,18 @@ async fn respond(
         caller: caller.clone(),
         body,
     };
-    let name = inbound.path.name.as_deref();
-    match (
-        verb(&parts.method, &inbound.path, &inbound.query),
-        name,
-        inbound.path.subresource,
-    ) {
-        ("watch", ..) => watch::watch(rest, &inbound).await,
-        ("list", None, None) => read::list(rest, &inbound).await,
-        ("get", Some(name), _) => read::get(rest, &inbound, name).await,
-        ("create", None, None) => write::create(rest, &inbound).await,
-        ("update", Some(name), _) => write::update(rest, &inbound, name).await,
-        ("patch", Some(name), _) => write::patch(rest, &inbound, name).await,
-        ("delete", Some(name), None) => write::delete(rest, &inbound, name).await,
-        ("deletecollection", None, None) => write::clear(rest, &inbound).await,
+    let Some(verb) = Verb::of(parts.method.as_str(), &inbound.path, &inbound.query) else {
+        return Err(Refusal::method_not_allowed());
+    };
+    match (verb, inbound.path.name.as_deref(), inbound.path.subresource) {
+        (Verb::Watch, ..) => watch::watch(rest, &inbound).await,
+        (Verb::List, None, None) => read::list(rest, &inbound).await,
+        (Verb::Get, Some(name), _) => read::get(rest, &inbound, name).await,
+        (Verb::Create, None, None) => write::create(rest, &inbound).await,
+        (Verb::Update, Some(name), _) => write::update(rest, &inbound, name).await,
+        (Verb::Patch, Some(name), _) => write::patch(rest, &inbound, name).await,
+        (Verb::Delete, Some(name), None) => write::delete(rest, &inbound, name).await,
+        (Verb::DeleteCollection, None, None) => write::clear(rest, &inbound).await,
         _ => Err(Refusal::method_not_allowed()),
     }
 }

@@ -3,7 +3,7 @@
 
 use axum::http::Method;
 use axum::response::Response;
-use kindex_kube_api::request::{Query, unescaped};
+use kindex_kube_api::request::{Query, Verb, unescaped};
 use kindex_model::kind::{Kind, Scope};
 
 use super::{Rest, exchange};
@@ -160,12 +160,12 @@ fn ambiguous(resource: &str, several: &[OfObject]) -> Refusal {
 }
 
 /// As Kubernetes names what is done.
-pub(super) fn verb(method: &Method) -> &'static str {
+pub(super) fn verb(method: &Method) -> Option<Verb> {
     match *method {
-        Method::GET => "get",
-        Method::PUT => "update",
-        Method::DELETE => "delete",
-        _ => "other",
+        Method::GET => Some(Verb::Get),
+        Method::PUT => Some(Verb::Update),
+        Method::DELETE => Some(Verb::Delete),
+        _ => None,
     }
 }
 
@@ -237,8 +237,6 @@ fn bounds(query: &Query) -> Result<Bounds, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::kind::Encoded;
-
     use super::*;
 
     const HELD: &str = "run.g/u";
@@ -246,24 +244,10 @@ mod tests {
         name: "Run",
         group: "g.example.com",
         version: "v1",
-        versions: &[],
         plural: "runs",
         singular: "run",
-        short_names: &[],
-        scope: Scope::Namespaced,
         table: "run",
-        cluster: true,
-        immutable: false,
-        history: false,
-        events: false,
-        columns: &[],
-        keys: &[],
-        printer_columns: &[],
-        retention: None,
-        references: &[],
-        manifest: "",
-        decode: |_| Err(Vec::new()),
-        encode: |_| Encoded::default(),
+        ..Kind::EMPTY
     };
     static OTHER_RUN: Kind = Kind {
         group: "h.example.com",

@@ -7,14 +7,13 @@ use axum::response::Response;
 use jiff::Timestamp;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::table::{self, IncludeObject, PrinterColumn};
+use kindex_kube_api::{media, partial};
 use kindex_model::kind::Registry;
 use serde_json::{Value, json};
 
 use super::exchange;
 use crate::columns::printer_columns;
 use crate::operations::{Answer, Listed, Reason, Refusal, Resource};
-
-const META: &str = "meta.k8s.io/v1";
 
 /// The columns of each kind's tables, in each version.
 pub(super) struct Columns(HashMap<(&'static str, &'static str), Vec<PrinterColumn>>);
@@ -35,11 +34,7 @@ impl Columns {
     }
 
     fn table(&self, resource: Resource, query: &Query, objects: &[Value]) -> Value {
-        let include = match query.get("includeObject") {
-            Some("None") => IncludeObject::None,
-            Some("Object") => IncludeObject::Object,
-            _ => IncludeObject::Metadata,
-        };
+        let include = IncludeObject::of_parameter(query.get("includeObject"));
         table::render(self.of_resource(resource), objects, include, Timestamp::now())
     }
 }
@@ -72,7 +67,7 @@ impl Form<'_> {
     pub(super) fn shown(&self, object: Value) -> Value {
         match self.rendering {
             Rendering::Json | Rendering::Yaml => object,
-            Rendering::Metadata => metadata_of(&object),
+            Rendering::Metadata => partial::of(&object),
             Rendering::Table => {
                 let version = object["metadata"]["resourceVersion"].clone();
                 let mut table = self.columns.table(self.resource, self.query, &[object]);
@@ -92,13 +87,16 @@ impl Form<'_> {
                 self.resource.kind.name
             ),
             Rendering::Metadata => format!(
-                "{{\"apiVersion\":\"{META}\",\"kind\":\"PartialObjectMetadataList\",\"metadata\":{metadata},\"items\":["
+                "{{\"apiVersion\":\"{}\",\"kind\":\"{}\",\"metadata\":{metadata},\"items\":[",
+                partial::VERSION,
+                partial::LIST_KIND
             ),
             Rendering::Table => {
                 let columns = self.columns.table(self.resource, self.query, &[])["columnDefinitions"].take();
                 format!(
-                    "{{\"apiVersion\":\"{META}\",\"kind\":\"Table\",\"metadata\":{metadata},\
-                     \"columnDefinitions\":{columns},\"rows\":["
+                    "{{\"apiVersion\":\"{}\",\"kind\":\"Table\",\"metadata\":{metadata},\
+                     \"columnDefinitions\":{columns},\"rows\":[",
+                    partial::VERSION
                 )
             }
         }
@@ -118,7 +116,7 @@ impl Form<'_> {
         };
         Ok(match self.rendering {
             Rendering::Json | Rendering::Yaml => items.join(","),
-            Rendering::Metadata => joined(values()?.iter().map(metadata_of).collect()),
+            Rendering::Metadata => joined(values()?.iter().map(partial::of).collect()),
             Rendering::Table => match self.columns.table(self.resource, self.query, &values()?)["rows"].take() {
                 Value::Array(rows) => joined(rows),
                 _ => String::new(),
@@ -149,10 +147,8 @@ impl Form<'_> {
                 yaml(&list)?
             }
             Rendering::Metadata => {
-                let items: Vec<Value> = values()?.iter().map(metadata_of).collect();
-                let kind = "PartialObjectMetadataList";
-                let list = json!({"apiVersion": META, "kind": kind, "metadata": metadata, "items": items});
-                exchange::json(list.to_string())
+                let items = values()?.iter().map(partial::of).collect();
+                exchange::json(partial::list(items, metadata).to_string())
             }
             Rendering::Table => {
                 let mut table = self.columns.table(self.resource, self.query, &values()?);
@@ -172,12 +168,8 @@ fn parsed(text: &[u8]) -> Result<Value, Refusal> {
     })
 }
 
-fn metadata_of(object: &Value) -> Value {
-    json!({"apiVersion": META, "kind": "PartialObjectMetadata", "metadata": object["metadata"]})
-}
-
 fn yaml(value: &Value) -> Result<Response, Refusal> {
     let text = serde_saphyr::to_string(value)
         .map_err(|error| Refusal::new(Reason::InternalError, format!("Internal error occurred: {error}")))?;
-    Ok(exchange::typed("application/yaml", Body::from(text)))
+    Ok(exchange::typed(media::YAML, Body::from(text)))
 }

@@ -3,18 +3,16 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
-use kindex_kube_api::decode;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Subresource;
+use kindex_kube_api::status::Status;
+use kindex_kube_api::{decode, media};
 use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 
 use super::read::{self, form};
 use super::{Inbound, Rest};
-use crate::operations::{DeleteOptions, Part, Reason, Refusal, WriteOptions};
-
-const OBJECT_TYPES: &str = "application/json, application/yaml";
-const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+use crate::operations::{DeleteOptions, Part, Refusal, WriteOptions};
 
 pub(super) async fn create(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
     if inbound.resource.kind.scope == Scope::Namespaced && inbound.path.namespace.is_none() {
@@ -44,12 +42,8 @@ pub(super) async fn update(rest: &Rest, inbound: &Inbound, name: &str) -> Result
 }
 
 pub(super) async fn patch(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Response, Refusal> {
-    let patch_type = PatchType::from_content_type(&inbound.head.content_type).ok_or_else(|| {
-        Refusal::new(
-            Reason::UnsupportedMediaType,
-            format!("the body of the request was in an unknown format - accepted media types include: {PATCH_TYPES}"),
-        )
-    })?;
+    let patch_type = PatchType::from_content_type(&inbound.head.content_type)
+        .ok_or_else(|| Status::unsupported_media_type(&PatchType::media_types(false)))?;
     let options = options(inbound)?;
     let (operations, key) = (&rest.operations, inbound.key(name));
     let answer = operations
@@ -121,12 +115,9 @@ pub(super) fn options(inbound: &Inbound) -> Result<WriteOptions, Refusal> {
 pub(super) fn object_text(inbound: &Inbound) -> Result<Cow<'_, str>, Refusal> {
     let text = utf8(&inbound.body)?;
     match inbound.head.content_type.as_str() {
-        "" | "application/json" => Ok(Cow::Borrowed(text)),
-        "application/yaml" => Ok(Cow::Owned(yaml(text.as_bytes())?.to_string())),
-        _ => Err(Refusal::new(
-            Reason::UnsupportedMediaType,
-            format!("the body of the request was in an unknown format - accepted media types include: {OBJECT_TYPES}"),
-        )),
+        "" | media::JSON => Ok(Cow::Borrowed(text)),
+        media::YAML => Ok(Cow::Owned(yaml(text.as_bytes())?.to_string())),
+        _ => Err(Status::unsupported_media_type(&media::OBJECT_TYPES).into()),
     }
 }
 

@@ -13,6 +13,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use kindex_kube_api::size::OBJECT_BYTES_MAX;
+use kindex_kube_api::status::Status;
 use kindex_serve::admission::{Admission, Candidate, Denied, Lane, Terms};
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
@@ -174,22 +175,13 @@ fn body_bytes_max(head: &Parts) -> Option<usize> {
 /// Why a body is not read, and as what that is counted.
 fn of_a_body(head: &Parts, error: BodyError) -> (Option<TurnedAway>, Refusal) {
     match error {
-        BodyError::TooSlow => (
-            Some(TurnedAway::SlowBody),
-            Refusal::new(Reason::Timeout, error.to_string()),
-        ),
+        BodyError::TooSlow => (Some(TurnedAway::SlowBody), Status::too_slow(error.to_string()).into()),
         BodyError::NoRoom(_) => (
             Some(TurnedAway::BodyBytes),
             Refusal::try_again(Reason::TooManyRequests, format!("{error}; try again")),
         ),
         BodyError::TooLarge(_) if grpc::is_grpc(&head.headers) => (None, grpc::too_large()),
-        BodyError::TooLarge(limit) => (
-            None,
-            Refusal::new(
-                Reason::RequestEntityTooLarge,
-                format!("Request entity too large: limit is {limit}"),
-            ),
-        ),
+        BodyError::TooLarge(limit) => (None, Status::too_large(limit).into()),
         BodyError::Broken(error) => {
             let message = format!("error reading the body: {error}");
             (None, Refusal::bad_request(message))

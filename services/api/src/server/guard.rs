@@ -4,6 +4,7 @@
 use axum::http::request::Parts;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use kindex_kube_api::status::Status;
 use kindex_serve::body;
 use kindex_serve::listen::Peer;
 
@@ -50,7 +51,7 @@ impl Guard for Operations {
             if !caller.is_identified() {
                 // Without a body there is nothing to read, and the cluster says what everybody may see.
                 return match body::is_expected(&head.method) && !grpc::is_public(head.uri.path()) {
-                    true => Err(Refusal::new(Reason::Unauthorized, "Unauthorized")),
+                    true => Err(Refusal::from(Status::unauthorized())),
                     false => Ok(Who::Unnamed),
                 };
             }

@@ -1,5 +1,8 @@
 //! The paths of a resource with their operations and parameters. Refuses to know schemas beyond their names.
 
+use kindex_kube_api::media::OBJECT_TYPES;
+use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::request::Verb;
 use serde_json::{Map, Value, json};
 
 use super::{ResourceDoc, reference, schemas};
@@ -82,23 +85,51 @@ const DELETE: [Parameter; 5] = [
     ),
 ];
 
-const JSON_AND_YAML: [&str; 2] = ["application/json", "application/yaml"];
 const PATCH_TYPES: [&str; 3] = [
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/apply-patch+yaml",
+    PatchType::Json.media_type(),
+    PatchType::Merge.media_type(),
+    PatchType::Apply.media_type(),
 ];
 
 /// One operation, as the tables below say it.
 struct Operation {
     method: &'static str,
-    /// The verb of authorization: `list`, `post`, `deletecollection` …
-    action: &'static str,
-    /// The first word of the operation's id: `read`, `replace` …
-    id: &'static str,
+    verb: Verb,
     parameters: &'static [Parameter],
     body: Body,
     answer: Answer,
+}
+
+impl Operation {
+    /// The action of an operation: `list`, `post`, `deletecollection` …
+    fn action(&self) -> &'static str {
+        match self.verb {
+            Verb::Create => "post",
+            Verb::Update => "put",
+            Verb::Get
+            | Verb::List
+            | Verb::Watch
+            | Verb::Patch
+            | Verb::Delete
+            | Verb::DeleteCollection
+            | Verb::Impersonate => self.verb.as_str(),
+        }
+    }
+
+    /// The first word of an operation's id: `read`, `replace` …
+    fn id(&self) -> &'static str {
+        match self.verb {
+            Verb::Get => "read",
+            Verb::Update => "replace",
+            Verb::List
+            | Verb::Watch
+            | Verb::Create
+            | Verb::Patch
+            | Verb::Delete
+            | Verb::DeleteCollection
+            | Verb::Impersonate => self.verb.as_str(),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -118,48 +149,38 @@ enum Answer {
 
 const fn operation(
     method: &'static str,
-    action: &'static str,
-    id: &'static str,
+    verb: Verb,
     parameters: &'static [Parameter],
     body: Body,
     answer: Answer,
 ) -> Operation {
     Operation {
         method,
-        action,
-        id,
+        verb,
         parameters,
         body,
         answer,
     }
 }
 
-const LIST_OPERATION: Operation = operation("get", "list", "list", &LIST, Body::Nothing, Answer::List);
+const LIST_OPERATION: Operation = operation("get", Verb::List, &LIST, Body::Nothing, Answer::List);
 const COLLECTION: [Operation; 3] = [
     LIST_OPERATION,
-    operation("post", "post", "create", &WRITE, Body::Object, Answer::Object),
+    operation("post", Verb::Create, &WRITE, Body::Object, Answer::Object),
     operation(
         "delete",
-        "deletecollection",
-        "deletecollection",
+        Verb::DeleteCollection,
         &LIST,
         Body::DeleteOptions,
         Answer::Status,
     ),
 ];
 const READ_REPLACE_PATCH: [Operation; 3] = [
-    operation("get", "get", "read", &READ, Body::Nothing, Answer::Object),
-    operation("put", "put", "replace", &WRITE, Body::Object, Answer::Object),
-    operation("patch", "patch", "patch", &PATCH, Body::Patch, Answer::Object),
+    operation("get", Verb::Get, &READ, Body::Nothing, Answer::Object),
+    operation("put", Verb::Update, &WRITE, Body::Object, Answer::Object),
+    operation("patch", Verb::Patch, &PATCH, Body::Patch, Answer::Object),
 ];
-const DELETE_OPERATION: Operation = operation(
-    "delete",
-    "delete",
-    "delete",
-    &DELETE,
-    Body::DeleteOptions,
-    Answer::Status,
-);
+const DELETE_OPERATION: Operation = operation("delete", Verb::Delete, &DELETE, Body::DeleteOptions, Answer::Status);
 
 /// Adds the paths of `resource`.
 pub(super) fn add(group_version: &str, resource: &ResourceDoc, paths: &mut Map<String, Value>) {
@@ -233,18 +254,18 @@ impl PathScope<'_> {
             Answer::Status => reference(schemas::STATUS),
         };
         let mut described = json!({
-            "operationId": format!("{}{scope}{kind}{}", operation.id, self.suffix),
-            "description": format!("{} {kind}", operation.id),
+            "operationId": format!("{}{scope}{kind}{}", operation.id(), self.suffix),
+            "description": format!("{} {kind}", operation.id()),
             "parameters": operation.parameters.iter().map(in_query).collect::<Vec<_>>(),
-            "responses": {"200": {"description": "OK", "content": content(&JSON_AND_YAML, &schema)}},
-            "x-kubernetes-action": operation.action,
+            "responses": {"200": {"description": "OK", "content": content(&OBJECT_TYPES, &schema)}},
+            "x-kubernetes-action": operation.action(),
             "x-kubernetes-group-version-kind": self.resource.group_version_kind(kind),
         });
         let (types, body): (&[&str], _) = match operation.body {
             Body::Nothing => return described,
-            Body::Object => (&JSON_AND_YAML, reference(&self.resource.schema_name(kind))),
+            Body::Object => (&OBJECT_TYPES, reference(&self.resource.schema_name(kind))),
             Body::Patch => (&PATCH_TYPES, reference(schemas::PATCH)),
-            Body::DeleteOptions => (&JSON_AND_YAML, reference(schemas::DELETE_OPTIONS)),
+            Body::DeleteOptions => (&OBJECT_TYPES, reference(schemas::DELETE_OPTIONS)),
         };
         described["requestBody"] = json!({"content": content(types, &body)});
         described

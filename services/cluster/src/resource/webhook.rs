@@ -14,6 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use kindex_kube_api::media;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -88,7 +89,7 @@ impl Webhook {
             .parse()
             .map_err(|error| post(&error))?;
         let request = Request::post(address)
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, media::JSON)
             .header(header::ACCEPT, "application/json, */*")
             .body(Full::new(Bytes::from(question)))
             .map_err(|error| post(&error))?;

@@ -198,27 +198,23 @@ fn check_fields(resource: &Resource, query: &ListQuery) -> Result<(), Status> {
 
 /// The rules about resource versions in the options of lists and watches.
 fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
-    let invalid = |problem| Err(Status::invalid("meta.k8s.io", "ListOptions", "", &[problem]));
+    let invalid = |problems: &[FieldProblem]| Err(Status::invalid_options("ListOptions", problems));
     if query.watch {
         if query.initial_events && query.version_match != Some(VersionMatch::NotOlderThan) {
-            return invalid(FieldProblem::forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            ));
+            return invalid(&[FieldProblem::initial_events_without_match()]);
         }
         if !call.request.query.has("sendInitialEvents") && query.version_match.is_some() {
-            let field = "resourceVersionMatch";
-            let rule = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            let mut problems = vec![FieldProblem::forbidden(field, rule)];
+            let mut problems = vec![FieldProblem::match_without_initial_events()];
             if query.version_match == Some(VersionMatch::Exact) {
-                problems.push(FieldProblem::not_supported(field, "Exact", &["NotOlderThan"]));
+                let allowed = ["NotOlderThan"];
+                problems.push(FieldProblem::not_supported("resourceVersionMatch", "Exact", &allowed));
             }
-            return Err(Status::invalid("meta.k8s.io", "ListOptions", "", &problems));
+            return invalid(&problems);
         }
     } else {
         let problems = list_problems(call, query);
         if !problems.is_empty() {
-            return Err(Status::invalid("meta.k8s.io", "ListOptions", "", &problems));
+            return invalid(&problems);
         }
     }
     if !query.watch && query.continue_token.is_some() && query.rv > Some(0) {

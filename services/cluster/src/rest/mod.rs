@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::Method;
-use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath, Subresource};
+use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath, Subresource, Verb};
 use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
 
 use crate::api::Api;
@@ -108,9 +108,9 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
         (&Method::DELETE, Some(name), None) => remove::one(&call, name).await,
         (&Method::DELETE, None, None) => remove::collection(&call).await,
         (&Method::PUT, None, None) if is_custom(resource) => Err(Status::bad_request("name must be provided")),
-        (method, name, _) if is_custom(resource) => Err(Status::verb_not_supported(
+        (method, ..) if is_custom(resource) => Err(Status::verb_not_supported(
             resource.named(),
-            verb(method, name.is_some()),
+            Verb::of(method.as_str(), path, &request.query),
         )),
         _ => Err(Status::method_not_allowed()),
     };
@@ -151,18 +151,6 @@ fn no_namespace(call: &Call<'_>) -> Status {
     }
 }
 
-/// What Kubernetes calls a method.
-fn verb(method: &Method, has_name: bool) -> &'static str {
-    match (method.as_str(), has_name) {
-        ("POST", _) => "create",
-        ("PUT", _) => "update",
-        ("PATCH", _) => "patch",
-        ("DELETE", true) => "delete",
-        ("DELETE", false) => "deletecollection",
-        _ => "",
-    }
-}
-
 /// Names that would be steps of a path.
 fn check_name(path: &ResourcePath) -> Result<(), Status> {
     match path.name.as_deref() {
@@ -194,7 +182,7 @@ fn refused(options: &str, error: &QueryError) -> Status {
                 reason: FieldReason::NotSupported,
                 message: format!("Unsupported value: {value}: supported values: {allowed}"),
             };
-            Status::invalid("meta.k8s.io", options, "", &[problem])
+            Status::invalid_options(options, &[problem])
         }
         QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) => {
             Status::bad_request(error.to_string())

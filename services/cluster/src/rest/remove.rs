@@ -1,35 +1,14 @@
 //! `DELETE` of one object and of a collection.
 
-use kindex_kube_api::request::QueryError;
+use kindex_kube_api::request::{DeleteOptions as Sent, Preconditions, QueryError};
 use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_kube_api::{decode, meta};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::matching;
 use super::{Call, Reply, no_namespace, refused, render};
 use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
 use crate::resource::Shown;
-
-/// `DeleteOptions` as they stand in a body.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Sent {
-    preconditions: Option<Preconditions>,
-    propagation_policy: Option<String>,
-    orphan_dependents: Option<bool>,
-    dry_run: Vec<String>,
-    /// Nothing here waits to end in grace; it has to be a number all the same.
-    #[serde(rename = "gracePeriodSeconds")]
-    _grace_period_seconds: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Preconditions {
-    uid: Option<String>,
-    resource_version: Option<String>,
-}
 
 /// Deletes one object.
 pub(super) async fn one(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
@@ -87,8 +66,8 @@ fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
     } else {
         read_body(call)?
     };
-    let invalid = |problem| Status::invalid("meta.k8s.io", "DeleteOptions", "", &[problem]);
-    let dry_run = match sent.dry_run.as_slice() {
+    let invalid = |problem| Status::invalid_options("DeleteOptions", &[problem]);
+    let dry_run = match sent.dry_run.as_deref().unwrap_or_default() {
         [] => call.dry_run("DeleteOptions")?,
         [all] if all == "All" => true,
         [other, ..] => {
@@ -134,14 +113,6 @@ fn read_body(call: &Call<'_>) -> Result<Sent, Status> {
     if let Some(kind) = value["kind"].as_str().filter(|kind| *kind != "DeleteOptions") {
         return Err(unreadable(&format!("it is a {kind}")));
     }
-    let value = if value.is_null() { json!({}) } else { strip_nulls(value) };
-    Sent::deserialize(value).map_err(|error| unreadable(&error))
-}
-
-/// Clients write absent lists as null.
-fn strip_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect()),
-        other => other,
-    }
+    let value = if value.is_null() { json!({}) } else { value };
+    serde_json::from_value(value).map_err(|error| unreadable(&error))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kindex_kube_api::partial;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::table::{self, IncludeObject};
@@ -80,7 +81,7 @@ pub(super) fn one(call: &Call<'_>, code: u16, object: &Shown<'_>) -> Result<Repl
             code,
             &table(call.api, call.resource, &call.request.query, &[value()?], None),
         ),
-        Rendering::Metadata => Reply::value(code, &metadata_of(value()?)),
+        Rendering::Metadata => Reply::value(code, &partial::of(value()?)),
     })
 }
 
@@ -109,11 +110,8 @@ pub(super) fn many(call: &Call<'_>, objects: &[Shown<'_>], meta: &ListMeta) -> R
             &table(call.api, resource, &call.request.query, &values()?, Some(meta)),
         ),
         Rendering::Metadata => {
-            let items: Vec<_> = values()?.into_iter().map(metadata_of).collect();
-            let kind = "PartialObjectMetadataList";
-            let list =
-                json!({"apiVersion": "meta.k8s.io/v1", "items": items, "kind": kind, "metadata": meta.to_value()});
-            Reply::value(200, &list)
+            let items = values()?.into_iter().map(partial::of).collect();
+            Reply::value(200, &partial::list(items, meta.to_value()))
         }
     })
 }
@@ -149,11 +147,7 @@ pub(super) fn table(
     objects: &[&Value],
     meta: Option<&ListMeta>,
 ) -> Value {
-    let include = match query.get("includeObject") {
-        Some("None") => IncludeObject::None,
-        Some("Object") => IncludeObject::Object,
-        _ => IncludeObject::Metadata,
-    };
+    let include = IncludeObject::of_parameter(query.get("includeObject"));
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| builtin::with_columns(resource, object).unwrap_or_else(|| (*object).clone()))
@@ -165,11 +159,6 @@ pub(super) fn table(
         table["metadata"] = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
     }
     table
-}
-
-/// The object without its content.
-pub(super) fn metadata_of(object: &Value) -> Value {
-    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"]})
 }
 
 fn yaml(value: &Value) -> Result<String, Status> {

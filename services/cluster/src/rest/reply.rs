@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures::Stream;
+use kindex_kube_api::media;
 use kindex_kube_api::request::Rendering;
 use kindex_kube_api::status::Status;
 use kindex_serve::watches::Seat;
@@ -32,7 +33,7 @@ impl Reply {
     pub(crate) fn json(code: u16, text: impl Into<Bytes>) -> Self {
         Self {
             code,
-            content_type: "application/json",
+            content_type: media::JSON,
             warnings: Vec::new(),
             retry_after_seconds: None,
             body: Body::Whole(text.into()),
@@ -47,7 +48,7 @@ impl Reply {
     /// YAML text.
     pub(crate) fn yaml(code: u16, text: String) -> Self {
         Self {
-            content_type: "application/yaml",
+            content_type: media::YAML,
             ..Self::json(code, text)
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use kindex_kube_api::partial;
 use kindex_kube_api::request::{ListQuery, Query, Rendering};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::watch::EventType;
@@ -298,7 +299,7 @@ impl Watch {
                 return Ok(());
             }
             (Rendering::Json | Rendering::Yaml, _) => object.text(),
-            (Rendering::Metadata, _) => Bytes::from(render::metadata_of(value()?).to_string()),
+            (Rendering::Metadata, _) => Bytes::from(partial::of(value()?).to_string()),
             (Rendering::Table, _) => {
                 let mut table = render::table(&self.api, &self.resource, &self.parameters, &[value()?], None);
                 if self.headed {
@@ -319,8 +320,8 @@ impl Watch {
         }
         let (api_version, kind) = match self.rendering {
             Rendering::Json | Rendering::Yaml => (self.resource.api_version(), self.resource.names.kind.as_str()),
-            Rendering::Table => ("meta.k8s.io/v1".to_owned(), "Table"),
-            Rendering::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata"),
+            Rendering::Table => (partial::VERSION.to_owned(), "Table"),
+            Rendering::Metadata => (partial::VERSION.to_owned(), partial::KIND),
         };
         let mut bookmark = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
         if self.rendering == Rendering::Table {

@@ -2,6 +2,7 @@
 
 use kindex_kube_api::decode::{self, DecodeError, Decoded};
 use kindex_kube_api::fields::{self, NotApplied};
+use kindex_kube_api::media;
 use kindex_kube_api::meta;
 use kindex_kube_api::patch::{Patch, PatchType};
 use kindex_kube_api::request::{FieldValidation, Subresource};
@@ -13,7 +14,7 @@ use crate::admit::{self, Author, Sent};
 use crate::mutate;
 
 /// Media types of bodies that hold an object.
-const OBJECT_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const OBJECT_TYPES: [&str; 3] = [media::JSON, media::YAML, media::PROTOBUF];
 /// The longest name of a field manager.
 const MANAGER_MAX_BYTES: usize = 128;
 
@@ -29,7 +30,7 @@ fn manner<'a>(call: &'a Call<'_>, options: &str) -> Result<Manner<'a>, Status> {
     let given = call.request.query.get("fieldManager").unwrap_or_default();
     if given.len() > MANAGER_MAX_BYTES {
         let problem = FieldProblem::too_long("fieldManager", MANAGER_MAX_BYTES);
-        return Err(Status::invalid("meta.k8s.io", options, "", &[problem]));
+        return Err(Status::invalid_options(options, &[problem]));
     }
     let validation = call.request.query.field_validation();
     let validation = validation.map_err(|error| refused(options, &error))?;
@@ -93,7 +94,7 @@ pub(super) fn read_question(call: &Call<'_>) -> Result<(Value, Vec<String>), Sta
 fn read_object(call: &Call<'_>) -> Result<Sent, Status> {
     let decoded = decode::by_media_type(&call.request.content_type, &call.request.body);
     let Decoded { value, duplicates } = decoded.map_err(|error| match error {
-        DecodeError::MediaType(_) => Status::unsupported_media_type(OBJECT_TYPES),
+        DecodeError::MediaType(_) => Status::unsupported_media_type(&OBJECT_TYPES),
         DecodeError::Json(_) | DecodeError::Yaml(_) | DecodeError::Protobuf(_) => {
             let (kind, version) = (&call.resource.names.kind, &call.resource.version);
             Status::bad_request(format!(
@@ -116,21 +117,15 @@ pub(super) async fn patch(call: &Call<'_>, name: &str) -> Result<Reply, Status> 
 }
 
 fn unknown_patch_type(call: &Call<'_>) -> Status {
-    let strategic = if call.resource.allows_strategic_patch() {
-        "application/strategic-merge-patch+json, "
-    } else {
-        ""
-    };
-    Status::unsupported_media_type(&format!(
-        "application/json-patch+json, application/merge-patch+json, {strategic}application/apply-patch+yaml"
-    ))
+    let accepted = PatchType::media_types(call.resource.allows_strategic_patch());
+    Status::unsupported_media_type(&accepted)
 }
 
 async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<Reply, Status> {
     let manner = manner(call, "PatchOptions")?;
     if call.request.query.has("force") {
         let problem = FieldProblem::forbidden("force", "may not be specified for non-apply patch");
-        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[problem]));
+        return Err(Status::invalid_options("PatchOptions", &[problem]));
     }
     let (patch, duplicates) = Patch::read(patch_type, &call.request.body)?;
     let mut warnings = Vec::new();
@@ -164,7 +159,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     manner.author.applied = true;
     if call.request.query.get("fieldManager").is_none() {
         let problem = FieldProblem::required("fieldManager", "is required for apply patch");
-        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[problem]));
+        return Err(Status::invalid_options("PatchOptions", &[problem]));
     }
     let (configuration, is_named) = read_configuration(call, name)?;
     let (uid, warnings) = (

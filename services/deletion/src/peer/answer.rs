@@ -1,60 +1,13 @@
-//! What a service is asked about an object and its references, and what follows from its answers.
+//! What is known of an object from what its service says of it and of the references on it.
 
 use std::collections::BTreeSet;
 
-use kindex_kube_client::ClusterError;
 use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
-use kube::core::{ApiResource, Status};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::object::{Key, Names, Object, Standing};
-
-/// The path of an object's references, or of one of them. Its name is what somebody wrote into a field: escaped, it is
-/// one part of the path, whatever it holds.
-pub(super) fn path(topic: &str, key: &Key, reference: Option<&str>) -> String {
-    let parts = [&key.namespace, &key.name].into_iter().filter(|part| !part.is_empty());
-    let object: String = parts
-        .map(|part| format!("/{}", utf8_percent_encode(part, NON_ALPHANUMERIC)))
-        .collect();
-    let reference = reference.map(|name| format!("/{name}")).unwrap_or_default();
-    format!("/api/v1/{topic}{object}/references{reference}")
-}
-
-/// The topic of a kind's events: `networks.region.example.com`.
-pub(super) fn topic(api: &ApiResource) -> String {
-    format!("{}.{}", api.plural, api.group)
-}
-
-/// Why a service has not given what it was asked for.
-pub(super) enum Unanswered {
-    /// It says why.
-    Status(Box<Status>),
-    /// It was not asked, or has not answered.
-    Other(ClusterError),
-}
-
-impl From<ClusterError> for Unanswered {
-    fn from(error: ClusterError) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl Unanswered {
-    /// Whether the service says that it has no such object. That is said of this object, and not of the path: an
-    /// address that leads elsewhere says nothing.
-    pub(super) fn is_absence(&self, key: &Key) -> bool {
-        match self {
-            Self::Status(status) => {
-                let named = status.details.as_ref().is_some_and(|details| details.name == key.name);
-                status.code == 404 && named
-            }
-            Self::Other(_) => false,
-        }
-    }
-}
 
 /// What is known of an object from the answer about its references. Its service judges whether it is deleted or leaves
 /// for the archive. What it owns here goes as what cascades does: it drains only once it is released.
@@ -93,14 +46,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::object::KindName;
+    use crate::fixture::key_in;
 
     fn network() -> Key {
-        Key {
-            kind: KindName::new("region.example.com", "Network"),
-            namespace: "default".to_owned(),
-            name: "blue".to_owned(),
-        }
+        key_in("region.example.com", "Network", "blue")
     }
 
     fn answer(state: &str) -> Value {
@@ -120,38 +69,5 @@ mod tests {
         for unclear in [answer("Unknown"), answer("Deleted"), json!({}), Value::Null] {
             assert_eq!(object(&network(), 7, &unclear), None, "{unclear}");
         }
-    }
-
-    #[test]
-    fn a_name_cannot_lead_to_another_object() {
-        let topic = "networks.region.example.com";
-        let reference = "cluster.compute.example.com/7f7a15ab";
-        assert_eq!(
-            path(topic, &network(), Some(reference)),
-            "/api/v1/networks.region.example.com/default/blue/references/cluster.compute.example.com/7f7a15ab"
-        );
-        for name in ["red/references/cluster.x/1?", "red#", "..", "a b", "ä"] {
-            let key = Key {
-                name: name.to_owned(),
-                ..network()
-            };
-            let path = path(topic, &key, None);
-            assert_eq!(path.matches('/').count(), 6, "{path}");
-            assert!(
-                path.parse::<http::Uri>().is_ok_and(|uri| uri.query().is_none()),
-                "{path}"
-            );
-        }
-    }
-
-    #[test]
-    fn only_what_is_said_of_this_object_is_an_absence() {
-        let said = |code: u16, name: &str| {
-            let status = json!({"code": code, "message": "", "details": {"name": name}});
-            Unanswered::Status(serde_json::from_value(status).expect("a status"))
-        };
-        assert!(said(404, "blue").is_absence(&network()));
-        assert!(!said(404, "").is_absence(&network()), "a path that leads nowhere");
-        assert!(!said(500, "blue").is_absence(&network()));
     }
 }

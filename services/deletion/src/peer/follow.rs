@@ -59,7 +59,7 @@ async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Send
     loop {
         renew(&mut consumer, &mut known, held);
         let item = consumer.next().await;
-        let item = item.map_err(|error| peer.unclear(&error.to_string()))?;
+        let item = item.map_err(|error| peer.service.unclear(&error.to_string()))?;
         let is_cut = matches!(item, Item::Cut(_));
         if is_silent && !is_cut && news.send(News::Heard(kind.clone())).await.is_err() {
             return Ok(());
@@ -76,7 +76,7 @@ async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Send
                 News::Happened(key, is_deleted)
             }
             Item::Replayed { .. } => News::Replayed(kind.clone(), peer.bearers(holders).await?),
-            Item::Cut(error) => News::Silent(kind.clone(), peer.unclear(&error.to_string()).to_string()),
+            Item::Cut(error) => News::Silent(kind.clone(), peer.service.unclear(&error.to_string()).to_string()),
             Item::Stopped(stop) => {
                 let _ = news.send(News::Doubted(kind.clone(), stop.to_string())).await;
                 sleep(DOUBT_FOR).await;

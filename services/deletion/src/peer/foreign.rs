@@ -67,13 +67,10 @@ impl Foreign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::key_in;
 
     fn network(name: &str) -> Key {
-        Key {
-            kind: KindName::new("region.example.com", "Network"),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-        }
+        key_in("region.example.com", "Network", name)
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Holders of other services: whether there is the object whose reference an object of ours bears. Only its own service
 //! can say that.
 
+use std::time::Duration;
+
 use http::Request;
 use kindex_kube_client::ClusterError;
+use kindex_kube_client::other_service::{Address, chain};
 use kindex_model::reference_name::ReferenceName;
 use kube::Client;
 use kube::core::Status;
@@ -10,9 +13,11 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-use super::address::{Address, chain};
-use super::{ANSWER_TIMEOUT, Peers};
+use super::Peers;
 use crate::object::{Key, KindName};
+
+/// How long a service may take for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A service whose objects may hold ours.
 pub struct HolderService {

@@ -6,11 +6,10 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{Request, StatusCode, Uri};
+use kindex_kube_client::other_service::chain;
 use kube::client::Body;
 use kube::{Client, Config};
 use tokio::time::timeout;
-
-use crate::peer::address::chain;
 
 /// How long it may take for an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);

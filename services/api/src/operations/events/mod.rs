@@ -14,6 +14,7 @@ mod tests;
 use std::sync::Arc;
 
 use kindex_events::{Event, Position};
+use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::Details;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
@@ -79,7 +80,7 @@ impl Operations {
         kind: &'static Kind,
         options: &EventOptions,
     ) -> Result<(Messages, Seat), Refusal> {
-        self.allow(caller, Wanted::of("watch", kind.into(), None)).await?;
+        self.allow(caller, Wanted::of(Verb::Watch, kind.into(), None)).await?;
         let follow = self.follow(kind, options.deleting)?;
         let place = match options.from.as_str() {
             "" => None,
@@ -105,7 +106,7 @@ impl Operations {
     /// # Errors
     /// 404 where there is none; its details name the uid, so that it is not taken for a wrong address.
     pub async fn event_of(&self, caller: &Caller, kind: &'static Kind, uid: &str) -> Result<Event, Refusal> {
-        self.allow(caller, Wanted::of("watch", kind.into(), None)).await?;
+        self.allow(caller, Wanted::of(Verb::Watch, kind.into(), None)).await?;
         let uid = Uid::from(uid);
         let row = self.store()?.get_by_id(kind, &uid).await;
         let row = row.map_err(|error| refusal::of_query(&error))?;

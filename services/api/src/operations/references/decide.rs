@@ -6,7 +6,7 @@ use kindex_model::reference_name::ReferenceName;
 
 /// What a request wants of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Verb {
+pub(in super::super) enum Change {
     /// That the object has it.
     Put,
     /// That the object does not have it.
@@ -63,16 +63,16 @@ pub(in super::super) enum Why {
 /// # Guarantees
 /// What is being deleted gets no reference that it does not have. Whoever repeats a request is answered as the first
 /// time.
-pub(in super::super) fn decide(verb: Verb, seen: Seen) -> Decision {
+pub(in super::super) fn decide(change: Change, seen: Seen) -> Decision {
     let Seen { standing, held, itself } = seen;
-    match (verb, standing) {
-        (Verb::Put, Standing::Absent) => Decision::Refuse(Why::Absent),
-        (Verb::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(Why::Itself),
-        (Verb::Put, Standing::Staying | Standing::Leaving) if held => Decision::Done,
-        (Verb::Put, Standing::Staying) => Decision::Add,
-        (Verb::Put, Standing::Leaving) => Decision::Refuse(Why::Leaving),
-        (Verb::Delete, Standing::Staying | Standing::Leaving) if held => Decision::Remove,
-        (Verb::Delete, Standing::Absent | Standing::Staying | Standing::Leaving) => Decision::Done,
+    match (change, standing) {
+        (Change::Put, Standing::Absent) => Decision::Refuse(Why::Absent),
+        (Change::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(Why::Itself),
+        (Change::Put, Standing::Staying | Standing::Leaving) if held => Decision::Done,
+        (Change::Put, Standing::Staying) => Decision::Add,
+        (Change::Put, Standing::Leaving) => Decision::Refuse(Why::Leaving),
+        (Change::Delete, Standing::Staying | Standing::Leaving) if held => Decision::Remove,
+        (Change::Delete, Standing::Absent | Standing::Staying | Standing::Leaving) => Decision::Done,
     }
 }
 
@@ -93,29 +93,29 @@ mod tests {
 
     #[test]
     fn each_cell() {
-        use {Decision as D, Standing as S, Verb as V, Why as W};
+        use {Change as C, Decision as D, Standing as S, Why as W};
         let cells = [
-            // verb, standing, held, itself
-            (V::Put, S::Absent, false, false, D::Refuse(W::Absent)),
-            (V::Put, S::Staying, false, false, D::Add),
-            (V::Put, S::Staying, true, false, D::Done),
-            (V::Put, S::Staying, false, true, D::Refuse(W::Itself)),
-            (V::Put, S::Staying, true, true, D::Refuse(W::Itself)),
-            (V::Put, S::Leaving, false, false, D::Refuse(W::Leaving)),
-            (V::Put, S::Leaving, true, false, D::Done),
-            (V::Put, S::Leaving, false, true, D::Refuse(W::Itself)),
-            (V::Put, S::Leaving, true, true, D::Refuse(W::Itself)),
-            (V::Delete, S::Absent, false, false, D::Done),
-            (V::Delete, S::Staying, false, false, D::Done),
-            (V::Delete, S::Staying, true, false, D::Remove),
-            (V::Delete, S::Staying, true, true, D::Remove),
-            (V::Delete, S::Leaving, false, false, D::Done),
-            (V::Delete, S::Leaving, true, false, D::Remove),
-            (V::Delete, S::Leaving, true, true, D::Remove),
+            // change, standing, held, itself
+            (C::Put, S::Absent, false, false, D::Refuse(W::Absent)),
+            (C::Put, S::Staying, false, false, D::Add),
+            (C::Put, S::Staying, true, false, D::Done),
+            (C::Put, S::Staying, false, true, D::Refuse(W::Itself)),
+            (C::Put, S::Staying, true, true, D::Refuse(W::Itself)),
+            (C::Put, S::Leaving, false, false, D::Refuse(W::Leaving)),
+            (C::Put, S::Leaving, true, false, D::Done),
+            (C::Put, S::Leaving, false, true, D::Refuse(W::Itself)),
+            (C::Put, S::Leaving, true, true, D::Refuse(W::Itself)),
+            (C::Delete, S::Absent, false, false, D::Done),
+            (C::Delete, S::Staying, false, false, D::Done),
+            (C::Delete, S::Staying, true, false, D::Remove),
+            (C::Delete, S::Staying, true, true, D::Remove),
+            (C::Delete, S::Leaving, false, false, D::Done),
+            (C::Delete, S::Leaving, true, false, D::Remove),
+            (C::Delete, S::Leaving, true, true, D::Remove),
         ];
-        for (verb, standing, held, itself, expected) in cells {
+        for (change, standing, held, itself, expected) in cells {
             let seen = Seen { standing, held, itself };
-            assert_eq!(decide(verb, seen), expected, "{verb:?} {seen:?}");
+            assert_eq!(decide(change, seen), expected, "{change:?} {seen:?}");
         }
     }
 

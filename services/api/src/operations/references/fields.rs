@@ -1,87 +1,20 @@
-//! The fields by which an object names others: what each of them names, which one is meant by a move, and the patch
-//! that lets it name another object. Pure.
+//! The fields by which an object names others: which one is meant by a move, the patch that lets it name another
+//! object, and which of them name something else after a change. Pure.
 
 use kindex_model::kind::{Kind, Registry, Scope};
-use kindex_model::named_object;
-use kindex_model::reference::{Named, Reference, Target};
+use kindex_model::reference::{Named, Reference};
 use serde_json::{Map, Value, json};
 
-use super::super::{ObjectKey, Refusal};
-
-/// An object that a field names.
-#[derive(Clone, Debug)]
-pub(in super::super) struct NamedObject {
-    pub(in super::super) kind: &'static Kind,
-    pub(in super::super) namespace: String,
-    pub(in super::super) name: String,
-}
-
-impl NamedObject {
-    pub(in super::super) fn of(key: &ObjectKey<'_>) -> Self {
-        Self {
-            kind: key.resource.kind,
-            namespace: match key.resource.kind.scope {
-                Scope::Namespaced => key.namespace.to_owned(),
-                Scope::Cluster => String::new(),
-            },
-            name: key.name.to_owned(),
-        }
-    }
-
-    pub(in super::super) fn key(&self) -> ObjectKey<'_> {
-        ObjectKey {
-            resource: self.kind.into(),
-            namespace: &self.namespace,
-            name: &self.name,
-        }
-    }
-
-    pub(in super::super) fn is(&self, other: &Self) -> bool {
-        let place = |one: &Self| (one.kind.group, one.kind.name, one.namespace.clone(), one.name.clone());
-        place(self) == place(other)
-    }
-}
-
-/// `project/b`, `network/default/blue`.
-impl std::fmt::Display for NamedObject {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kind, namespace, name } = self;
-        match namespace.as_str() {
-            "" => write!(f, "{}/{name}", kind.singular),
-            namespace => write!(f, "{}/{namespace}/{name}", kind.singular),
-        }
-    }
-}
-
-/// The object of this program that a field names.
-pub(in super::super) fn named(
-    registry: &Registry,
-    holder: &Kind,
-    reference: &Reference,
-    object: &Value,
-) -> Option<NamedObject> {
-    let scope = |target: &Target| own(registry, target).map_or(Scope::Namespaced, |kind| kind.scope);
-    let found = named_object::named(holder, reference, object, scope)?;
-    Some(NamedObject {
-        kind: own(registry, found.target)?,
-        namespace: found.namespace,
-        name: found.name,
-    })
-}
-
-fn own(registry: &Registry, target: &Target) -> Option<&'static Kind> {
-    let mut kinds = registry.kinds.iter().copied();
-    let found = kinds.find(|kind| kind.group == target.group && kind.name == target.kind);
-    found.filter(|_| target.service.is_none())
-}
+use super::super::Refusal;
+use super::named_object::{NamedObject, named};
 
 /// The reference that a move means: the one of that name, else the only one that may name objects of the kind.
 pub(in super::super) fn choose(
     holder: &'static Kind,
     wanted: Option<&str>,
-    to: &Kind,
+    to: &NamedObject,
 ) -> Result<&'static Reference, Refusal> {
-    let may_name = |reference: &&Reference| reference.target(to.group, to.name).is_some();
+    let may_name = |reference: &&Reference| reference.target(to.group(), to.kind()).is_some();
     if let Some(wanted) = wanted {
         let found = holder.references.iter().find(|reference| reference.name == wanted);
         return match found {
@@ -90,7 +23,7 @@ pub(in super::super) fn choose(
                 "the reference {wanted} of {} names {}, and never {}",
                 holder.name,
                 listed(found.targets.iter().map(|target| target.kind.to_owned())),
-                to.name
+                to.kind()
             ))),
             None => Err(Refusal::bad_request(format!(
                 "{} has no reference {wanted}; {}",
@@ -105,13 +38,13 @@ pub(in super::super) fn choose(
         [] => Err(Refusal::bad_request(format!(
             "no reference of {} names objects of {}; {}",
             holder.name,
-            to.name,
+            to.kind(),
             all_of(holder)
         ))),
         _ => Err(Refusal::bad_request(format!(
             "several references of {} may name {}: {}; say which one with --reference",
             holder.name,
-            to.name,
+            to.kind(),
             listed(fitting.iter().map(|reference| field(reference)))
         ))),
     }
@@ -152,7 +85,7 @@ pub(in super::super) fn patch(
             "namespace": Some(&to.namespace).filter(|namespace| !namespace.is_empty()),
             "name": to.name,
         }),
-        Named::Name if to.kind.scope == Scope::Namespaced && to.namespace != own => {
+        Named::Name if to.scope() == Scope::Namespaced && to.namespace != own => {
             return Err(Refusal::bad_request(format!(
                 "{} holds a name alone, of an object in the namespace {own:?} of the holder; {to} is in another one",
                 reference.path.join(".")
@@ -166,7 +99,7 @@ pub(in super::super) fn patch(
     let columns = holder.columns.iter();
     let mut columns = columns.filter(|column| Some(column.name) == reference.kind_column);
     if let Some(column) = columns.next() {
-        put(&mut patch, column.path, json!(to.kind.name));
+        put(&mut patch, column.path, json!(to.kind()));
     }
     Ok(patch)
 }
@@ -206,8 +139,9 @@ pub(in super::super) fn changed(
 #[cfg(test)]
 mod tests {
     use kindex_model::kind::{Column, ColumnType};
-    use kindex_model::reference::OnDelete;
+    use kindex_model::reference::{OnDelete, Target};
 
+    use super::super::super::ObjectKey;
     use super::super::super::objects::tests::PLATFORM;
     use super::super::super::token::tests::KIND;
     use super::*;
@@ -280,14 +214,7 @@ mod tests {
     const REGISTRY: Registry = Registry {
         platform: PLATFORM,
         kinds: &[&HOLDERS, &NETWORKS, &ZONES],
-        mysql_schema: "",
-        sqlite_schema: "",
-        queries: &[],
-        migrations: &[],
-        foreign: &[],
-        declared: &[],
-        descriptors: &[],
-        services: &[],
+        ..Registry::EMPTY
     };
 
     fn object(spec: &Value) -> Value {
@@ -302,21 +229,21 @@ mod tests {
 
     #[test]
     fn the_only_reference_to_the_kind_is_meant_and_of_several_one_has_to_be_said() {
-        let name = |wanted, to| choose(&HOLDERS, wanted, to).expect("one is meant").name;
+        let name = |wanted, kind| choose(&HOLDERS, wanted, &to(kind, "n")).expect("one is meant").name;
         assert_eq!(name(None, &ZONES), "about");
         assert_eq!(name(Some("backup"), &NETWORKS), "backup");
         assert_eq!(
-            message(choose(&HOLDERS, None, &NETWORKS)),
+            message(choose(&HOLDERS, None, &to(&NETWORKS, "n"))),
             "several references of Holder may name Network: network (spec.network), backup (spec.backup); say which \
              one with --reference"
         );
         assert_eq!(
-            message(choose(&HOLDERS, Some("about"), &NETWORKS)),
+            message(choose(&HOLDERS, Some("about"), &to(&NETWORKS, "n"))),
             "the reference about of Holder names Zone, Holder, and never Network"
         );
-        let unknown = message(choose(&HOLDERS, Some("netwrk"), &NETWORKS));
+        let unknown = message(choose(&HOLDERS, Some("netwrk"), &to(&NETWORKS, "n")));
         assert!(unknown.starts_with("Holder has no reference netwrk; its references are network to Network, "));
-        let none = message(choose(&NETWORKS, None, &ZONES));
+        let none = message(choose(&NETWORKS, None, &to(&ZONES, "")));
         assert_eq!(
             none,
             "no reference of Network names objects of Zone; it has no references"
@@ -324,11 +251,11 @@ mod tests {
     }
 
     fn to(kind: &'static Kind, namespace: &str) -> NamedObject {
-        NamedObject {
-            kind,
-            namespace: namespace.to_owned(),
-            name: "b".to_owned(),
-        }
+        NamedObject::of(&ObjectKey {
+            resource: kind.into(),
+            namespace,
+            name: "b",
+        })
     }
 
     #[test]

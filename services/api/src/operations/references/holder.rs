@@ -1,6 +1,7 @@
 //! The holders of references: who may speak for one, and what is known of it.
 
 use futures::{StreamExt, TryStreamExt, stream};
+use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::{Details, Reason};
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
@@ -74,7 +75,7 @@ impl Operations {
 
     /// Whether a caller may read the objects of a kind in a namespace.
     pub(in super::super) async fn may_read(&self, caller: &Caller, kind: &'static Kind, namespace: &str) -> bool {
-        let wanted = Wanted::of("get", kind.into(), Some(namespace));
+        let wanted = Wanted::of(Verb::Get, kind.into(), Some(namespace));
         self.allow(caller, wanted).await.is_ok()
     }
 

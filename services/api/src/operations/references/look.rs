@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
+use kindex_kube_api::request::Verb;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
@@ -42,7 +43,7 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has the object. What cannot be read below it is said in its place.
     pub async fn holders(&self, caller: &Caller, key: &ObjectKey<'_>, bounds: Bounds) -> Result<Node, Refusal> {
-        self.allow(caller, Wanted::at("get", key)).await?;
+        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
         let looker = Looker::new(self, caller, bounds);
         let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
         Ok(grow(&looker, root, bounds).await)
@@ -59,7 +60,7 @@ impl Operations {
         };
         let Some(stored) = self.stored_holder(kind, &reference).await? else {
             // Whoever may read nothing of the kind learns no more from this.
-            self.allow(caller, Wanted::of("get", kind.into(), None)).await?;
+            self.allow(caller, Wanted::of(Verb::Get, kind.into(), None)).await?;
             return Err(self.no_holder_of_ours(&reference));
         };
         let metadata = &stored.object.metadata;
@@ -68,7 +69,7 @@ impl Operations {
             namespace: &metadata.namespace,
             name: &metadata.name,
         };
-        self.allow(caller, Wanted::at("get", &key)).await?;
+        self.allow(caller, Wanted::at(Verb::Get, &key)).await?;
         let looker = Looker::new(self, caller, bounds);
         let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
         let root = match root {
@@ -323,6 +324,7 @@ impl<'a> Looker<'a> {
             return Ok((Vec::new(), None));
         };
         let select = select(holder, reference, aim);
+        let view = self.operations.view(holder.into());
         let (mut found, mut read, mut token) = (Vec::new(), 0, None);
         loop {
             let page = store.select(&select, token.as_deref()).await;
@@ -331,7 +333,7 @@ impl<'a> Looker<'a> {
             found.extend(
                 page.items
                     .into_iter()
-                    .filter(|stored| names(reference, &stored.object, aim)),
+                    .filter(|stored| names(reference, &view.past(&stored.object), aim)),
             );
             token = page.continue_token;
             if token.is_none() {

@@ -21,7 +21,11 @@ mod peers;
 
 mod look;
 
+mod named_object;
+
 mod fields;
+
+mod on_named;
 
 mod moving;
 
@@ -29,6 +33,8 @@ mod moving;
 mod race;
 
 use http::Method;
+use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::request::Verb;
 use kindex_model::reference_name::ReferenceName;
 
 use super::cluster::Call;
@@ -37,8 +43,9 @@ use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 
 pub use answer::{Held, Holder, References, State, Target};
 use archived::ArchivedObject;
-use decide::{Decision, Seen, Standing, Verb, Why, decide};
+use decide::{Change, Decision, Seen, Standing, Why, decide};
 pub use moving::Moved;
+pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
 pub use tree::{Bounds, Field, Node};
@@ -61,7 +68,7 @@ impl Operations {
         key: &ObjectKey<'_>,
         reference: &str,
     ) -> Result<References, Refusal> {
-        self.change_reference(caller, key, reference, Verb::Put).await
+        self.change_reference(caller, key, reference, Change::Put).await
     }
 
     /// Releases a reference, once its holder uses the object no more. Success as well where the object or the reference
@@ -75,7 +82,7 @@ impl Operations {
         key: &ObjectKey<'_>,
         reference: &str,
     ) -> Result<References, Refusal> {
-        self.change_reference(caller, key, reference, Verb::Delete).await
+        self.change_reference(caller, key, reference, Change::Delete).await
     }
 
     /// The references on an object; one of them where it is named.
@@ -89,7 +96,7 @@ impl Operations {
         reference: Option<&str>,
     ) -> Result<References, Refusal> {
         let wanted = reference.map(named).transpose()?;
-        self.allow(caller, Wanted::at("get", key)).await?;
+        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
         let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
         let mut references = found.references();
         if let FoundObject::Cluster(live) = &found {
@@ -116,13 +123,13 @@ impl Operations {
         caller: &Caller,
         key: &ObjectKey<'_>,
         reference: &str,
-        verb: Verb,
+        change: Change,
     ) -> Result<References, Refusal> {
         let reference = named(reference)?;
-        self.allow(caller, Wanted::at("get", key)).await?;
+        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
         self.allow_to_speak(caller, &reference).await?;
         for _ in 0..TRIES {
-            if let Some(done) = self.try_to_change(caller, key, &reference, verb).await? {
+            if let Some(done) = self.try_to_change(caller, key, &reference, change).await? {
                 return Ok(done);
             }
         }
@@ -141,7 +148,7 @@ impl Operations {
         caller: &Caller,
         key: &ObjectKey<'_>,
         reference: &ReferenceName,
-        verb: Verb,
+        change: Change,
     ) -> Result<Option<References>, Refusal> {
         let found = self.look(caller, key).await?;
         let absent = Seen {
@@ -152,12 +159,12 @@ impl Operations {
         let mut seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
         // A row counts as well. As long as the object takes references, it gets one of its own for the cluster.
         if let (Some(FoundObject::Cluster(live)), false) = (&found, seen.held)
-            && (verb == Verb::Delete || seen.standing == Standing::Leaving)
+            && (change == Change::Delete || seen.standing == Standing::Leaving)
         {
             let stored = self.stored_references(key.resource.kind, live.uid()).await?;
             seen.held = stored.contains(reference);
         }
-        let decision = decide(verb, seen);
+        let decision = decide(change, seen);
         let is_done = match (&found, decision) {
             (_, Decision::Refuse(why)) => return Err(refused(key, reference, why)),
             (Some(FoundObject::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
@@ -167,7 +174,7 @@ impl Operations {
         if !is_done {
             return Ok(None);
         }
-        self.changed(caller, key, found.as_ref(), reference, verb)
+        self.changed(caller, key, found.as_ref(), reference, change)
             .await
             .map(Some)
     }
@@ -188,7 +195,7 @@ impl Operations {
         };
         // Its holder may not have the right to change the target.
         let call = Call {
-            content_type: "application/merge-patch+json",
+            content_type: PatchType::Merge.media_type(),
             ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
         match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
@@ -210,12 +217,12 @@ impl Operations {
         key: &ObjectKey<'_>,
         found: Option<&FoundObject>,
         reference: &ReferenceName,
-        verb: Verb,
+        change: Change,
     ) -> Result<References, Refusal> {
         let (uid, state) = found.map_or(("", None), |found| (found.uid(), Some(found.state())));
-        let references = match verb {
-            Verb::Put => vec![reference.clone()],
-            Verb::Delete => Vec::new(),
+        let references = match change {
+            Change::Put => vec![reference.clone()],
+            Change::Delete => Vec::new(),
         };
         Ok(References {
             target: Target::of(key, uid, state),

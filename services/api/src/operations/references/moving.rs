@@ -6,21 +6,19 @@
 //! the holder. So whoever is about to let that holder name the same target again finds another version, and tries
 //! anew.
 
-use http::Method;
 use kindex_kube_api::patch::PatchType;
-use kindex_model::kind::Scope;
 use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::super::cluster::Call;
 use super::super::get::GetOptions;
 use super::super::{Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
+use super::TRIES;
 use super::answer::State;
-use super::decide::{Decision, Verb, decide};
-use super::fields::{NamedObject, changed, choose, named, patch};
-use super::{FoundObject, TRIES, refused};
+use super::fields::{changed, choose, patch};
+use super::named_object::{NamedObject, named};
+use super::on_named::{Silence, not_there};
 
 /// What a move has done, or would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,48 +56,66 @@ impl Operations {
     ///
     /// # Errors
     /// 400 where it is not clear which field is meant, or it cannot name the target; 404 where one of the objects is
-    /// not there; 409 where one of them is being deleted; what the cluster says to the change of the field, before
-    /// anything was written.
+    /// not there; 409 where one of them is being deleted; 503 where the service of one of them does not answer; what
+    /// the cluster says to the change of the field, before anything was written.
     pub async fn move_holder(
         &self,
         caller: &Caller,
         holder: &ObjectKey<'_>,
         reference: Option<&str>,
-        to: &ObjectKey<'_>,
+        to: &NamedObject,
         dry_run: bool,
     ) -> Result<Moved, Refusal> {
-        let reference = choose(holder.resource.kind, reference, to.resource.kind)?;
+        let reference = choose(holder.resource.kind, reference, to)?;
         let mut placed = None;
-        for _ in 0..TRIES {
-            match self
-                .try_to_move(caller, holder, reference, to, dry_run, &mut placed)
-                .await
-            {
+        let mut tries = 0..TRIES;
+        let refusal = loop {
+            if tries.next().is_none() {
+                break Refusal::conflict(holder, "others change it all the time; try again");
+            }
+            let tried = self.try_to_move(caller, holder, reference, to, dry_run, &mut placed);
+            match tried.await {
                 Ok(Some(moved)) => return Ok(moved),
                 Ok(None) => {}
-                Err(refusal) => {
-                    if let Some(name) = &placed {
-                        self.take_back(caller, holder, to, name).await;
-                    }
-                    return Err(refusal);
-                }
+                Err(refusal) => break refusal,
             }
+        };
+        if let Some(name) = &placed {
+            self.take_back(caller, holder, to, name).await;
         }
-        Err(Refusal::conflict(holder, "others change it all the time; try again"))
+        Err(refusal)
     }
 
-    /// Takes a reference off again whose holder went meanwhile, or is archived: of all others, `kindex deletion` sees
-    /// that no field names the object.
-    async fn take_back(&self, caller: &Caller, holder: &ObjectKey<'_>, to: &ObjectKey<'_>, name: &ReferenceName) {
-        let found = self.look(caller, holder).await;
-        let is_live = found
-            .is_ok_and(|found| found.is_some_and(|found| found.uid() == name.uid() && found.state() == State::Live));
-        if is_live {
+    /// Takes a reference off again that no field backs. Of a live holder, `kindex deletion` does so where the object is
+    /// of its own service.
+    async fn take_back(&self, caller: &Caller, key: &ObjectKey<'_>, to: &NamedObject, name: &ReferenceName) {
+        let holder = match self.holder_of_move(caller, key).await {
+            Ok(holder) => Some(holder).filter(|holder| holder.name.as_ref() == Some(name)),
+            Err(refusal) if refusal.code == 404 => None,
+            // It may have been written all the same.
+            Err(error) => {
+                tracing::warn!(%error, reference = %name, object = %to, "A move may leave a reference behind");
+                return;
+            }
+        };
+        let is_followed = |holder: &Holder| holder.state == State::Live && to.key().is_some();
+        let stays = |holder: &Holder| is_followed(holder) || self.is_backed(key, &holder.text, to);
+        if holder.as_ref().is_some_and(stays) {
             return;
         }
-        if let Err(error) = self.try_to_change(caller, to, name, Verb::Delete).await {
-            tracing::warn!(%error, reference = %name, object = to.name, "A reference is left behind by a move");
+        if let Err(error) = self.release_on(caller, to, name).await {
+            tracing::warn!(%error, reference = %name, object = %to, "A move leaves a reference behind");
         }
+    }
+
+    /// Whether a reference of the holder that delays deletions names the object.
+    fn is_backed(&self, holder: &ObjectKey<'_>, text: &Value, object: &NamedObject) -> bool {
+        let kind = holder.resource.kind;
+        let mut references = kind.references.iter().filter(|reference| reference.waits());
+        references.any(|reference| {
+            let named = named(&self.registry, kind, reference, text);
+            named.is_some_and(|named| named.is(object))
+        })
     }
 
     /// Nothing where somebody else was faster.
@@ -108,31 +124,30 @@ impl Operations {
         caller: &Caller,
         key: &ObjectKey<'_>,
         reference: &'static Reference,
-        to: &ObjectKey<'_>,
+        to: &NamedObject,
         dry_run: bool,
         placed: &mut Option<ReferenceName>,
     ) -> Result<Option<Moved>, Refusal> {
         let kind = key.resource.kind;
         let holder = self.holder_of_move(caller, key).await?;
         let from = named(&self.registry, kind, reference, &holder.text);
-        let target = NamedObject::of(to);
         let mut moved = Moved {
             holder: NamedObject::of(key).to_string(),
             state: holder.state,
             reference: reference.name.to_owned(),
             path: reference.path.join("."),
             from: from.as_ref().map(ToString::to_string),
-            to: target.to_string(),
+            to: to.to_string(),
             unchanged: false,
         };
-        if from.as_ref().is_some_and(|from| from.is(&target)) {
+        if from.as_ref().is_some_and(|from| from.is(to)) {
             moved.unchanged = true;
             return Ok(Some(moved));
         }
-        if self.look(caller, to).await?.is_none() {
-            return Err(Refusal::not_found(to));
+        if self.state_of(caller, to).await?.is_none() {
+            return Err(not_there(to));
         }
-        let patch = patch(kind, reference, &holder.text, &target)?;
+        let patch = patch(kind, reference, &holder.text, to)?;
         let part = match reference.path {
             ["status", ..] => Part::Status,
             _ => Part::Main,
@@ -140,7 +155,8 @@ impl Operations {
         // What stands against it is known before the first write.
         let mut new = holder.text.clone();
         json_patch::merge(&mut new, &patch);
-        self.refuse_moves(caller, key, &holder.text, &new).await?;
+        self.refuse_moves_or(caller, key, &holder.text, &new, Silence::Refuses)
+            .await?;
         match self.write_field(caller, key, part, &patch, true).await {
             Err(refusal) if refusal.code == 409 => return Ok(None),
             tried => tried?,
@@ -149,15 +165,24 @@ impl Operations {
             return Ok(Some(moved));
         }
         if let (true, Some(name)) = (reference.waits(), &holder.name) {
-            self.place_anew(caller, to, name).await?;
+            // An answer that does not come says nothing.
             *placed = Some(name.clone());
+            self.place_on(caller, to, name).await?;
         }
         match self.write_field(caller, key, part, &patch, false).await {
             Err(refusal) if refusal.code == 409 => return Ok(None),
             written => written?,
         }
+        *placed = None;
         if let (State::Archived, Some(name), Some(from)) = (holder.state, &holder.name, &from) {
-            self.release_former(caller, key, &from.key(), name).await?;
+            let released = self.release_former(caller, key, from, name).await;
+            released.map_err(|refusal| Refusal {
+                message: format!(
+                    "{} names {to} now, but still holds {from}: {}",
+                    moved.path, refusal.message
+                ),
+                ..refusal
+            })?;
         }
         Ok(Some(moved))
     }
@@ -194,69 +219,23 @@ impl Operations {
         written.map(drop)
     }
 
-    /// Places a reference by a write in any case: whoever has read that the object bears it, and is about to release
-    /// it, is refused by the version.
-    async fn place_anew(&self, caller: &Caller, key: &ObjectKey<'_>, name: &ReferenceName) -> Result<(), Refusal> {
-        for _ in 0..TRIES {
-            let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
-            let decision = decide(Verb::Put, found.seen(key, name));
-            let is_done = match (&found, decision) {
-                (_, Decision::Refuse(why)) => return Err(refused(key, name, why)),
-                (FoundObject::Cluster(found), Decision::Done) => {
-                    let metadata = json!({"metadata": {
-                        "uid": found.uid(),
-                        "resourceVersion": found.version(),
-                        "annotations": {(format!("{}/reference-renewed", self.registry.platform.group)):
-                            self.now().to_string()},
-                    }});
-                    let call = Call {
-                        content_type: PatchType::Merge.media_type(),
-                        ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
-                    };
-                    match self.upstream.call(&caller.on_behalf(), call).await {
-                        Ok(_) => true,
-                        Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => false,
-                        Err(refusal) => return Err(refusal),
-                    }
-                }
-                (FoundObject::Cluster(found), _) => self.change_live(caller, key, found, name, decision).await?,
-                (FoundObject::Sql(found), _) => self.change_archived(caller, key, found, name, decision).await?,
-            };
-            if is_done {
-                return Ok(());
-            }
-        }
-        Err(Refusal::conflict(key, "others change it all the time; try again"))
-    }
-
     /// Releases the old target of an archived holder, unless another reference of that one names it as well.
     async fn release_former(
         &self,
         caller: &Caller,
         holder: &ObjectKey<'_>,
-        from: &ObjectKey<'_>,
+        from: &NamedObject,
         name: &ReferenceName,
     ) -> Result<(), Refusal> {
         let now = self.holder_of_move(caller, holder).await?;
-        let kind = holder.resource.kind;
-        let former = NamedObject::of(from);
-        let mut references = kind.references.iter().filter(|reference| reference.waits());
-        let still = references.any(|reference| {
-            let named = named(&self.registry, kind, reference, &now.text);
-            named.is_some_and(|named| named.is(&former))
-        });
-        if still {
+        if self.is_backed(holder, &now.text, from) {
             return Ok(());
         }
-        for _ in 0..TRIES {
-            if self.try_to_change(caller, from, name, Verb::Delete).await?.is_some() {
-                return Ok(());
-            }
-        }
-        Ok(())
+        self.release_on(caller, from, name).await
     }
 
-    /// Refuses a change by which a field names another object, while one of the three is being deleted.
+    /// Refuses a change by which a field names another object, while one of the three is being deleted. Nobody waits
+    /// for another service that does not answer.
     ///
     /// # Errors
     /// 409.
@@ -267,6 +246,17 @@ impl Operations {
         old: &Value,
         new: &Value,
     ) -> Result<(), Refusal> {
+        self.refuse_moves_or(caller, key, old, new, Silence::Passes).await
+    }
+
+    async fn refuse_moves_or(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        old: &Value,
+        new: &Value,
+        silence: Silence,
+    ) -> Result<(), Refusal> {
         let kind = key.resource.kind;
         for (reference, pair) in changed(&self.registry, kind, old, new) {
             let path = reference.path.join(".");
@@ -275,23 +265,17 @@ impl Operations {
                 .await?
                 .is_some_and(|found| found.state() == State::Deleting)
             {
-                let own = NamedObject::of(key);
+                let why = NamedObject::of(key).why();
                 return Err(Refusal::conflict(
                     key,
-                    &format!(
-                        "it is being deleted, so that {path} cannot change; see `kindex why {}`",
-                        shown(&own)
-                    ),
+                    &format!("it is being deleted, so that {path} cannot change; {why}"),
                 ));
             }
             for (word, other) in ["named", "would name"].into_iter().zip(pair) {
                 let Some(other) = other else { continue };
-                let found = self.look(caller, &other.key()).await?;
-                if found.is_some_and(|found| found.state() == State::Deleting) {
-                    let why = format!(
-                        "{path} {word} {other}, which is being deleted, so that it cannot change; see `kindex why {}`",
-                        shown(&other)
-                    );
+                if self.is_deleting(caller, &other, silence).await? {
+                    let why = other.why();
+                    let why = format!("{path} {word} {other}, which is being deleted, so that it cannot change; {why}");
                     return Err(Refusal::conflict(key, &why));
                 }
             }
@@ -299,8 +283,8 @@ impl Operations {
         Ok(())
     }
 
-    /// Refuses a new object whose field names one that is being deleted, which takes no references any more. Its text
-    /// may leave the namespace to the path.
+    /// Refuses a new object whose field names one of this program that is being deleted, which takes no references any
+    /// more. Its text may leave the namespace to the path.
     ///
     /// # Errors
     /// 409.
@@ -315,17 +299,16 @@ impl Operations {
         }
         for (reference, [_, named]) in changed(&self.registry, key.resource.kind, &Value::Null, &new) {
             let Some(named) = named else { continue };
-            let found = match self.look(caller, &named.key()).await {
+            // Other services are not asked before each creation: `kindex deletion` finds out what their objects do.
+            let Some(key_of_named) = named.key() else { continue };
+            let found = match self.look(caller, &key_of_named).await {
                 // The cluster may have no such kind.
                 Err(refusal) if refusal.code == 404 => None,
                 found => found?,
             };
             if found.is_some_and(|found| found.state() == State::Deleting) {
-                let why = format!(
-                    "{} names {named}, which is being deleted; see `kindex why {}`",
-                    reference.path.join("."),
-                    shown(&named)
-                );
+                let path = reference.path.join(".");
+                let why = format!("{path} names {named}, which is being deleted; {}", named.why());
                 return Err(Refusal::conflict(key, &why));
             }
         }
@@ -336,13 +319,5 @@ impl Operations {
     pub(in super::super) fn may_move(&self, key: &ObjectKey<'_>) -> bool {
         let kind = key.resource.kind;
         key.resource.version == kind.version && kind.references.iter().any(Reference::waits)
-    }
-}
-
-/// As it is typed.
-fn shown(object: &NamedObject) -> String {
-    match object.kind.scope {
-        Scope::Namespaced => format!("{}/{} -n {}", object.kind.singular, object.name, object.namespace),
-        Scope::Cluster => format!("{}/{}", object.kind.singular, object.name),
     }
 }

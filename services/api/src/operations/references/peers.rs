@@ -1,20 +1,18 @@
 //! Other services, asked about their own objects: whose references they are, and what holds them there. A service that
 //! does not answer is no error here: it is a part of what is shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kindex_kube_api::request::escaped;
+use kindex_kube_client::other_service::{Address, ForeignKind, chain};
 use kindex_model::kind::Registry;
 use kindex_model::reference::Service;
 use kindex_model::reference_name::ReferenceName;
 use kube::client::Body;
-use kube::config::{
-    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext,
-};
-use kube::{Client, Config};
 
 use super::tree::Node;
 
@@ -23,171 +21,89 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest answer that is read: one object, and what holds it.
 const ANSWER_MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Where another service is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Peer {
-    /// What it is called.
-    name: String,
-    /// URL of its API.
-    address: String,
-    /// File with the certificates that its certificate may be from.
-    ca_file: Option<String>,
-    /// File with the token that it is asked with.
-    token_file: Option<String>,
-}
+/// By group and kind.
+type ForeignKinds = HashMap<(&'static str, &'static str), Arc<ForeignKind>>;
 
 /// The other services, by the groups of their kinds.
-#[derive(Clone, Debug, Default)]
-pub struct Peers(BTreeMap<String, Peer>);
+#[derive(Clone, Default)]
+pub struct Peers {
+    addresses: BTreeMap<String, Address>,
+    /// Those that were asked: how they are served is asked once.
+    kinds: Arc<Mutex<ForeignKinds>>,
+}
 
 impl Peers {
     /// Those that crds.toml declares.
     pub fn of(registry: &Registry) -> Self {
         let services = registry.services.iter().copied();
-        let peers = services.map(|service| (service.group.to_owned(), service.into()));
-        Self(peers.collect())
+        let addresses = services.map(|service| (service.group.to_owned(), service.into()));
+        Self {
+            addresses: addresses.collect(),
+            kinds: Arc::default(),
+        }
     }
 
     /// The same with the service of a group at this address, with the files that are known for it. Without TLS, the
     /// token is sent to nobody.
     #[must_use]
-    pub fn at(mut self, group: &str, address: &str) -> Self {
-        let peer = self.0.entry(group.to_owned()).or_insert_with(|| Peer {
+    pub fn at(mut self, group: &str, url: &str) -> Self {
+        let address = self.addresses.entry(group.to_owned()).or_insert_with(|| Address {
             name: group.to_owned(),
-            ..Peer::default()
+            url: String::new(),
+            ca_file: None,
+            token_file: None,
         });
-        address.trim_end_matches('/').clone_into(&mut peer.address);
-        if !peer.address.starts_with("https://") {
-            (peer.ca_file, peer.token_file) = (None, None);
-        }
+        address.move_to(url);
+        self.kinds = Arc::default();
         self
     }
 
     /// What the service of a group is called; the group where it is not known.
     pub(in super::super) fn name_of(&self, group: &str) -> String {
-        self.0
+        self.addresses
             .get(group)
-            .map_or_else(|| group.to_owned(), |peer| peer.name.clone())
+            .map_or_else(|| group.to_owned(), |address| address.name.clone())
+    }
+
+    /// A kind of another service, where that is.
+    pub(super) fn kind(&self, service: &'static Service, kind: &'static str) -> Arc<ForeignKind> {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kinds.entry((service.group, kind)).or_insert_with(|| {
+            let address = self.addresses.get(service.group).cloned();
+            let address = address.unwrap_or_else(|| service.into());
+            Arc::new(ForeignKind::new(service.group, kind, address))
+        });
+        known.clone()
     }
 
     /// The holder of a reference as its service shows it, with those that hold it. The reason where that is not known.
     pub(in super::super) async fn ask(&self, reference: &ReferenceName) -> Result<Node, String> {
-        let Some(peer) = self.0.get(reference.group()) else {
+        let Some(address) = self.addresses.get(reference.group()) else {
             return Err(format!(
                 "no address of a service with the group {} is known",
                 reference.group()
             ));
         };
-        let asked = tokio::time::timeout(ANSWER_TIMEOUT, peer.ask(reference)).await;
+        let asked = tokio::time::timeout(ANSWER_TIMEOUT, ask(address, reference)).await;
         let answer = asked.unwrap_or_else(|_| Err(format!("not within {} s", ANSWER_TIMEOUT.as_secs())));
-        answer.map_err(|why| format!("the service {} at {} does not say: {why}", peer.name, peer.address))
+        answer.map_err(|why| format!("the service {} at {} does not say: {why}", address.name, address.url))
     }
 }
 
-impl From<&Service> for Peer {
-    fn from(service: &Service) -> Self {
-        Self {
-            name: service.name.to_owned(),
-            address: service.address.to_owned(),
-            ca_file: service.ca_file.map(str::to_owned),
-            token_file: service.token_file.map(str::to_owned),
-        }
+async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, String> {
+    let client = address.client().await?;
+    let reference = escaped(&reference.to_string());
+    let request = Request::get(format!("/api/v1/references/{reference}?depth=1"));
+    let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
+    let response = client.send(request).await.map_err(|error| chain(&error))?;
+    let code = response.status();
+    let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
+    let body = body.map_err(|error| error.to_string())?.to_bytes();
+    if code == http::StatusCode::NOT_FOUND {
+        return Err("it has no such object".to_owned());
     }
-}
-
-impl Peer {
-    async fn ask(&self, reference: &ReferenceName) -> Result<Node, String> {
-        let client = self.client().await?;
-        let reference = escaped(&reference.to_string());
-        let request = Request::get(format!("/api/v1/references/{reference}?depth=1"));
-        let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
-        let response = client.send(request).await.map_err(|error| chain(&error))?;
-        let code = response.status();
-        let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
-        if code == http::StatusCode::NOT_FOUND {
-            return Err("it has no such object".to_owned());
-        }
-        if !code.is_success() {
-            return Err(format!("it answers {code}"));
-        }
-        serde_json::from_slice(&body).map_err(|error| format!("its answer is no tree: {error}"))
+    if !code.is_success() {
+        return Err(format!("it answers {code}"));
     }
-
-    /// By a kubeconfig, since the files are read as those of one are.
-    async fn client(&self) -> Result<Client, String> {
-        let name = self.name.clone();
-        let file = Kubeconfig {
-            current_context: Some(name.clone()),
-            clusters: vec![NamedCluster {
-                name: name.clone(),
-                cluster: Some(Cluster {
-                    server: Some(self.address.clone()),
-                    certificate_authority: self.ca_file.clone(),
-                    ..Cluster::default()
-                }),
-                ..NamedCluster::default()
-            }],
-            auth_infos: vec![NamedAuthInfo {
-                name: name.clone(),
-                auth_info: Some(AuthInfo {
-                    token_file: self.token_file.clone(),
-                    ..AuthInfo::default()
-                }),
-                ..NamedAuthInfo::default()
-            }],
-            contexts: vec![NamedContext {
-                name: name.clone(),
-                context: Some(Context {
-                    cluster: name.clone(),
-                    user: Some(name),
-                    ..Context::default()
-                }),
-                ..NamedContext::default()
-            }],
-            ..Kubeconfig::default()
-        };
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-        let mut config = config.map_err(|error| chain(&error))?;
-        config.default_retry = false;
-        Client::try_from(config).map_err(|error| chain(&error))
-    }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let cause = error.to_string();
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-        source = error.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_is_sent_over_tls_alone() {
-        let declared = Peer {
-            name: "region".to_owned(),
-            address: "https://region".to_owned(),
-            ca_file: Some("ca".to_owned()),
-            token_file: Some("token".to_owned()),
-        };
-        let peers = || Peers([("region.example.com".to_owned(), declared.clone())].into());
-        let at = |address| peers().at("region.example.com", address).0["region.example.com"].clone();
-        let moved = at("https://elsewhere/");
-        assert_eq!(
-            (moved.address.as_str(), &moved.token_file),
-            ("https://elsewhere", &declared.token_file)
-        );
-        let moved = at("http://127.0.0.1:1");
-        assert_eq!((moved.ca_file, moved.token_file), (None, None));
-    }
+    serde_json::from_slice(&body).map_err(|error| format!("its answer is no tree: {error}"))
 }

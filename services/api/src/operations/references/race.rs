@@ -1,7 +1,7 @@
 //! A reference against a deletion: every order of their steps, on a cluster that keeps one object and its version. The
 //! steps are those of the requests, the decisions the real ones.
 
-use super::decide::{Decision, Seen, Standing, Verb, decide};
+use super::decide::{Change, Decision, Seen, Standing, decide};
 
 /// The object, as the cluster has it.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl State {
                     held,
                     itself: false,
                 };
-                match decide(Verb::Put, seen) {
+                match decide(Change::Put, seen) {
                     Decision::Done => Step::Done(200),
                     Decision::Refuse(_) => Step::Done(409),
                     decision @ (Decision::Add | Decision::Remove) => Step::Write(decision, version),

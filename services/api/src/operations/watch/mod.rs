@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use kindex_kube_api::request::Verb;
+use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_kube_api::watch::{EventType, Frame};
 use kindex_model::object::ResourceVersion;
 use kindex_serve::pages::PageSize;
@@ -91,24 +93,18 @@ impl Beginning {
         match (options.initial_events, which.resource_version_match.as_str()) {
             (None, "") if is_any => Ok(Self::State),
             (None, "") => Ok(Self::After(version.to_owned())),
-            (None, _) => Err(forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )),
+            (None, _) => Err(invalid(FieldProblem::match_without_initial_events())),
             (Some(true), "NotOlderThan") => Ok(Self::State),
             (Some(false), "NotOlderThan") if is_any => Ok(Self::Now),
             (Some(false), "NotOlderThan") => Ok(Self::After(version.to_owned())),
-            (Some(_), _) => Err(forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )),
+            (Some(_), _) => Err(invalid(FieldProblem::initial_events_without_match())),
         }
     }
 }
 
-fn forbidden(field: &str, rule: &str) -> Refusal {
-    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: Forbidden: {rule}");
-    Refusal::new(Reason::Invalid, message)
+fn invalid(problem: FieldProblem) -> Refusal {
+    let status = Status::invalid_options("ListOptions", &[problem]);
+    Refusal::new(Reason::Invalid, status.message)
 }
 
 impl Operations {
@@ -127,7 +123,7 @@ impl Operations {
     ) -> Result<(Events, Seat), Refusal> {
         let resource = resource.into();
         let kind = resource.kind;
-        self.allow(caller, Wanted::of("watch", resource, which.namespace.as_deref()))
+        self.allow(caller, Wanted::of(Verb::Watch, resource, which.namespace.as_deref()))
             .await?;
         if which.at.is_some() || which.include_deleted {
             return Err(Refusal::bad_request("watch does not take at and includeDeleted"));

@@ -5,6 +5,8 @@ use kube::Client;
 use kube::config::{Config, KubeConfigOptions};
 use serde_json::json;
 
+use crate::classify::chain;
+
 /// Where a service is, and how it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -42,7 +44,7 @@ impl Address {
     ///
     /// # Errors
     /// What is wrong with the address or the files.
-    pub(super) async fn client(&self) -> Result<Client, String> {
+    pub async fn client(&self) -> Result<Client, String> {
         let file = serde_json::from_value(json!({
             "current-context": "peer",
             "clusters": [{"name": "peer", "cluster": {"server": self.url, "certificate-authority": self.ca_file}}],
@@ -55,17 +57,6 @@ impl Address {
         config.default_retry = false;
         Client::try_from(config).map_err(|error| chain(&error))
     }
-}
-
-/// An error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! The paths of an object's references, and what follows where a service does not answer.
+
+use kube::core::{ApiResource, Status};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::{ClusterError, ObjectName};
+
+/// The path of an object's references, or of one of them. Its name is what somebody wrote into a field: escaped, it is
+/// one part of the path, whatever it holds.
+pub(super) fn path(topic: &str, object: &ObjectName, reference: Option<&str>) -> String {
+    let parts = [&object.namespace, &object.name];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    let object: String = parts
+        .map(|part| format!("/{}", utf8_percent_encode(part, NON_ALPHANUMERIC)))
+        .collect();
+    let reference = reference.map(|name| format!("/{name}")).unwrap_or_default();
+    format!("/api/v1/{topic}{object}/references{reference}")
+}
+
+/// The topic of a kind's events: `networks.region.example.com`.
+pub(super) fn topic(api: &ApiResource) -> String {
+    format!("{}.{}", api.plural, api.group)
+}
+
+/// Why a service has not given what it was asked for.
+pub(super) enum Unanswered {
+    /// It says why.
+    Status(Box<Status>),
+    /// It was not asked, or has not answered.
+    Other(ClusterError),
+}
+
+impl From<ClusterError> for Unanswered {
+    fn from(error: ClusterError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl Unanswered {
+    /// Whether the service says that it has no such object. That is said of this object, and not of the path: an
+    /// address that leads elsewhere says nothing.
+    pub(super) fn is_absence(&self, object: &ObjectName) -> bool {
+        match self {
+            Self::Status(status) => {
+                let named = status.details.as_ref();
+                status.code == 404 && named.is_some_and(|details| details.name == object.name)
+            }
+            Self::Other(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn network(name: &str) -> ObjectName {
+        ObjectName {
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_lead_to_another_object() {
+        let topic = "networks.region.example.com";
+        let reference = "cluster.compute.example.com/7f7a15ab";
+        assert_eq!(
+            path(topic, &network("blue"), Some(reference)),
+            "/api/v1/networks.region.example.com/default/blue/references/cluster.compute.example.com/7f7a15ab"
+        );
+        for name in ["red/references/cluster.x/1?", "red#", "..", "a b", "ä"] {
+            let path = path(topic, &network(name), None);
+            assert_eq!(path.matches('/').count(), 6, "{path}");
+            assert!(!path.contains(['?', '#', ' ']) && path.is_ascii(), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_said_of_this_object_is_an_absence() {
+        let said = |code: u16, name: &str| {
+            let status = json!({"code": code, "message": "", "details": {"name": name}});
+            Unanswered::Status(serde_json::from_value(status).expect("a status"))
+        };
+        let blue = network("blue");
+        assert!(said(404, "blue").is_absence(&blue));
+        assert!(!said(404, "").is_absence(&blue), "a path that leads nowhere");
+        assert!(!said(500, "blue").is_absence(&blue));
+    }
+}

@@ -1,0 +1,12 @@
+//! Other services of the deletion graph. Their API is all that is used of them: an object of theirs is looked up with
+//! the references on it, ours are placed and released there.
+
+mod address;
+
+mod answer;
+
+mod foreign_kind;
+
+pub use crate::classify::chain;
+pub use address::Address;
+pub use foreign_kind::{ForeignKind, Resource};

@@ -1,0 +1,197 @@
+//! What becomes of the objects that fields name: how far they are, and references on them. Those of other services are
+//! looked up and changed there, with the token of this server: whoever may write the field may use what it names.
+
+use std::time::Duration;
+
+use http::Method;
+use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::status::Reason;
+use kindex_kube_client::ClusterError;
+use kindex_model::reference_name::ReferenceName;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::super::cluster::Call;
+use super::super::{Caller, ObjectKey, Operations, Refusal};
+use super::answer::State;
+use super::decide::{Change, Decision, decide};
+use super::named_object::{Located, NamedObject};
+use super::{FoundObject, TRIES, refused};
+
+/// How long a write waits for another service.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What it means that another service does not say how far an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// The change is refused.
+    Refuses,
+    /// The change passes: one service that is down must not stop the writes of others. `kindex deletion` places the
+    /// reference once the service is back.
+    Passes,
+}
+
+impl Operations {
+    /// How far an object is; `None` where there is none.
+    ///
+    /// # Errors
+    /// 503 where its service does not answer.
+    pub(super) async fn state_of(&self, caller: &Caller, object: &NamedObject) -> Result<Option<State>, Refusal> {
+        match object.located() {
+            Located::Own(key) => Ok(self.look(caller, &key).await?.map(|found| found.state())),
+            Located::Foreign { service, kind, name } => {
+                let kind = self.peers.kind(service, kind);
+                let said = kind
+                    .references(&name)
+                    .await
+                    .map_err(|error| of_service(object, error))?;
+                let Some(said) = said else { return Ok(None) };
+                let state = serde_json::from_value(said["target"]["state"].clone());
+                let unclear = |_| of_service(object, kind.unclear("its answer shows no object"));
+                state.map(Some).map_err(unclear)
+            }
+        }
+    }
+
+    /// Whether an object is being deleted.
+    ///
+    /// # Errors
+    /// 503 where another service does not answer, and that is no answer.
+    pub(super) async fn is_deleting(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+        silence: Silence,
+    ) -> Result<bool, Refusal> {
+        let is_certain = silence == Silence::Refuses || object.key().is_some();
+        if is_certain {
+            return Ok(self.state_of(caller, object).await? == Some(State::Deleting));
+        }
+        let asked = timeout(PATIENCE, self.state_of(caller, object)).await;
+        let why = match asked {
+            Ok(Ok(state)) => return Ok(state == Some(State::Deleting)),
+            Ok(Err(refusal)) => refusal.message,
+            Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+        };
+        tracing::warn!(%object, why, "A field changes without the check that no object is being deleted");
+        Ok(false)
+    }
+
+    /// Places a reference on an object: it stays from then on. If `kindex deletion` is about to release that very
+    /// reference from an object of another service, it places it again once it sees the field.
+    ///
+    /// # Errors
+    /// 404 where it is not there, 409 where it is being deleted, 503 where its service does not answer.
+    pub(super) async fn place_on(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+        name: &ReferenceName,
+    ) -> Result<(), Refusal> {
+        match object.located() {
+            Located::Own(key) => self.place_anew(caller, &key, name).await,
+            Located::Foreign {
+                service,
+                kind,
+                name: at,
+            } => {
+                let kind = self.peers.kind(service, kind);
+                let placed = kind.place_reference(&at, &name.to_string()).await;
+                let placed = placed.map_err(|error| of_service(object, error))?;
+                // Where it was there before, it is no use: what is being deleted takes no part in moves.
+                match placed["target"]["state"].as_str() {
+                    Some("Deleting") => Err(of_service(
+                        object,
+                        ClusterError::Conflict("it is being deleted".to_owned()),
+                    )),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Places a reference by a write in any case: whoever has read that the object bears it, and is about to release
+    /// it, is refused by the version.
+    async fn place_anew(&self, caller: &Caller, key: &ObjectKey<'_>, name: &ReferenceName) -> Result<(), Refusal> {
+        for _ in 0..TRIES {
+            let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
+            let decision = decide(Change::Put, found.seen(key, name));
+            let is_done = match (&found, decision) {
+                (_, Decision::Refuse(why)) => return Err(refused(key, name, why)),
+                (FoundObject::Cluster(found), Decision::Done) => {
+                    let metadata = json!({"metadata": {
+                        "uid": found.uid(),
+                        "resourceVersion": found.version(),
+                        "annotations": {(format!("{}/reference-renewed", self.registry.platform.group)):
+                            self.now().to_string()},
+                    }});
+                    let call = Call {
+                        content_type: PatchType::Merge.media_type(),
+                        ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
+                    };
+                    match self.upstream.call(&caller.on_behalf(), call).await {
+                        Ok(_) => true,
+                        Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => false,
+                        Err(refusal) => return Err(refusal),
+                    }
+                }
+                (FoundObject::Cluster(found), _) => self.change_live(caller, key, found, name, decision).await?,
+                (FoundObject::Sql(found), _) => self.change_archived(caller, key, found, name, decision).await?,
+            };
+            if is_done {
+                return Ok(());
+            }
+        }
+        Err(Refusal::conflict(key, "others change it all the time; try again"))
+    }
+
+    /// Releases a reference on an object.
+    ///
+    /// # Errors
+    /// 503 where its service does not answer.
+    pub(super) async fn release_on(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+        name: &ReferenceName,
+    ) -> Result<(), Refusal> {
+        match object.located() {
+            Located::Own(key) => {
+                for _ in 0..TRIES {
+                    if self.try_to_change(caller, &key, name, Change::Delete).await?.is_some() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Located::Foreign {
+                service,
+                kind,
+                name: at,
+            } => {
+                let kind = self.peers.kind(service, kind);
+                let released = kind.release_reference(&at, &name.to_string()).await;
+                released.map_err(|error| of_service(object, error))
+            }
+        }
+    }
+}
+
+/// 404, by which its service says that it is not there.
+pub(super) fn not_there(object: &NamedObject) -> Refusal {
+    match object.key() {
+        Some(key) => Refusal::not_found(&key),
+        None => Refusal::new(Reason::NotFound, format!("{object} not found")),
+    }
+}
+
+/// What another service has said, or why nothing came from it.
+fn of_service(object: &NamedObject, error: ClusterError) -> Refusal {
+    match error {
+        ClusterError::NotFound(_) => not_there(object),
+        ClusterError::Conflict(why) => Refusal::new(Reason::Conflict, format!("{object}: {why}; {}", object.why())),
+        ClusterError::Retryable { message: why, .. } | ClusterError::Refused(why) | ClusterError::Expired(why) => {
+            Refusal::try_again(Reason::ServiceUnavailable, why)
+        }
+    }
+}
