@@ -48,25 +48,36 @@ impl Printed {
         let last = lines.last().expect("something was printed");
         last["position"].as_str().expect("a position").to_owned()
     }
+
+    /// All that was printed of an object.
+    pub(crate) fn of(&self, name: &str) -> Vec<Value> {
+        let lines = self.0.lock().expect("nobody panics with it");
+        lines.iter().filter(|line| line["name"] == name).cloned().collect()
+    }
 }
 
-/// `kindex events project --follow`, in a process of its own.
+/// `kindex events --follow`, in a process of its own.
 pub(crate) struct Follower {
     process: Child,
     pub(crate) printed: Printed,
 }
 
 impl Follower {
+    /// Of projects.
     pub(crate) fn begin(args: &[&str]) -> Self {
+        Self::begin_with("project", args, Printed::default())
+    }
+
+    /// Of any kind, beside others whose objects are printed with its own.
+    pub(crate) fn begin_with(kind: &str, args: &[&str], printed: Printed) -> Self {
         let mut process = Command::new(KINDEX)
-            .args(["events", "project", "--follow", "-o", "json"])
+            .args(["events", kind, "--follow", "-o", "json"])
             .args(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("kindex runs");
         let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let printed = Printed::default();
         let seen = printed.clone();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kindex_harness::scrape;
 use kindex_harness::wait::{WAIT_MAX, wait_until};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
 
 use super::site::Site;
@@ -260,17 +260,33 @@ impl Running {
 
     /// The same of what changes no row; how many were changed.
     pub(crate) fn execute(&self, sql: &str) -> u64 {
-        let options = SqliteConnectOptions::new()
-            .filename(self.data_dir().join("kindex.db"))
-            .busy_timeout(WAIT_MAX);
         let planted = async {
-            let mut connection = options.connect().await?;
+            let mut connection = self.database().connect().await?;
             let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
             connection.close().await?;
             Ok::<_, sqlx::Error>(done.rows_affected())
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(planted).expect(sql)
+    }
+
+    /// One text of the run's database.
+    pub(crate) fn text(&self, sql: &str) -> String {
+        let read = async {
+            let mut connection = self.database().connect().await?;
+            let row = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_one(&mut connection).await?;
+            connection.close().await?;
+            let text: String = row.try_get_unchecked(0)?;
+            Ok::<_, sqlx::Error>(text)
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(read).expect(sql)
+    }
+
+    fn database(&self) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(self.data_dir().join("kindex.db"))
+            .busy_timeout(WAIT_MAX)
     }
 
     /// Waits for the end.

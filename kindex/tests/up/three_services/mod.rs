@@ -1,0 +1,424 @@
+//! The services of examples/deletion-graph as three processes, each with a cluster and a database of its own. They hear
+//! of each other from their APIs, by events or by lists and watches, or over NATS. A project is deleted, and takes
+//! everything along. In each state in which a deletion can stand still, the process whose object is in it is killed; to
+//! save restarts, each of the three tests does so in other states. The order is read from the event logs. Takes minutes
+//! to build, and runs where `KINDEX_REQUIRE` names `walk`.
+
+mod graph;
+mod log;
+mod service;
+
+use kindex_harness::nats::Nats;
+use kindex_harness::require::require;
+
+use crate::process::{kubectl_is_there, wait_for};
+use crate::text_of;
+use crate::workspace::walk_is_required;
+use graph::{
+    CLOUD_IDENTITY, CLUSTER, LEAVING_PROJECT, NETWORK, OBJECTS, OTHER_PROJECT, Object, PROJECT, REFERENCES,
+    SERVER_GROUP,
+};
+use log::EventLog;
+use service::Service;
+
+/// A state in which a deletion stands still, and processes are killed.
+///
+/// A network and a server group release a target of their own service, so that nothing keeps them FINALIZING. Their
+/// service is killed while the server group is on its way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// The service of the holders is away.
+    ProjectDeleting,
+    /// All three objects of the region are: the service of their holder is away.
+    RegionDeleting,
+    ClusterDraining,
+    /// The service of its targets is away.
+    ClusterFinalizing,
+    NetworksDraining,
+    CloudIdentityDraining,
+    /// The service of its target is away.
+    CloudIdentityFinalizing,
+    /// Nothing holds it any more. Its service records no phases: none of its kinds refers to others.
+    ProjectDraining,
+}
+
+impl Stop {
+    /// The objects after which somebody cleans up, so that they stand still. The others go as soon as they can.
+    fn cleanups(self) -> &'static [&'static Object] {
+        const NETWORKS: &[&Object] = &[&NETWORK, &SERVER_GROUP];
+        const CLOUD_IDENTITIES: &[&Object] = &[&CLOUD_IDENTITY];
+        const PROJECTS: &[&Object] = &[&PROJECT];
+        match self {
+            // The cluster has a cleanup in any case.
+            Self::ProjectDeleting | Self::RegionDeleting | Self::ClusterDraining | Self::ClusterFinalizing => &[],
+            Self::NetworksDraining => NETWORKS,
+            Self::CloudIdentityDraining | Self::CloudIdentityFinalizing => CLOUD_IDENTITIES,
+            Self::ProjectDraining => PROJECTS,
+        }
+    }
+}
+
+#[test]
+fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between_two_steps() {
+    walk(
+        "api",
+        &[Stop::ProjectDeleting, Stop::ClusterFinalizing, Stop::NetworksDraining],
+    );
+}
+
+#[test]
+fn it_does_so_too_where_services_hear_of_each_other_by_lists_and_watches() {
+    walk(
+        "watch",
+        &[Stop::RegionDeleting, Stop::ClusterDraining, Stop::CloudIdentityDraining],
+    );
+}
+
+#[test]
+fn it_does_so_too_where_services_hear_of_each_other_over_nats() {
+    walk(
+        "nats",
+        &[
+            Stop::ClusterDraining,
+            Stop::CloudIdentityFinalizing,
+            Stop::ProjectDraining,
+        ],
+    );
+}
+
+fn walk(events: &str, stops: &'static [Stop]) {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    let mut walk = Walk::begin(events, stops);
+    walk.the_project_is_deleted();
+    walk.the_region_follows();
+    walk.the_cluster_goes();
+    walk.the_networks_go();
+    walk.the_cloud_identity_goes();
+    walk.the_project_goes();
+    walk.assert_order();
+}
+
+/// One deletion of the project.
+struct Walk {
+    identity: Service,
+    region: Service,
+    compute: Service,
+    nats: Option<Nats>,
+    log: EventLog,
+    stops: &'static [Stop],
+}
+
+impl Walk {
+    /// Until the samples are there and held by those that name them. The log is read from NATS where there is one.
+    fn begin(events: &str, stops: &'static [Stop]) -> Self {
+        let nats = (events == "nats").then(|| {
+            assert!(require("nats", Nats::installed()), "the walk uses NATS");
+            Nats::start()
+        });
+        let address = nats.as_ref().map(Nats::address);
+        let identity = Service::start("identity", None, events, address.as_deref());
+        let region = Service::start("region", Some(&identity), events, address.as_deref());
+        let compute = Service::start("compute", Some(&region), events, address.as_deref());
+        let services = [&identity, &region, &compute];
+        let service = |object: &Object| service_of(services, object);
+        for service in services {
+            service.apply();
+        }
+        for (holder, target) in REFERENCES {
+            let reference = format!("{}.{}/", holder.kind, holder.group());
+            wait_for(&format!("the reference {reference} on the {}", target.kind), || {
+                service(target).finalizers(target).contains(&reference)
+            });
+        }
+        let cleanups = stops.iter().flat_map(|stop| stop.cleanups()).copied();
+        for object in cleanups.chain([&CLUSTER]) {
+            service(object).begin_cleanup(object);
+        }
+        wait_for("every reference to be verified", || {
+            region.is_verified(&identity) && compute.is_verified(&region)
+        });
+        let log = EventLog::follow(|object| match &address {
+            Some(address) => ("--nats", address.clone()),
+            None => ("--url", service(object).url.clone()),
+        });
+        Self {
+            identity,
+            region,
+            compute,
+            nats,
+            log,
+            stops,
+        }
+    }
+
+    fn stops_at(&self, stop: Stop) -> bool {
+        self.stops.contains(&stop)
+    }
+
+    fn service(&self, object: &Object) -> &Service {
+        service_of([&self.identity, &self.region, &self.compute], object)
+    }
+
+    /// The region learns of it once it is back.
+    fn the_project_is_deleted(&mut self) {
+        self.region.kill();
+        self.identity.delete(&PROJECT);
+        self.log.until_deleted(&PROJECT);
+        if self.stops_at(Stop::ProjectDeleting) {
+            self.identity.kill_and_restart();
+        }
+        self.compute.kill();
+        self.region.restart();
+    }
+
+    /// Compute learns of it once it is back.
+    fn the_region_follows(&mut self) {
+        for object in [&CLOUD_IDENTITY, &NETWORK, &SERVER_GROUP] {
+            self.log.until_deleted(object);
+            self.region.until_phase(object, "DELETING");
+        }
+        if self.stops_at(Stop::RegionDeleting) {
+            self.region.kill_and_restart();
+        }
+        self.compute.restart();
+    }
+
+    fn the_cluster_goes(&mut self) {
+        self.log.until_deleted(&CLUSTER);
+        self.compute.until_phase(&CLUSTER, "DRAINING");
+        assert_eq!(self.region.phase(&NETWORK), "DELETING");
+        for object in OBJECTS {
+            assert!(!self.log.is_erased(object), "all of them wait for the cluster");
+        }
+        if self.stops_at(Stop::ClusterDraining) {
+            self.compute.kill();
+            match &mut self.nats {
+                Some(nats) => nats.kill(),
+                None => {
+                    self.region.kill();
+                    self.identity.kill();
+                }
+            }
+            self.compute.restart();
+            self.compute.end_cleanup(&CLUSTER);
+            self.assert_compute_waits();
+            match &mut self.nats {
+                Some(nats) => nats.resume(),
+                None => self.region.restart(),
+            }
+        } else if self.stops_at(Stop::ClusterFinalizing) {
+            self.region.kill();
+            self.compute.end_cleanup(&CLUSTER);
+            self.compute.until_phase(&CLUSTER, "FINALIZING");
+            self.compute.kill_and_restart();
+            self.assert_compute_waits();
+            self.region.restart();
+        } else {
+            self.compute.end_cleanup(&CLUSTER);
+        }
+        self.log.until_erased(&CLUSTER);
+    }
+
+    /// It came back, hears nothing of the region, says so, and keeps the cluster.
+    fn assert_compute_waits(&self) {
+        wait_for("people to be told", || {
+            self.compute
+                .said("DeletionBlocked")
+                .contains("network.region.example.com")
+        });
+        assert!(!self.compute.phase(&CLUSTER).is_empty(), "the cluster is there");
+    }
+
+    fn the_networks_go(&mut self) {
+        if self.stops_at(Stop::NetworksDraining) {
+            self.region.until_phase(&NETWORK, "DRAINING");
+            self.region.until_phase(&SERVER_GROUP, "DRAINING");
+            assert_eq!(self.region.phase(&CLOUD_IDENTITY), "DELETING");
+            self.region.end_cleanup(&SERVER_GROUP);
+            self.region.kill_and_restart();
+            self.region.end_cleanup(&NETWORK);
+        }
+        self.log.until_erased(&NETWORK);
+        self.log.until_erased(&SERVER_GROUP);
+    }
+
+    fn the_cloud_identity_goes(&mut self) {
+        if self.stops_at(Stop::CloudIdentityDraining) {
+            self.region.until_phase(&CLOUD_IDENTITY, "DRAINING");
+            self.region.kill_and_restart();
+            self.region.end_cleanup(&CLOUD_IDENTITY);
+        } else if self.stops_at(Stop::CloudIdentityFinalizing) {
+            // The region has known the project since it deleted the cloud identity: it was not killed after that.
+            self.region.until_phase(&CLOUD_IDENTITY, "DRAINING");
+            self.identity.kill();
+            self.region.end_cleanup(&CLOUD_IDENTITY);
+            self.region.until_phase(&CLOUD_IDENTITY, "FINALIZING");
+            self.region.kill_and_restart();
+        }
+        if self.identity.is_killed {
+            wait_for("people to be told", || {
+                self.region
+                    .said("DeletionBlocked")
+                    .contains("all objects of project.identity.example.com are known")
+            });
+            let phase = self.region.phase(&CLOUD_IDENTITY);
+            assert!(!phase.is_empty(), "the cloud identity is there");
+            self.identity.restart();
+        }
+        self.log.until_erased(&CLOUD_IDENTITY);
+    }
+
+    fn the_project_goes(&mut self) {
+        if self.stops_at(Stop::ProjectDraining) {
+            wait_for("the project to be released", || {
+                !self.identity.finalizers(&PROJECT).contains("cloudidentity.")
+            });
+            self.identity.kill_and_restart();
+            self.identity.end_cleanup(&PROJECT);
+        }
+        self.log.until_erased(&PROJECT);
+    }
+
+    /// Events of several services, and of several kinds, may arrive in any order, and a process may be killed between
+    /// releasing a target and its own object's end. What is certain is that a holder is deleted because of its target,
+    /// and that the target is erased after its holder had nothing left to do but to release it. All times are of one
+    /// machine's clock.
+    fn assert_order(&self) {
+        for object in OBJECTS {
+            assert!(self.log.is_in_order(object), "{object:?}");
+        }
+        for (holder, target) in REFERENCES {
+            let [cause, effect] = [target, holder].map(|object| self.log.deleted_at(object));
+            assert!(cause <= effect, "{target:?} at {cause}, {holder:?} at {effect}");
+            let through = self.service(holder).finalizing_since(holder);
+            let erased = self.service(target).erased_at(target);
+            assert!(through <= erased, "{holder:?} at {through}, {target:?} at {erased}");
+        }
+    }
+}
+
+fn service_of<'s>(services: [&'s Service; 3], object: &Object) -> &'s Service {
+    let found = services.into_iter().find(|service| service.name == object.service);
+    found.expect("one of the three")
+}
+
+/// Archived clusters that name objects of the region: one is deleted and releases them, the other goes with the
+/// network.
+#[test]
+fn what_is_archived_goes_with_the_target_of_another_service() {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    let identity = Service::start("identity", None, "api", None);
+    let region = Service::start("region", Some(&identity), "api", None);
+    let mut compute = Service::start("compute", Some(&region), "api", None);
+    for service in [&identity, &region, &compute] {
+        service.apply();
+    }
+    let second = "{apiVersion: compute.example.com/v1, kind: Cluster, metadata: {name: second, namespace: default}, \
+                  spec: {network: blue, serverGroup: apart}}";
+    compute.run.kubectl(&["apply", "-f", "-"], second);
+    let uid = |name: &str| {
+        compute
+            .run
+            .kubectl(&["get", "cluster", name, "-o=jsonpath={.metadata.uid}"], "")
+    };
+    let references = ["prod", "second"].map(|name| format!("cluster.compute.example.com/{}", uid(name)));
+    let [prod, second] = &references;
+    let bears = |object: &Object, reference: &str| region.finalizers(object).contains(reference);
+    wait_for("the references", || {
+        let all = |reference: &String| bears(&NETWORK, reference) && bears(&SERVER_GROUP, reference);
+        references.iter().all(all)
+    });
+    let immutable = "compute.example.com/immutable=true";
+    compute.run.kubectl(&["annotate", "clusters", "--all", immutable], "");
+    wait_for("the archive", || {
+        compute.run.kubectl(&["get", "clusters", "-o=name"], "").is_empty()
+    });
+    let all = compute.run.get(&["clusters"]);
+    assert!(all.contains("prod") && all.contains("second"), "{all}");
+
+    compute
+        .run
+        .kubectl(&["--server", &compute.url, "delete", "cluster", "second"], "");
+    wait_for("its references to be released", || {
+        !bears(&NETWORK, second) && !bears(&SERVER_GROUP, second)
+    });
+    assert!(bears(&NETWORK, prod) && bears(&SERVER_GROUP, prod));
+
+    // The compute service learns of the deletion once it is back.
+    compute.kill();
+    region.delete(&NETWORK);
+    until("the network to wait", &region, "network", "Deleting");
+    compute.restart();
+    until("the archived cluster to go", &compute, "cluster", "Erased");
+    until("the network to go", &region, "network", "Erased");
+    assert!(!bears(&SERVER_GROUP, prod), "it holds nothing any more");
+}
+
+fn until(what: &str, service: &Service, kind: &str, event: &str) {
+    wait_for(what, || service.event(kind) == event);
+}
+
+/// Neither by the command nor by a plain change of the field it gets to a project that is being deleted.
+#[test]
+fn a_cloud_identity_moves_to_another_project_which_stays() {
+    if !walk_is_required() {
+        return;
+    }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
+    let identity = Service::start("identity", None, "api", None);
+    let region = Service::start("region", Some(&identity), "api", None);
+    for service in [&identity, &region] {
+        service.apply();
+    }
+    for project in [&OTHER_PROJECT, &LEAVING_PROJECT] {
+        let project = format!(
+            "{{apiVersion: identity.example.com/v1, kind: Project, metadata: {{name: {}, namespace: default}}, spec: {{}}}}",
+            project.name
+        );
+        identity.run.kubectl(&["apply", "-f", "-"], &project);
+    }
+    let bears = |project| {
+        identity
+            .finalizers(project)
+            .contains("cloudidentity.region.example.com/")
+    };
+    wait_for("the reference", || bears(&PROJECT));
+    let service = format!("identity.example.com={}", identity.url);
+    let moved = |to: &str| {
+        let words = ["move", "cloudidentity/openstack", "--to", to, "--service", &service];
+        region.run.command(&words)
+    };
+    let done = moved("project/b");
+    assert_eq!(
+        text_of(&done.stdout),
+        "cloudidentity/default/openstack: spec.project names project/default/b instead of project/default/a\n",
+        "{}",
+        text_of(&done.stderr)
+    );
+    assert!(done.status.success() && bears(&OTHER_PROJECT));
+    wait_for("the former project to be free", || !bears(&PROJECT));
+
+    identity.begin_cleanup(&LEAVING_PROJECT);
+    identity.delete(&LEAVING_PROJECT);
+    let refused = moved("project.identity.example.com/c");
+    assert_eq!(refused.status.code(), Some(1));
+    let why = "spec.project would name project/default/c, which is being deleted";
+    assert!(text_of(&refused.stderr).contains(why), "{}", text_of(&refused.stderr));
+    let patch = r#"{"spec": {"project": "c"}}"#;
+    let patch = ["patch", "cloudidentity", "openstack", "--type=merge", "-p", patch];
+    let server = ["--server", region.url.as_str()];
+    let said = region.run.refused(&[&server[..], &patch[..]].concat(), "");
+    assert!(said.contains(why), "{said}");
+    assert!(bears(&OTHER_PROJECT) && !bears(&LEAVING_PROJECT));
+    let named = region.run.kubectl(
+        &["get", "cloudidentity", "openstack", "-o=jsonpath={.spec.project}"],
+        "",
+    );
+    assert_eq!(named, "b");
+}

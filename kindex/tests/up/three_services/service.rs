@@ -1,0 +1,179 @@
+//! One of the services of examples/deletion-graph, as a process that is killed and comes back.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use kindex_harness::ports;
+use serde_json::{Value, json};
+
+use super::graph::Object;
+use crate::process::{Running, wait_for};
+use crate::text_of;
+use crate::workspace::{Example, checkout};
+
+/// The finalizer of somebody who cleans up after an object.
+const CLEANUP: &str = "example.com/cleanup";
+
+/// The program of a service, built once for all tests.
+fn program(name: &str) -> PathBuf {
+    static BUILT: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
+    let mut built = BUILT.lock().expect("no build panicked");
+    if let Some((_, program)) = built.iter().find(|(of, _)| of == name) {
+        return program.clone();
+    }
+    let example = Example::copy(&format!("deletion-graph/{name}"), &["crds.toml"]);
+    let program = example.build(&format!("{name}-kindex")).expect("builds");
+    built.push((name.to_owned(), program.clone()));
+    program
+}
+
+/// One of the three.
+pub(super) struct Service {
+    pub(super) name: &'static str,
+    program: PathBuf,
+    pub(super) url: String,
+    flags: Vec<String>,
+    pub(super) run: Running,
+    pub(super) is_killed: bool,
+}
+
+impl Service {
+    /// With the events of `peer` by a transport. All of them feed the NATS server if there is one.
+    pub(super) fn start(name: &'static str, peer: Option<&Self>, events: &str, nats: Option<&str>) -> Self {
+        let program = program(name);
+        let address = format!("127.0.0.1:{}", ports::reserve());
+        let mut flags = vec!["--listen".to_owned(), address.clone()];
+        if let Some(peer) = peer {
+            let service = format!("{}={}", peer.name, peer.url);
+            flags.extend(["--blocked-after", "1", "--service", &service].map(str::to_owned));
+            flags.extend(["--service-events", events].map(str::to_owned));
+        }
+        if let Some(nats) = nats {
+            flags.extend(["--nats", nats].map(str::to_owned));
+        }
+        let words: Vec<_> = flags.iter().map(String::as_str).collect();
+        let run = Running::start_binary(&program, &words);
+        Self {
+            name,
+            program,
+            url: format!("http://{address}"),
+            flags,
+            run,
+            is_killed: false,
+        }
+    }
+
+    /// SIGKILL.
+    pub(super) fn kill(&mut self) {
+        self.run.kill();
+        self.is_killed = true;
+    }
+
+    pub(super) fn restart(&mut self) {
+        let words: Vec<_> = self.flags.iter().map(String::as_str).collect();
+        self.run.restart_with(&words);
+        self.is_killed = false;
+    }
+
+    pub(super) fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Applies the samples that are of this service.
+    pub(super) fn apply(&self) {
+        let samples = checkout().join("examples/deletion-graph/platform/samples.yaml");
+        let samples = std::fs::read_to_string(samples).expect("in the checkout");
+        let group = format!("apiVersion: {}.example.com/", self.name);
+        let own = samples.split("---\n").filter(|sample| sample.starts_with(&group));
+        self.run
+            .kubectl(&["apply", "-f", "-"], &own.collect::<Vec<_>>().join("---\n"));
+    }
+
+    pub(super) fn delete(&self, object: &Object) {
+        self.run
+            .kubectl(&["delete", object.kind, object.name, "--wait=false"], "");
+    }
+
+    /// From now on the object drains until the cleanup after it has ended.
+    pub(super) fn begin_cleanup(&self, object: &Object) {
+        let added = json!([{"op": "add", "path": "/metadata/finalizers/-", "value": CLEANUP}]).to_string();
+        self.run
+            .kubectl(&["patch", object.kind, object.name, "--type=json", "-p", &added], "");
+    }
+
+    /// The cleanup is over; the other finalizers stay.
+    pub(super) fn end_cleanup(&self, object: &Object) {
+        let finalizers: Vec<String> = serde_json::from_str(&self.finalizers(object)).expect("a list");
+        let at = finalizers.iter().position(|finalizer| finalizer == CLEANUP);
+        let path = format!("/metadata/finalizers/{}", at.expect("it has begun"));
+        let tested = json!({"op": "test", "path": path, "value": CLEANUP});
+        let ended = json!([tested, {"op": "remove", "path": path}]).to_string();
+        self.run
+            .kubectl(&["patch", object.kind, object.name, "--type=json", "-p", &ended], "");
+    }
+
+    pub(super) fn finalizers(&self, object: &Object) -> String {
+        self.of_object(object, "{.metadata.finalizers}")
+    }
+
+    /// The phase of its deletion; nothing of an object that is gone.
+    pub(super) fn phase(&self, object: &Object) -> String {
+        let group = object.group().replace('.', "\\.");
+        self.of_object(object, &format!("{{.metadata.annotations.{group}/deletion-phase}}"))
+    }
+
+    fn of_object(&self, object: &Object, path: &str) -> String {
+        let path = format!("-o=jsonpath={path}");
+        self.run
+            .kubectl(&["get", object.kind, object.name, "--ignore-not-found", &path], "")
+    }
+
+    pub(super) fn until_phase(&self, object: &Object, phase: &str) {
+        wait_for(&format!("the {} to be {phase}", object.kind), || {
+            self.phase(object) == phase
+        });
+    }
+
+    /// Since when the object, which is gone, was in its last phase.
+    pub(super) fn finalizing_since(&self, object: &Object) -> Timestamp {
+        let name = format!("{}/{}", object.kind, object.name);
+        let text = self.run.get(&[&name, "--deleted", "-o", "json"]);
+        let last: Value = serde_json::from_str(&text).expect("JSON");
+        let annotations = &last["metadata"]["annotations"];
+        let phase = &annotations[format!("{}/deletion-phase", object.group())];
+        assert_eq!(phase, "FINALIZING", "{text}");
+        let since = annotations[format!("{}/deletion-since", object.group())].as_str();
+        since.expect("it is recorded with the phase").parse().expect("a time")
+    }
+
+    /// When the log got the tombstone of the object.
+    pub(super) fn erased_at(&self, object: &Object) -> Timestamp {
+        let time = format!("SELECT erase_time FROM kindex_outbox WHERE name = '{}'", object.name);
+        self.run.text(&time).parse().expect("a time")
+    }
+
+    /// What the events of a kind have of its object: `Exists`, `Deleting` or `Erased`.
+    pub(super) fn event(&self, kind: &str) -> String {
+        let output = Command::new(&self.program)
+            .args(["events", kind, "--url", &self.url])
+            .output();
+        let text = text_of(&output.expect("kindex runs").stdout);
+        text.split_whitespace().next().unwrap_or_default().to_owned()
+    }
+
+    /// Whether `kindex verify` finds every reference in its place, those on objects of another service too.
+    pub(super) fn is_verified(&self, peer: &Self) -> bool {
+        let service = format!("{}.example.com={}", peer.name, peer.url);
+        let output = self.run.command(&["verify", "--settle", "0.2", "--service", &service]);
+        output.status.success() && !text_of(&output.stdout).contains("is not compared")
+    }
+
+    /// The messages of the cluster's events with a reason.
+    pub(super) fn said(&self, reason: &str) -> String {
+        let path = format!("-o=jsonpath={{.items[?(@.reason==\"{reason}\")].message}}");
+        self.run.kubectl(&["get", "events", &path], "")
+    }
+}
