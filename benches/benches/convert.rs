@@ -64,8 +64,10 @@ const FILL: Migration = Migration {
     number: 1,
     name: "fill",
     compatible: 1,
-    mysql: "-- step: fill run state\n",
-    sqlite: "-- step: fill run state\n",
+    texts: &[
+        ("mysql", "-- step: fill run state\n"),
+        ("sqlite", "-- step: fill run state\n"),
+    ],
     checksum: "one",
 };
 

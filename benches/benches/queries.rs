@@ -44,8 +44,7 @@ const BASE: Migration = Migration {
     number: 1,
     name: "base",
     compatible: 1,
-    mysql: "-- 0001_base\n",
-    sqlite: "-- 0001_base\n",
+    texts: &[("mysql", "-- 0001_base\n"), ("sqlite", "-- 0001_base\n")],
     checksum: "one",
 };
 
@@ -54,9 +53,14 @@ const OWNER: Migration = Migration {
     number: 2,
     name: "owner",
     compatible: 1,
-    mysql: "-- step: add-column run owner\nALTER TABLE `run` ADD COLUMN `owner` VARCHAR(255), ALGORITHM=INSTANT;\n\
-            -- step: fill run owner\n",
-    sqlite: "-- 0002_owner\n",
+    texts: &[
+        (
+            "mysql",
+            "-- step: add-column run owner\nALTER TABLE `run` ADD COLUMN `owner` VARCHAR(255), ALGORITHM=INSTANT;\n\
+             -- step: fill run owner\n",
+        ),
+        ("sqlite", "-- 0002_owner\n"),
+    ],
     checksum: "two",
 };
 

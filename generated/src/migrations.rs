@@ -10,8 +10,10 @@ pub static MIGRATIONS: &[Migration] = &[
         number: 1,
         name: "initial",
         compatible: 1,
-        mysql: include_str!("../../schema/migrations/0001_initial.mysql.sql"),
-        sqlite: include_str!("../../schema/migrations/0001_initial.sqlite.sql"),
+        texts: &[
+            ("mysql", include_str!("../../schema/migrations/0001_initial.mysql.sql")),
+            ("sqlite", include_str!("../../schema/migrations/0001_initial.sqlite.sql")),
+        ],
         checksum: "9a4ab62a669d0a324bc76ac330067001ea614bc95f7241acc9e338da668a90f8",
     },
 ];

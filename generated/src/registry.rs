@@ -12,8 +12,10 @@ pub fn registry() -> Registry {
     Registry {
         platform: PLATFORM,
         kinds: KINDS,
-        mysql_schema: include_str!("../../schema/mysql_schema.sql"),
-        sqlite_schema: include_str!("../../schema/sqlite_schema.sql"),
+        schemas: &[
+            ("mysql", include_str!("../../schema/mysql_schema.sql")),
+            ("sqlite", include_str!("../../schema/sqlite_schema.sql")),
+        ],
         queries: QUERIES,
         migrations: crate::migrations::MIGRATIONS,
         foreign: &[],

@@ -19,8 +19,10 @@ pub use crate::registry::PLATFORM;
 pub const REGISTRY: Registry = Registry {
     platform: PLATFORM,
     kinds: &[&KIND],
-    mysql_schema: include_str!("../fixtures/traps/schema/mysql_schema.sql"),
-    sqlite_schema: include_str!("../fixtures/traps/schema/sqlite_schema.sql"),
+    schemas: &[
+        ("mysql", include_str!("../fixtures/traps/schema/mysql_schema.sql")),
+        ("sqlite", include_str!("../fixtures/traps/schema/sqlite_schema.sql")),
+    ],
     declared: crate::registry::DECLARED,
     ..Registry::EMPTY
 };

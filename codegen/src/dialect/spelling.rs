@@ -10,7 +10,7 @@ use crate::model::SqlType;
 
 /// A dialect that schemas and migrations are written in.
 pub trait Dialect: fmt::Debug + Sync {
-    /// Its word in the names of files and fields.
+    /// Its word in the names of files, and before its texts in what is emitted.
     fn word(&self) -> &'static str;
 
     /// The products that support it, for a heading.

@@ -2,7 +2,7 @@
 //! read and `plan` writes.
 
 use proc_macro2::Literal;
-use quote::{format_ident, quote};
+use quote::quote;
 
 use super::rust;
 use crate::artifact::{Artifacts, RelativePath};
@@ -22,13 +22,13 @@ pub(super) fn emit(migrations: &[Migration]) -> Artifacts {
         } = migration;
         let (number, compatible) = (Literal::u32_unsuffixed(*number), Literal::u32_unsuffixed(*compatible));
         let texts = dialect::ALL.map(|dialect| format!("../../{}", migration.path(dialect)));
-        let fields = dialect::ALL.map(|dialect| format_ident!("{}", dialect.word()));
+        let words = dialect::ALL.map(|dialect| dialect.word());
         quote! {
             Migration {
                 number: #number,
                 name: #name,
                 compatible: #compatible,
-                #(#fields: include_str!(#texts),)*
+                texts: &[#((#words, include_str!(#texts))),*],
                 checksum: #checksum,
             }
         }

@@ -1,7 +1,7 @@
 //! The registry: the one value through which the runtime learns of the kinds, the platform's words and the schemas.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::quote;
 use syn::Ident;
 
 use super::rust_types::ident;
@@ -51,7 +51,7 @@ fn foreign(model: &Model) -> impl Iterator<Item = (&str, &str)> {
 
 fn registry(model: &Model, root: &str) -> TokenStream {
     let schemas = dialect::ALL.map(|dialect| format!("{root}/{}", sql::schema_file(dialect)));
-    let fields = dialect::ALL.map(|dialect| format_ident!("{}_schema", dialect.word()));
+    let words = dialect::ALL.map(|dialect| dialect.word());
     let descriptors = format!("/{DESCRIPTORS}");
     let foreign = foreign(model).map(|(kind, manifest)| {
         let manifest = format!("{root}/{manifest}");
@@ -64,7 +64,7 @@ fn registry(model: &Model, root: &str) -> TokenStream {
             Registry {
                 platform: PLATFORM,
                 kinds: KINDS,
-                #(#fields: include_str!(#schemas),)*
+                schemas: &[#((#words, include_str!(#schemas))),*],
                 queries: QUERIES,
                 migrations: crate::migrations::MIGRATIONS,
                 foreign: &[#(#foreign),*],

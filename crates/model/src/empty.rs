@@ -48,8 +48,7 @@ impl Registry {
     pub const EMPTY: Self = Self {
         platform: Platform::EMPTY,
         kinds: &[],
-        mysql_schema: "",
-        sqlite_schema: "",
+        schemas: &[],
         queries: &[],
         migrations: &[],
         foreign: &[],

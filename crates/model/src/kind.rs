@@ -350,10 +350,8 @@ pub struct Migration {
     pub name: &'static str,
     /// The lowest number of a schema whose programs may go on writing once it has run.
     pub compatible: u32,
-    /// Its text for MySQL and MariaDB.
-    pub mysql: &'static str,
-    /// Its text for SQLite.
-    pub sqlite: &'static str,
+    /// Its text in each dialect, after the dialect's word.
+    pub texts: &'static [(&'static str, &'static str)],
     /// Hash of all texts up to and with this one, in hexadecimal digits.
     pub checksum: &'static str,
 }
@@ -389,10 +387,8 @@ pub struct Registry {
     pub platform: Platform,
     /// The kinds, in the order of crds.toml.
     pub kinds: &'static [&'static Kind],
-    /// `CREATE TABLE IF NOT EXISTS` statements for MySQL and MariaDB.
-    pub mysql_schema: &'static str,
-    /// The same for SQLite.
-    pub sqlite_schema: &'static str,
+    /// `CREATE TABLE IF NOT EXISTS` statements in each dialect, after the dialect's word.
+    pub schemas: &'static [(&'static str, &'static str)],
     /// The named queries, in the order of crds.toml.
     pub queries: &'static [&'static NamedQuery],
     /// What leads from an empty database, and from every earlier one, to these schemas: from number 1, without gaps.

@@ -12,6 +12,8 @@ mod empty;
 
 mod sql_only;
 
+mod texts;
+
 pub mod tables;
 
 pub mod spelling;

@@ -108,7 +108,7 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
             limits,
             work: self.holders,
         };
-        let rows = holders.claim_rows(&uids).await?;
+        let rows = holders.lock_rows(&uids).await?;
         let standing = |name: &ReferenceName| rows.get(&Uid::from(name.uid())).map_or(HolderRow::Elsewhere, standing);
         let archived = self.names.iter().filter(|name| standing(name) == HolderRow::Archived);
         let new: Vec<_> = archived
@@ -118,6 +118,8 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
                 placed_by: Some(self.placed_by),
             })
             .collect();
+        let holding: Vec<&str> = new.iter().map(|new| new.name.uid()).collect();
+        holders.touch(&holding).await?;
         let mut targets = Batch::<D> {
             connection: holders.connection,
             limits,
@@ -143,7 +145,7 @@ impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
         };
         let mut uids: Vec<&str> = self.objects.iter().map(|read| &*read.uid.0).collect();
         uids.sort_unstable();
-        let locked = batch.claim_rows(&uids).await?;
+        let locked = batch.lock_rows(&uids).await?;
         let versions = batch.versions_of(&uids).await?;
         let is_as_read = |read: &&ReadVersion| versions.get(&read.uid) == Some(&read.version);
         let unchanged = self.objects.iter().filter(is_as_read);

@@ -20,7 +20,9 @@ pub fn pause(attempt: u32, base: Duration, cap: Duration, rng: &mut (impl Rng + 
 /// First pause by cause: a deadlock is over at once, a lost server is not.
 pub fn base(cause: &str) -> Duration {
     match cause {
-        "deadlock" | "lock_wait" | "lock_wait_timeout" | "snapshot" | "busy" | "conflict" => Duration::from_millis(5),
+        "deadlock" | "rolled_back" | "lock_wait" | "lock_wait_timeout" | "snapshot" | "busy" | "conflict" => {
+            Duration::from_millis(5)
+        }
         _ => Duration::from_millis(100),
     }
 }

@@ -4,6 +4,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use sqlx::Transaction;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -283,19 +284,62 @@ impl<D: Driver> Connections<D> {
         work: &T,
     ) -> Result<T::Done, sqlx::Error> {
         let limits = self.driver.limits(connection).await?;
-        let mut transaction = begin::<D>(connection).await?;
+        let transaction = begin::<D>(connection).await?;
         *begun = true;
-        match work.run(&mut transaction, limits).await {
-            Ok(done) => {
-                under_way.commits();
-                transaction.commit().await?;
-                Ok(done)
+        let answer = Self::carry_out(transaction, limits, under_way, work).await;
+        match answer {
+            Err(error) if limits.is_node => Err(Self::unmarked(connection, error).await),
+            answer => answer,
+        }
+    }
+
+    /// The error, once the connection is as it was before the transaction. One that cannot be made so is of no use.
+    async fn unmarked(connection: &mut Raw<D>, error: sqlx::Error) -> sqlx::Error {
+        // The answer to the first try may be about what came before.
+        for _ in 0..2 {
+            if D::unmark(connection).await.is_ok() {
+                return error;
             }
+        }
+        sqlx::Error::Protocol("a transaction that failed cannot be ended".to_owned())
+    }
+
+    async fn carry_out<T: InTransaction<D>>(
+        mut transaction: Transaction<'_, D::Db>,
+        limits: Limits,
+        under_way: &Call<'_>,
+        work: &T,
+    ) -> Result<T::Done, sqlx::Error> {
+        let done = async {
+            if limits.is_node {
+                D::mark(&mut transaction).await?;
+            }
+            let done = work.run(&mut transaction, limits).await?;
+            under_way.commits();
+            if limits.is_node {
+                D::commit_marked(&mut transaction).await?;
+            }
+            Ok(done)
+        };
+        match done.await {
+            Ok(done) => transaction.commit().await.map(|()| done),
             Err(error) => {
+                let error = match limits.is_node {
+                    true => Self::cause(&mut transaction, error).await,
+                    false => error,
+                };
                 // The first error is the one to report. The pool closes a connection that cannot roll back.
                 transaction.rollback().await.ok();
                 Err(error)
             }
+        }
+    }
+
+    /// What follows a rollback that nobody was told of may fail for any reason: then the rollback is the cause.
+    async fn cause(transaction: &mut Raw<D>, error: sqlx::Error) -> sqlx::Error {
+        match D::find_mark(transaction).await {
+            Err(lost) if matches!(D::classify(&lost), Fault::Conflict(_)) => lost,
+            Ok(()) | Err(_) => error,
         }
     }
 }

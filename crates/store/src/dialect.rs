@@ -8,15 +8,17 @@
 //!
 //! # Another engine
 //! It implements these traits in a folder of its own, in files of the same names. PostgreSQL's numbered parameters are
-//! `spell`'s affair; lists that it takes as one array are [`ConditionSql::one_of`]'s; an upsert that gives back what
-//! it found is [`WriteSql`]'s. Statements on tables that are part of a transaction need no more than
-//! [`SchemaChangeSql::take_lock`] says, since a step is noted in the transaction that it runs in. `COPY` is the
-//! driver's affair: rows leave through [`super::driver::Driver::execute`] in one place of the batch.
+//! `spell`'s affair. [`ConditionSql`] alone spells lists, which may be `= ANY (ARRAY[…])` of as many parameters; one
+//! that is bound as one parameter would be a variant of [`super::driver::Param`], which other engines bind value by
+//! value. An upsert that gives back what it found is [`WriteSql`]'s. Statements on tables that are part of a
+//! transaction need no more than [`SchemaChangeSql::take_lock`] says, since a step is noted in the transaction that it
+//! runs in. `COPY` is the driver's affair: rows leave through [`super::driver::Driver::execute`] in one place of the
+//! batch.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use kindex_model::kind::{Column, Migration, Registry};
+use kindex_model::kind::Column;
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 
@@ -44,17 +46,15 @@ impl<S: Notation + ReadSql + ConditionSql + WriteSql + CatalogueSql + SchemaChan
 pub(super) trait Notation: Send + Sync {
     fn dialect(&self) -> Dialect;
 
+    /// The dialect's word, by which the program's schema and migrations are found. These are in the engine's own
+    /// spelling.
+    fn word(&self) -> &'static str;
+
     /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes. Names in
     /// backquotes and parameters as `?` are what all engines take so far.
     fn spell(&self, text: &str) -> String {
         text.replace(['[', ']'], "`")
     }
-
-    /// The program's schema for this engine, in its own spelling.
-    fn schema(&self, registry: &Registry) -> &'static str;
-
-    /// A migration's text for this engine, in its own spelling.
-    fn migration(&self, migration: &Migration) -> &'static str;
 }
 
 /// Reading rows.
@@ -119,7 +119,11 @@ pub(super) trait ConditionSql: Send + Sync {
     /// texts of one length, since engines differ in what they make of numbers that are too long.
     fn digits_within(&self, column: &str, digits_max: usize, bounds: RangeInclusive<u64>) -> Statement;
 
-    /// `(a, b)` is one of so many pairs of parameters.
+    /// The column is one of so many parameters, as the engine compares them: a collation may find other texts than
+    /// these, and [`one_of`](Self::one_of) does not.
+    fn value_in(&self, column: &str, values: usize) -> String;
+
+    /// `(a, b)`, by their names, is one of so many pairs of parameters.
     fn pair_in(&self, a: &str, b: &str, pairs: usize) -> String;
 }
 

@@ -254,6 +254,26 @@ pub(super) trait Driver: Send + Sync + 'static {
     /// How long one call may take.
     fn call_timeout(&self) -> Duration;
 
+    /// Marks a transaction that has begun on a node of a cluster. A node rolls back what loses against another node,
+    /// and may not tell whoever was just being answered: from then on, nothing is committed but by
+    /// [`commit_marked`](Self::commit_marked).
+    fn mark(transaction: &mut Raw<Self>) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Commits a transaction with its mark.
+    ///
+    /// # Errors
+    /// A [conflict](Fault::Conflict) where it was rolled back meanwhile.
+    fn commit_marked(transaction: &mut Raw<Self>) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Whether a transaction is still the one that was marked. Asked once.
+    ///
+    /// # Errors
+    /// A [conflict](Fault::Conflict) where it was rolled back.
+    fn find_mark(transaction: &mut Raw<Self>) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
+    /// Makes a connection usable again after a transaction that was marked and has failed.
+    fn unmark(connection: &mut Raw<Self>) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// How many connections may be stale at once after the server went away.
     fn connections_max(&self) -> u32;
 

@@ -28,4 +28,12 @@ mod tests {
             assert_eq!(spelt, "SELECT t.`key` FROM `thing` AS t WHERE t.`uid` IN (?,?)");
         }
     }
+
+    #[test]
+    fn a_list_has_a_parameter_for_each_value() {
+        for dialect in [Dialect::MySql, Dialect::Sqlite] {
+            let condition = spelling(dialect).value_in("[uid]", 3);
+            assert_eq!(condition, "[uid] IN (?,?,?)");
+        }
+    }
 }

@@ -146,7 +146,7 @@ impl<D: Driver> InTransaction<D> for Place<'_> {
             limits,
             work,
         };
-        let Some(row) = batch.claim_rows(&[&uid.0]).await?.remove(uid) else {
+        let Some(row) = batch.lock_rows(&[&uid.0]).await?.remove(uid) else {
             return Ok(Err(DirectError::Missing));
         };
         match (row.delete_time, row.life()) {
@@ -166,6 +166,7 @@ impl<D: Driver> InTransaction<D> for Place<'_> {
             placed_by: Some(self.placed_by),
         };
         batch.place_references(&[new]).await?;
+        batch.touch(&[&uid.0]).await?;
         Ok(Ok(Placed::New))
     }
 }
@@ -184,10 +185,11 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
             limits,
             work,
         };
-        let row = batch.claim_rows(&[&uid.0]).await?.remove(uid);
+        let row = batch.lock_rows(&[&uid.0]).await?.remove(uid);
         if !batch.release_reference(uid, &name.to_string()).await? {
             return Ok(Released::Absent);
         }
+        batch.touch(&[&uid.0]).await?;
         let Some(row) = row.filter(|row| row.life() == Life::Archived) else {
             return Ok(Released::Released);
         };
@@ -290,7 +292,8 @@ impl<D: Driver> References for SqlStore<D> {
     async fn count_references(&self, kind: &Kind, uid: &Uid) -> Result<u64, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
         let params = of_kind(kind, &[&uid.0]);
-        let rows = self.connections.query(sql::counts(params.len() - 1), &params).await;
+        let statement = sql::counts(self.connections.driver.spelling(), params.len() - 1);
+        let rows = self.connections.query(statement, &params).await;
         let rows = rows.map_err(failed)?;
         let count = rows.first().map_or(Ok(0), |row| row.int(1)).map_err(failed)?;
         Ok(u64::try_from(count).unwrap_or_default())

@@ -31,7 +31,8 @@ impl<D: Driver> SqlStore<D> {
     pub(super) fn new(driver: D, registry: Registry, draw: fn() -> u64) -> Self {
         Self {
             draw,
-            schema: driver.spelling().schema(&registry),
+            // A registry without a text for this engine creates no tables, like one without kinds.
+            schema: registry.schema(driver.spelling().word()).unwrap_or_default(),
             connections: Connections::new(driver),
             registry,
             texts: Mutex::default(),

@@ -47,7 +47,7 @@ pub static KEPT_THING: Kind = kind(false, true);
 pub static REGISTRY: Registry = Registry {
     platform: PLATFORM,
     kinds: &[&KEPT_THING],
-    sqlite_schema: include_str!("thing.sqlite.sql"),
+    schemas: &[("sqlite", include_str!("thing.sqlite.sql"))],
     ..Registry::EMPTY
 };
 

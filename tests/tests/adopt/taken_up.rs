@@ -45,7 +45,8 @@ async fn the_tables_are_those_of_an_empty_database(product: Product) {
     reference
         .execute("CREATE DATABASE IF NOT EXISTS fresh; USE fresh")
         .await;
-    reference.execute(registry().mysql_schema).await;
+    let schema = registry().schema("mysql").expect("a dialect of the generator");
+    reference.execute(schema).await;
     let fresh = reference.catalogue().await;
     for (taken_up, fresh) in taken_up.iter().zip(&fresh) {
         assert_eq!(taken_up, fresh);

@@ -131,7 +131,7 @@ fn the_registry_carries_the_chain() {
     let mut previous = String::new();
     for (migration, number) in migrations.iter().zip(1..) {
         assert_eq!(migration.number, number);
-        for text in [migration.mysql, migration.sqlite] {
+        for (_, text) in migration.texts {
             let digest = Sha256::new().chain_update(&previous).chain_update(text).finalize();
             previous = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         }

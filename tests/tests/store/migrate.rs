@@ -30,8 +30,7 @@ const INITIAL: Migration = Migration {
     number: 1,
     name: "initial",
     compatible: 1,
-    mysql: "-- 0001_initial\n",
-    sqlite: "-- 0001_initial\n",
+    texts: &[("mysql", "-- 0001_initial\n"), ("sqlite", "-- 0001_initial\n")],
     checksum: "one",
 };
 
@@ -40,15 +39,21 @@ const WIDER: Migration = Migration {
     number: 2,
     name: "wider",
     compatible: 2,
-    mysql: "-- step: add-column widget tint\nALTER TABLE `widget` ADD COLUMN `tint` VARCHAR(64) AFTER `end_time`;\n\
-            -- step: add-column widget small\nALTER TABLE `widget` ADD COLUMN `small` INT;\n\
-            -- step: add-column widget large\nALTER TABLE `widget` ADD COLUMN `large` BIGINT;\n\
-            -- step: add-column widget weight\nALTER TABLE `widget` ADD COLUMN `weight` DOUBLE;\n\
-            -- step: add-column widget shiny\nALTER TABLE `widget` ADD COLUMN `shiny` BOOLEAN;\n\
-            -- step: add-column widget due\nALTER TABLE `widget` ADD COLUMN `due` DATETIME(6);\n\
-            -- step: add-key widget widget_tint\nALTER TABLE `widget` ADD KEY `widget_tint` (`tint`);\n\
-            -- step: fill widget tint,small,large,weight,shiny,due\n",
-    sqlite: "-- step: add-column widget tint\nALTER TABLE `widget` ADD COLUMN `tint` TEXT;\n\
+    texts: &[
+        (
+            "mysql",
+            "-- step: add-column widget tint\nALTER TABLE `widget` ADD COLUMN `tint` VARCHAR(64) AFTER `end_time`;\n\
+             -- step: add-column widget small\nALTER TABLE `widget` ADD COLUMN `small` INT;\n\
+             -- step: add-column widget large\nALTER TABLE `widget` ADD COLUMN `large` BIGINT;\n\
+             -- step: add-column widget weight\nALTER TABLE `widget` ADD COLUMN `weight` DOUBLE;\n\
+             -- step: add-column widget shiny\nALTER TABLE `widget` ADD COLUMN `shiny` BOOLEAN;\n\
+             -- step: add-column widget due\nALTER TABLE `widget` ADD COLUMN `due` DATETIME(6);\n\
+             -- step: add-key widget widget_tint\nALTER TABLE `widget` ADD KEY `widget_tint` (`tint`);\n\
+             -- step: fill widget tint,small,large,weight,shiny,due\n",
+        ),
+        (
+            "sqlite",
+            "-- step: add-column widget tint\nALTER TABLE `widget` ADD COLUMN `tint` TEXT;\n\
              -- step: add-column widget small\nALTER TABLE `widget` ADD COLUMN `small` INTEGER;\n\
              -- step: add-column widget large\nALTER TABLE `widget` ADD COLUMN `large` INTEGER;\n\
              -- step: add-column widget weight\nALTER TABLE `widget` ADD COLUMN `weight` REAL;\n\
@@ -56,6 +61,8 @@ const WIDER: Migration = Migration {
              -- step: add-column widget due\nALTER TABLE `widget` ADD COLUMN `due` TEXT;\n\
              -- step: add-key widget widget_tint\nCREATE INDEX `widget_tint` ON `widget` (`tint`);\n\
              -- step: fill widget tint,small,large,weight,shiny,due\n",
+        ),
+    ],
     checksum: "two",
 };
 
@@ -64,10 +71,18 @@ const BROKEN: Migration = Migration {
     number: 3,
     name: "broken",
     compatible: 3,
-    mysql: "-- step: add-column widget last\nALTER TABLE `widget` ADD COLUMN `last` INT;\n\
-            -- step: drop-key widget widget_tint\nALTER TABLE `widget` DROP KEY `widget_nothing`;\n",
-    sqlite: "-- step: add-column widget last\nALTER TABLE `widget` ADD COLUMN `last` INTEGER;\n\
+    texts: &[
+        (
+            "mysql",
+            "-- step: add-column widget last\nALTER TABLE `widget` ADD COLUMN `last` INT;\n\
+             -- step: drop-key widget widget_tint\nALTER TABLE `widget` DROP KEY `widget_nothing`;\n",
+        ),
+        (
+            "sqlite",
+            "-- step: add-column widget last\nALTER TABLE `widget` ADD COLUMN `last` INTEGER;\n\
              -- step: drop-key widget widget_tint\nDROP INDEX `widget_nothing`;\n",
+        ),
+    ],
     checksum: "three",
 };
 

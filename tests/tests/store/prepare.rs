@@ -87,10 +87,12 @@ async fn another_text_with_the_same_tables_is_recorded(backend: Backend) {
     let Some(before) = backend.rows(read).await else {
         return;
     };
-    let longer = |text: &str| -> &'static str { Box::leak(format!("{text}\n-- another kind\n").into()) };
+    let longer = REGISTRY.schemas.iter().map(|(dialect, text)| {
+        let longer: &'static str = format!("{text}\n-- another kind\n").leak();
+        (*dialect, longer)
+    });
     let registry = Registry {
-        mysql_schema: longer(REGISTRY.mysql_schema),
-        sqlite_schema: longer(REGISTRY.sqlite_schema),
+        schemas: longer.collect::<Vec<_>>().leak(),
         ..REGISTRY
     };
     open(&backend.address, registry)
@@ -200,5 +202,20 @@ async fn a_store_is_constructed_while_its_database_is_away() {
         let error = store.prepare().await.expect_err("there is no database");
         assert!(error.is_retryable(), "{error:?}");
         assert!(matches!(error, StoreError::Retryable { .. }), "{error:?}");
+    }
+}
+
+/// A store looks for its schema by the word by which the generator has written it.
+#[test]
+fn an_emitted_registry_has_texts_for_every_database() {
+    let registry = kindex_generated::registry();
+    for address in ["sqlite::memory:", "mysql://kindex@127.0.0.1/kindex"] {
+        let address: Address = address.parse().expect("an address");
+        let word = address.dialect();
+        let schema = registry.schema(word).expect("a schema");
+        assert!(schema.contains("CREATE TABLE"), "{word}");
+        for migration in registry.migrations {
+            assert!(migration.text(word).is_some(), "{word}");
+        }
     }
 }

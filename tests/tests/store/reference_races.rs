@@ -1,6 +1,8 @@
 //! Two changes at once to what holds an archived object: one of them is first, on one server and on two nodes of a
 //! cluster.
 
+use std::fmt::Debug;
+
 use futures::future::join;
 use kindex_query::Life;
 use kindex_store::{Deletion, DirectError, Placed, Released};
@@ -32,15 +34,22 @@ type View = (usize, Option<Life>, Option<i64>);
 
 const GONE: View = (0, Some(Life::Deleted), None);
 
+async fn view(node: &Backend, uid: &str) -> View {
+    let references = references(node, uid).await.len();
+    (references, node.life(uid).await, tombstone(node, uid).await)
+}
+
 /// What is there of an object, on each of two nodes.
 async fn expect(nodes: [&Backend; 2], uid: &str, wanted: View) {
     for node in nodes {
-        let view = async || {
-            let references = references(node, uid).await.len();
-            (references, node.life(uid).await, tombstone(node, uid).await)
-        };
-        node.expect(uid, &wanted, view).await;
+        node.expect(uid, &wanted, async || view(node, uid).await).await;
     }
+}
+
+/// Both answers cannot be. Says what has become of the object.
+async fn contradict(nodes: [&Backend; 2], uid: &str, both: impl Debug) -> ! {
+    let [one, two] = nodes.map(|node| view(node, uid));
+    panic!("{uid}: {both:?}, and then {:?} and {:?}", one.await, two.await)
 }
 
 /// An archived object with so many references, which both nodes have.
@@ -67,7 +76,7 @@ pub(super) async fn one_of_both_wins(places: &Backend, deletes: &Backend, rounds
         let wanted = match (placed, deleted) {
             (Ok(Placed::New), Deletion::Held) => (1, Some(Life::Archived), Some(5)),
             (Err(DirectError::Deleted(_)), Deletion::Done) => GONE,
-            both => panic!("{uid}: {both:?}"),
+            both => contradict(nodes, &uid, both).await,
         };
         expect(nodes, &uid, wanted).await;
     }
@@ -83,7 +92,7 @@ pub(super) async fn one_takes_the_object_along(first: &Backend, second: &Backend
         let both = join(release(first, &uid, 1, 3), release(second, &uid, 2, 3)).await;
         match both {
             (Released::Released, Released::Deleted) | (Released::Deleted, Released::Released) => {}
-            both => panic!("{uid}: {both:?}"),
+            both => contradict(nodes, &uid, both).await,
         }
         expect(nodes, &uid, GONE).await;
     }
@@ -104,7 +113,7 @@ pub(super) async fn nothing_waits(releases: &Backend, deletes: &Backend, rounds:
         };
         match (released, deleted) {
             (Released::Released, Deletion::Done) | (Released::Deleted, Deletion::Held) => {}
-            both => panic!("{uid}: {both:?}"),
+            both => contradict(nodes, &uid, both).await,
         }
         expect(nodes, &uid, GONE).await;
     }

@@ -314,21 +314,25 @@ const WIDENED: &[Migration] = &[
         number: 1,
         name: "initial",
         compatible: 1,
-        mysql: "-- 0001_initial\n",
-        sqlite: "-- 0001_initial\n",
+        texts: &[("mysql", "-- 0001_initial\n"), ("sqlite", "-- 0001_initial\n")],
         checksum: "one",
     },
     Migration {
         number: 2,
         name: "change_column_widget_size",
         compatible: 1,
-        mysql: "-- step: fill widget size\n",
-        sqlite: "-- step: drop-key widget widget_size\nDROP INDEX IF EXISTS `widget_size`;\n\
+        texts: &[
+            ("mysql", "-- step: fill widget size\n"),
+            (
+                "sqlite",
+                "-- step: drop-key widget widget_size\nDROP INDEX IF EXISTS `widget_size`;\n\
                  -- step: drop-column widget size\nALTER TABLE `widget` DROP COLUMN `size`;\n\
                  -- step: add-column widget size\nALTER TABLE `widget` ADD COLUMN `size` ANY;\n\
                  -- step: add-key widget widget_size\n\
                  CREATE INDEX IF NOT EXISTS `widget_size` ON `widget` (`size`, `uid`);\n\
                  -- step: fill widget size\n",
+            ),
+        ],
         checksum: "two",
     },
 ];

@@ -93,8 +93,10 @@ pub(crate) static REGISTRY: Registry = Registry {
         ..Platform::EMPTY
     },
     kinds: &[&WIDGET, &KEEPSAKE],
-    mysql_schema: include_str!("widget.mysql.sql"),
-    sqlite_schema: include_str!("widget.sqlite.sql"),
+    schemas: &[
+        ("mysql", include_str!("widget.mysql.sql")),
+        ("sqlite", include_str!("widget.sqlite.sql")),
+    ],
     queries: &[&RANKED],
     ..Registry::EMPTY
 };

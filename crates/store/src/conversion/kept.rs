@@ -6,6 +6,7 @@ use kindex_model::object::Uid;
 use crate::cells::res_version;
 use crate::connections::{Connections, failure};
 use crate::conversion::{DroppedTexts, KeptText, sql};
+use crate::dialect::Spelling;
 use crate::driver::{Cells, Driver, Param, Raw};
 use crate::error::StoreError;
 use crate::packed;
@@ -60,9 +61,14 @@ pub(super) async fn drop_version<D: Driver>(
 }
 
 /// Removes the texts of rows that are removed. A kind that has one version now may have had another one.
-pub(crate) async fn forget<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[&str]) -> Result<(), sqlx::Error> {
+pub(crate) async fn forget<D: Driver>(
+    connection: &mut Raw<D>,
+    kind: &Kind,
+    spelling: &'static dyn Spelling,
+    uids: &[&str],
+) -> Result<(), sqlx::Error> {
     let mut params = vec![Param::Text(kind.name)];
     params.extend(padded_list(uids));
-    D::execute(connection, sql::forget(params.len() - 1), &params).await?;
+    D::execute(connection, sql::forget(spelling, params.len() - 1), &params).await?;
     Ok(())
 }

@@ -44,11 +44,11 @@ pub(super) fn other_versions(spelling: &'static dyn Spelling, kind: &Kind) -> St
 /// columns. Parameters: padded uids.
 pub(super) fn lock(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Statement {
     kept(format!(
-        "SELECT [uid], [group_ver], [res_version], [content_hash]{} FROM [{}]{} WHERE [uid] IN ({}) AND {}{}",
+        "SELECT [uid], [group_ver], [res_version], [content_hash]{} FROM [{}]{} WHERE {} AND {}{}",
         cells(spelling, kind.columns.iter()),
         kind.table,
         spelling.walk(&kind.tables().uid_key()),
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
         is_gone(spelling),
         spelling.lock(),
     ))
@@ -92,9 +92,9 @@ pub(super) fn drop_version() -> Statement {
 }
 
 /// Parameters: kind, padded uids.
-pub(super) fn forget(uids: usize) -> Statement {
+pub(super) fn forget(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "DELETE FROM [kindex_converted] WHERE [kind] = ? AND [uid] IN ({})",
-        marks("?", uids),
+        "DELETE FROM [kindex_converted] WHERE [kind] = ? AND {}",
+        spelling.value_in("[uid]", uids),
     ))
 }

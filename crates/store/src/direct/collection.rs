@@ -9,10 +9,10 @@ use kindex_model::value::Value;
 use kindex_query::Life;
 use kindex_query::select::Select;
 
-use crate::calls::Step;
 use crate::cells::{FoundRow, life, param, res_version};
-use crate::connections::{CONFLICTS_MAX, failure, pause};
-use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
+use crate::connections::{InTransaction, failure};
+use crate::dialect::Spelling;
+use crate::driver::{Cells, Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::read::page;
 use crate::row::row_version;
@@ -159,8 +159,8 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
     Ok(names)
 }
 
-/// In one transaction, repeated while it loses against other writers. Gives back what the query found
-/// once the rows were locked: of these the evicted ones are deleted, or have tombstones.
+/// In one transaction. Gives back what the query found once the rows were locked: of these the evicted ones are
+/// deleted, or have tombstones.
 async fn delete_evicted<D: Driver>(
     store: &SqlStore<D>,
     work: &Work<'_>,
@@ -171,63 +171,59 @@ async fn delete_evicted<D: Driver>(
     if evicted.is_empty() {
         return Ok(Locked::default());
     }
-    let driver = &store.connections.driver;
     let uids: Vec<&str> = evicted.iter().map(|found| &*found.uid.0).collect();
-    let mut conflicts = 0;
-    loop {
-        let attempt = async {
-            let mut connection = store.connections.acquire(Purpose::Write).await?;
-            let under_way = store.connections.calls.begin(Step::Write, work.kind.name);
-            let call = delete_evicted_on::<D>(store, &mut connection, work, select, &uids, going);
-            let answer = under_way.bound(driver.call_timeout(), call).await;
-            store.connections.settle(connection, answer)
-        };
-        match attempt.await {
-            Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
-                conflicts += 1;
-                tokio::time::sleep(pause(conflicts)).await;
-            }
-            answer => return answer.map_err(|error| failure::<D>(work.kind.name, error)),
-        }
-    }
+    let delete = DeleteEvicted {
+        spelling: store.connections.driver.spelling(),
+        work,
+        select,
+        uids: &uids,
+        going,
+    };
+    let deleted = store.connections.transact(&delete).await;
+    deleted.map_err(|error| failure::<D>(work.kind.name, error))
 }
 
-async fn delete_evicted_on<D: Driver>(
-    store: &SqlStore<D>,
-    connection: &mut Raw<D>,
-    work: &Work<'_>,
-    select: &Select,
-    uids: &[&str],
+struct DeleteEvicted<'a> {
+    spelling: &'static dyn Spelling,
+    work: &'a Work<'a>,
+    select: &'a Select,
+    uids: &'a [&'a str],
     going: Going,
-) -> Result<Locked, sqlx::Error> {
-    let driver = &store.connections.driver;
-    let limits = driver.limits(connection).await?;
-    let mut transaction = begin::<D>(connection).await?;
-    let mut batch = Batch::<D> {
-        connection: &mut transaction,
-        limits,
-        work,
-    };
-    // Every writer locks the row before its labels: what is read after that stays as it is.
-    let locked = batch.claim_rows(uids).await?;
-    let among = select.among(uids);
-    let query = page_of(&among, &NAMES, driver.spelling(), Lead::Engine, None, LIST_MAX as i64);
-    let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
-    let rows = D::query(batch.connection, once(query.sql), &params).await?;
-    let names = names::<D>(&rows)?;
-    let found: Vec<&FoundRow> = names
-        .evicted
-        .iter()
-        .filter_map(|found| locked.get(&found.uid))
-        .collect();
-    let deletions = batch.delete_archived(&found, going).await?;
-    let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
-    let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
-    let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();
-    transaction.commit().await?;
-    Ok(Locked {
-        deleted,
-        held,
-        live: names.live,
-    })
+}
+
+impl<D: Driver> InTransaction<D> for DeleteEvicted<'_> {
+    type Done = Locked;
+
+    fn kind(&self) -> &'static str {
+        self.work.kind.name
+    }
+
+    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<Locked, sqlx::Error> {
+        let mut batch = Batch::<D> {
+            connection,
+            limits,
+            work: self.work,
+        };
+        // Every writer locks the row before its labels: what is read after that stays as it is.
+        let locked = batch.lock_rows(self.uids).await?;
+        let among = self.select.among(self.uids);
+        let query = page_of(&among, &NAMES, self.spelling, Lead::Engine, None, LIST_MAX as i64);
+        let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
+        let rows = D::query(batch.connection, once(query.sql), &params).await?;
+        let names = names::<D>(&rows)?;
+        let found: Vec<&FoundRow> = names
+            .evicted
+            .iter()
+            .filter_map(|found| locked.get(&found.uid))
+            .collect();
+        let deletions = batch.delete_archived(&found, self.going).await?;
+        let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
+        let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
+        let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();
+        Ok(Locked {
+            deleted,
+            held,
+            live: names.live,
+        })
+    }
 }

@@ -13,10 +13,9 @@ use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use serde::Deserialize;
 
-use crate::calls::Step;
 use crate::cells::{FoundRow, stored};
-use crate::connections::{CONFLICTS_MAX, failure, pause};
-use crate::driver::{Driver, Fault, Param, Purpose, Raw, begin};
+use crate::connections::{InTransaction, failure};
+use crate::driver::{Driver, Limits, Param, Raw};
 use crate::error::{DirectError, StoreError};
 use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
@@ -198,53 +197,33 @@ impl Change<'_> {
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// Repeated while it loses against other writers. Says whether the row was changed.
+    /// Says whether the row was changed.
     async fn change_row(&self, work: &Work<'_>, change: &Change<'_>) -> Result<bool, StoreError> {
-        let mut conflicts = 0;
-        loop {
-            match self.change_row_once(work, change).await {
-                Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
-                    conflicts += 1;
-                    tokio::time::sleep(pause(conflicts)).await;
-                }
-                changed => return changed.map_err(|error| failure::<D>(work.kind.name, error))?,
-            }
-        }
+        let changed = self.connections.transact(&ChangeRow { work, change }).await;
+        changed.map_err(|error| failure::<D>(work.kind.name, error))?
+    }
+}
+
+struct ChangeRow<'a> {
+    work: &'a Work<'a>,
+    change: &'a Change<'a>,
+}
+
+impl<D: Driver> InTransaction<D> for ChangeRow<'_> {
+    /// What is refused has written nothing.
+    type Done = Result<bool, StoreError>;
+
+    fn kind(&self) -> &'static str {
+        self.work.kind.name
     }
 
-    async fn change_row_once(
-        &self,
-        work: &Work<'_>,
-        change: &Change<'_>,
-    ) -> Result<Result<bool, StoreError>, sqlx::Error> {
-        let driver = &self.connections.driver;
-        let mut connection = self.connections.acquire(Purpose::Write).await?;
-        let under_way = self.connections.calls.begin(Step::Write, work.kind.name);
-        let call = self.change_row_on(&mut connection, work, change);
-        let answer = under_way.bound(driver.call_timeout(), call).await;
-        self.connections.settle(connection, answer)
-    }
-
-    async fn change_row_on(
-        &self,
-        connection: &mut Raw<D>,
-        work: &Work<'_>,
-        change: &Change<'_>,
-    ) -> Result<Result<bool, StoreError>, sqlx::Error> {
-        let limits = self.connections.driver.limits(connection).await?;
-        let mut transaction = begin::<D>(connection).await?;
+    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<Self::Done, sqlx::Error> {
         let mut batch = Batch::<D> {
-            connection: &mut transaction,
+            connection,
             limits,
-            work,
+            work: self.work,
         };
-        let answer = batch.change(change).await;
-        match &answer {
-            Ok(Ok(_)) => transaction.commit().await?,
-            // The first error is the one to report. The pool closes a connection that cannot roll back.
-            Ok(Err(_)) | Err(_) => drop(transaction.rollback().await),
-        }
-        answer
+        batch.change(self.change).await
     }
 }
 
@@ -252,11 +231,7 @@ impl<D: Driver> Batch<'_, D> {
     async fn change(&mut self, change: &Change<'_>) -> Result<Result<bool, StoreError>, sqlx::Error> {
         let (kind, uid) = (self.work.kind, change.uid());
         let refused = |error| Ok(Err(refused(kind, uid, error)));
-        let mut rows = match change {
-            Change::Delete { .. } => self.claim_rows(&[&uid.0]).await?,
-            Change::Update { .. } => self.lock_rows(&[&uid.0]).await?,
-        };
-        let Some(row) = rows.remove(uid) else {
+        let Some(row) = self.lock_rows(&[&uid.0]).await?.remove(uid) else {
             return refused(DirectError::Missing);
         };
         // The row is locked: this reads what was committed last, and nobody changes it before we do.

@@ -166,7 +166,7 @@ impl<D: Driver> InTransaction<D> for Removal<'_> {
 
     /// The condition is asked once more under the rows' locks: what has come back to life stays.
     async fn run(&self, connection: &mut Raw<D>, _: Limits) -> Result<Vec<Uid>, sqlx::Error> {
-        let kind = self.work.kind;
+        let (kind, spelling) = (self.work.kind, self.sql.spelling());
         let mut params = self.gone.params();
         let list = padded_list(self.uids);
         params.extend(&list);
@@ -174,28 +174,29 @@ impl<D: Driver> InTransaction<D> for Removal<'_> {
         let mut found = rows.iter().map(Doomed::read).collect::<Result<Vec<_>, _>>()?;
         found.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
         let names: Vec<&str> = found.iter().map(|row| row.uid.as_str()).collect();
-        let held = held::<D>(connection, kind, &names).await?;
-        let waiting = waiting::<D>(connection, kind, self.sql.spelling(), &names).await?;
+        let held = held::<D>(connection, kind, spelling, &names).await?;
+        let waiting = waiting::<D>(connection, kind, spelling, &names).await?;
         found.retain(|row| !held.contains(&row.uid) && (row.is_deleted || !waiting.contains(&row.uid)));
         if found.is_empty() {
             return Ok(Vec::new());
         }
         let names: Vec<&str> = found.iter().map(|row| row.uid.as_str()).collect();
         let list = padded_list(&names);
-        for statement in sql_gone::remove(self.sql.spelling(), kind, list.len()) {
+        for statement in sql_gone::remove(spelling, kind, list.len()) {
             D::execute(connection, statement, &list).await?;
         }
-        forget::<D>(connection, kind, &names).await?;
-        conversion::forget::<D>(connection, kind, &names).await?;
+        forget::<D>(connection, kind, spelling, &names).await?;
+        conversion::forget::<D>(connection, kind, spelling, &names).await?;
         let mut params = vec![Param::Text(kind.name)];
         params.extend(list);
-        D::execute(connection, references::forget_tombstones(params.len() - 1), &params).await?;
+        let statement = references::forget_tombstones(spelling, params.len() - 1);
+        D::execute(connection, statement, &params).await?;
         // One that was deleted in the cluster has released what it held, or left it to an operator.
         let archived = found.iter().filter(|row| !row.is_deleted);
         let archived: Vec<&str> = archived.map(|row| row.uid.as_str()).collect();
         if !archived.is_empty() {
             let list = padded_list(&archived);
-            let statement = references::release_held_by(self.sql.spelling(), list.len());
+            let statement = references::release_held_by(spelling, list.len());
             D::execute(connection, statement, &list).await?;
         }
         if kind.events {
@@ -207,13 +208,19 @@ impl<D: Driver> InTransaction<D> for Removal<'_> {
 }
 
 /// Those of these rows, which are locked, that references hold.
-async fn held<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[&str]) -> Result<Vec<String>, sqlx::Error> {
+async fn held<D: Driver>(
+    connection: &mut Raw<D>,
+    kind: &Kind,
+    spelling: &'static dyn Spelling,
+    uids: &[&str],
+) -> Result<Vec<String>, sqlx::Error> {
     if uids.is_empty() {
         return Ok(Vec::new());
     }
     let mut params = vec![Param::Text(kind.name)];
     params.extend(padded_list(uids));
-    let rows = D::query(connection, references::counts(params.len() - 1), &params).await?;
+    let statement = references::counts(spelling, params.len() - 1);
+    let rows = D::query(connection, statement, &params).await?;
     rows.iter().map(|row| row.text(0)).collect()
 }
 

@@ -49,7 +49,8 @@ async fn sides<D: Driver>(
     uids: &[Param<'_>],
 ) -> Result<BTreeMap<String, Vec<SideRow>>, StoreError> {
     let failed = |error| failure::<D>(kind.name, error);
-    let rows = connections.query(sql::sides(kind, side, uids.len()), uids).await;
+    let statement = sql::sides(connections.driver.spelling(), kind, side, uids.len());
+    let rows = connections.query(statement, uids).await;
     let mut found: BTreeMap<String, Vec<SideRow>> = BTreeMap::new();
     for row in rows.map_err(failed)? {
         let owner = row.text(0).map_err(failed)?;

@@ -207,11 +207,12 @@ impl<D: Driver> Verification for SqlStore<D> {
     }
 
     async fn orphaned_sides(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        let spelling = self.connections.driver.spelling();
         let mut orphaned_sides = Vec::new();
         for side in [Side::Labels, Side::Annotations] {
             orphaned_sides.extend(
                 images::among(&self.connections, kind, uids, |kind, uids| {
-                    sql::orphaned_sides(kind, side, uids)
+                    sql::orphaned_sides(spelling, kind, side, uids)
                 })
                 .await?,
             );

@@ -4,7 +4,7 @@
 use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::tables::Side;
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::Spelling;
 use crate::driver::Statement;
 use crate::statements::{kept, quoted};
 
@@ -39,20 +39,20 @@ pub(super) fn image(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -
         .chain(extracted)
         .collect();
     kept(format!(
-        "SELECT {} FROM [{}]{} WHERE [uid] IN ({})",
+        "SELECT {} FROM [{}]{} WHERE {}",
         selected.join(", "),
         kind.table,
         spelling.walk(&kind.tables().uid_key()),
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
     ))
 }
 
 /// Rows of a side table. Parameters: so many uids.
-pub(super) fn sides(kind: &Kind, side: Side, uids: usize) -> Statement {
+pub(super) fn sides(spelling: &'static dyn Spelling, kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
-        "SELECT [obj_uid], [key], [value] FROM [{}] WHERE [obj_uid] IN ({}) ORDER BY [obj_uid], [key]",
+        "SELECT [obj_uid], [key], [value] FROM [{}] WHERE {} ORDER BY [obj_uid], [key]",
         kind.tables().side(side),
-        marks("?", uids),
+        spelling.value_in("[obj_uid]", uids),
     ))
 }
 
@@ -66,12 +66,12 @@ pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
 }
 
 /// Uids with side rows and without a row. Parameters: so many uids.
-pub(super) fn orphaned_sides(kind: &Kind, side: Side, uids: usize) -> Statement {
+pub(super) fn orphaned_sides(spelling: &'static dyn Spelling, kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
-        "SELECT DISTINCT [obj_uid] FROM [{}] WHERE [obj_uid] IN ({}) \
+        "SELECT DISTINCT [obj_uid] FROM [{}] WHERE {} \
          AND NOT EXISTS (SELECT 1 FROM [{}] WHERE [uid] = [obj_uid])",
         kind.tables().side(side),
-        marks("?", uids),
+        spelling.value_in("[obj_uid]", uids),
         kind.table,
     ))
 }
@@ -79,11 +79,11 @@ pub(super) fn orphaned_sides(kind: &Kind, side: Side, uids: usize) -> Statement 
 /// Rows that share their name with another one, neither deleted. Parameters: so many uids.
 pub(super) fn namesakes(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Statement {
     kept(format!(
-        "SELECT [uid] FROM [{0}] AS one WHERE [uid] IN ({1}) AND {2} AND EXISTS (\
+        "SELECT [uid] FROM [{0}] AS one WHERE {1} AND {2} AND EXISTS (\
          SELECT 1 FROM [{0}] WHERE [namespace] = one.[namespace] AND [name] = one.[name] AND {2} \
          AND [uid] <> one.[uid])",
         kind.table,
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
         spelling.is_null("delete_time"),
     ))
 }

@@ -4,7 +4,7 @@
 use kindex_model::kind::Kind;
 use kindex_model::tables::{Side, Tables};
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::Spelling;
 use crate::driver::Statement;
 use crate::maintenance::Gone;
 use crate::statements::{SEQ, kept};
@@ -42,7 +42,7 @@ impl GoneSql {
         ];
         conditions.extend(more.into_iter().filter(|(wanted, _)| *wanted).map(|(_, text)| text));
         if let Some((column, values)) = gone.states {
-            conditions.push(format!("[{column}] IN ({})", marks("?", values.len())));
+            conditions.push(spelling.value_in(&format!("[{column}]"), values.len()));
         }
         Self {
             spelling,
@@ -93,12 +93,12 @@ impl GoneSql {
     /// namespace, name, and when it was deleted.
     pub(super) fn lock(&self, uids: usize) -> Statement {
         kept(format!(
-            "SELECT [uid], [namespace], [name], {} FROM [{}]{} WHERE {} AND [uid] IN ({}){}",
+            "SELECT [uid], [namespace], [name], {} FROM [{}]{} WHERE {} AND {}{}",
             self.spelling.time_text("delete_time"),
             self.tables.main,
             self.spelling.walk(&self.tables.uid_key()),
             self.conditions,
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
             self.spelling.lock(),
         ))
     }
@@ -117,12 +117,12 @@ fn unheld(table: &str) -> String {
 pub(super) fn remove(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Vec<Statement> {
     let delete = |table: &str, key: &str, column: &str| {
         let from = spelling.delete_from(table, key);
-        kept(format!("{from} WHERE [{column}] IN ({})", marks("?", uids)))
+        kept(format!("{from} WHERE {}", spelling.value_in(column, uids)))
     };
     let tables = kind.tables();
     let sides = [Side::Labels, Side::Annotations];
-    let sides = sides.map(|side| delete(&tables.side(side), &tables.side_uid_key(side), "obj_uid"));
-    let history = kind.history.then(|| delete(&tables.history(), "PRIMARY", "obj_uid"));
-    let main = delete(tables.main, &tables.uid_key(), "uid");
+    let sides = sides.map(|side| delete(&tables.side(side), &tables.side_uid_key(side), "[obj_uid]"));
+    let history = kind.history.then(|| delete(&tables.history(), "PRIMARY", "[obj_uid]"));
+    let main = delete(tables.main, &tables.uid_key(), "[uid]");
     sides.into_iter().chain(history).chain([main]).collect()
 }

@@ -81,7 +81,11 @@ pub(super) fn steps(
     migration: &Migration,
     spelling: &'static dyn Spelling,
 ) -> Result<Vec<Step<'static>>, MigrateError> {
-    let text = spelling.migration(migration);
+    // A text that is missing must not pass for one without steps.
+    let text = migration.text(spelling.word()).ok_or_else(|| {
+        let (migration, engine) = (title(migration), spelling.word());
+        MigrateError::Refused(format!("migration {migration} has no text for {engine}"))
+    })?;
     parse(text).map_err(|source| MigrateError::Script {
         migration: title(migration),
         source,
@@ -95,4 +99,26 @@ pub(super) async fn note<D: Driver>(
 ) -> Result<(), StoreError> {
     let noted = store.connections.execute(statement, params).await;
     noted.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::engines;
+
+    #[test]
+    fn a_migration_without_a_text_for_the_engine_is_refused() {
+        let migration = Migration {
+            number: 2,
+            name: "wider",
+            compatible: 1,
+            texts: &[("mysql", "-- 0002_wider\n")],
+            checksum: "",
+        };
+        let read = |dialect| steps(&migration, engines::spelling(dialect));
+        assert!(read(Dialect::MySql).expect("a text").is_empty());
+        let refused = read(Dialect::Sqlite).expect_err("no text").to_string();
+        assert_eq!(refused, "migration 0002_wider has no text for sqlite");
+    }
 }

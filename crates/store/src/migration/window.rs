@@ -133,8 +133,7 @@ mod tests {
             number,
             name: "ours",
             compatible: number,
-            mysql: "",
-            sqlite: "",
+            texts: &[],
             checksum,
         }
     }

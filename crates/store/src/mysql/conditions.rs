@@ -70,6 +70,10 @@ impl ConditionSql for MySqlSpelling {
         )
     }
 
+    fn value_in(&self, column: &str, values: usize) -> String {
+        format!("{column} IN ({})", marks("?", values))
+    }
+
     fn pair_in(&self, a: &str, b: &str, pairs: usize) -> String {
         format!("([{a}], [{b}]) IN ({})", marks("(?,?)", pairs))
     }

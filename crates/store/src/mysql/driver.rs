@@ -23,6 +23,13 @@ const VARIABLES: &str = "SHOW VARIABLES WHERE Variable_name IN ('max_allowed_pac
 /// The bit of `wsrep_sync_wait` for reads.
 const READS_WAIT: u32 = 1;
 
+/// Without autocommit, what follows a rollback that nobody was told of is committed by nobody, and without the
+/// savepoint it is not taken for the transaction.
+const MARK: &str = "SET autocommit = 0; SAVEPOINT kindex";
+const COMMIT_MARKED: &str = "RELEASE SAVEPOINT kindex; COMMIT; SET autocommit = 1";
+const FIND_MARK: &str = "RELEASE SAVEPOINT kindex";
+const UNMARK: &str = "SET autocommit = 1";
+
 pub(crate) struct MySqlDriver {
     pool: Arc<MySqlPool>,
     options: MySqlConnectOptions,
@@ -215,6 +222,22 @@ impl Driver for MySqlDriver {
 
     fn call_timeout(&self) -> Duration {
         self.config.call_timeout
+    }
+
+    async fn mark(transaction: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        transaction.execute(MARK).await.map(drop)
+    }
+
+    async fn commit_marked(transaction: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        transaction.execute(COMMIT_MARKED).await.map(drop)
+    }
+
+    async fn find_mark(transaction: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        transaction.execute(FIND_MARK).await.map(drop)
+    }
+
+    async fn unmark(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+        connection.execute(UNMARK).await.map(drop)
     }
 
     fn connections_max(&self) -> u32 {

@@ -10,6 +10,8 @@ pub(super) fn classify(number: u16) -> Fault {
         // A row changed since the snapshot (MariaDB), deadlock, a new row was inserted by another writer.
         1020 => Fault::Conflict("snapshot"),
         1213 => Fault::Conflict("deadlock"),
+        // No savepoint of this name: the transaction that had it was rolled back.
+        1305 => Fault::Conflict("rolled_back"),
         1062 => Fault::Conflict("duplicate"),
         // Shutting down, killed, gone, lost, aborted.
         1053 | 1927 | 3169 | 2006 | 2013 | 4031 | 1152 | 1158..=1161 => Fault::Connection("connection"),
@@ -37,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_passes_by_itself_is_retried_and_what_does_not_is_refused() {
-        for number in [1020, 1213, 1062] {
+        for number in [1020, 1213, 1305, 1062] {
             assert!(matches!(classify(number), Fault::Conflict(_)), "{number}");
         }
         for number in [1053, 2006, 2013, 1927] {

@@ -1,6 +1,4 @@
-//! MySQL's texts among those of the program.
-
-use kindex_model::kind::{Migration, Registry};
+//! What MySQL's texts are called among those of the program.
 
 use crate::dialect::{Dialect, Notation};
 
@@ -13,11 +11,7 @@ impl Notation for MySqlSpelling {
         Dialect::MySql
     }
 
-    fn schema(&self, registry: &Registry) -> &'static str {
-        registry.mysql_schema
-    }
-
-    fn migration(&self, migration: &Migration) -> &'static str {
-        migration.mysql
+    fn word(&self) -> &'static str {
+        "mysql"
     }
 }

@@ -5,7 +5,6 @@ use kindex_model::object::Uid;
 use kindex_query::Stored;
 
 use crate::connections::failure;
-use crate::dialect::marks;
 use crate::driver::{Cells, Driver, Param};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
@@ -21,10 +20,11 @@ impl<D: Driver> SqlStore<D> {
         for chunk in names.chunks(LIST_MAX) {
             let mut params = vec![Param::Text(kind.name)];
             params.extend(list(chunk));
-            let time = self.connections.driver.spelling().time_text("update_time");
+            let spelling = self.connections.driver.spelling();
             let statement = kept(format!(
-                "SELECT [name], [value], {time} FROM [kindex_state] WHERE [kind] = ? AND [name] IN ({})",
-                marks("?", params.len() - 1),
+                "SELECT [name], [value], {} FROM [kindex_state] WHERE [kind] = ? AND {}",
+                spelling.time_text("update_time"),
+                spelling.value_in("[name]", params.len() - 1),
             ));
             for found in self.connections.query(statement, &params).await.map_err(failed)? {
                 let (name, by) = (found.text(0).map_err(failed)?, found.text(1).map_err(failed)?);

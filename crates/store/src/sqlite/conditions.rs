@@ -16,8 +16,8 @@ impl ConditionSql for SqliteSpelling {
 
     /// A chain of so many words would be deeper than its parser goes.
     fn one_of(&self, column: &str, texts: &[String]) -> Statement {
-        let list = marks("?", texts.len()).replace(',', ", ");
-        piece(format!("{column} IN ({list})"), text_values(texts))
+        let condition = self.value_in(column, texts.len());
+        piece(condition.replace(',', ", "), text_values(texts))
     }
 
     fn keyed_one_of(&self, column: &str, texts: &[String]) -> Statement {
@@ -45,6 +45,10 @@ impl ConditionSql for SqliteSpelling {
             format!("{column} <> '' AND {column} NOT GLOB ? AND {padded} BETWEEN ? AND ?"),
             vec![Value::Text("*[^0-9]*".to_owned()), least, most],
         )
+    }
+
+    fn value_in(&self, column: &str, values: usize) -> String {
+        format!("{column} IN ({})", marks("?", values))
     }
 
     fn pair_in(&self, a: &str, b: &str, pairs: usize) -> String {

@@ -173,6 +173,22 @@ impl Driver for SqliteDriver {
         self.config.call_timeout
     }
 
+    async fn mark(_transaction: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        Ok(())
+    }
+
+    async fn commit_marked(_transaction: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        Ok(())
+    }
+
+    async fn find_mark(_transaction: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        Ok(())
+    }
+
+    async fn unmark(_connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        Ok(())
+    }
+
     fn connections_max(&self) -> u32 {
         self.config.max_open
     }

@@ -1,6 +1,4 @@
-//! SQLite's texts among those of the program.
-
-use kindex_model::kind::{Migration, Registry};
+//! What SQLite's texts are called among those of the program.
 
 use crate::dialect::{Dialect, Notation};
 
@@ -13,11 +11,7 @@ impl Notation for SqliteSpelling {
         Dialect::Sqlite
     }
 
-    fn schema(&self, registry: &Registry) -> &'static str {
-        registry.sqlite_schema
-    }
-
-    fn migration(&self, migration: &Migration) -> &'static str {
-        migration.sqlite
+    fn word(&self) -> &'static str {
+        "sqlite"
     }
 }

@@ -39,12 +39,12 @@ impl HistorySql {
     /// Parameters: uids, padded.
     pub(crate) fn unkept(self, uids: usize) -> Statement {
         kept(format!(
-            "SELECT [uid], [res_version], {}, [json] FROM [{main}]{} WHERE [uid] IN ({}) AND [res_version] > 0 \
+            "SELECT [uid], [res_version], {}, [json] FROM [{main}]{} WHERE {} AND [res_version] > 0 \
              AND NOT EXISTS (SELECT 1 FROM [{}] AS h WHERE h.[obj_uid] = [{main}].[uid] AND h.[branch] = 0 \
              AND h.[res_version] = [{main}].[res_version])",
             self.spelling.time_text("update_time"),
             self.spelling.walk(&self.tables.uid_key()),
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
             self.table(),
             main = self.tables.main,
         ))
@@ -53,10 +53,10 @@ impl HistorySql {
     /// Moves the versions of these uids to a branch of their own. Parameters: the branch, uids, padded.
     pub(crate) fn branch_off(self, uids: usize) -> Statement {
         kept(format!(
-            "UPDATE [{}]{} SET [branch] = ? WHERE [obj_uid] IN ({}) AND [branch] = 0",
+            "UPDATE [{}]{} SET [branch] = ? WHERE {} AND [branch] = 0",
             self.table(),
             self.spelling.walk("PRIMARY"),
-            marks("?", uids),
+            self.spelling.value_in("[obj_uid]", uids),
         ))
     }
 

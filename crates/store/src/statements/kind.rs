@@ -73,11 +73,11 @@ impl KindSql {
     pub(crate) fn states(&self, uids: usize, lock: bool) -> Statement {
         let lock = if lock { self.spelling.lock() } else { "" };
         kept(format!(
-            "SELECT {} FROM [{}]{} WHERE [uid] IN ({}){lock}",
+            "SELECT {} FROM [{}]{} WHERE {}{lock}",
             self.state_columns,
             self.tables.main,
             self.spelling.walk(&self.uid_key),
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
         ))
     }
 
@@ -112,10 +112,10 @@ impl KindSql {
             Life::Deleted => "[update_time] = ?, [delete_time] = ?",
         };
         kept(format!(
-            "UPDATE [{}]{} SET {set} WHERE [uid] IN ({})",
+            "UPDATE [{}]{} SET {set} WHERE {}",
             self.tables.main,
             self.spelling.walk(&self.uid_key),
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
         ))
     }
 
@@ -124,20 +124,20 @@ impl KindSql {
     pub(crate) fn touch(&self, uids: usize) -> Option<Statement> {
         let later = self.spelling.moment_after("update_time", "create_time")?;
         Some(kept(format!(
-            "UPDATE [{}]{} SET [update_time] = {later} WHERE [uid] IN ({})",
+            "UPDATE [{}]{} SET [update_time] = {later} WHERE {}",
             self.tables.main,
             self.spelling.walk(&self.uid_key),
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
         )))
     }
 
     /// Parameters: `padded` uids.
     pub(crate) fn rewind(&self, uids: usize) -> Statement {
         kept(format!(
-            "UPDATE [{}]{} SET [res_version] = 0 WHERE [uid] IN ({})",
+            "UPDATE [{}]{} SET [res_version] = 0 WHERE {}",
             self.tables.main,
             self.spelling.walk(&self.uid_key),
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
         ))
     }
 
@@ -159,9 +159,9 @@ impl KindSql {
     pub(crate) fn delete_side(&self, side: Side, uids: usize) -> Statement {
         let (table, key) = (self.tables.side(side), self.tables.side_uid_key(side));
         kept(format!(
-            "{} WHERE [obj_uid] IN ({})",
+            "{} WHERE {}",
             self.spelling.delete_from(&table, &key),
-            marks("?", uids),
+            self.spelling.value_in("[obj_uid]", uids),
         ))
     }
 
@@ -264,11 +264,11 @@ impl KindSql {
     /// As [`by_id`](Self::by_id), of `padded` uids.
     pub(crate) fn by_ids(&self, uids: usize) -> Statement {
         kept(format!(
-            "SELECT {} FROM [{}]{} WHERE [uid] IN ({})",
+            "SELECT {} FROM [{}]{} WHERE {}",
             self.stored_columns,
             self.tables.main,
             self.spelling.walk(&self.uid_key),
-            marks("?", uids),
+            self.spelling.value_in("[uid]", uids),
         ))
     }
 

@@ -118,9 +118,9 @@ pub(crate) fn old_tombstones() -> Statement {
 /// Parameters: kind, padded uids.
 pub(crate) fn drop_entries(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "{} WHERE [kind] = ? AND [uid] IN ({})",
+        "{} WHERE [kind] = ? AND {}",
         spelling.delete_from("kindex_outbox", "PRIMARY"),
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
     ))
 }
 

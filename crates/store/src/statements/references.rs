@@ -30,9 +30,9 @@ pub(crate) fn place(spelling: &'static dyn Spelling, rows: usize) -> Statement {
 /// Kind, uid, name, time and by whom. Parameters: kind, padded uids.
 pub(crate) fn of_objects(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "{} WHERE [kind] = ? AND [uid] IN ({}) ORDER BY [uid], [name]",
+        "{} WHERE [kind] = ? AND {} ORDER BY [uid], [name]",
         selected(spelling),
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
     ))
 }
 
@@ -58,10 +58,10 @@ fn selected(spelling: &'static dyn Spelling) -> String {
 
 /// How many references each object has: uid and number; objects without any are left out. Parameters: kind, padded
 /// uids.
-pub(crate) fn counts(uids: usize) -> Statement {
+pub(crate) fn counts(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "SELECT [uid], COUNT(*) FROM [kindex_reference] WHERE [kind] = ? AND [uid] IN ({}) GROUP BY [uid]",
-        marks("?", uids),
+        "SELECT [uid], COUNT(*) FROM [kindex_reference] WHERE [kind] = ? AND {} GROUP BY [uid]",
+        spelling.value_in("[uid]", uids),
     ))
 }
 
@@ -73,18 +73,18 @@ pub(crate) fn release() -> Statement {
 /// All that these holders have. Parameters: padded uids.
 pub(crate) fn release_held_by(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "{} WHERE [holder_uid] IN ({})",
+        "{} WHERE {}",
         spelling.delete_from("kindex_reference", "kindex_reference_holder"),
-        marks("?", uids),
+        spelling.value_in("[holder_uid]", uids),
     ))
 }
 
 /// Those that came with their objects from the cluster. Parameters: kind, padded uids.
 pub(crate) fn forget_carried(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "{} WHERE [kind] = ? AND [uid] IN ({}) AND [placed_by] IS NULL",
+        "{} WHERE [kind] = ? AND {} AND [placed_by] IS NULL",
         spelling.delete_from("kindex_reference", "PRIMARY"),
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
     ))
 }
 
@@ -100,9 +100,9 @@ pub(crate) fn bury(spelling: &'static dyn Spelling, rows: usize) -> Statement {
 /// Uid and time. Parameters: kind, padded uids.
 pub(crate) fn tombstones(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "SELECT [uid], {} FROM [kindex_tombstone] WHERE [kind] = ? AND [uid] IN ({})",
+        "SELECT [uid], {} FROM [kindex_tombstone] WHERE [kind] = ? AND {}",
         spelling.time_text("request_time"),
-        marks("?", uids),
+        spelling.value_in("[uid]", uids),
     ))
 }
 
@@ -124,9 +124,9 @@ pub(crate) fn page(spelling: &'static dyn Spelling) -> Statement {
 }
 
 /// Parameters: kind, padded uids.
-pub(crate) fn forget_tombstones(uids: usize) -> Statement {
+pub(crate) fn forget_tombstones(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "DELETE FROM [kindex_tombstone] WHERE [kind] = ? AND [uid] IN ({})",
-        marks("?", uids),
+        "DELETE FROM [kindex_tombstone] WHERE [kind] = ? AND {}",
+        spelling.value_in("[uid]", uids),
     ))
 }

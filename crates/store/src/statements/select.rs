@@ -320,12 +320,10 @@ impl Writer {
         if values.is_empty() {
             return self.push("FALSE");
         }
-        self.push(&column_of("t", column));
-        for (number, value) in values.iter().enumerate() {
-            self.push(if number == 0 { " IN (" } else { ", " });
-            self.bind(value.clone());
-        }
-        self.push(")");
+        let condition = self.spelling.value_in(&column_of("t", column), values.len());
+        // People are shown the statement.
+        self.push(&condition.replace(',', ", "));
+        self.values.extend_from_slice(values);
     }
 
     fn null(&mut self, column: &str) {

@@ -100,15 +100,8 @@ impl<D: Driver> Batch<'_, D> {
         Ok(())
     }
 
-    /// Locks rows for a decision that nobody may undermine on another node of a cluster. There a lock is of one node,
-    /// and is taken from a transaction that has written nothing: the rows are written before they are read, so that one
-    /// of two transactions is refused. On one server the lock does that, and nothing is written.
-    pub(crate) async fn claim_rows(&mut self, uids: &[&str]) -> Result<HashMap<Uid, FoundRow>, sqlx::Error> {
-        self.touch(uids).await?;
-        self.lock_rows(uids).await
-    }
-
-    /// Writes rows that stay as they are, on a node of a cluster.
+    /// Writes rows that are locked and stay as they are, where that is what excludes those who write them on other
+    /// nodes of a cluster. On one server the lock does that, and nothing is written.
     pub(crate) async fn touch(&mut self, uids: &[&str]) -> Result<(), sqlx::Error> {
         if !self.limits.is_node {
             return Ok(());

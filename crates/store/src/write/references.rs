@@ -1,6 +1,6 @@
 //! The part of a batch's transaction that is about references on archived objects. All of it happens under the locks of
 //! the objects' rows, so that a reference and a deletion cannot both win. On a cluster, where locks are of one node,
-//! whoever changes a reference or deletes writes those rows first (`claim_rows`).
+//! all that changes a reference writes those rows too, and so do deletions.
 
 use std::collections::HashMap;
 
@@ -100,8 +100,9 @@ impl<D: Driver> Batch<'_, D> {
         };
         let stays = |row: &FoundRow| going == Going::Buried || counts.contains_key(&row.uid);
         let (held, deleted): (Vec<&FoundRow>, Vec<&FoundRow>) = rows.iter().partition(|row| stays(row));
+        let begins = self.not_waiting(&held).await?;
         let events = match self.work.kind.events {
-            true => events_of_deletion(&self.not_waiting(&held).await?, &deleted, self.work.now),
+            true => events_of_deletion(&begins, &deleted, self.work.now),
             false => Vec::new(),
         };
         let uids = |rows: &[&'a FoundRow]| rows.iter().map(|row| &*row.uid.0).collect();
@@ -110,6 +111,8 @@ impl<D: Driver> Batch<'_, D> {
             held: uids(&held),
         };
         self.soft_delete(&deletions.deleted).await?;
+        let begins: Vec<&str> = begins.iter().map(|row| &*row.uid.0).collect();
+        self.touch(&begins).await?;
         if going == Going::Waited {
             self.forget_tombstones(&deletions.deleted).await?;
         }
@@ -124,8 +127,11 @@ impl<D: Driver> Batch<'_, D> {
         Ok(deletions)
     }
 
-    /// Those of the held ones that did not wait before.
+    /// Those of the held ones that did not wait before, as far as anything but their tombstones follows from it.
     async fn not_waiting<'a>(&mut self, held: &[&'a FoundRow]) -> Result<Vec<&'a FoundRow>, sqlx::Error> {
+        if !self.work.kind.events && !self.limits.is_node {
+            return Ok(Vec::new());
+        }
         let uids: Vec<&str> = held.iter().map(|row| &*row.uid.0).collect();
         let waiting = self.tombstones_of(&uids).await?;
         let begins = held.iter().filter(|row| !waiting.contains_key(&row.uid));
@@ -145,7 +151,8 @@ impl<D: Driver> Batch<'_, D> {
         let mut counts = HashMap::new();
         for chunk in uids.chunks(LIST_MAX) {
             let params = self.of_kind(chunk);
-            for row in D::query(self.connection, sql::counts(params.len() - 1), &params).await? {
+            let statement = sql::counts(self.work.sql.spelling(), params.len() - 1);
+            for row in D::query(self.connection, statement, &params).await? {
                 let count = u64::try_from(row.int(1)?).unwrap_or_default();
                 counts.insert(Uid::from(row.text(0)?.as_str()), count);
             }
@@ -234,7 +241,8 @@ impl<D: Driver> Batch<'_, D> {
     pub(crate) async fn forget_tombstones(&mut self, uids: &[&str]) -> Result<(), sqlx::Error> {
         for chunk in uids.chunks(LIST_MAX) {
             let params = self.of_kind(chunk);
-            D::execute(self.connection, sql::forget_tombstones(params.len() - 1), &params).await?;
+            let statement = sql::forget_tombstones(self.work.sql.spelling(), params.len() - 1);
+            D::execute(self.connection, statement, &params).await?;
         }
         Ok(())
     }

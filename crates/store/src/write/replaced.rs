@@ -5,7 +5,7 @@
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 
-use crate::dialect::marks;
+use crate::dialect::Spelling;
 use crate::driver::{Driver, Param, Raw, Statement};
 use crate::row::{RowWrite, Written};
 use crate::statements::bookkeeping::save_state;
@@ -65,18 +65,23 @@ impl<D: Driver> Batch<'_, D> {
 }
 
 /// Forgets what is recorded of rows that are removed.
-pub(crate) async fn forget<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[&str]) -> Result<(), sqlx::Error> {
+pub(crate) async fn forget<D: Driver>(
+    connection: &mut Raw<D>,
+    kind: &Kind,
+    spelling: &'static dyn Spelling,
+    uids: &[&str],
+) -> Result<(), sqlx::Error> {
     let names: Vec<String> = uids.iter().map(|uid| state_name(uid)).collect();
     let mut params = vec![Param::Text(kind.name)];
     params.extend(list(&names));
-    D::execute(connection, forgetting(params.len() - 1), &params).await?;
+    D::execute(connection, forgetting(spelling, params.len() - 1), &params).await?;
     Ok(())
 }
 
-fn forgetting(names: usize) -> Statement {
+fn forgetting(spelling: &'static dyn Spelling, names: usize) -> Statement {
     kept(format!(
-        "DELETE FROM [kindex_state] WHERE [kind] = ? AND [name] IN ({})",
-        marks("?", names),
+        "DELETE FROM [kindex_state] WHERE [kind] = ? AND {}",
+        spelling.value_in("[name]", names),
     ))
 }
 
