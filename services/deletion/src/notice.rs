@@ -90,6 +90,15 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
     })
 }
 
+/// What is said of a step that waits for another service, as that is called with its address.
+pub fn unanswered(place: &str, why: &str) -> Notice {
+    Notice {
+        reason: "ServiceUnavailable",
+        message: format!("waits for {place}: {why}"),
+        waits: true,
+    }
+}
+
 fn sentence(refused: &Refused) -> String {
     let why = match refused.why {
         Why::Leaving => "which is being deleted",
@@ -230,6 +239,20 @@ mod tests {
         let failed = said(Left::Failed("no route".to_owned()));
         assert_eq!(failed.reason, "CleanupFailed");
         assert!(failed.message.ends_with("tried again: no route"), "{}", failed.message);
+    }
+
+    #[test]
+    fn a_service_that_does_not_answer_is_named_with_what_came_instead() {
+        let notice = unanswered(
+            "the service identity at http://identity",
+            "unavailable: no answer in time",
+        );
+        assert_eq!(notice.reason, "ServiceUnavailable");
+        assert_eq!(
+            notice.message,
+            "waits for the service identity at http://identity: unavailable: no answer in time"
+        );
+        assert!(notice.waits);
     }
 
     #[test]

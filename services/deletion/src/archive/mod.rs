@@ -1,7 +1,8 @@
 //! The archive as the graph uses it: objects that left the cluster and go on holding others. What becomes of one whose
-//! target is deleted is a pure function, and so is the next step of one that is deleted itself ([`tombstone`]); the SQL
-//! behind the trait is in [`sql`].
+//! target is deleted is a pure function, and so is the next step of one that is deleted itself ([`tombstone`]), as is
+//! the search for those that wait for each other ([`cycle`]); the SQL behind the trait is in [`sql`].
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -14,6 +15,8 @@ use crate::decide::Seen;
 use crate::object::{Edge, Key, KindName, Object};
 
 pub mod tombstone;
+
+pub mod cycle;
 
 pub mod sql;
 
@@ -160,6 +163,9 @@ pub trait Archive: Send + Sync {
 
     /// One of them, as it is now.
     async fn tombstone(&self, kind: &KindName, uid: &str) -> Result<Option<Object>, ArchiveError>;
+
+    /// The uids of those that are tombstones, of some archived objects of a kind.
+    async fn tombstones_among(&self, kind: &KindName, uids: &[String]) -> Result<BTreeSet<String>, ArchiveError>;
 
     /// Whether an archived object is the last one that had its name: fields with this name mean it.
     async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError>;

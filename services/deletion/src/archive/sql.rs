@@ -3,7 +3,7 @@
 
 mod going;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -316,6 +316,12 @@ impl Archive for SqlArchive {
             standing: Standing::Deleting,
             ..self.kinds.read_stored(&self.registry.platform, kind, &found.object)
         }))
+    }
+
+    async fn tombstones_among(&self, kind: &KindName, uids: &[String]) -> Result<BTreeSet<String>, ArchiveError> {
+        let uids: Vec<Uid> = uids.iter().map(|uid| Uid::from(uid.as_str())).collect();
+        let found = self.store.tombstones(self.kind(kind)?, &uids).await.map_err(failed)?;
+        Ok(found.into_iter().map(|one| one.uid.to_string()).collect())
     }
 
     async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError> {

@@ -163,11 +163,21 @@ pub(super) struct Along {
     pub(super) among: Among,
 }
 
+/// What becomes of the row of a holder whose fields may name others by now.
+enum Row {
+    Stays,
+    Released,
+    /// It stays as long as this service does not say whether the holder holds what it names now.
+    Unanswered(String),
+}
+
 /// Who is left, as people know them.
 #[derive(Default)]
 struct Left {
     plain: Vec<String>,
     owned: Vec<String>,
+    /// Whether a service did not answer. It may take long to answer: no other holder is asked about in this sweep.
+    is_unanswered: bool,
 }
 
 impl Left {
@@ -176,6 +186,11 @@ impl Left {
             Fate::IsOwned => self.owned.push(holder.to_string()),
             Fate::Goes | Fate::Holds => self.plain.push(holder.to_string()),
         }
+    }
+
+    fn wait_for(&mut self, place: &str, holder: &Holder) {
+        self.plain.push(format!("{holder} (waits for {place})"));
+        self.is_unanswered = true;
     }
 
     fn cut(&mut self) {
@@ -212,7 +227,7 @@ impl Along {
             }
         }
         let goes_on = after.is_some();
-        let Left { mut plain, owned } = left;
+        let Left { mut plain, owned, .. } = left;
         if goes_on && plain.is_empty() {
             plain.push("more objects in the archive".to_owned());
         }
@@ -240,9 +255,20 @@ impl Along {
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
         let (mut live, mut released) = (Vec::new(), false);
         for (fate, holder) in staying {
-            if self.release_former(cluster, archive, holder).await? {
-                released = true;
-                continue;
+            let row = match left.is_unanswered {
+                true => Row::Stays,
+                false => self.release_former(cluster, archive, holder).await?,
+            };
+            match row {
+                Row::Stays => {}
+                Row::Released => {
+                    released = true;
+                    continue;
+                }
+                Row::Unanswered(place) => {
+                    left.wait_for(&place, holder);
+                    continue;
+                }
             }
             if self.among == Among::All && holder.version.is_none() {
                 // Without a reference, only what goes along in one of the phases is waited for.
@@ -282,8 +308,7 @@ impl Along {
         Ok(Some(released || !gone.is_empty()))
     }
 
-    /// Releases the row of a holder in the cluster whose fields name others by now, and which holds these. Whether it
-    /// is released.
+    /// Releases the row of a holder in the cluster whose fields name others by now, and which holds these.
     ///
     /// The holder is written before, in the version that was read: a move that was about to let it name the object
     /// again begins anew, and finds that the object is being deleted.
@@ -292,9 +317,9 @@ impl Along {
         cluster: &Cluster,
         archive: &dyn Archive,
         holder: &Holder,
-    ) -> Result<bool, ClusterError> {
+    ) -> Result<Row, ClusterError> {
         let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
-            return Ok(false);
+            return Ok(Row::Stays);
         };
         let target = &self.target.key;
         let names = |edges: &[Edge]| edges.iter().any(|edge| edge.target == *target);
@@ -302,18 +327,28 @@ impl Along {
         let may_be = !names(&holder.edges) && cluster.kinds.may_name(&key.kind, &target.kind);
         let found = if may_be { cluster.get(key).await? } else { None };
         let Some(found) = found.filter(|found| found.uid == holder.uid && !names(&found.edges)) else {
-            return Ok(false);
+            return Ok(Row::Stays);
         };
-        let stays = found.standing == Standing::Live && found.guarded;
-        if !stays || !holds_all(cluster, &found, &mut Outcome::default()).await? {
-            return Ok(false);
+        if found.standing != Standing::Live || !found.guarded {
+            return Ok(Row::Stays);
+        }
+        let mut outcome = Outcome::default();
+        let held = holds_all(cluster, &found, &mut outcome).await;
+        match (held, outcome.unanswered) {
+            (Ok(true), _) => {}
+            (Ok(false), _) => return Ok(Row::Stays),
+            (Err(error), Some(place)) => {
+                tracing::warn!(%holder, %error, "Whether a row can be released is asked again");
+                return Ok(Row::Unanswered(place));
+            }
+            (Err(error), None) => return Err(error),
         }
         match cluster.detach(&found, &self.target.uid).await {
             Ok(_) => {
                 let released = archive.release(&self.target, reference).await;
-                released.map(|()| true).map_err(|error| failed(&error))
+                released.map(|()| Row::Released).map_err(|error| failed(&error))
             }
-            Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(false),
+            Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(Row::Stays),
             Err(error) => Err(error),
         }
     }

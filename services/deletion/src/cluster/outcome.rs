@@ -63,6 +63,8 @@ pub struct Outcome {
     pub swept: Option<Swept>,
     /// What came of the cleanup outside, where it was called.
     pub said: Option<Said>,
+    /// The service that did not answer when the target of a field was read.
+    pub unanswered: Option<String>,
 }
 
 impl Outcome {
@@ -107,7 +109,12 @@ pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut 
         return Ok(false);
     };
     for edge in &holder.edges {
-        let Some(found) = cluster.get(&edge.target).await? else {
+        let found = cluster.get(&edge.target).await;
+        if found.is_err() {
+            let peer = cluster.peers.of(&edge.target.kind);
+            outcome.unanswered = peer.map(|peer| peer.place());
+        }
+        let Some(found) = found? else {
             if cluster.bears_in_archive(&edge.target, &name).await? {
                 continue;
             }

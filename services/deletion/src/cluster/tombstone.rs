@@ -1,7 +1,7 @@
 //! The deletion of an archived object that others hold, one step at a time. Its state is in SQL alone: whatever ends
 //! between two requests, the next reading goes on from there.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
@@ -9,14 +9,18 @@ use kindex_kube_client::ClusterError;
 use super::Cluster;
 use super::archived::{Along, failed, has_its_name};
 use crate::answers::Swept;
+use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;
-use crate::archive::{Among, Archive};
+use crate::archive::{Among, Archive, Holder};
 use crate::decide::{Archived, Seen, Step};
-use crate::graph::path;
 use crate::object::{Key, KindName, Object};
 
-/// Tombstones that are looked at for one that waits for itself, and holders of each of them.
-const REACHED_MAX: usize = 200;
+/// Holders of one tombstone that are looked at for a cycle.
+const HOLDERS_MAX: usize = 200;
+/// Pages of them: where a field has no column, a page of objects may hold no holder.
+const PAGES_MAX: usize = 16;
+/// Pages of one search for a cycle. People read of the cycle; nothing else waits for it.
+const CYCLE_PAGES_MAX: usize = 256;
 
 /// What came of it.
 pub(crate) struct Buried {
@@ -24,8 +28,19 @@ pub(crate) struct Buried {
     pub(crate) object: Object,
     /// What was done, or what it waits for.
     pub(crate) step: Step,
+    /// The service for which its last step waits.
+    pub(crate) unanswered: Option<Unanswered>,
     /// Whether something changed, so that the next step may be due.
     pub(crate) moved: bool,
+}
+
+/// Another service that does not answer, or refuses.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    /// Which one, and where.
+    pub(crate) place: String,
+    /// What came instead of an answer.
+    pub(crate) why: String,
 }
 
 impl Cluster {
@@ -38,10 +53,12 @@ impl Cluster {
     }
 
     /// Takes one tombstone a step further. Nothing where it is none any more, or the cluster has the object again.
+    /// Services that are silent are not asked.
     pub(crate) async fn bury(
         &self,
         kind: &KindName,
         uid: &str,
+        silent: &BTreeSet<String>,
         now: Timestamp,
     ) -> Result<Option<Buried>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
@@ -67,16 +84,28 @@ impl Cluster {
         };
         let holds = is_free(&swept) && self.holds(archive, &object).await?;
         let step = decide(&swept, holds);
+        let mut unanswered = None;
         let wrote = if let Step::Record(phase) = &step {
             let written = archive.record(&object, *phase, now).await;
             written.map_err(|error| failed(&error))?
         } else if matches!(step, Step::Free { .. }) {
-            self.end(archive, &object, now).await?
+            // What it holds here is released by its end.
+            unanswered = self.release_elsewhere(&object, silent).await;
+            let ended = match &unanswered {
+                None => archive.end(&object, now).await,
+                Some(_) => Ok(false),
+            };
+            ended.map_err(|error| failed(&error))?
         } else {
             false
         };
         let moved = wrote || swept.goes_on;
-        Ok(Some(Buried { object, step, moved }))
+        Ok(Some(Buried {
+            object,
+            step,
+            unanswered,
+            moved,
+        }))
     }
 
     /// The objects around one of its references back to a tombstone, where there is such a path: tombstones that wait
@@ -85,17 +114,11 @@ impl Cluster {
         let Some(archive) = self.archive.as_deref() else {
             return Ok(None);
         };
-        let mut reached = BTreeMap::new();
-        let mut next = VecDeque::from([Seen::of(object)]);
-        while let Some(target) = next.pop_front().filter(|_| reached.len() < REACHED_MAX) {
-            for holder in tombstones_that_hold(archive, &target).await? {
-                if holder.uid == object.uid {
-                    return Ok(Some(path(&reached, &object.key, target.key)));
-                }
-                if holder.key != object.key && !reached.contains_key(&holder.key) {
-                    reached.insert(holder.key.clone(), target.key.clone());
-                    next.push_back(holder);
-                }
+        let (mut search, mut pages) = (Search::new(Seen::of(object)), CYCLE_PAGES_MAX);
+        while let Some(target) = search.next_target().filter(|_| pages > 0) {
+            let holders = tombstones_that_hold(archive, &target, &mut pages).await?;
+            if let Some(path) = search.held_by(&target, holders) {
+                return Ok(Some(path));
             }
         }
         Ok(None)
@@ -110,42 +133,131 @@ impl Cluster {
         Ok(foreign || archive.holds(&object.uid).await.map_err(|error| failed(&error))?)
     }
 
-    /// Releases what it holds at other services, then ends it with all that it holds here.
-    async fn end(&self, archive: &dyn Archive, object: &Object, now: Timestamp) -> Result<bool, ClusterError> {
-        if let Some(name) = object.reference_name() {
-            for edge in &object.edges {
-                if let Some(peer) = self.peers.of(&edge.target.kind) {
-                    peer.release(&edge.target, &name.to_string()).await?;
-                }
-            }
+    /// Releases what it holds at other services, as far as they answer. The first one that does not, if any.
+    async fn release_elsewhere(&self, object: &Object, silent: &BTreeSet<String>) -> Option<Unanswered> {
+        let name = object.reference_name()?.to_string();
+        let mut first = None;
+        for edge in &object.edges {
+            let Some(peer) = self.peers.of(&edge.target.kind) else {
+                continue;
+            };
+            let place = peer.place();
+            let why = match silent.contains(&place) {
+                true => "it did not answer a moment ago".to_owned(),
+                false => match peer.release(&edge.target, &name).await {
+                    Ok(()) => continue,
+                    Err(error) => error.to_string(),
+                },
+            };
+            first.get_or_insert(Unanswered { place, why });
         }
-        archive.end(object, now).await.map_err(|error| failed(&error))
+        first
     }
 }
 
-/// The holders of an object's rows that are tombstones themselves.
-async fn tombstones_that_hold(archive: &dyn Archive, target: &Seen) -> Result<Vec<Seen>, ClusterError> {
+/// The holders of an object that are tombstones themselves, whether they hold it by rows or by fields.
+async fn tombstones_that_hold(
+    archive: &dyn Archive,
+    target: &Seen,
+    pages: &mut usize,
+) -> Result<Vec<Seen>, ClusterError> {
+    let among = match has_its_name(archive, target).await? {
+        true => Among::Archived,
+        false => Among::Rows,
+    };
     let (mut found, mut after, mut looked) = (Vec::new(), None, 0);
-    loop {
-        let page = archive.holders(target, Among::Rows, after.as_ref()).await;
+    for _ in 0..PAGES_MAX {
+        let Some(left) = pages.checked_sub(1) else { break };
+        *pages = left;
+        let page = archive.holders(target, among, after.as_ref()).await;
         let page = page.map_err(|error| failed(&error))?;
         looked += page.holders.len();
-        for holder in page.holders {
-            let Some(key) = holder.key.filter(|_| holder.version.is_some()) else {
-                continue;
-            };
-            let tombstone = archive.tombstone(&key.kind, &holder.uid).await;
-            if tombstone.map_err(|error| failed(&error))?.is_some() {
-                found.push(Seen { key, uid: holder.uid });
-            }
-        }
+        found.extend(tombstones_of(archive, target, page.holders).await?);
         after = page.next;
-        if after.is_none() || looked >= REACHED_MAX {
-            return Ok(found);
+        if after.is_none() || looked >= HOLDERS_MAX {
+            break;
         }
     }
+    Ok(found)
+}
+
+/// Those of a page of holders that are tombstones. An object that names itself does not wait for that.
+async fn tombstones_of(archive: &dyn Archive, target: &Seen, holders: Vec<Holder>) -> Result<Vec<Seen>, ClusterError> {
+    let mut of_kinds: BTreeMap<KindName, Vec<Seen>> = BTreeMap::new();
+    for holder in holders {
+        let names_itself = holder.reference.is_none() && holder.uid == target.uid;
+        if let Some(key) = holder.key.filter(|_| holder.version.is_some() && !names_itself) {
+            let of_kind = of_kinds.entry(key.kind.clone()).or_default();
+            of_kind.push(Seen { key, uid: holder.uid });
+        }
+    }
+    let mut found = Vec::new();
+    for (kind, holders) in of_kinds {
+        let uids: Vec<String> = holders.iter().map(|holder| holder.uid.clone()).collect();
+        let tombstones = archive.tombstones_among(&kind, &uids).await;
+        let tombstones = tombstones.map_err(|error| failed(&error))?;
+        found.extend(holders.into_iter().filter(|holder| tombstones.contains(&holder.uid)));
+    }
+    Ok(found)
 }
 
 fn is_free(swept: &Swept) -> bool {
     matches!(&swept.archived, Archived::Left { plain, owned } if plain.is_empty() && owned.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_kube_client::other_service::Address;
+    use kindex_model::kind::Registry;
+    use kindex_model::reference::OnDelete;
+
+    use super::*;
+    use crate::fixture::{deleting, key, key_in};
+    use crate::kinds::Kinds;
+    use crate::object::Edge;
+    use crate::peer::{Peers, Transport};
+
+    /// Where nobody listens.
+    const NOWHERE: &str = "http://127.0.0.1:1";
+
+    fn object(targets: &[Key]) -> Object {
+        let edges = targets.iter().map(|target| Edge {
+            reference: "target",
+            target: target.clone(),
+            owned: false,
+            on_delete: OnDelete::Block,
+        });
+        Object {
+            edges: edges.collect(),
+            ..deleting(key("Cluster", "c"), "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_service_that_does_not_release_its_object_is_named() {
+        let project = key_in("y.example.com", "Project", "a");
+        let address = Address {
+            name: "identity".to_owned(),
+            url: NOWHERE.to_owned(),
+            ca_file: None,
+            token_file: None,
+        };
+        let client = address.client().await.expect("a client");
+        let peers = Peers::new([(project.kind.clone(), address)], &Transport::Events);
+        let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY)).beside(peers);
+
+        let network = key("Network", "a");
+        let nobody = BTreeSet::new();
+        let here = object(std::slice::from_ref(&network));
+        let here = cluster.release_elsewhere(&here, &nobody).await;
+        assert_eq!(here, None, "its own service releases that");
+        let object = object(&[network, project]);
+        let there = cluster.release_elsewhere(&object, &nobody).await;
+        let there = there.expect("nobody answers");
+        assert_eq!(there.place, "the service identity at http://127.0.0.1:1");
+        assert!(there.why.contains("does not answer"), "{}", there.why);
+        let silent = BTreeSet::from([there.place]);
+        let again = cluster.release_elsewhere(&object, &silent).await;
+        assert_eq!(again.expect("still").why, "it did not answer a moment ago");
+    }
 }

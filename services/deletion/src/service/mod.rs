@@ -29,6 +29,8 @@ mod work;
 
 mod peers;
 
+mod walked;
+
 mod tombstones;
 
 mod notices;

@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::cluster::outcome::Task;
 use crate::decide::{Cause, Step};
 use crate::kinds::name_of;
-use crate::notice::Notice;
+use crate::notice::{self, Notice};
 use crate::object::{Key, KindName, Object};
 use crate::peer::follow::{Held, News, follow};
 
@@ -196,9 +196,5 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
         | Step::Rest(_) => Vec::new(),
     };
     let peer = asked.into_iter().find_map(|key| cluster.peers().of(&key.kind))?;
-    Some(Notice {
-        reason: "ServiceUnavailable",
-        message: format!("waits for {}: {why}", peer.place()),
-        waits: true,
-    })
+    Some(notice::unanswered(&peer.place(), why))
 }

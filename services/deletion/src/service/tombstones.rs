@@ -1,7 +1,7 @@
 //! Walks the tombstones of archived objects, again and again, beside the loop of one cluster: what is deleted there
 //! never holds up what is deleted in the cluster. Of all tombstones one page of uids is in memory at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,13 +10,15 @@ use kindex_kube_client::ClusterError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::tombstone::Buried;
+use crate::cluster::tombstone::{Buried, Unanswered};
 use crate::cluster::{Cluster, OUTAGE};
 use crate::decide::Step;
 use crate::figures::Figures;
 use crate::kinds::name_of;
-use crate::notice::notice;
+use crate::notice::{notice, unanswered};
 use crate::object::KindName;
+
+use super::walked::{Awaited, Walked};
 
 /// Between two walks at least.
 const REST: Duration = Duration::from_secs(1);
@@ -24,17 +26,6 @@ const REST: Duration = Duration::from_secs(1);
 const RESTS: u32 = 4;
 /// Steps of one tombstone in succession.
 const STEPS_MAX: usize = 8;
-/// Tombstones of which it is known since when they wait. Events tell of no more.
-const WAITING_MAX: usize = 10_000;
-
-/// One that waits.
-struct Waiting {
-    kind: String,
-    step: Step,
-    since: Instant,
-    /// Whether an event told of it.
-    reported: bool,
-}
 
 /// By kind, how many have waited for too long, and for how long one of them has waited at most.
 #[derive(Clone, Debug, Default)]
@@ -46,17 +37,20 @@ impl Blocked {
         let blocked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         blocked.get(kind).copied().unwrap_or_default()
     }
+
+    fn set(&self, blocked: BTreeMap<String, (usize, Duration)>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = blocked;
+    }
 }
 
 /// A walk over the archive of one cluster.
 pub(super) struct Walk {
     cluster: Cluster,
     figures: Figures,
-    blocked_after: Duration,
     blocked: Blocked,
-    /// By uid, those that waited in the walk before, and in this one.
-    before: BTreeMap<String, Waiting>,
-    waiting: BTreeMap<String, Waiting>,
+    walked: Walked,
+    /// Services that have not answered in this walk. Each of them would be waited for once more by every tombstone.
+    silent: BTreeSet<String>,
 }
 
 impl Walk {
@@ -65,10 +59,9 @@ impl Walk {
         Self {
             cluster,
             figures,
-            blocked_after,
             blocked,
-            before: BTreeMap::new(),
-            waiting: BTreeMap::new(),
+            walked: Walked::new(blocked_after),
+            silent: BTreeSet::new(),
         }
     }
 
@@ -80,31 +73,21 @@ impl Walk {
                 let name = name_of(kind);
                 if let Err(error) = self.walk(&name, &stop).await {
                     self.figures.failed(&name.kind);
+                    self.walked.unread_kind(&name.kind);
                     // That the database is away, the store says once for all.
                     if !matches!(error, ClusterError::Retryable { cause: OUTAGE, .. }) {
                         tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
                     }
                 }
             }
-            self.show();
-            self.before = std::mem::take(&mut self.waiting);
+            self.silent.clear();
+            self.blocked.set(self.walked.end(Instant::now()));
             let rest = REST.max(began.elapsed() * RESTS);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = sleep(rest) => {}
             }
         }
-    }
-
-    /// Shows what waited in this walk.
-    fn show(&self) {
-        let mut blocked: BTreeMap<String, (usize, Duration)> = BTreeMap::new();
-        for waiting in self.waiting.values() {
-            let (count, longest) = blocked.entry(waiting.kind.clone()).or_default();
-            *count += usize::from(waiting.reported);
-            *longest = (*longest).max(waiting.since.elapsed());
-        }
-        *self.blocked.0.lock().unwrap_or_else(PoisonError::into_inner) = blocked;
     }
 
     /// All of a kind, page by page.
@@ -131,7 +114,7 @@ impl Walk {
             if stop.is_cancelled() {
                 return;
             }
-            match self.cluster.bury(kind, uid, Timestamp::now()).await {
+            match self.cluster.bury(kind, uid, &self.silent, Timestamp::now()).await {
                 Ok(None) => return,
                 Ok(Some(buried)) => {
                     let moved = buried.moved;
@@ -143,36 +126,33 @@ impl Walk {
                 Err(error) => {
                     self.figures.failed(&kind.kind);
                     tracing::warn!(%kind, uid, %error, "The deletion of an archived object is tried again");
+                    self.walked.unread(uid);
                     return;
                 }
             }
         }
     }
 
-    /// Reports what has waited for too long, once for each set of others that it waits for.
+    /// Reports what has waited for too long, once for each set of others that it waits for, and for each service.
     async fn note(&mut self, uid: &str, buried: Buried) {
         let Buried { object, step, .. } = buried;
-        if !matches!(step, Step::Wait(_)) {
-            return self.figures.carried_out(&object.key.kind.kind, &step);
-        }
-        let known = self.waiting.remove(uid).or_else(|| self.before.remove(uid));
-        let known = known.filter(|known| known.step == step);
-        let mut waiting = known.unwrap_or_else(|| Waiting {
-            kind: object.key.kind.kind.clone(),
-            step,
-            since: Instant::now(),
-            reported: false,
-        });
-        if !waiting.reported && waiting.since.elapsed() >= self.blocked_after {
-            waiting.reported = true;
+        let (kind, now) = (object.key.kind.kind.as_str(), Instant::now());
+        if let Some(Unanswered { place, why }) = buried.unanswered {
+            self.figures.failed(kind);
+            tracing::warn!(object = %object.key, why, "Another service releases nothing, and is asked again");
+            if self.walked.waits(uid, kind, Awaited::Service(place.clone()), now) {
+                self.cluster.report(&object, &unanswered(&place, &why)).await;
+            }
+            self.silent.insert(place);
+        } else if !matches!(step, Step::Wait(_)) {
+            self.walked.moves(uid);
+            self.figures.carried_out(kind, &step);
+        } else if self.walked.waits(uid, kind, Awaited::Holders(step.clone()), now) {
             // Without an answer, people are told of the holders.
             let cycle = self.cluster.cycle_of_tombstones(&object).await.unwrap_or_default();
-            if let Some(notice) = notice(&waiting.step, cycle.as_deref()) {
+            if let Some(notice) = notice(&step, cycle.as_deref()) {
                 self.cluster.report(&object, &notice).await;
             }
-        }
-        if self.waiting.len() < WAITING_MAX {
-            self.waiting.insert(uid.to_owned(), waiting);
         }
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use kindex_model::object::ResourceVersion;
 use tokio::time::Instant;
 
+mod task;
+
 mod archived;
 
 mod outside;
@@ -16,8 +18,6 @@ mod place;
 mod planted;
 
 mod release;
-
-mod task;
 
 mod tombstones;
 

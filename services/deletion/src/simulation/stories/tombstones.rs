@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use kindex_model::deletion::Phase;
+use kindex_model::reference_name::ReferenceName;
 
 use super::super::{Bug, Play};
 use super::calm;
+use crate::archive::cycle::Search;
+use crate::decide::Seen;
 use crate::object::Key;
 
 /// All of these.
@@ -15,12 +18,18 @@ pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     change_while_read(bug)?;
     change_before(bug)?;
     keep_what_is_owned(bug)?;
+    wait_for_each_other(bug)?;
     bury_late(bug)
 }
 
 #[test]
 fn an_archived_object_goes_last_and_takes_along_what_cascades() {
     all(Bug::None).expect("nothing is broken");
+}
+
+#[test]
+fn archived_objects_that_wait_for_each_other_go_once_one_of_their_references_is_released() {
+    wait_for_each_other(Bug::None).expect("nothing is broken");
 }
 
 impl Play {
@@ -59,6 +68,38 @@ impl Play {
     fn phase_of_archived(&self, key: &Key) -> Option<Phase> {
         let uid = self.uid_of_archived(key)?;
         self.world.archives.rows[&uid].object.phase
+    }
+
+    /// Somebody places the reference of an archived object on another one by hand. The row.
+    fn place_by_hand(&mut self, target: &Key, holder: &Key) -> (String, ReferenceName) {
+        let [target, holder] = [target, holder].map(|key| self.uid_of_archived(key).expect("it is archived"));
+        let holder = self.world.archives.rows[&holder].object.reference();
+        let row = (target, ReferenceName::of_finalizer(&holder).expect("a reference"));
+        self.world.archives.references.insert(row.clone());
+        self.world.version += 1;
+        row
+    }
+
+    /// The cycle of tombstones that one is on.
+    fn cycle_of(&mut self, key: &Key) -> Option<Vec<Key>> {
+        let mut search = Search::new(Seen {
+            key: key.clone(),
+            uid: self.uid_of_archived(key)?,
+        });
+        while let Some(target) = search.next_target() {
+            let mut holders = self.world.archived_holders(&target.key, &target.uid);
+            holders.retain(|holder| self.world.tombstone(&holder.uid).is_some());
+            let holders = holders.into_iter().filter_map(|holder| {
+                Some(Seen {
+                    key: holder.key?,
+                    uid: holder.uid,
+                })
+            });
+            if let Some(path) = search.held_by(&target, holders.collect()) {
+                return Some(path);
+            }
+        }
+        None
     }
 
     /// So many requests of a walk.
@@ -203,6 +244,33 @@ fn keep_what_is_owned(bug: Bug) -> Result<(), String> {
     play.bury(&budget);
     play.settle()?;
     demand(!play.is_archived(&server) && !play.is_archived(&cluster), "all go")?;
+    play.hold()
+}
+
+/// Three archived networks hold each other, and a fourth one only waits for them. All are deleted, and go once one of
+/// the references is released.
+fn wait_for_each_other(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let networks = ["a", "b", "c"].map(|name| play.archived("Network", name, &[]));
+    let [a, b, c] = &networks;
+    play.place_by_hand(a, b);
+    play.place_by_hand(b, c);
+    let closing = play.place_by_hand(c, a);
+    let waits = play.archived("Network", "d", &[]);
+    play.place_by_hand(&waits, a);
+    play.bug = bug;
+    for key in networks.iter().chain([&waits]) {
+        play.bury(key);
+    }
+    play.settle()?;
+    let path = play.cycle_of(a);
+    demand(path.is_some_and(|path| path == networks), "the path names all three")?;
+    demand(play.cycle_of(&waits).is_none(), "the fourth one holds none of them")?;
+    play.world.archives.references.remove(&closing);
+    play.world.version += 1;
+    play.settle()?;
+    let mut left = networks.iter().chain([&waits]);
+    demand(!left.any(|key| play.is_archived(key)), "all go")?;
     play.hold()
 }
 

@@ -1,0 +1,205 @@
+//! What tombstones wait for, from one walk over them to the next, and of which one people are to be told. Asks nobody,
+//! and sends nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::decide::Step;
+
+/// Tombstones of which it is known since when they wait. Events tell of no more.
+const WAITING_MAX: usize = 10_000;
+
+/// What a tombstone waits for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// Its holders, as this step names them.
+    Holders(Step),
+    /// Another service, which is to release what the tombstone holds there. What it answers may change every time.
+    Service(String),
+}
+
+/// One that waits.
+#[derive(Debug)]
+struct Waiting {
+    kind: String,
+    awaited: Awaited,
+    since: Instant,
+    /// Whether an event told of it.
+    reported: bool,
+}
+
+/// All that wait, by uid.
+#[derive(Debug)]
+pub(super) struct Walked {
+    blocked_after: Duration,
+    /// As of the walk before, those that this one has not come to.
+    before: BTreeMap<String, Waiting>,
+    /// As of this walk.
+    waiting: BTreeMap<String, Waiting>,
+}
+
+impl Walked {
+    pub(super) fn new(blocked_after: Duration) -> Self {
+        Self {
+            blocked_after,
+            before: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// A tombstone waits. Whether an event is to tell of it: once, after it has waited for the same for long enough.
+    pub(super) fn waits(&mut self, uid: &str, kind: &str, awaited: Awaited, now: Instant) -> bool {
+        let known = self.waiting.remove(uid).or_else(|| self.before.remove(uid));
+        let known = known.filter(|known| known.awaited == awaited);
+        let mut waiting = known.unwrap_or_else(|| Waiting {
+            kind: kind.to_owned(),
+            awaited,
+            since: now,
+            reported: false,
+        });
+        let is_due = !waiting.reported && now.duration_since(waiting.since) >= self.blocked_after;
+        waiting.reported |= is_due;
+        self.add(uid, waiting);
+        is_due
+    }
+
+    /// A step of a tombstone was carried out: what it waits for after that, it waits for from then on.
+    pub(super) fn moves(&mut self, uid: &str) {
+        self.waiting.remove(uid);
+        self.before.remove(uid);
+    }
+
+    /// Nobody knows what a tombstone waits for now: until somebody does, it is what it waited for before.
+    pub(super) fn unread(&mut self, uid: &str) {
+        if let Some(waiting) = self.before.remove(uid) {
+            self.add(uid, waiting);
+        }
+    }
+
+    /// The same of all tombstones of a kind that this walk has not come to.
+    pub(super) fn unread_kind(&mut self, kind: &str) {
+        let before = std::mem::take(&mut self.before).into_iter();
+        let (unread, others): (BTreeMap<_, _>, BTreeMap<_, _>) = before.partition(|(_, waiting)| waiting.kind == kind);
+        self.before = others;
+        for (uid, waiting) in unread {
+            self.add(&uid, waiting);
+        }
+    }
+
+    /// The walk is over. By kind, of how many an event told, and for how long one of them has waited at most.
+    pub(super) fn end(&mut self, now: Instant) -> BTreeMap<String, (usize, Duration)> {
+        let mut blocked: BTreeMap<String, (usize, Duration)> = BTreeMap::new();
+        for waiting in self.waiting.values() {
+            let (count, longest) = blocked.entry(waiting.kind.clone()).or_default();
+            *count += usize::from(waiting.reported);
+            *longest = (*longest).max(now.duration_since(waiting.since));
+        }
+        self.before = std::mem::take(&mut self.waiting);
+        blocked
+    }
+
+    fn add(&mut self, uid: &str, waiting: Waiting) {
+        if self.waiting.len() < WAITING_MAX {
+            self.waiting.insert(uid.to_owned(), waiting);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Wait;
+
+    const BLOCKED_AFTER: Duration = Duration::from_secs(30);
+
+    struct Stage {
+        walked: Walked,
+        begun: Instant,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            Self {
+                walked: Walked::new(BLOCKED_AFTER),
+                begun: Instant::now(),
+            }
+        }
+
+        fn at(&self, seconds: u64) -> Instant {
+            self.begun + Duration::from_secs(seconds)
+        }
+
+        /// A walk after so many seconds, which finds that one tombstone waits. Whether an event tells of it.
+        fn walk(&mut self, seconds: u64, awaited: Awaited) -> bool {
+            let now = self.at(seconds);
+            let is_due = self.walked.waits("u", "Cluster", awaited, now);
+            self.walked.end(now);
+            is_due
+        }
+    }
+
+    fn holder(name: &str) -> Awaited {
+        Awaited::Holders(Step::Wait(Wait::Archived(vec![name.to_owned()])))
+    }
+
+    fn service(place: &str) -> Awaited {
+        Awaited::Service(place.to_owned())
+    }
+
+    #[test]
+    fn a_tombstone_that_waits_for_another_service_is_reported_once_for_each_of_them() {
+        let mut stage = Stage::new();
+        assert!(!stage.walk(0, service("identity")));
+        assert!(!stage.walk(29, service("identity")));
+        assert!(stage.walk(30, service("identity")));
+        assert!(!stage.walk(300, service("identity")), "it is reported");
+        assert!(!stage.walk(310, service("region")), "it waits for that one from now on");
+        assert!(stage.walk(340, service("region")));
+    }
+
+    #[test]
+    fn holders_are_reported_once_for_each_set_of_them() {
+        let mut stage = Stage::new();
+        assert!(!stage.walk(0, holder("a")));
+        assert!(stage.walk(30, holder("a")));
+        assert!(!stage.walk(60, holder("a")));
+        assert!(!stage.walk(61, holder("b")));
+        assert!(!stage.walk(80, service("identity")), "that is something else");
+        assert!(stage.walk(110, service("identity")));
+    }
+
+    #[test]
+    fn what_moves_on_or_is_gone_is_forgotten() {
+        let mut stage = Stage::new();
+        assert!(!stage.walk(0, service("identity")));
+        stage.walked.moves("u");
+        assert!(!stage.walk(30, service("identity")), "it has moved on meanwhile");
+        assert!(stage.walk(60, service("identity")));
+        // A walk that does not come to it.
+        let later = stage.at(61);
+        assert_eq!(stage.walked.end(later), BTreeMap::new());
+        assert!(!stage.walk(62, service("identity")));
+    }
+
+    #[test]
+    fn what_cannot_be_read_for_a_while_waits_on_and_is_not_reported_again() {
+        let mut stage = Stage::new();
+        assert!(!stage.walk(0, holder("a")));
+        assert!(stage.walk(30, holder("a")));
+        stage.walked.unread("u");
+        let later = stage.at(40);
+        let blocked = stage.walked.end(later);
+        assert_eq!(
+            blocked.into_iter().collect::<Vec<_>>(),
+            [("Cluster".to_owned(), (1, Duration::from_secs(40)))]
+        );
+        assert!(!stage.walk(50, holder("a")));
+        stage.walked.unread_kind("Cluster");
+        stage.walked.unread_kind("Network");
+        let later = stage.at(60);
+        stage.walked.end(later);
+        assert!(!stage.walk(70, holder("a")), "it was reported before");
+    }
+}
