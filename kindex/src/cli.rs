@@ -6,15 +6,24 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-mod asking;
-mod converting;
-mod following;
 mod healing;
-mod moving;
+
 mod past;
+
+mod asking;
+
+mod following;
+
+mod moving;
+
 mod planning;
+
 mod reasons;
+
 mod upkeep;
+
+mod converting;
+
 mod versions;
 
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};

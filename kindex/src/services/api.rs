@@ -13,7 +13,7 @@ use axum::Router;
 use clap::{Args, ValueEnum};
 use kindex_api::figures::Figures;
 use kindex_api::grpc;
-use kindex_api::operations::{Operations, Peers, RightsOf};
+use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
 use kindex_serve::listen::{ConnectionLimits, FrontProxy, Tls};
@@ -93,7 +93,7 @@ pub(super) struct ApiArgs {
     #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
     database: Option<String>,
 
-    /// Who deletes archived objects that others may name.
+    /// Who deletes archived objects that others may name, and where these are.
     #[command(flatten)]
     graph: GraphArgs,
 
@@ -122,7 +122,7 @@ pub(super) struct UpApiArgs {
     #[command(flatten)]
     listen: ListenArgs,
 
-    /// Who deletes archived objects that others may name.
+    /// Who deletes archived objects that others may name, and where these are.
     #[command(flatten)]
     graph: UpGraph,
 }
@@ -131,6 +131,7 @@ const API_EXAMPLES: &str = "\
 Examples:
   kindex api --config kindex.yaml --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key
   kindex api --rights server --kubeconfig ~/.kube/config --database mysql://kindex@db/michelangelo
+  kindex api --config kindex.yaml --service region=https://region.example.com:6443
   kubectl --server http://127.0.0.1:6482 get models -A";
 
 /// An API server where it runs.
@@ -289,6 +290,7 @@ impl Service for Api {
 
     async fn alone(platform: &Platform, args: ApiArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
+        let graph = args.graph.graph(registry)?;
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
         let context = Context {
             platform,
@@ -321,15 +323,11 @@ impl Service for Api {
             }
         };
         let process = Process::Alone { source };
-        let graph = Graph {
-            is_at_work: args.graph.deletion,
-            peers: Peers::of(registry),
-        };
         Self::bind(&context, &args.listen, process, graph, front_proxy).await
     }
 
     async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
-        let graph = args.graph.graph(&context.platform.registry, context.access.is_own());
+        let graph = args.graph.graph(&context.platform.registry, context.access.is_own())?;
         let bound = Self::bind(context, &args.listen, Process::Beside, graph, None);
         bound.await.map(Some)
     }

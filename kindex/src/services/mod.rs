@@ -3,6 +3,8 @@
 
 mod service;
 
+mod addresses;
+
 mod row;
 
 pub(crate) mod ingester;

@@ -189,19 +189,30 @@ fn allow_files(files: usize) {
     }
 }
 
+/// Such flags are refused, for this reason.
+fn refused(args: &[&str], why: &str) {
+    let output = Command::new(env!("CARGO_BIN_EXE_kindex"))
+        .args(["api", "--database", "sqlite::memory:", "--kubeconfig", "kubeconfig"])
+        .args(args)
+        .current_dir(kubeconfig().path())
+        .output()
+        .expect("kindex runs");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+    assert!(stderr.contains(why), "{args:?}: {stderr}");
+}
+
+#[test]
+fn an_address_of_a_service_that_is_not_declared_is_refused() {
+    refused(&["--service", "nonsense"], "no NAME=URL");
+    refused(
+        &["--service", "region=http://127.0.0.1:1"],
+        "crds.toml declares no service region",
+    );
+}
+
 #[test]
 fn an_address_that_others_reach_takes_keys_and_the_callers_own_rights() {
-    let refused = |args: &[&str], why: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_kindex"))
-            .args(["api", "--database", "sqlite::memory:", "--kubeconfig", "kubeconfig"])
-            .args(args)
-            .current_dir(kubeconfig().path())
-            .output()
-            .expect("kindex runs");
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(why), "{args:?}: {stderr}");
-    };
     refused(&["--listen", "0.0.0.0:0"], "tokens would pass in the clear");
     refused(
         &["--listen", "0.0.0.0:0", "--rights", "server"],

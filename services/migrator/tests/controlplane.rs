@@ -1,11 +1,11 @@
 //! The trigger and the migrator on a kube-apiserver.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
@@ -133,14 +133,6 @@ impl Stage {
             status.persisted_storage_version_hashes,
             status.current_storage_version_hash,
         )
-    }
-}
-
-async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub const WAIT_MAX: Duration = Duration::from_secs(240);
 
 /// Between two looks.
-const PERIOD: Duration = Duration::from_millis(20);
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// Looks again and again until there is what is waited for.
 ///
@@ -28,9 +28,36 @@ pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) ->
     }
 }
 
+/// Looks again and again, among other tasks, until the condition holds.
+///
+/// # Panics
+/// When it does not come to hold.
+pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + WAIT_MAX;
+    // A look that never ends is no reason to wait for ever.
+    while !tokio::time::timeout_at(deadline, holds()).await.unwrap_or(false) {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "{what} did not come within {WAIT_MAX:?}"
+        );
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_condition_that_holds_late_is_waited_for() {
+        let mut looks = 0;
+        eventually("the third look", async || {
+            looks += 1;
+            looks == 3
+        })
+        .await;
+        assert_eq!(looks, 3);
+    }
 
     #[test]
     fn what_comes_late_is_waited_for() {

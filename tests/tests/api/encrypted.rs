@@ -9,14 +9,13 @@ use axum::Router;
 use axum::routing::get;
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
+use kindex_harness::wait::eventually;
 use kindex_serve::listen::Tls;
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-
-use super::stage::eventually;
 
 const FIRST: [&str; 2] = [include_str!("tls/first.crt"), include_str!("tls/first.key")];
 const SECOND: [&str; 2] = [include_str!("tls/second.crt"), include_str!("tls/second.key")];

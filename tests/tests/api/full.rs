@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use kindex_api::server::Limits;
+use kindex_harness::wait::eventually;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
 use kube::{Client, Config};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::stage::{MODELS, Stage, client_of, eventually, send};
+use super::stage::{MODELS, Stage, client_of, send};
 
 const KIB: usize = 1024;
 const OBJECTS: usize = 40;

@@ -1,9 +1,10 @@
 //! One object from its creation to its end through the API server: what the cluster and SQL have of it.
 
+use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, eventually, manifest, model, send, send_with};
+use super::stage::{MODELS, Stage, manifest, model, send, send_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_created_is_guarded_and_what_is_deleted_is_stored_first() {

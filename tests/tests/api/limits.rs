@@ -16,7 +16,7 @@ use http::request::Parts;
 use kindex_api::figures::Figures;
 use kindex_api::operations::Refusal;
 use kindex_api::server::{self, Guard, Limits, Who};
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::listen::ConnectionLimits;
 use kube::{Client, Config};
 use serde_json::Value;
@@ -24,8 +24,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-
-use super::stage::eventually;
 
 /// Whoever shows a token has its name.
 struct ByToken;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::operations::Sizes;
+use kindex_harness::wait::eventually;
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, eventually, model, names, send, send_with};
+use super::stage::{FINAL, MODELS, Stage, model, names, send, send_with};
 
 /// All names of a list, page by page, with `between` done after each page.
 async fn walk(stage: &Stage, query: &str, limit: usize, between: impl AsyncFnMut(usize)) -> Vec<String> {

@@ -24,6 +24,7 @@ mod pages;
 mod program;
 mod races;
 mod real;
+mod reference_limits;
 mod references;
 mod replaced;
 mod request;

@@ -11,6 +11,7 @@ use kindex_api::operations::{
     Answer, Caller, Moved, NamedObject, ObjectKey, Operations, Part, Peers, Refusal, WriteOptions,
 };
 use kindex_generated::kinds::{model, project};
+use kindex_harness::wait::eventually;
 use kindex_kube_api::patch::PatchType;
 use kindex_model::kind::Kind;
 use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use super::stage::{FINAL, Stage, eventually, model as model_at, send};
+use super::stage::{FINAL, Stage, model as model_at, send};
 
 const GROUP: &str = "michelangelo.api";
 const PROJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default/projects";
@@ -260,6 +261,12 @@ async fn an_archived_holder_releases_the_former_target_at_its_service() {
 
 /// A region that says of every model that it is live, and writes down what is asked. One of its answers is an outage.
 async fn faulty_region(outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>) {
+    let live = json!({"target": {"uid": "u", "state": "Live"}, "references": []});
+    region_that_says(live, outage).await
+}
+
+/// The same, where this is said of every model.
+async fn region_that_says(of_model: Value, outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>) {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = asked.clone();
     let version = json!({"groupVersion": "michelangelo.api/v2", "version": "v2"});
@@ -272,10 +279,11 @@ async fn faulty_region(outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>)
         let found = match path {
             "/apis" => groups.clone(),
             "/apis/michelangelo.api/v2" => resources.clone(),
-            _ => json!({"target": {"uid": "u", "state": "Live"}, "references": []}),
+            _ => of_model.clone(),
         };
         let model = path.split('/').nth(5).unwrap_or_default();
-        let what = format!("{} {model}", request.method());
+        let query = request.uri().query().map(|query| format!("?{query}"));
+        let what = format!("{} {model}{}", request.method(), query.unwrap_or_default());
         let code = if what == outage { 503 } else { 200 };
         noted.lock().unwrap().push(what);
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "down"});
@@ -291,6 +299,41 @@ async fn faulty_region(outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>)
 fn changes(asked: &Mutex<Vec<String>>) -> Vec<String> {
     let asked = asked.lock().unwrap();
     asked.iter().filter(|what| !what.starts_with("GET")).cloned().collect()
+}
+
+/// There may be very many of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_references_are_asked_for_to_know_how_far_a_target_is() {
+    let both = Both::start().await;
+    both.create(json!({})).await;
+    let (peers, asked) = faulty_region("").await;
+    let operations = both.compute.operations().with_peers(peers);
+    both.try_to_move(&operations, "b", false).await.expect("moved");
+    let asked = asked.lock().unwrap().clone();
+    for model in ["a", "b"] {
+        let looks = asked.iter().filter(|what| what.starts_with(&format!("GET {model}")));
+        let looks: Vec<_> = looks.collect();
+        let expected = format!("GET {model}?limit=0");
+        assert!(
+            !looks.is_empty() && looks.iter().all(|look| **look == expected),
+            "{asked:?}"
+        );
+    }
+    both.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_too_long_is_none() {
+    let both = Both::start().await;
+    both.create(json!({})).await;
+    let long = "x".repeat(17 * 1024 * 1024);
+    let long = json!({"target": {"uid": "u", "state": "Live"}, "references": [long]});
+    let (peers, _) = region_that_says(long, "").await;
+    let operations = both.compute.operations().with_peers(peers);
+    let refused = both.try_to_move(&operations, "b", false).await.expect_err("too long");
+    let why = "does not answer: its answer has more than 16777216 bytes";
+    assert!(refused.code == 503 && refused.message.contains(why), "{refused}");
+    both.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

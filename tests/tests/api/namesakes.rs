@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
 use kindex_query::Life;
 use kindex_store::RowWrite;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, names, send};
+use super::stage::{FINAL, MODELS, Stage, manifest, model, names, send};
 
 /// Creates a model and deletes it; its uid.
 async fn come_and_gone(stage: &Stage, name: &str) -> Value {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::operations::Sizes;
+use kindex_harness::wait::eventually;
 use kube::Client;
 use serde_json::{Value, json};
 
 use super::following::list_version;
-use super::stage::{FINAL, MODELS, Stage, client_of, eventually, manifest, model, names, send, send_with, serve};
+use super::stage::{FINAL, MODELS, Stage, client_of, manifest, model, names, send, send_with, serve};
 
 async fn listed(client: &Client, query: &str) -> Value {
     let (code, list) = send(client, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;

@@ -1,11 +1,12 @@
 //! The API server over a real kube-apiserver: merged lists, and users with rights of RBAC, asked by kubectl over TLS.
 
 use kindex_api::operations::RightsOf;
+use kindex_harness::wait::eventually;
 use serde_json::{Value, json};
 
 use super::lists::every_object_is_on_one_page;
 use super::program::{kubectl_at, kubectl_is_there};
-use super::stage::{FINAL, Stage, eventually, manifest, send};
+use super::stage::{FINAL, Stage, manifest, send};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_object_is_on_one_page_of_a_merged_list_of_kube_apiserver() {

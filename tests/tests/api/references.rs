@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use kindex_generated::kinds::{model, pipeline_run};
+use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model as model_at, send, send_with};
+use super::stage::{FINAL, MODELS, Stage, manifest, model as model_at, send, send_with};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";

@@ -2,11 +2,12 @@
 //! everybody is told what happened.
 
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{MODELS, Stage, eventually, manifest, model, send};
+use super::stage::{MODELS, Stage, manifest, model, send};
 
 async fn stays_findable_by_its_uid(stage: Stage) {
     let old = stage.create_evicted("a", json!({}), json!({"algorithm": "one"})).await;

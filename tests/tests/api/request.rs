@@ -1,9 +1,7 @@
 //! Requests of the tests, and what they wait for.
 
-use std::time::{Duration, Instant};
-
 use http_body_util::BodyExt;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
 use kube::Client;
 use kube::client::Body;
@@ -63,14 +61,4 @@ pub(super) async fn send_with(
         code,
         value.unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
     )
-}
-
-/// Waits for something that must come to hold.
-pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    // Somebody who is never answered is no reason to wait for ever.
-    while !tokio::time::timeout_at(deadline.into(), holds()).await.unwrap_or(false) {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use kindex_serve::listen::FrontProxy;
 use kube::client::Body;
@@ -12,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
 use super::guard::ROBOT;
-use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, eventually, manifest, model, names, send_with};
+use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, manifest, model, names, send_with};
 
 /// One request with a token, and more headers.
 async fn ask_as(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kindex_api::server::Limits;
 use kindex_generated::kinds::model;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tonic::Code;
 
 use super::grpc::client::Client;
-use super::stage::{MODELS, Stage, client_of, eventually, manifest, send_with};
+use super::stage::{MODELS, Stage, client_of, manifest, send_with};
 
 /// A request that says that it has a body, of which one byte comes.
 pub(super) async fn begin(address: SocketAddr, method: &str, token: &str) -> TcpStream {

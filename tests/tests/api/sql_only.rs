@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use futures::{AsyncBufReadExt, StreamExt};
+use kindex_harness::wait::eventually;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::alone::{ALONE, SQL_ONLY_PROJECT};
 use super::request::install;
-use super::stage::{Ground, MODELS, Stage, eventually, manifest, names, send, send_with};
+use super::stage::{Ground, MODELS, Stage, manifest, names, send, send_with};
 
 const PROJECTS: &str = "/apis/michelangelo.api/v2/namespaces/nowhere/projects";
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";

@@ -12,7 +12,7 @@ use kindex_api::{grpc, rest::Rest};
 use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::{model, project};
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::require::require;
+use kindex_harness::{require::require, wait::eventually};
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kindex_query::Life;
@@ -34,7 +34,7 @@ use super::alone::ALONE;
 use super::guard::Guard;
 use super::request::install;
 
-pub(super) use super::request::{eventually, send, send_with};
+pub(super) use super::request::{send, send_with};
 
 /// Changes in SQL count as seen by everybody before a test is at its end.
 const PACE: Pace = Pace {

@@ -1,9 +1,10 @@
 //! Archived objects through the API server: they are read, changed and deleted like live ones.
 
+use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, names, send, send_with};
+use super::stage::{FINAL, MODELS, Stage, manifest, model, names, send, send_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evicted_object_is_read_and_its_name_is_taken() {

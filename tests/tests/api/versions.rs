@@ -2,6 +2,7 @@
 //! the kind's own, whether they live in the cluster or in SQL, and whichever version their rows are in.
 
 use futures::{AsyncBufReadExt, StreamExt};
+use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use kindex_tests::trials::{KIND, PLATFORM};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::program::{kubectl, kubectl_is_there};
-use super::stage::{Stage, eventually, names, send, send_with};
+use super::stage::{Stage, names, send, send_with};
 
 const V1: &str = "/apis/traps.dev/v1/namespaces/default/trials";
 const V2: &str = "/apis/traps.dev/v2/namespaces/default/trials";

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use kube::Client;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::following::{Cache, Watch, believed, delete, is_direct, label, list_version, name, scenarios, version};
-use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, send};
+use super::stage::{FINAL, MODELS, Stage, manifest, model, send};
 
 scenarios!(
     every_server_tells_it_as_selectors_have_it,

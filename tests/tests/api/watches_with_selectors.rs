@@ -4,11 +4,12 @@
 use jiff::Timestamp;
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use kindex_model::object::Object;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version, scenarios};
-use super::stage::{FINAL, MODELS, Stage, eventually, manifest, model, names, send};
+use super::stage::{FINAL, MODELS, Stage, manifest, model, names, send};
 
 scenarios!(
     a_watch_that_saw_it_in_between_receives_its_deletion,

@@ -17,13 +17,12 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
+use kindex_harness::wait::eventually;
 use kindex_serve::cut::Ended;
 use kindex_serve::listen::ConnectionLimits;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-
-use super::stage::eventually;
 
 const STALLED: Duration = Duration::from_millis(300);
 const LARGE_BYTES: usize = 3 * 1024 * 1024;

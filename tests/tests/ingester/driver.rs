@@ -2,10 +2,10 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::eventually;
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::{Column, ColumnType, Kind, Registry};
 use kindex_model::object::{ResourceVersion, Uid};
@@ -94,30 +94,21 @@ impl Stage {
     }
 }
 
-/// Waits for something that must happen.
-async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !happened() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
 #[tokio::test]
 async fn an_object_is_stored_and_leaves_the_cluster_once_its_row_is_closed() {
     let stage = Stage::new(&[&THING]);
     let ingester = stage.start(THINGS);
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
-    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    eventually("stored", async || stage.life("uid-001") == Some(Life::Live)).await;
     stage
         .cluster
         .with(&THING, |cluster| cluster.delete("a", Timestamp::now(), false));
-    eventually("gone", || {
+    eventually("gone", async || {
         stage.cluster.with(&THING, |cluster| cluster.objects.is_empty())
     })
     .await;
     assert_eq!(stage.life("uid-001"), Some(Life::Deleted));
-    eventually("caught up", || ingester.status().is_caught_up()).await;
+    eventually("caught up", async || ingester.status().is_caught_up()).await;
     let (_, metrics) = ingester.metrics().next().expect("a kind");
     assert_eq!((metrics.inserted.get(), metrics.lost.get()), (1, 0));
     ingester.shutdown().await;
@@ -130,10 +121,10 @@ async fn a_database_that_is_down_at_the_start_is_a_reason_and_heals() {
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
     let ingester = stage.start(THINGS);
     let reason = || ingester.status().not_ready().join("\n");
-    eventually("a reason", || reason().contains("cannot answer now")).await;
+    eventually("a reason", async || reason().contains("cannot answer now")).await;
     stage.storage.set_down(false);
-    eventually("ready", || ingester.status().not_ready().is_empty()).await;
-    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    eventually("ready", async || ingester.status().not_ready().is_empty()).await;
+    eventually("stored", async || stage.life("uid-001") == Some(Life::Live)).await;
     ingester.shutdown().await;
 }
 
@@ -142,11 +133,11 @@ async fn a_kind_in_trouble_touches_no_other() {
     let stage = Stage::new(&[&THING]);
     let ingester = stage.start(TROUBLED);
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
-    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    eventually("stored", async || stage.life("uid-001") == Some(Life::Live)).await;
     let reasons = || ingester.status().not_ready();
     eventually(
         "one reason",
-        || matches!(&reasons()[..], [only] if only.starts_with("Forbidden") && only.contains("forbidden")),
+        async || matches!(&reasons()[..], [only] if only.starts_with("Forbidden") && only.contains("forbidden")),
     )
     .await;
     ingester.shutdown().await;
@@ -161,18 +152,18 @@ async fn a_kind_without_its_crd_waits_says_so_once_and_begins_when_it_is_install
     stage.cluster.uninstall(&GUEST);
     let ingester = stage.start(GUESTS);
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
-    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    eventually("stored", async || stage.life("uid-001") == Some(Life::Live)).await;
     let retries = || {
         let (_, metrics) = ingester.metrics().next().expect("a kind");
         metrics.retries("not_found")
     };
-    eventually("asked again and again", || retries() >= 3).await;
+    eventually("asked again and again", async || retries() >= 3).await;
     let reason = "Guest: waiting for its CRD: the cluster has no CustomResourceDefinition guests.sim.kindex";
-    eventually("one reason", || ingester.status().not_ready() == [reason]).await;
+    eventually("one reason", async || ingester.status().not_ready() == [reason]).await;
     assert!(ingester.status().is_caught_up(), "there is nothing to wait for");
 
     stage.cluster.install(&GUEST);
-    eventually("begun", || !ingester.status().kinds[0].unserved).await;
+    eventually("begun", async || !ingester.status().kinds[0].unserved).await;
     ingester.shutdown().await;
     for line in [
         "waiting until its CRD is installed",
@@ -191,7 +182,7 @@ async fn a_projection_that_panics_sets_its_object_aside_and_no_other() {
         }
     });
     let ingester = stage.start(FRAGILES);
-    eventually("caught up", || ingester.status().is_caught_up()).await;
+    eventually("caught up", async || ingester.status().is_caught_up()).await;
     let status = ingester.status();
     let set_aside: Vec<(&str, bool)> = status.kinds[0]
         .quarantined
@@ -211,7 +202,7 @@ async fn an_object_that_does_not_fit_its_projection_gets_one_warning_event() {
     let stage = Stage::new(&[&NARROW]);
     let ingester = stage.start(NARROWS);
     stage.cluster.with(&NARROW, |cluster| cluster.create("a", 1, true));
-    eventually("told", || !stage.cluster.notices().is_empty()).await;
+    eventually("told", async || !stage.cluster.notices().is_empty()).await;
     assert_eq!(stage.life("uid-001"), Some(Life::Live), "stored all the same");
     let notices = stage.cluster.notices();
     assert!(
@@ -226,8 +217,8 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
     let stage = Stage::new(&[&THING]);
     let ingester = stage.start(THINGS);
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
-    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
-    eventually("caught up", || ingester.status().is_caught_up()).await;
+    eventually("stored", async || stage.life("uid-001") == Some(Life::Live)).await;
+    eventually("caught up", async || ingester.status().is_caught_up()).await;
     ingester.shutdown().await;
     let saved = stage.storage.database().checkpoint;
     assert_eq!(saved, Some(Checkpoint::Settled(ResourceVersion(2))));
@@ -237,8 +228,8 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
         cluster.create("b", 2, true);
     });
     let ingester = stage.start(THINGS);
-    eventually("resumed", || stage.life("uid-002") == Some(Life::Live)).await;
-    eventually("closed", || stage.life("uid-001") == Some(Life::Deleted)).await;
+    eventually("resumed", async || stage.life("uid-002") == Some(Life::Live)).await;
+    eventually("closed", async || stage.life("uid-001") == Some(Life::Deleted)).await;
     let (_, metrics) = ingester.metrics().next().expect("a kind");
     assert_eq!(metrics.relists.get(), 0, "no list was needed");
     ingester.shutdown().await;
@@ -324,7 +315,7 @@ async fn the_log_uses_the_words_of_the_reference() {
             object.annotations.insert(DELETING.to_owned(), "true".to_owned());
         });
     });
-    eventually("gone", || {
+    eventually("gone", async || {
         stage.cluster.with(&THING, |cluster| cluster.objects.is_empty())
     })
     .await;

@@ -1,11 +1,10 @@
 //! A database that goes away while there is nothing to store.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use kindex_generated::kinds::model;
 use kindex_harness::mariadb::MariaDb;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::eventually;
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::settings::Settings;
 use kindex_runtime::{Division, Ingester};
@@ -14,14 +13,6 @@ use kindex_tests::databases::mariadb::available;
 use kindex_tests::databases::patient;
 
 use super::fakes::FakeCluster;
-
-async fn eventually(what: &str, mut happened: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !happened().await {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
 
 /// Nobody asks the database for anything, and whether it is there is looked at all the same.
 #[tokio::test]

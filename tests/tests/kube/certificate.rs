@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::wait::eventually;
 use kindex_migrator::certificate::{Address, Keeper, SecretName};
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_tests::trials::{KIND, PLATFORM};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::cluster::{definitions, eventually};
+use super::cluster::definitions;
 
 const GROUP: &str = "certified.dev";
 const DEFINITION: &str = "trials.certified.dev";

@@ -1,10 +1,8 @@
 //! A cluster for one test, on a free port, with a kind of its own; clients for it.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use kindex_cluster::{ClusterOptions, Limits};
-use kindex_harness::wait::WAIT_MAX;
 use kindex_tests::embedded::Embedded;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -148,14 +146,5 @@ pub(super) fn refusal<T: std::fmt::Debug>(answer: Result<T, kube::Error>) -> kub
     match answer.unwrap_err() {
         kube::Error::Api(status) => *status,
         other => panic!("not an answer of the server: {other}"),
-    }
-}
-
-/// Asks again until `condition` holds.
-pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "it never came about that {what}");
-        tokio::task::yield_now().await;
     }
 }

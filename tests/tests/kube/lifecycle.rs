@@ -2,10 +2,11 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kindex_harness::wait::eventually;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, PropagationPolicy};
 use serde_json::json;
 
-use super::cluster::{TestCluster, eventually, new_widget, refusal, widget};
+use super::cluster::{TestCluster, new_widget, refusal, widget};
 
 fn namespace(name: &str) -> Namespace {
     serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
@@ -58,7 +59,7 @@ async fn a_namespace_goes_when_its_last_object_does() {
         .unwrap();
     hold(&inside, "held", &["example.com/hold"]).await;
     namespaces.delete("shop", &DeleteParams::default()).await.unwrap();
-    eventually("the free object is gone", || async {
+    eventually("the free object is gone", async || {
         inside.get_opt("a").await.unwrap().is_none()
     })
     .await;
@@ -71,7 +72,7 @@ async fn a_namespace_goes_when_its_last_object_does() {
         "widgets.example.com \"b\" is forbidden: unable to create new content in namespace shop because it is being terminated"
     );
     hold(&inside, "held", &[]).await;
-    eventually("the namespace is gone", || async {
+    eventually("the namespace is gone", async || {
         namespaces.get_opt("shop").await.unwrap().is_none()
     })
     .await;
@@ -110,13 +111,13 @@ async fn dependents_go_when_their_last_owner_does() {
         .await
         .unwrap();
     cluster.widgets().delete("one", &DeleteParams::default()).await.unwrap();
-    eventually("the only owner's dependent is gone", || async {
+    eventually("the only owner's dependent is gone", async || {
         maps(&cluster).get_opt("single").await.unwrap().is_none()
     })
     .await;
     assert!(maps(&cluster).get_opt("both").await.unwrap().is_some());
     cluster.widgets().delete("two", &DeleteParams::default()).await.unwrap();
-    eventually("the other is gone, too", || async {
+    eventually("the other is gone, too", async || {
         maps(&cluster).get_opt("both").await.unwrap().is_none()
     })
     .await;
@@ -131,7 +132,7 @@ async fn a_dependent_of_an_owner_that_never_was_goes_at_once() {
         .create(&PostParams::default(), &owned_by(&ghost, "orphan", false))
         .await
         .unwrap();
-    eventually("it is gone", || async {
+    eventually("it is gone", async || {
         maps(&cluster).get_opt("orphan").await.unwrap().is_none()
     })
     .await;
@@ -150,7 +151,7 @@ async fn orphans_forget_their_owner_and_stay() {
         ..DeleteParams::default()
     };
     cluster.widgets().delete("owner", &orphan).await.unwrap();
-    eventually("the owner is gone", || async {
+    eventually("the owner is gone", async || {
         cluster.widgets().get_opt("owner").await.unwrap().is_none()
     })
     .await;
@@ -172,7 +173,7 @@ async fn in_the_foreground_the_owner_waits_for_its_dependents() {
         .delete("owner", &DeleteParams::foreground())
         .await
         .unwrap();
-    eventually("the dependent is being deleted", || async {
+    eventually("the dependent is being deleted", async || {
         maps(&cluster)
             .get("held")
             .await
@@ -189,7 +190,7 @@ async fn in_the_foreground_the_owner_waits_for_its_dependents() {
         .patch("held", &PatchParams::default(), &release)
         .await
         .unwrap();
-    eventually("the owner is gone", || async {
+    eventually("the owner is gone", async || {
         cluster.widgets().get_opt("owner").await.unwrap().is_none()
     })
     .await;
@@ -213,7 +214,7 @@ async fn what_was_being_deleted_is_finished_after_a_restart() {
     namespaces.delete("shop", &DeleteParams::default()).await.unwrap();
     let cluster = cluster.restart().await;
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
-    eventually("the namespace is gone", || async {
+    eventually("the namespace is gone", async || {
         namespaces.get_opt("shop").await.unwrap().is_none()
     })
     .await;

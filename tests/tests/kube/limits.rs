@@ -8,7 +8,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kindex_cluster::{Limits, Token};
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use super::cluster::{TestCluster, eventually};
+use super::cluster::TestCluster;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const KIB: usize = 1024;

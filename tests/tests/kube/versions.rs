@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use kindex_cluster::ClusterOptions;
 use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::wait::eventually;
 use kindex_tests::trials::{KIND, Trials, webhook};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -90,7 +91,7 @@ impl Server {
         let parameters = PatchParams::apply("tests").force();
         let patch = Patch::Apply(manifest);
         api.patch(&KIND.crd_name(), &parameters, &patch).await.unwrap();
-        super::cluster::eventually("trials are served", async || {
+        eventually("trials are served", async || {
             let trials = self.trials("v2");
             let found = trials.list(&kube::api::ListParams::default()).await;
             found.is_ok()

@@ -1,11 +1,12 @@
 //! Watches: through kube-rs, as controllers use them, and line by line.
 
 use futures::{StreamExt, TryStreamExt, pin_mut};
+use kindex_harness::wait::eventually;
 use kube::api::{Patch, PatchParams, WatchEvent, WatchParams};
 use kube::runtime::watcher::{self, Event};
 use serde_json::json;
 
-use super::cluster::{TestCluster, eventually};
+use super::cluster::TestCluster;
 
 fn label(value: Option<&str>) -> Patch<serde_json::Value> {
     Patch::Merge(json!({"metadata": {"labels": {"watched": value}}}))
@@ -173,7 +174,7 @@ async fn a_watch_ends_when_its_definition_is_deleted() {
         .unwrap();
     let seen: Vec<String> = stream.map_ok(|event| summary(&event)).try_collect().await.unwrap();
     assert_eq!(seen, ["DELETED a 1"]);
-    eventually("the definition is gone", || async {
+    eventually("the definition is gone", async || {
         definitions.get_opt("widgets.example.com").await.unwrap().is_none()
     })
     .await;

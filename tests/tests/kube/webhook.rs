@@ -12,6 +12,7 @@ use futures::stream::FuturesUnordered;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use kindex_cluster::ClusterOptions;
+use kindex_harness::wait::eventually;
 use kindex_serve::listen::{Incoming, Listener, Tls};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::cluster::{TestCluster, definitions, eventually};
+use super::cluster::{TestCluster, definitions};
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/tls/first.crt");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/tls/first.key");

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::ApiResource;
@@ -25,15 +25,6 @@ struct Stage {
     directory: TempDir,
     program: Child,
     client: Client,
-}
-
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let waited = timeout(WAIT_MAX, async {
-        while !holds().await {
-            sleep(LOOK_AGAIN).await;
-        }
-    });
-    assert!(waited.await.is_ok(), "it takes too long: {what}");
 }
 
 fn program(directory: &TempDir) -> Command {
@@ -168,7 +159,7 @@ impl Stage {
         let family = json!({"modelFamily": {"name": name, "namespace": "default"}});
         self.create(MODELS, name, family).await;
         let held = async || self.bears(FAMILIES, name, "model.michelangelo.api/").await;
-        until("the reference", held).await;
+        eventually("the reference", held).await;
     }
 
     async fn delete_both(&self, name: &str) {
@@ -186,21 +177,21 @@ async fn a_model_goes_once_its_file_is_gone_over_failures_panics_and_a_kill() {
     assert_eq!(stage.calls("a"), 0, "nobody has deleted it");
     stage.delete_both("a").await;
     let waits = "outside of the cluster: the file of a says wait";
-    until("wait", async || stage.is_reported("a", "DeletionDraining", waits).await).await;
+    eventually("wait", async || stage.is_reported("a", "DeletionDraining", waits).await).await;
     fs::write(&file, "fail").expect("writable");
     let fails = "the disk is away";
-    until("fail", async || stage.is_reported("a", "CleanupFailed", fails).await).await;
+    eventually("fail", async || stage.is_reported("a", "CleanupFailed", fails).await).await;
 
     let calls = stage.calls("a");
     stage.kill_and_start().await;
-    until("a call", async || stage.calls("a") > calls).await;
+    eventually("a call", async || stage.calls("a") > calls).await;
     fs::write(&file, "panic").expect("writable");
     let panics = "it panicked: a file that panics";
-    until("panic", async || stage.is_reported("a", "CleanupFailed", panics).await).await;
+    eventually("panic", async || stage.is_reported("a", "CleanupFailed", panics).await).await;
 
     stage.model_of_a_family("b").await;
     stage.delete_both("b").await;
-    until("the other model to go", async || stage.is_gone("b").await).await;
+    eventually("the other model to go", async || stage.is_gone("b").await).await;
     assert_eq!(stage.calls("b"), 1);
     let model = stage.get(MODELS, "a").await.expect("it waits");
     assert_eq!(model.annotations()["michelangelo.api/deletion-phase"], "DRAINING");
@@ -208,7 +199,7 @@ async fn a_model_goes_once_its_file_is_gone_over_failures_panics_and_a_kill() {
     assert!(held, "the family of a model whose file is there");
 
     fs::remove_file(&file).expect("it is there");
-    until("both to go", async || stage.is_gone("a").await).await;
+    eventually("both to go", async || stage.is_gone("a").await).await;
 }
 
 #[tokio::test]

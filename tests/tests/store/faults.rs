@@ -55,7 +55,7 @@ async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
 }
 
 /// Repeats a call as long as its error is retryable: until a server has seen the end of a connection, for one.
-async fn eventually(mut call: impl AsyncFnMut() -> Result<(), StoreError>) {
+async fn retried(mut call: impl AsyncFnMut() -> Result<(), StoreError>) {
     let deadline = Instant::now() + WAIT_MAX;
     while let Err(error) = call().await {
         assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
@@ -64,7 +64,7 @@ async fn eventually(mut call: impl AsyncFnMut() -> Result<(), StoreError>) {
 
 async fn written_eventually(store: &Arc<dyn MetadataStorage>, uid: &str) {
     let batch = [widget(uid, uid, 3).label("l", "1").live()];
-    eventually(async || {
+    retried(async || {
         let written = store.write(&WIDGET, &batch, at(2)).await?;
         assert_eq!(written, [Written::Inserted]);
         Ok(())
@@ -165,7 +165,7 @@ async fn a_server_that_hangs_is_an_error_in_time() {
     lasting.prepare().await.expect("prepared");
     assert_eq!(write(&lasting, "u0").await, Written::Inserted);
     let store = open(&fields, &pool).await;
-    eventually(async || store.count(&WIDGET).await.map(drop)).await;
+    retried(async || store.count(&WIDGET).await.map(drop)).await;
     server.pause(true);
     let begun = Instant::now();
     // The open connection gives no answer, or is still on its way back to the pool; a new one is never opened.
@@ -176,7 +176,7 @@ async fn a_server_that_hangs_is_an_error_in_time() {
     server.pause(false);
     // It first resets connections that gave up waiting; errors stay retryable until one succeeds.
     let batch = [widget("u1", "u1", 3).live()];
-    eventually(async || store.write(&WIDGET, &batch, at(2)).await.map(drop)).await;
+    retried(async || store.write(&WIDGET, &batch, at(2)).await.map(drop)).await;
     assert_eq!(lasting.count(&WIDGET).await.expect("counted").live, 2);
 }
 
@@ -298,7 +298,7 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
     let app = open(&fields, &pool).await;
     // The only connection that the account may have is another one for as long as the server takes
     // to see the first one's end. An account without CREATE finds all tables.
-    eventually(async || app.prepare().await).await;
+    retried(async || app.prepare().await).await;
     written_eventually(&app, "u1").await;
 
     let mut connection = root.connect().await.expect("the server is up");

@@ -1,8 +1,8 @@
 //! A migration that fills a column beside programs that write to the same rows.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_store::progress::{NoProgress, Progress};
 use kindex_store::{MigrateOptions, PoolConfig};
 use sqlx::{ConnectOptions as _, Executor as _};
@@ -37,12 +37,10 @@ async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: 
         let new = new.clone();
         tokio::spawn(async move { new.migrate(&refill, &NoProgress).await })
     };
-    let waits = || new.calls().oldest() > Duration::from_millis(300);
-    let deadline = Instant::now() + WAIT_MAX;
-    while !waits() && !filling.is_finished() {
-        assert!(Instant::now() < deadline, "the fill neither waits nor ends");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually("a fill that waits, or its end", async || {
+        new.calls().oldest() > Duration::from_millis(300) || filling.is_finished()
+    })
+    .await;
     writer.execute("COMMIT").await;
     filling.await.expect("no panic").expect("filled");
     let tints = backend.rows("SELECT tint FROM widget ORDER BY uid").await;

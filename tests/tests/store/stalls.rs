@@ -1,9 +1,10 @@
 //! A database that takes a call and does not answer: which call waits and for how long is known before it fails, and no
 //! longer once it is answered.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kindex_harness::mariadb::MariaDb;
+use kindex_harness::wait::eventually;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig};
 use kindex_tests::databases::mariadb::available;
 use sqlx::mysql::MySqlConnection;
@@ -31,14 +32,6 @@ async fn admin(fields: &MySqlFields) -> MySqlConnection {
 fn stalled(store: &dyn MetadataStorage) -> Option<String> {
     let stalled = store.calls().stalled();
     stalled.map(|stalled| stalled.to_string())
-}
-
-async fn until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test]
@@ -71,7 +64,7 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
     admin.execute("BACKUP STAGE START").await.expect("begun");
     admin.execute("BACKUP STAGE BLOCK_COMMIT").await.expect("blocked");
     let waiting = write("u2");
-    until("a commit that waits", || stalled(&*store).is_some()).await;
+    eventually("a commit that waits", async || stalled(&*store).is_some()).await;
     let message = stalled(&*store).expect("still");
     assert!(
         message.starts_with("the database has not answered a commit of Widget for 2 s"),
@@ -88,7 +81,7 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
         let store = store.clone();
         tokio::spawn(async move { store.count(&WIDGET).await.map(drop) })
     };
-    until("a read that waits", || {
+    eventually("a read that waits", async || {
         stalled(&*store).is_some_and(|message| message.starts_with("the database has not answered a read"))
     })
     .await;

@@ -5,6 +5,7 @@ mod agreement;
 mod commands;
 mod dependencies;
 mod dialects;
+mod empty;
 mod files;
 mod licence;
 mod manifests;

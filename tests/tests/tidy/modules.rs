@@ -1,4 +1,4 @@
-//! A `lib.rs` or `mod.rs` is a reading order: a module imports only those that are declared above it,
+//! The file that declares modules is their reading order: a module imports only those that are declared above it,
 //! so that neither a crate nor a folder has circles.
 
 use std::collections::BTreeSet;
@@ -10,10 +10,11 @@ use super::sources::RUST_FILES;
 
 #[test]
 fn a_module_imports_only_modules_above_it() {
-    let is_listed = |file: &File| file.path.ends_with("src/lib.rs") || file.path.ends_with("/mod.rs");
-    let is_test = |file: &File| file.path.contains("/tests/") || file.path.starts_with("tests/fixtures/");
+    let is_test = |file: &File| {
+        file.path.contains("/tests/") || file.path.ends_with("/tests.rs") || file.path.starts_with("tests/fixtures/")
+    };
     let mut found = BTreeSet::new();
-    for (list, rust) in RUST_FILES.iter().filter(|(file, _)| is_listed(file) && !is_test(file)) {
+    for (list, rust) in RUST_FILES.iter().filter(|(file, _)| !is_test(file)) {
         let folder = Folder::of(&list.path, rust);
         for (file, rust) in RUST_FILES
             .iter()
@@ -28,7 +29,7 @@ fn a_module_imports_only_modules_above_it() {
     expect_none(found.iter().map(reported).collect());
 }
 
-/// A folder of modules, as the file in it says that declares them.
+/// A folder of modules in the order of the file that declares them.
 struct Folder<'r> {
     list: String,
     path: String,
@@ -38,12 +39,17 @@ struct Folder<'r> {
 }
 
 impl<'r> Folder<'r> {
+    /// The list stands in its folder, or beside it and is called like it.
     fn of(list: &str, rust: &'r Rust) -> Self {
         let name = list.rsplit('/').next().unwrap_or_default();
+        let path = match name {
+            "lib.rs" | "main.rs" | "mod.rs" => list[..list.len() - name.len()].to_owned(),
+            _ => format!("{}/", list.trim_end_matches(".rs")),
+        };
         Self {
-            path: list[..list.len() - name.len()].to_owned(),
+            path,
             list: list.to_owned(),
-            is_crate: name == "lib.rs",
+            is_crate: ["lib.rs", "main.rs"].contains(&name),
             rust,
         }
     }
@@ -78,19 +84,20 @@ impl<'r> Folder<'r> {
 #[test]
 fn an_import_against_the_order_is_found_in_every_folder() {
     let list = Rust::parse("mod a;\n\nmod b;\n\npub use b::Thing;\n").expect("Rust");
-    let folder = Folder::of("x/src/y/mod.rs", &list);
-    let found = |path: &str, text: &str| {
-        let rust = Rust::parse(text).expect("Rust");
-        folder.upward_imports(path, &rust).len()
-    };
-    assert_eq!(found("x/src/y/a.rs", "use super::b::f;\n"), 1);
-    assert_eq!(found("x/src/y/a.rs", "use super::Thing;\n"), 1, "by another name");
-    assert_eq!(found("x/src/y/a/c.rs", "use super::super::{Other, b};\n"), 1);
-    assert_eq!(found("x/src/y/a/mod.rs", "use super::b;\n"), 1);
-    assert_eq!(found("x/src/y/b.rs", "use super::a;\n"), 0, "in the order");
-    assert_eq!(found("x/src/y/a.rs", "use super::super::b;\n"), 0, "of another folder");
-    assert_eq!(
-        found("x/src/y/a.rs", "#[cfg(test)]\nmod tests {\n    use super::b;\n}\n"),
-        0
-    );
+    for place in ["x/src/y/mod.rs", "x/src/y.rs"] {
+        let folder = Folder::of(place, &list);
+        assert_eq!(folder.path, "x/src/y/");
+        let found = |path: &str, text: &str| {
+            let rust = Rust::parse(text).expect("Rust");
+            folder.upward_imports(path, &rust).len()
+        };
+        assert_eq!(found("x/src/y/a.rs", "use super::b::f;\n"), 1);
+        assert_eq!(found("x/src/y/a.rs", "use super::Thing;\n"), 1, "by another name");
+        assert_eq!(found("x/src/y/a/c.rs", "use super::super::{Other, b};\n"), 1);
+        assert_eq!(found("x/src/y/a/mod.rs", "use super::b;\n"), 1);
+        assert_eq!(found("x/src/y/b.rs", "use super::a;\n"), 0, "in the order");
+        assert_eq!(found("x/src/y/a.rs", "use super::super::b;\n"), 0, "of another folder");
+        let of_tests = "#[cfg(test)]\nmod tests {\n    use super::b;\n}\n";
+        assert_eq!(found("x/src/y/a.rs", of_tests), 0);
+    }
 }

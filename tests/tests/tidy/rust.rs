@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use proc_macro2::{Delimiter, Literal, Span, TokenStream, TokenTree};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
-use syn::{Attribute, ImplItem, Item, UseTree};
+use syn::{Attribute, Expr, ExprStruct, ImplItem, Item, Macro, Member, Token, UseTree};
 
 /// One file.
 pub(super) struct Rust {
@@ -25,7 +26,18 @@ pub(super) struct Rust {
     pub(super) exported: BTreeMap<String, String>,
     /// Paths outside of tests that begin with `crate` or `super`, up to the first name that is neither.
     pub(super) imports: BTreeSet<Vec<String>>,
+    /// The literals of structs that take nothing from a base.
+    pub(super) structs: Vec<StructLiteral>,
     tests: Vec<Range<usize>>,
+}
+
+/// A literal that spells every field of its struct.
+pub(super) struct StructLiteral {
+    /// From zero.
+    pub(super) line: usize,
+    /// Without its path; `Self` stays.
+    pub(super) name: String,
+    pub(super) fields: BTreeSet<String>,
 }
 
 impl Rust {
@@ -34,6 +46,8 @@ impl Rust {
         let syntax = syn::parse_file(text)?;
         let mut tests = Tests::default();
         tests.visit_file(&syntax);
+        let mut structs = Structs::default();
+        structs.visit_file(&syntax);
         let mut marks = Marks {
             text,
             marks: vec![Mark::Between; text.len()],
@@ -59,6 +73,7 @@ impl Rust {
             exported: exported(&syntax.items, &modules),
             modules,
             imports: imports.into_iter().map(|(_, path)| path).collect(),
+            structs: structs.found,
             tests: tests.lines,
         })
     }
@@ -247,6 +262,37 @@ impl<'ast> Visit<'ast> for Tests {
             self.add(&function.attrs, item.span());
         }
         visit::visit_impl_item(self, item);
+    }
+}
+
+/// Struct literals without a base, those among the arguments of a macro too.
+#[derive(Default)]
+struct Structs {
+    found: Vec<StructLiteral>,
+}
+
+impl<'ast> Visit<'ast> for Structs {
+    fn visit_expr_struct(&mut self, literal: &'ast ExprStruct) {
+        let name = literal.path.segments.last();
+        if let (Some(name), None) = (name, &literal.dot2_token) {
+            let fields = literal.fields.iter().filter_map(|field| match &field.member {
+                Member::Named(field) => Some(field.to_string()),
+                Member::Unnamed(_) => None,
+            });
+            self.found.push(StructLiteral {
+                line: line(literal.span()),
+                name: name.ident.to_string(),
+                fields: fields.collect(),
+            });
+        }
+        visit::visit_expr_struct(self, literal);
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let arguments = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+        for argument in arguments.iter().flatten() {
+            self.visit_expr(argument);
+        }
     }
 }
 

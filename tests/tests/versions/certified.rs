@@ -4,12 +4,13 @@
 use std::process::Stdio;
 
 use kindex_harness::ports::reserve;
+use kindex_harness::wait::eventually;
 use kube::core::ApiResource;
 use kube::{Api, api::DynamicObject};
 use serde_json::{Value, json};
 use tokio::process::Child;
 
-use super::stage::{Exited, GROUP, NAME, Stage, eventually};
+use super::stage::{Exited, GROUP, NAME, Stage};
 
 const OBJECTS: usize = 1_000;
 const EMITTED: &str = include_str!("../../fixtures/traps/schema/crds/trials.yaml");

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::discover::discover;
 use kindex_migrator::wire::{GroupResource, StorageState};
 use kube::api::{Api, ListParams};
 
-use super::stage::{Stage, eventually};
+use super::stage::Stage;
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/tls/first.crt");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/tls/first.key");

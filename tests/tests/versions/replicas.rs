@@ -3,13 +3,14 @@
 use std::process::Stdio;
 
 use kindex_harness::ports::reserve;
+use kindex_harness::wait::eventually;
 use kindex_migrator::wire::StorageVersionMigration;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::process::Child;
 
-use super::stage::{Stage, eventually};
+use super::stage::Stage;
 
 const OBJECTS: usize = 300;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
@@ -363,14 +363,6 @@ impl Exited {
         for text in texts {
             assert!(!self.text.contains(text), "{text:?} is in {}", self.text);
         }
-    }
-}
-
-pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::look::Memory;
 use serde_json::json;
 
@@ -145,7 +146,7 @@ async fn a_migration_that_fails_or_is_stopped_fails_the_command() {
     stage.create_trials(1).await;
     let start = ["versions", "start", "trials", "--wait"];
     let stops = async {
-        super::stage::eventually("a migration is there and stopped", async || {
+        eventually("a migration is there and stopped", async || {
             let stopped = stage
                 .command(&["versions", "stop", "trials"])
                 .output()

@@ -5,16 +5,42 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{ClusterError, ObjectName};
 
+/// What a request is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum About<'a> {
+    /// An object with all references on it.
+    All,
+    /// An object with none of them. A service of an older version answers with all.
+    Object,
+    /// One reference on an object.
+    One(&'a str),
+}
+
+impl About<'_> {
+    /// The longest answer that is read.
+    pub(super) fn answer_max_bytes(self) -> usize {
+        match self {
+            // A reference with its holder takes up to 300 bytes, and archived holders may be hundreds of thousands.
+            Self::All => 256 * 1024 * 1024,
+            Self::Object | Self::One(_) => 16 * 1024 * 1024,
+        }
+    }
+}
+
 /// The path of an object's references, or of one of them. Its name is what somebody wrote into a field: escaped, it is
 /// one part of the path, whatever it holds.
-pub(super) fn path(topic: &str, object: &ObjectName, reference: Option<&str>) -> String {
+pub(super) fn path(topic: &str, object: &ObjectName, about: About<'_>) -> String {
     let parts = [&object.namespace, &object.name];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     let object: String = parts
         .map(|part| format!("/{}", utf8_percent_encode(part, NON_ALPHANUMERIC)))
         .collect();
-    let reference = reference.map(|name| format!("/{name}")).unwrap_or_default();
-    format!("/api/v1/{topic}{object}/references{reference}")
+    let references = format!("/api/v1/{topic}{object}/references");
+    match about {
+        About::All => references,
+        About::Object => format!("{references}?limit=0"),
+        About::One(reference) => format!("{references}/{reference}"),
+    }
 }
 
 /// The topic of a kind's events: `networks.region.example.com`.
@@ -68,11 +94,15 @@ mod tests {
         let topic = "networks.region.example.com";
         let reference = "cluster.compute.example.com/7f7a15ab";
         assert_eq!(
-            path(topic, &network("blue"), Some(reference)),
+            path(topic, &network("blue"), About::One(reference)),
             "/api/v1/networks.region.example.com/default/blue/references/cluster.compute.example.com/7f7a15ab"
         );
+        assert_eq!(
+            path(topic, &network("blue"), About::Object),
+            "/api/v1/networks.region.example.com/default/blue/references?limit=0"
+        );
         for name in ["red/references/cluster.x/1?", "red#", "..", "a b", "ä"] {
-            let path = path(topic, &network(name), None);
+            let path = path(topic, &network(name), About::All);
             assert_eq!(path.matches('/').count(), 6, "{path}");
             assert!(!path.contains(['?', '#', ' ']) && path.is_ascii(), "{path}");
         }

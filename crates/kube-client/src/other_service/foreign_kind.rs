@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kube::client::Body;
 use kube::core::{ApiResource, Status};
 use kube::{Client, discovery};
 use serde_json::Value;
@@ -10,7 +12,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::answer::{Unanswered, path, topic};
+use super::answer::{About, Unanswered, path, topic};
 use crate::classify::chain;
 use crate::{ClusterError, ObjectName};
 
@@ -67,11 +69,16 @@ impl ForeignKind {
     /// # Errors
     /// Where the service does not say whether there is one.
     pub async fn references(&self, object: &ObjectName) -> Result<Option<Value>, ClusterError> {
-        match self.ask(Method::GET, object, None).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(unanswered) if unanswered.is_absence(object) => Ok(None),
-            Err(unanswered) => Err(self.why(unanswered)),
-        }
+        self.get(object, About::All).await
+    }
+
+    /// What the service says of an object at this moment; `None` where it has no such object. The references on it are
+    /// not asked for.
+    ///
+    /// # Errors
+    /// Where the service does not say whether there is one.
+    pub async fn look(&self, object: &ObjectName) -> Result<Option<Value>, ClusterError> {
+        self.get(object, About::Object).await
     }
 
     /// Places a reference, and gives back what the service says of the object. That it is there already is success.
@@ -79,7 +86,7 @@ impl ForeignKind {
     /// # Errors
     /// [`ClusterError::Conflict`] where the object is being deleted, [`ClusterError::NotFound`] where there is none.
     pub async fn place_reference(&self, object: &ObjectName, reference: &str) -> Result<Value, ClusterError> {
-        match self.ask(Method::PUT, object, Some(reference)).await {
+        match self.ask(Method::PUT, object, About::One(reference)).await {
             Ok(answer) => Ok(answer),
             Err(Unanswered::Status(status)) if status.code == 409 => {
                 Err(ClusterError::Conflict(status.message.clone()))
@@ -98,7 +105,7 @@ impl ForeignKind {
     /// # Errors
     /// Where the service does not say that it is released.
     pub async fn release_reference(&self, object: &ObjectName, reference: &str) -> Result<(), ClusterError> {
-        match self.ask(Method::DELETE, object, Some(reference)).await {
+        match self.ask(Method::DELETE, object, About::One(reference)).await {
             Ok(_) => Ok(()),
             Err(unanswered) if unanswered.is_absence(object) => Ok(()),
             Err(unanswered) => Err(self.why(unanswered)),
@@ -140,17 +147,44 @@ impl ForeignKind {
         }
     }
 
-    async fn ask(&self, method: Method, object: &ObjectName, reference: Option<&str>) -> Result<Value, Unanswered> {
+    async fn get(&self, object: &ObjectName, about: About<'_>) -> Result<Option<Value>, ClusterError> {
+        match self.ask(Method::GET, object, about).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(unanswered) if unanswered.is_absence(object) => Ok(None),
+            Err(unanswered) => Err(self.why(unanswered)),
+        }
+    }
+
+    async fn ask(&self, method: Method, object: &ObjectName, about: About<'_>) -> Result<Value, Unanswered> {
         let resource = self.resource().await?;
-        let path = path(&resource.topic(), object, reference);
-        let request = Request::builder().method(method).uri(path).body(Vec::new());
+        let path = path(&resource.topic(), object, about);
+        let request = Request::builder().method(method).uri(path).body(Body::empty());
         let request = request.map_err(|error| ClusterError::Refused(error.to_string()))?;
-        match timeout(ANSWER_TIMEOUT, resource.client.request::<Value>(request)).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(kube::Error::Api(status))) => Err(Unanswered::Status(status)),
-            Ok(Err(error)) => Err(self.failed(error).into()),
+        let answer = self.answer(&resource.client, request, about.answer_max_bytes());
+        match timeout(ANSWER_TIMEOUT, answer).await {
+            Ok(answer) => answer,
             Err(_) => Err(self.late().into()),
         }
+    }
+
+    /// As `Client::request`, but of an answer of this length at most.
+    async fn answer(&self, client: &Client, request: Request<Body>, max_bytes: usize) -> Result<Value, Unanswered> {
+        let response = client.send(request).await.map_err(|error| self.failed(error))?;
+        let code = response.status();
+        let body = Limited::new(response.into_body(), max_bytes).collect().await;
+        let body = body.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                self.unclear(&format!("its answer has more than {max_bytes} bytes"))
+            } else {
+                self.unclear(&chain(&*error))
+            }
+        })?;
+        let body = body.to_bytes();
+        if code.is_client_error() || code.is_server_error() {
+            return Err(Unanswered::Status(Box::new(status(code, &body))));
+        }
+        let answer = serde_json::from_slice(&body);
+        answer.map_err(|error| self.unclear(&chain(&error)).into())
     }
 
     /// Nothing follows from an answer that is none of this object.
@@ -180,6 +214,14 @@ impl ForeignKind {
     }
 }
 
+/// A refusal. What stands between the service and us may refuse in a form of its own.
+fn status(code: StatusCode, body: &[u8]) -> Status {
+    serde_json::from_slice(body).unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(body);
+        Status::failure(text.trim(), "Failed to parse error data").with_code(code.as_u16())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -202,5 +244,16 @@ mod tests {
         let why = networks.why(said(503));
         assert!(matches!(why, ClusterError::Retryable { .. }), "{why}");
         assert!(matches!(networks.why(said(403)), ClusterError::Refused(_)));
+    }
+
+    #[test]
+    fn a_refusal_in_another_form_is_one_of_its_code() {
+        let said = json!({"kind": "Status", "code": 404, "message": "gone", "details": {"name": "blue"}}).to_string();
+        let read = status(StatusCode::NOT_FOUND, said.as_bytes());
+        assert_eq!((read.code, read.message.as_str()), (404, "gone"));
+        assert_eq!(read.details.map(|details| details.name).as_deref(), Some("blue"));
+        let read = status(StatusCode::BAD_GATEWAY, b"<html>bad gateway</html>\n");
+        assert_eq!((read.code, read.message.as_str()), (502, "<html>bad gateway</html>"));
+        assert!(read.details.is_none());
     }
 }

@@ -1,10 +1,14 @@
-//! Whether objects are deleted after those that refer to them: the API server leaves the last step to who does that.
+//! Whether objects are deleted after those that refer to them, over several services: the API server leaves the last
+//! step to who does that.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kindex_api::operations::Peers;
 use kindex_model::kind::Registry;
 
-/// The flag of `kindex api`.
+use super::super::addresses::AddressArgs;
+use crate::error::CommandResult;
+
+/// The flags of `kindex api`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct GraphArgs {
     /// Leave it to `kindex deletion` to delete archived objects that others may name, after those; without it, they are
@@ -18,7 +22,22 @@ pub(super) struct GraphArgs {
         default_value = "true",
         default_missing_value = "true"
     )]
-    pub(super) deletion: bool,
+    deletion: bool,
+
+    /// Where other services are.
+    #[command(flatten)]
+    services: AddressArgs,
+}
+
+impl GraphArgs {
+    /// # Errors
+    /// An address that is none, or of a service that crds.toml does not declare.
+    pub(super) fn graph(&self, registry: &Registry) -> CommandResult<Graph> {
+        Ok(Graph {
+            is_at_work: self.deletion,
+            peers: peers(registry, &self.services)?,
+        })
+    }
 }
 
 /// The graph as the API server has it.
@@ -33,30 +52,28 @@ pub(super) struct Graph {
 #[derive(Clone, Debug)]
 pub(super) struct UpGraph {
     deletion: Option<bool>,
-    /// NAME=URL.
-    services: Vec<String>,
+    services: AddressArgs,
 }
 
 impl UpGraph {
     /// In a cluster of others, `kindex deletion` is started by whoever wants it.
-    pub(super) fn graph(&self, registry: &Registry, is_own_cluster: bool) -> Graph {
-        Graph {
+    ///
+    /// # Errors
+    /// As those of [`GraphArgs::graph`].
+    pub(super) fn graph(&self, registry: &Registry, is_own_cluster: bool) -> CommandResult<Graph> {
+        Ok(Graph {
             is_at_work: self.deletion.unwrap_or(is_own_cluster),
-            peers: self.peers(registry),
-        }
-    }
-
-    /// Other services, where the flags say, which the service whose flags they are has checked.
-    fn peers(&self, registry: &Registry) -> Peers {
-        let named = self.services.iter().filter_map(|service| service.split_once('='));
-        named.fold(Peers::of(registry), |peers, (name, url)| {
-            let mut services = registry.services.iter();
-            match services.find(|service| [service.name, service.group].contains(&name)) {
-                Some(service) => peers.at(service.group, url),
-                None => peers,
-            }
+            peers: peers(registry, &self.services)?,
         })
     }
+}
+
+/// Other services, where the flags say.
+fn peers(registry: &Registry, services: &AddressArgs) -> CommandResult<Peers> {
+    let moved = services.moved(registry)?.into_iter();
+    Ok(moved.fold(Peers::of(registry), |peers, (service, url)| {
+        peers.at(service.group, url)
+    }))
 }
 
 impl Args for UpGraph {
@@ -72,10 +89,9 @@ impl Args for UpGraph {
 impl FromArgMatches for UpGraph {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let deletion = matches.try_get_one::<bool>("deletion").ok().flatten();
-        let services = matches.try_get_many::<String>("services").ok().flatten();
         Ok(Self {
             deletion: deletion.copied(),
-            services: services.into_iter().flatten().cloned().collect(),
+            services: AddressArgs::among(matches),
         })
     }
 

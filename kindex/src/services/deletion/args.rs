@@ -6,7 +6,6 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::http::Uri;
 use clap::{Args, ValueEnum};
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::peer::{Peers, Transport};
@@ -15,6 +14,7 @@ use kindex_kube_client::other_service::Address;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
+use super::super::addresses::AddressArgs;
 use super::notify::NotifyArgs;
 use crate::error::{CommandError, CommandResult};
 use crate::install::Whose;
@@ -81,9 +81,9 @@ Examples:
 /// Where other services are.
 #[derive(Clone, Debug, Args)]
 pub(super) struct PeerArgs {
-    /// Where the API server of another service answers, instead of where `[services]` in crds.toml says.
-    #[arg(long = "service", value_name = "NAME=URL")]
-    services: Vec<String>,
+    /// Where their API servers are.
+    #[command(flatten)]
+    services: AddressArgs,
 
     /// Where the events of other services are read: from the API server of each; by lists and watches there, which
     /// serves kinds without events too; or from the NATS server of --nats, which they feed.
@@ -142,32 +142,16 @@ impl PeerArgs {
             .collect();
         let foreign = kinds.foreign().into_iter();
         let mut foreign: BTreeMap<_, Address> = foreign.map(|(kind, service)| (kind, service.into())).collect();
-        for said in &self.services {
-            let Some((name, url)) = said.split_once('=').filter(|(_, url)| is_url(url)) else {
-                let wrong = CommandError::usage(format_args!("--service {said}: no NAME=URL"));
-                return Err(wrong.hint("write it like region=https://region.example.com:6443"));
-            };
-            let mut found = false;
+        for (service, url) in self.services.moved(registry)? {
             let of_kinds = foreign.iter_mut().map(|(kind, address)| (&kind.group, address));
             for (group, address) in of_kinds.chain(services.iter_mut()) {
-                if address.name == name || group == name {
+                if group.as_str() == service.group {
                     address.move_to(url);
-                    found = true;
                 }
-            }
-            if !found {
-                let unknown = format!("--service {said}: crds.toml declares no service {name}");
-                return Err(CommandError::usage(unknown).hint("[services] has their names and addresses"));
             }
         }
         Ok(Peers::new(foreign, events).with_holders(services))
     }
-}
-
-/// Over HTTP, to somebody.
-fn is_url(text: &str) -> bool {
-    let url = text.parse::<Uri>();
-    url.is_ok_and(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some())
 }
 
 /// How long others may be waited for.
@@ -244,7 +228,7 @@ impl UpDeletionArgs {
     /// would get nothing.
     pub(super) fn check(&self, registry: &Registry, whose: Whose) -> CommandResult {
         let kinds = &Kinds::of(registry);
-        let has_service = !self.peers.services.is_empty();
+        let has_service = self.peers.services.is_given();
         for (flag, is_given) in [
             ("--service", has_service),
             ("--service-events", self.peers.service_events != EventsFrom::Api),

@@ -180,10 +180,15 @@ impl Calls for Served {
         request: Request<ListReferencesRequest>,
     ) -> Result<Response<ListReferencesResponse>, Status> {
         let asked = Asked::of(&request)?;
-        let named = self.named(request.into_inner().target);
+        let ListReferencesRequest { target, limit } = request.into_inner();
+        let named = self.named(target);
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
-            self.operations.references(&asked.caller, &named.key(), None).await
+            let (caller, key) = (&asked.caller, named.key());
+            match limit {
+                Some(limit) => self.operations.first_references(caller, &key, limit).await,
+                None => self.operations.references(caller, &key, None).await,
+            }
         };
         let named = named.as_ref().map_err(Refusal::clone);
         let (said, operation) = self.done(&asked, Verb::Get, named, answer).await?;

@@ -208,12 +208,27 @@ async fn of_object(
             let tree = operations.holders(caller, &key, bounds(query)?).await?;
             return Ok(exchange::json(tree.to_json()));
         }
+        (&Method::GET, None) => match limit(query)? {
+            Some(limit) => operations.first_references(caller, &key, limit).await?,
+            None => operations.references(caller, &key, None).await?,
+        },
         (&Method::GET, reference) => operations.references(caller, &key, reference).await?,
         (&Method::PUT, Some(reference)) => operations.put_reference(caller, &key, reference).await?,
         (&Method::DELETE, Some(reference)) => operations.delete_reference(caller, &key, reference).await?,
         _ => return Err(Refusal::method_not_allowed()),
     };
     Ok(exchange::json(said.into_answer().text))
+}
+
+/// At most how many references are wanted; all where nothing is said of it. Unlike in lists of objects, 0 is none: who
+/// asks so wants to know how far the object is.
+fn limit(query: &Query) -> Result<Option<u32>, Refusal> {
+    let Some(limit) = query.get("limit") else {
+        return Ok(None);
+    };
+    let wanted = limit.parse::<u32>();
+    let unclear = |_| Refusal::bad_request(format!("limit {limit:?} is no number of references: write 0 or more"));
+    wanted.map(Some).map_err(unclear)
 }
 
 /// How much of a tree is wanted: no more than is shown to everybody.
@@ -354,6 +369,16 @@ mod tests {
         assert_eq!((depth("depth=1"), depth("depth=16")), (Ok(1), Ok(16)));
         for wrong in ["depth=0", "depth=17", "depth=x"] {
             assert_eq!(depth(wrong), Err(400), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_a_number_and_0_is_none() {
+        let limit = |query: &str| limit(&Query::parse(query)).map_err(|error| error.code);
+        assert_eq!((limit(""), limit("limit=")), (Ok(None), Ok(None)));
+        assert_eq!((limit("limit=0"), limit("limit=500")), (Ok(Some(0)), Ok(Some(500))));
+        for wrong in ["limit=-1", "limit=x", "limit=1.5", "limit=99999999999"] {
+            assert_eq!(limit(wrong), Err(400), "{wrong}");
         }
     }
 

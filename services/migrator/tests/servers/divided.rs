@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{Method, Request};
 use kindex_harness::controlplane::apart::ApiServer;
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::discover::discover;
 use kindex_migrator::cluster::look::Memory;
@@ -21,7 +22,7 @@ use kube::core::ApiResource;
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use super::stage::{Plane, client, eventually};
+use super::stage::{Plane, client};
 use super::zoo::{PACE, force, hashes_of, install, look_at, migrations_of};
 
 /// A release that serves the kind in v1 and stores it in v1beta1, which the one before it could read.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::look::Memory;
@@ -16,7 +17,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use super::stage::{Plane, Webhook, eventually};
+use super::stage::{Plane, Webhook};
 use super::zoo::{PACE, Zoo, encodings};
 
 const PETS: usize = 100;

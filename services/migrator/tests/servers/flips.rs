@@ -2,6 +2,7 @@
 
 use kindex_harness::controlplane::apart::ApiServer;
 use kindex_harness::proxy::{Mode, Proxy};
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::look::Memory;
@@ -9,7 +10,7 @@ use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
 use kindex_migrator::run::guard::Outdated;
 
-use super::stage::{Plane, client, eventually};
+use super::stage::{Plane, client};
 use super::zoo::{Zoo, encodings};
 
 const PETS: usize = 100;

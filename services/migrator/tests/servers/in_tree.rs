@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kindex_harness::controlplane::apart::Controllers;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_migrator::cluster::conduct::Conduct;
 use kindex_migrator::cluster::in_tree::{InTree, work_in_tree};
 use kindex_migrator::cluster::look::Memory;
@@ -16,7 +16,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::stage::{Plane, eventually};
+use super::stage::Plane;
 use super::zoo::{PACE, Zoo, encodings, versions};
 
 const PETS: usize = 40;

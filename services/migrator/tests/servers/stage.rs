@@ -1,12 +1,10 @@
 //! A control plane in parts, and clients of its servers.
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::controlplane::apart::{ApiServer, Etcd};
 use kindex_harness::require::require;
-use kindex_harness::wait::WAIT_MAX;
 use kindex_serve::listen::{Answer, Listener, Tls};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -82,13 +80,5 @@ impl Webhook {
             "url": format!("https://127.0.0.1:{}/", self.port),
             "caBundle": k8s_openapi::ByteString(self.authority.clone()),
         })
-    }
-}
-
-pub(super) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

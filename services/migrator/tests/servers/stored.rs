@@ -1,6 +1,7 @@
 //! What etcd holds after a migration, for each sort of kind.
 
 use jiff::Timestamp;
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::look::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
@@ -11,7 +12,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::stage::{Plane, eventually};
+use super::stage::Plane;
 use super::zoo::{PACE, Zoo, encodings, force, versions};
 
 const PETS: usize = 100;

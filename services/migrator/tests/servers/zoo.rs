@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use kindex_harness::controlplane::apart::Stored;
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
@@ -24,7 +25,7 @@ use kube::core::{ApiResource, ObjectMeta};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::stage::{Plane, client, eventually};
+use super::stage::{Plane, client};
 
 pub(super) const SETTINGS: Settings = Settings {
     period: Duration::from_secs(600),

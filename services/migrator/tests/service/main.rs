@@ -6,6 +6,7 @@ mod stage;
 
 use std::collections::BTreeSet;
 
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::install::manifests;
 use kindex_migrator::wire::StorageVersionMigrationStatus;
 use kindex_migrator::wire::definition;
@@ -14,7 +15,7 @@ use kube::core::ApiResource;
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
-use stage::{GROUP, NAME, Stage, condition, eventually, hash};
+use stage::{GROUP, NAME, Stage, condition, hash};
 
 /// A cell of the status.
 fn count(status: &StorageVersionMigrationStatus, name: &str) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kindex_harness::wait::eventually;
 use kindex_migrator::certificate::Keeper;
 use kindex_migrator::wire::definition;
 use kube::Api;
@@ -9,7 +10,7 @@ use kube::api::{DeleteParams, DynamicObject};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{GROUP, NAME, Stage, eventually, hash};
+use super::stage::{GROUP, NAME, Stage, hash};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn definitions_that_somebody_deleted_are_installed_again() {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::{Pace, WriteRate};
 use kindex_migrator::cluster::install::manifests;
@@ -261,14 +261,6 @@ fn definition_of_pets(storage: &str) -> Value {
         "metadata": {"name": NAME},
         "spec": {"group": GROUP, "scope": "Namespaced",
             "names": {"kind": "Pet", "plural": "pets"}, "versions": [version("v1"), version("v2")]}})
-}
-
-pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_MAX;
-    while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// Whether a condition of the status holds, with its reason.

@@ -1,11 +1,12 @@
 //! Lists over gRPC: live and archived objects as one, and conditions on columns.
 
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use serde_json::{Value, json};
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use super::super::stage::{Stage, eventually};
+use super::super::stage::Stage;
 use super::client::Client;
 
 async fn list(client: &Client, request: Value) -> Value {

@@ -7,13 +7,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, project};
 use kindex_harness::require::require;
+use kindex_harness::wait::eventually;
 use kindex_harness::{grpcurl, tools};
 use kindex_query::Life;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::super::stage::{Stage, eventually, send};
+use super::super::stage::{Stage, send};
 use super::client::Client;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/how-to/grpc.md"));

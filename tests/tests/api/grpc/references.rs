@@ -39,6 +39,14 @@ async fn references_are_set_listed_and_released() {
         .unwrap();
     assert_eq!(answer["target"]["uid"], created["metadata"]["uid"], "{answer}");
     assert_eq!(answer["references"].as_array().map(Vec::len), Some(1), "{answer}");
+    for (limit, shown) in [(0, 0), (1, 1)] {
+        let answer = call(&client, "ListReferences", json!({"target": target, "limit": limit}))
+            .await
+            .unwrap();
+        assert_eq!(answer["target"]["uid"], created["metadata"]["uid"], "{answer}");
+        let references = answer["references"].as_array().map_or(0, Vec::len);
+        assert_eq!(references, shown, "{answer}");
+    }
     let answer = call(&client, "DeleteReference", put.clone()).await.unwrap();
     assert_eq!(answer["target"]["state"], "Live", "{answer}");
 

@@ -2,12 +2,13 @@
 
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use serde_json::{Value, json};
 use tonic::Code;
 
 use super::super::real::grant;
-use super::super::stage::{FINAL, Stage, eventually, send};
+use super::super::stage::{FINAL, Stage, send};
 use super::client::Client;
 
 fn named(namespace: &str, name: &str) -> Value {

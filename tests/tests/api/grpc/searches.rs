@@ -3,10 +3,11 @@
 
 use kindex_api::operations::Sizes;
 use kindex_generated::kinds::model;
+use kindex_harness::wait::eventually;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{MODELS, Stage, eventually, manifest, send, serve};
+use super::super::stage::{MODELS, Stage, manifest, send, serve};
 use super::client::Client;
 
 async fn list(client: &Client, options: Value, ext: Value) -> Value {

@@ -1,12 +1,13 @@
 //! Every verb of every kind, by its sample.
 
+use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
 use kindex_query::Life;
 use prost_reflect::{DynamicMessage, SerializeOptions};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{Stage, eventually, send};
+use super::super::stage::{Stage, send};
 use super::client::Client;
 
 /// The samples, each with its kind.

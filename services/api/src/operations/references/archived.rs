@@ -35,14 +35,6 @@ impl ArchivedObject {
 }
 
 impl Operations {
-    /// The archived object of that name; none where nothing is stored.
-    pub(in super::super) async fn archived(&self, key: &ObjectKey<'_>) -> Result<Option<ArchivedObject>, Refusal> {
-        let Some(stored) = self.find_archived(key).await? else {
-            return Ok(None);
-        };
-        self.with_references(key.resource.kind, &stored).await.map(Some)
-    }
-
     /// An archived object with what the store keeps of its references.
     pub(in super::super) async fn with_references(
         &self,
@@ -52,24 +44,32 @@ impl Operations {
         let store = self.store()?;
         let uid = stored.object.metadata.uid.clone();
         let uids = [uid.clone()];
-        let (references, tombstones) = tokio::join!(store.references(kind, &uids), store.tombstones(kind, &uids));
+        let (references, state) = tokio::join!(store.references(kind, &uids), self.archived_state(kind, stored));
         let references = references.map_err(|error| refusal::of_query(&error))?;
-        let tombstones = tombstones.map_err(|error| refusal::of_query(&error))?;
+        let (state, since) = state?;
         Ok(ArchivedObject {
             uid,
             references: references
                 .iter()
                 .filter_map(|reference| reference.name.parse().ok())
                 .collect(),
-            state: if tombstones.is_empty() {
-                State::Archived
-            } else {
-                State::Deleting
-            },
-            since: tombstones
-                .first()
-                .map(|tombstone| tombstone.requested)
-                .or(stored.evicted_time),
+            state,
+            since,
+        })
+    }
+
+    /// How far an archived object is, and since when.
+    pub(in super::super) async fn archived_state(
+        &self,
+        kind: &'static Kind,
+        stored: &Stored,
+    ) -> Result<(State, Option<Timestamp>), Refusal> {
+        let uids = [stored.object.metadata.uid.clone()];
+        let tombstones = self.store()?.tombstones(kind, &uids).await;
+        let tombstones = tombstones.map_err(|error| refusal::of_query(&error))?;
+        Ok(match tombstones.first() {
+            Some(tombstone) => (State::Deleting, Some(tombstone.requested)),
+            None => (State::Archived, stored.evicted_time),
         })
     }
 

@@ -35,7 +35,9 @@ mod race;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
+use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
+use kindex_query::Stored;
 
 use super::cluster::Call;
 use super::rights::Wanted;
@@ -98,11 +100,7 @@ impl Operations {
         let wanted = reference.map(named).transpose()?;
         self.allow(caller, Wanted::at(Verb::Get, key)).await?;
         let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
-        let mut references = found.references();
-        if let FoundObject::Cluster(live) = &found {
-            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
-            references.extend(stored.into_iter().filter(|name| !live.references().contains(name)));
-        }
+        let mut references = self.references_on(key, &found).await?;
         if let Some(wanted) = &wanted {
             references.retain(|known| known == wanted);
             if references.is_empty() {
@@ -116,6 +114,46 @@ impl Operations {
             target: Target::of(key, found.uid(), Some(found.state())),
             references: self.held(caller, references).await?,
         })
+    }
+
+    /// At most so many of the references on an object, the first ones. With a limit of 0, nothing of them is read: the
+    /// answer says how far the object is.
+    ///
+    /// # Errors
+    /// 404 where there is no object.
+    pub async fn first_references(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        limit: u32,
+    ) -> Result<References, Refusal> {
+        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        if limit == 0 {
+            let found = self.glance(caller, key).await?;
+            let found = found.ok_or_else(|| Refusal::not_found(key))?;
+            return Ok(References {
+                target: Target::of(key, &found.uid.0, Some(found.state)),
+                references: Vec::new(),
+            });
+        }
+        let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
+        let mut references = self.references_on(key, &found).await?;
+        references.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(References {
+            target: Target::of(key, found.uid(), Some(found.state())),
+            references: self.held(caller, references).await?,
+        })
+    }
+
+    /// The references on an object that was found. One in the cluster has rows of archived holders, too.
+    async fn references_on(&self, key: &ObjectKey<'_>, found: &FoundObject) -> Result<Vec<ReferenceName>, Refusal> {
+        let mut references = found.references();
+        if let FoundObject::Cluster(live) = found {
+            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
+            let own = references.clone();
+            references.extend(stored.into_iter().filter(|name| !own.contains(name)));
+        }
+        Ok(references)
     }
 
     async fn change_reference(
@@ -230,17 +268,48 @@ impl Operations {
         })
     }
 
-    /// The object, wherever it is. One that the cluster deletes on its way to the archive is archived: its references
-    /// were stored with its row, and nobody has deleted it.
+    /// The object with its references, wherever it is.
     async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<FoundObject>, Refusal> {
-        match self.live(caller, key).await? {
-            Some(found) if !found.is_tombstone() => Ok(Some(FoundObject::Cluster(found))),
-            Some(found) => {
-                let archived = self.archived(key).await?;
-                let same = archived.filter(|archived| *archived.uid.0 == *found.uid());
-                Ok(Some(same.map_or(FoundObject::Cluster(found), FoundObject::Sql)))
+        Ok(match self.place(caller, key).await? {
+            Some(Place::Cluster(found)) => Some(FoundObject::Cluster(found)),
+            Some(Place::Sql(stored)) => {
+                let archived = self.with_references(key.resource.kind, &stored).await?;
+                Some(FoundObject::Sql(archived))
             }
-            None => Ok(self.archived(key).await?.map(FoundObject::Sql)),
+            None => None,
+        })
+    }
+
+    /// How far the object is, wherever it is. Reads none of the references on it, of which an archived object may have
+    /// very many.
+    async fn glance(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Glance>, Refusal> {
+        Ok(match self.place(caller, key).await? {
+            Some(Place::Cluster(found)) => Some(Glance {
+                uid: Uid::from(found.uid()),
+                state: found.state(),
+            }),
+            Some(Place::Sql(stored)) => {
+                let (state, _) = self.archived_state(key.resource.kind, &stored).await?;
+                Some(Glance {
+                    uid: stored.object.metadata.uid.clone(),
+                    state,
+                })
+            }
+            None => None,
+        })
+    }
+
+    /// Where the object is. One that the cluster deletes on its way to the archive is archived: its references were
+    /// stored with its row, and nobody has deleted it.
+    async fn place(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Place>, Refusal> {
+        match self.live(caller, key).await? {
+            Some(found) if !found.is_tombstone() => Ok(Some(Place::Cluster(found))),
+            Some(found) => {
+                let archived = self.find_archived(key).await?;
+                let same = archived.filter(|archived| *archived.object.metadata.uid.0 == *found.uid());
+                Ok(Some(same.map_or(Place::Cluster(found), Place::Sql)))
+            }
+            None => Ok(self.find_archived(key).await?.map(Place::Sql)),
         }
     }
 
@@ -255,7 +324,21 @@ impl Operations {
     }
 }
 
-/// An object where it is.
+/// Where an object is.
+enum Place {
+    /// In the cluster.
+    Cluster(LiveObject),
+    /// In SQL alone.
+    Sql(Stored),
+}
+
+/// How far an object is.
+struct Glance {
+    uid: Uid,
+    state: State,
+}
+
+/// An object where it is, with its references.
 enum FoundObject {
     /// Its references are finalizers.
     Cluster(LiveObject),

@@ -191,11 +191,11 @@ impl Operations {
         let answer = self.get(caller, key, &GetOptions::default()).await?;
         let text: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
         let uid = text["metadata"]["uid"].as_str().unwrap_or_default();
-        let place = self.look(caller, key).await?;
-        let place = place.filter(|place| place.uid() == uid);
+        let found = self.glance(caller, key).await?;
+        let found = found.filter(|found| *found.uid.0 == *uid);
         let kind = key.resource.kind;
         Ok(Holder {
-            state: place.ok_or_else(|| Refusal::not_found(key))?.state(),
+            state: found.ok_or_else(|| Refusal::not_found(key))?.state,
             name: ReferenceName::new(kind.name, kind.group, uid).ok(),
             text,
         })
@@ -260,11 +260,8 @@ impl Operations {
         let kind = key.resource.kind;
         for (reference, pair) in changed(&self.registry, kind, old, new) {
             let path = reference.path.join(".");
-            if self
-                .look(caller, key)
-                .await?
-                .is_some_and(|found| found.state() == State::Deleting)
-            {
+            let holder = self.glance(caller, key).await?;
+            if holder.is_some_and(|holder| holder.state == State::Deleting) {
                 let why = NamedObject::of(key).why();
                 return Err(Refusal::conflict(
                     key,
@@ -301,12 +298,12 @@ impl Operations {
             let Some(named) = named else { continue };
             // Other services are not asked before each creation: `kindex deletion` finds out what their objects do.
             let Some(key_of_named) = named.key() else { continue };
-            let found = match self.look(caller, &key_of_named).await {
+            let found = match self.glance(caller, &key_of_named).await {
                 // The cluster may have no such kind.
                 Err(refusal) if refusal.code == 404 => None,
                 found => found?,
             };
-            if found.is_some_and(|found| found.state() == State::Deleting) {
+            if found.is_some_and(|found| found.state == State::Deleting) {
                 let path = reference.path.join(".");
                 let why = format!("{path} names {named}, which is being deleted; {}", named.why());
                 return Err(Refusal::conflict(key, &why));

@@ -38,13 +38,10 @@ impl Operations {
     /// 503 where its service does not answer.
     pub(super) async fn state_of(&self, caller: &Caller, object: &NamedObject) -> Result<Option<State>, Refusal> {
         match object.located() {
-            Located::Own(key) => Ok(self.look(caller, &key).await?.map(|found| found.state())),
+            Located::Own(key) => Ok(self.glance(caller, &key).await?.map(|found| found.state)),
             Located::Foreign { service, kind, name } => {
                 let kind = self.peers.kind(service, kind);
-                let said = kind
-                    .references(&name)
-                    .await
-                    .map_err(|error| of_service(object, error))?;
+                let said = kind.look(&name).await.map_err(|error| of_service(object, error))?;
                 let Some(said) = said else { return Ok(None) };
                 let state = serde_json::from_value(said["target"]["state"].clone());
                 let unclear = |_| of_service(object, kind.unclear("its answer shows no object"));

@@ -1,0 +1,90 @@
+//! How many references on an object an answer has, over HTTP: at most as many as are asked for, and none is read where
+//! none is asked for.
+
+use kindex_harness::wait::eventually;
+use kindex_query::Life;
+use serde_json::{Value, json};
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+
+use super::stage::{Stage, model, send};
+
+const ONE: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+const TWO: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+const OF_A: &str = "/api/v1/models/default/a/references";
+
+async fn get(stage: &Stage, path: &str) -> (u16, Value) {
+    send(&stage.api, "GET", path, &Value::Null).await
+}
+
+async fn hold(stage: &Stage) {
+    for reference in [ONE, TWO] {
+        let (code, answer) = send(&stage.api, "PUT", &format!("{OF_A}/{reference}"), &Value::Null).await;
+        assert_eq!(code, 200, "{answer}");
+    }
+}
+
+/// With each limit so many references are shown, and the target as ever.
+async fn limited(stage: &Stage) {
+    let (code, all) = get(stage, OF_A).await;
+    let references = all["references"].as_array().unwrap();
+    assert_eq!((code, references.len()), (200, 2), "{all}");
+    for (limit, shown) in [("0", 0), ("1", 1), ("2", 2), ("500", 2), ("", 2)] {
+        let (code, answer) = get(stage, &format!("{OF_A}?limit={limit}")).await;
+        let expected = json!({"target": all["target"], "references": references[..shown]});
+        assert_eq!((code, &answer), (200, &expected), "limit {limit:?}");
+    }
+    let (code, one) = get(stage, &format!("{OF_A}/{TWO}?limit=0")).await;
+    assert_eq!((code, &one["references"][0]["name"]), (200, &json!(TWO)), "{one}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_has_no_more_references_than_are_asked_for() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({}), json!({})).await;
+    eventually("stored", async || stage.life("a").await == Some(Life::Live)).await;
+    hold(&stage).await;
+    limited(&stage).await;
+    for (path, code, said) in [
+        (format!("{OF_A}?limit=x"), 400, "is no number of references"),
+        (format!("{OF_A}?limit=-1"), 400, "is no number of references"),
+        (
+            "/api/v1/models/default/b/references?limit=0".to_owned(),
+            404,
+            "not found",
+        ),
+    ] {
+        let (answered, refused) = get(&stage, &path).await;
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(answered == code && message.contains(said), "{path}: {refused}");
+    }
+    stage.end().await;
+}
+
+async fn alter(stage: &Stage, statement: &'static str) {
+    let path = stage.ground.directory.path().join("kindex.db");
+    let options = SqliteConnectOptions::new().filename(path);
+    let mut sqlite = SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::query(statement).execute(&mut sqlite).await.unwrap();
+    sqlite.close().await.unwrap();
+}
+
+/// It is said while nobody can read them.
+#[tokio::test(flavor = "multi_thread")]
+async fn how_far_an_archived_object_is_takes_none_of_its_references() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_evicted("a", json!({}), json!({})).await;
+    hold(&stage).await;
+    limited(&stage).await;
+    let (code, leaving) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    assert_eq!(code, 202, "{leaving}");
+    alter(&stage, "ALTER TABLE kindex_reference RENAME TO elsewhere").await;
+    let (code, answer) = get(&stage, &format!("{OF_A}?limit=0")).await;
+    alter(&stage, "ALTER TABLE elsewhere RENAME TO kindex_reference").await;
+    assert_eq!(
+        (code, &answer["target"]["state"]),
+        (200, &json!("Deleting")),
+        "{answer}"
+    );
+    stage.end().await;
+}
