@@ -89,8 +89,11 @@ pub(crate) fn of_targets(registry: &Registry, services: &[String]) -> CommandRes
     let groups: BTreeSet<&str> = declared(registry).map(|service| service.group).collect();
     if let Some((group, url)) = addresses.iter().find(|(group, _)| !groups.contains(group)) {
         let unknown = format!("--service {group}={url}: crds.toml declares no service with this group");
-        let known = Vec::from_iter(groups).join(", ");
-        return Err(CommandError::usage(unknown).hint(format_args!("known are: {known}")));
+        let hint = match groups.is_empty() {
+            true => "[services] in crds.toml declares none".to_owned(),
+            false => format!("known are: {}", Vec::from_iter(groups).join(", ")),
+        };
+        return Err(CommandError::usage(unknown).hint(hint));
     }
     Ok(of_holders(registry, &addresses))
 }
@@ -264,6 +267,18 @@ mod tests {
         };
         let none = unasked(&empty, &[(GROUP, "http://a")], std::iter::empty());
         assert!(none[0].ends_with("no group is known"), "{none:?}");
+    }
+
+    #[test]
+    fn only_a_declared_service_has_targets() {
+        let registry = Registry {
+            kinds: &KINDS,
+            ..kindex_generated::registry()
+        };
+        let given = |group: &str| of_targets(&registry, &[format!("{group}=http://127.0.0.1:1")]);
+        assert!(given(GROUP).is_ok());
+        let why = given("nowhere.example.com").err().expect("refused").to_string();
+        assert!(why.contains("crds.toml declares no service with this group"), "{why}");
     }
 
     #[tokio::test]
