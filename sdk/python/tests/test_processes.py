@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -48,9 +49,8 @@ def test_kill_nine_after_log_returned_loses_no_cut_batch(
         for run_id in runs:
             options = {**server_options, "run_id": run_id, "batch_points": chance.choice([7, 100, 1_000])}
             trainers.append(Trainer(options, logs[run_id], first[run_id], 10_000_000))
-        for run_id, trainer in zip(runs, trainers):
-            ready = kills // len(runs) + 1
-            until(lambda: trainer.lines().count("ready") >= ready)
+        for trainer in trainers:
+            trainer.begins(kills // len(runs) + 1)
         if chance.random() < 0.33:
             server.stop()
         time.sleep(chance.random() * 0.25)
@@ -113,6 +113,52 @@ def test_two_processes_share_a_spool_folder(peer: Peer, options: Options, tmp_pa
     sync(options)
     for run_id in ("one", "two"):
         assert peer.run(run_id).accepted == 1_000
+
+
+def test_a_spool_is_deleted_in_one_step(
+    peer: Peer, options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may look while the files go, one after the other."""
+    root, seen = Path(options["dir"]), []
+    remove = shutil.rmtree
+
+    def look(path: Path, ignore_errors: bool) -> None:
+        seen.append((list((root / "spools").glob("*--*")), (path / "lock").exists()))
+        remove(path, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(_folder.shutil, "rmtree", look)
+    run = kindex.init(**options)
+    run.log({"a": 1})
+    assert run.finish().complete
+    assert seen == [([], True)]
+
+
+def test_a_spool_whose_process_died_while_it_was_deleted_is_deleted_at_the_next_start(
+    peer: Peer, options: Options
+) -> None:
+    gone = Path(options["dir"]) / "spools" / ".01890000-0000-7000-8000-000000000000.gone"
+    gone.mkdir(parents=True)
+    (gone / "00000001.seg").write_bytes(bytes(100))
+    assert kindex.init(**options).finish().complete
+    assert not gone.exists()
+
+
+def test_a_spool_that_cannot_be_read_keeps_no_others(
+    peer: Peer, options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in range(3):
+        text = f"run = kindex.init(run_id='torn', mode='offline', **options)\nrun.log({{'a': 1}}, step={step})"
+        script(f"import os\n{text}\nos._exit(0)", options)
+    torn = _folder.listed(Path(options["dir"]))[1] / "journal.0"
+    torn.unlink()
+    torn.mkdir()
+    assert sync(options) == 1
+    assert "1 spools cannot be read" in capsys.readouterr().out
+    assert set(peer.series("torn", "a")) == {0, 2}
+    # Nothing else of it was touched: it can be read once the disk is mended.
+    torn.rmdir()
+    assert sync(options) == 0
+    assert set(peer.series("torn", "a")) == {0, 1, 2}
 
 
 def test_two_syncs_at_once_deliver_everything_once(peer: Peer, options: Options) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -17,7 +18,9 @@ def main() -> None:
     options = json.loads(sys.argv[1])
     first, count = int(sys.argv[3]), int(sys.argv[4])
     acknowledged = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    faulthandler.dump_traceback_later(30)
     run = kindex.init(**options)
+    faulthandler.cancel_dump_traceback_later()
     os.write(acknowledged, b"ready\n")
     for step in range(first, first + count):
         run.log({"loss": 1 / (step + 1), "step": step}, step=step)

@@ -62,6 +62,7 @@ def _sync(config: Config, options: argparse.Namespace) -> int:
             f"{outcome.run_id}: {outcome.delivered} points delivered"
             + (f", {outcome.set_aside} refused by the server" if outcome.set_aside else "")
             + (f", {outcome.points_left} points and {outcome.operations_left} other records left" if left else "")
+            + (f", {outcome.spools_unread} spools cannot be read" if outcome.spools_unread else "")
             + (f": {outcome.error}" if outcome.error else "")
         )
 
@@ -73,7 +74,7 @@ def _sync(config: Config, options: argparse.Namespace) -> int:
         return 2
     if not outcomes:
         print(f"nothing to deliver in {config.dir}")
-    left = [outcome for outcome in outcomes if outcome.points_left or outcome.operations_left]
+    left = [outcome for outcome in outcomes if not outcome.is_complete]
     if left:
         print(f"{len(left)} runs are not complete. Why: kindex-runs doctor --url {config.url}", file=sys.stderr)
     return 1 if left or any(outcome.set_aside for outcome in outcomes) else 0

@@ -20,6 +20,7 @@ from typing import Any, Dict, List, Optional
 
 META = "run.json"
 _LOCK = "lock"
+_GONE = ".gone"
 
 
 _held: "weakref.WeakSet[Lock]" = weakref.WeakSet()
@@ -103,8 +104,16 @@ class SpoolFolder:
         return str(self.meta["run_id"])
 
     def remove(self) -> None:
-        """Delete the folder: all of it is answered."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Delete the folder: all of it is answered.
+
+        It goes in one step: nobody may take it over while its files vanish, and find a lock or a journal missing.
+        """
+        gone = self.path.with_name(f".{self.path.name.rsplit('--', 1)[1]}{_GONE}")
+        try:
+            self.path.rename(gone)
+        except OSError:
+            gone = self.path
+        shutil.rmtree(gone, ignore_errors=True)
         self.lock.release()
 
 
@@ -112,6 +121,9 @@ def create(root: Path, meta: Dict[str, Any], unique: str) -> SpoolFolder:
     """A new spool folder, locked. It shows only when it is complete. Errors: `OSError`."""
     spools = root / "spools"
     spools.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for gone in spools.glob(f".*{_GONE}"):
+        # Its process died while it deleted the folder.
+        shutil.rmtree(gone, ignore_errors=True)
     hidden = spools / f".{unique}"
     hidden.mkdir(mode=0o700)
     lock = Lock.take(hidden / _LOCK)

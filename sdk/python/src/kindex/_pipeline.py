@@ -29,10 +29,19 @@ def limits_of(config: Config) -> Limits:
     return Limits(config.batch_points, config.batch_bytes)
 
 
-def deliver_dead(folder: _folder.SpoolFolder, runfile: RunFile, config: Config) -> Delivery:
-    """The delivery of a spool that a dead process left behind."""
-    source = DeadSpool(folder.path)
-    return Delivery(folder, source, limits_of(config), config.fsync, runfile.next_sequence, new_id)
+def deliver_dead(
+    folders: List[_folder.SpoolFolder], runfile: RunFile, config: Config, warner: Warner
+) -> List[Delivery]:
+    """The deliveries of spools that dead processes left behind. One that cannot be read is left as it is."""
+    found: List[Delivery] = []
+    for folder in folders:
+        try:
+            source = DeadSpool(folder.path)
+            found.append(Delivery(folder, source, limits_of(config), config.fsync, runfile.next_sequence, new_id))
+        except OSError as error:
+            folder.lock.release()
+            warner("spool", f"run {folder.run_id}: the spool {folder.path} cannot be read, and is left: {error}")
+    return found
 
 
 class Left(NamedTuple):
@@ -82,7 +91,7 @@ class Pipeline:
 
     def _start(self, orphans: List[_folder.SpoolFolder], forked: bool) -> None:
         config, warner = self._config, self._warner
-        deliveries = [deliver_dead(orphan, self.runfile, config) for orphan in orphans] + [self.delivery]
+        deliveries = [*deliver_dead(orphans, self.runfile, config, warner), self.delivery]
         transport = open_transport(config, forked)
         registrar = Registrar(self._meta, self.runfile, warner)
         # The parent has registered the run, or does so.
@@ -103,7 +112,7 @@ class Pipeline:
 
     def _adopt_children(self) -> List[Delivery]:
         found = _folder.adopt_run(self._root, self.run_id)
-        return [deliver_dead(orphan, self.runfile, self._config) for orphan in found]
+        return deliver_dead(found, self.runfile, self._config, self._warner)
 
     def start_uploader(self) -> None:
         """Have a thread that uploads, and let it look. Called where a thread may still be started."""

@@ -30,7 +30,14 @@ class Outcome(NamedTuple):
     set_aside: int
     points_left: int
     operations_left: int
+    #: Spools that cannot be read, with unknown contents.
+    spools_unread: int
     error: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left here."""
+        return not (self.points_left or self.operations_left or self.spools_unread)
 
 
 #: Told how many attempts failed in a row and how long to wait: returns False to give up, else waits.
@@ -41,7 +48,7 @@ def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warn
     """Deliver the spools of one run, which this process has locked, and unlock them."""
     meta, run_id = folders[0].meta, folders[0].run_id
     runfile = RunFile(Path(config.dir), run_id, lambda problem: warner("run file", problem))
-    deliveries = [deliver_dead(folder, runfile, config) for folder in folders]
+    deliveries = deliver_dead(folders, runfile, config, warner)
     all_deliveries = list(deliveries)
     before = sum(one.delivered for one in deliveries), sum(one.set_aside for one in deliveries)
     transport = open_transport(config)
@@ -72,6 +79,7 @@ def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warn
         sum(one.set_aside for one in all_deliveries) - before[1],
         sum(one.points for one in left),
         sum(one.operations for one in left),
+        len(folders) - len(all_deliveries),
         courier.last_error,
     )
 
@@ -97,7 +105,7 @@ class Adopter(Worker):
             mine = [folder for folder in _folder.adopt_run(root, run_id) if self._is_ours(folder)]
             if mine:
                 outcome = deliver_run(mine, self._config, self._warner, self._patience)
-                something_left |= bool(outcome.points_left or outcome.operations_left)
+                something_left |= not outcome.is_complete
         self._stopping |= not something_left
         return _ADOPT_PAUSE_S if something_left else 0.0
 
