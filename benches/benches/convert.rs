@@ -156,7 +156,7 @@ async fn conversion(address: &str, count: usize) -> Duration {
     took
 }
 
-/// A database of a program that knows a kind as `now`, with so many rows of evicted objects, as a program stored them
+/// A database of a program that knows a kind as `now`, with so many rows of archived objects, as a program stored them
 /// that knew it as `then`.
 async fn stored(address: &str, now: &'static Kind, then: &'static Kind, count: usize) -> Arc<dyn MetadataStorage> {
     let registry = Registry {

@@ -231,8 +231,8 @@ pub static KIND: Section = Section {
         key(
             "cluster",
             Sort::Flag,
-            "Whether a Kubernetes cluster has the objects of this kind. `false`: SQL alone keeps them, and the API \
-             server serves them. Default: true.",
+            "Whether a Kubernetes cluster has the objects of this kind. `false`: the kind is SQL-only, and the API \
+             server serves it. Default: true.",
         ),
         key(
             "immutable",
@@ -320,7 +320,7 @@ pub static RETENTION: Section = Section {
         key(
             "keep_days",
             Sort::Count,
-            "Days for which a row is kept after its object was deleted or evicted, by the database's clock. Default: \
+            "Days for which a row is kept after its object was deleted or archived, by the database's clock. Default: \
              age does not matter.",
         ),
         key(
@@ -342,7 +342,7 @@ pub static RETENTION: Section = Section {
         key(
             "evicted",
             Sort::Flag,
-            "Whether rows of evicted objects may go as well; such a row is the only copy of an object that nobody \
+            "Whether rows of archived objects may go as well; such a row is the only copy of an object that nobody \
              deleted. Default: false.",
         ),
     ],

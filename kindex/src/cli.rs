@@ -50,7 +50,7 @@ pub use crate::nats::NatsArgs;
 pub use crate::orphans::{AllowedOrphans, OrphansArg};
 pub use crate::services::{ServiceCommand, UpFlags};
 
-/// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
+/// Kubernetes custom resources in SQL: stored, archived, queried.
 #[derive(Debug, Parser)]
 #[command(name = "kindex", version, about, after_help = ROOT_EXAMPLES, propagate_version = true)]
 pub struct Cli {
@@ -77,7 +77,7 @@ const ROOT_EXAMPLES: &str = "\
 Examples:
   kindex                                  everything on embedded defaults, until Ctrl-C
   kindex up --samples --once              try it: apply one object of each kind, store it, exit
-  kindex get pipelineruns -n prod         what SQL holds, live and evicted
+  kindex get pipelineruns -n prod         what SQL holds, live and archived
   kindex diff model/fraud -n prod         what the last change of an object was
   kindex generate --check                 are the emitted files those of crds.toml?";
 
@@ -116,7 +116,7 @@ pub enum Command {
     Release(ReleaseArgs),
     /// List, show, retry and drop objects that the database refused.
     Quarantine(QuarantineArgs),
-    /// Create evicted or deleted objects in the cluster again, from SQL.
+    /// Create archived or deleted objects in the cluster again, from SQL.
     Restore(RestoreArgs),
     /// Remove rows for good that the retention rules of crds.toml let go.
     Purge(PurgeArgs),

@@ -7,7 +7,7 @@ use kindex_model::kind::Registry;
 use crate::config::Config;
 use crate::error::{CommandError, CommandResult, chain};
 
-/// The configuration file, with every mistake in it as one usage error.
+/// The configuration file, with every error in it as one usage error.
 pub(crate) fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
     let wrong = |error: &dyn std::error::Error| {
         CommandError::usage(format_args!("{}: {}", path.display(), chain(error)))

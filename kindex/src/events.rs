@@ -1,4 +1,6 @@
-//! `kindex events`: what exists of a kind and what changes, from an API server or NATS. Resumes where it was cut.
+//! `kindex events`: what exists of a kind and what changes, from an API server or NATS. Resumes where it was cut. Who
+//! follows from a position has begun before: a first connection that fails is a cut as any other. Without a position,
+//! it ends the command, so that a wrong address is said at once.
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -75,6 +77,7 @@ impl<'a> Following<'a> {
             let is_over = match next {
                 Next::Never => true,
                 Next::FromNothing => !self.args.follow || !self.has_begun,
+                Next::After(_) if goes_on(self.args) => false,
                 Next::After(_) => !self.has_begun || (!self.args.follow && self.failures >= ATTEMPTS),
             };
             if let Some(error) = cut.filter(|_| is_over) {
@@ -83,9 +86,14 @@ impl<'a> Following<'a> {
             match next {
                 Next::After(pause) => {
                     let pause_ms = pause.as_millis();
-                    say::note(format_args!(
-                        "note: the subscription was cut ({why}); it is resumed in {pause_ms} ms"
-                    ));
+                    match self.has_begun {
+                        true => say::note(format_args!(
+                            "note: the subscription was cut ({why}); it is resumed in {pause_ms} ms"
+                        )),
+                        false => say::note(format_args!(
+                            "note: there is no subscription yet ({why}); it is tried again in {pause_ms} ms"
+                        )),
+                    }
                     tokio::time::sleep(pause).await;
                 }
                 Next::FromNothing | Next::Never => {
@@ -182,6 +190,11 @@ impl From<CommandError> for Failure {
     }
 }
 
+/// Whether the command follows what it has followed before, and outlasts a server that is away at its start.
+fn goes_on(args: &EventsArgs) -> bool {
+    args.follow && args.from.is_some()
+}
+
 /// The topic of a kind as people write it; a kind of another service by plural and group.
 fn topic(registry: &Registry, kind: &str) -> CommandResult<String> {
     match kind_of(registry, kind) {
@@ -194,7 +207,10 @@ fn topic(registry: &Registry, kind: &str) -> CommandResult<String> {
 async fn source(args: &EventsArgs) -> CommandResult<Box<dyn Source>> {
     match args.server.server() {
         Some(server) => {
-            let connection = Connection::reach(&server).await;
+            let connection = match goes_on(args) {
+                true => Connection::open(&server).await,
+                false => Connection::reach(&server).await,
+            };
             let connection = connection.map_err(|error| nats::unusable(&error))?;
             let wanted = args.partitions.clone().unwrap_or_default();
             // The set does not change while the command runs.

@@ -1,4 +1,4 @@
-//! `kindex get`: what SQL holds of a kind, live, evicted and deleted.
+//! `kindex get`: what SQL holds of a kind, live, archived and deleted.
 
 use jiff::Timestamp;
 use kindex_model::kind::{Kind, Platform, Registry};

@@ -1,9 +1,10 @@
-//! `kindex graph`: prints which kinds refer to which, in the order of their deletion. What the graph is, and whether it
-//! may be, is decided in `kindex-codegen`.
+//! `kindex graph`: prints which kinds refer to which, in the order of their deletion, and of several declarations which
+//! references follow from others. What the graph is, and whether it may be, is decided in `kindex-codegen`.
 
 use std::path::{Path, PathBuf};
 
-use kindex_codegen::graph::{Edge, Graph};
+use kindex_codegen::graph::{Edge, Graph, Implied};
+use kindex_codegen::lint::Code;
 use serde::Serialize;
 
 use crate::cli::{Form, GraphArgs, GraphForm};
@@ -26,7 +27,32 @@ pub(crate) fn run(args: &GraphArgs) -> CommandResult {
         GraphForm::Yaml => output::document(&Document::of(&graph), Form::Yaml)?,
         GraphForm::Dot => graph.dot(),
         GraphForm::Svg => graph.svg("References between kinds", None),
-    })
+    })?;
+    // Of one declaration alone, the lint says so.
+    if !others.is_empty() {
+        let files: Vec<PathBuf> = [args.root.join("crds.toml")].into_iter().chain(others).collect();
+        for implied in graph.implied() {
+            say::note(note(&graph, &implied, &files[graph.edges[implied.edge].part]));
+        }
+    }
+    Ok(())
+}
+
+/// What is said of a reference without which the order is the same. `file` declares it.
+fn note(graph: &Graph, implied: &Implied, file: &Path) -> String {
+    let edge = &graph.edges[implied.edge];
+    let holder = graph.label(edge.holder);
+    let targets = implied.path.iter().map(|edge| graph.label(graph.edges[*edge].target));
+    let trail: Vec<String> = [holder.clone()].into_iter().chain(targets).collect();
+    format!(
+        "note: {}: reference \"{}\" of {holder} follows from others: {}\n  hint: remove it, or set on_delete = \"orphan\" \
+         if only the name is needed; {} is explained in {}",
+        file.display(),
+        edge.reference,
+        trail.join(" -> "),
+        Code::K703,
+        Code::K703.page()
+    )
 }
 
 /// The declaration that `--with` names, itself or by its directory.

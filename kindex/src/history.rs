@@ -158,10 +158,10 @@ pub(crate) fn plain(past: &Past, managed_fields: bool) -> CommandResult<Value> {
 fn as_table(report: &Report) -> String {
     let event = |time: &Timestamp, what: &str| vec!["-".to_owned(), time.to_string(), what.to_owned()];
     let deleted = report.deleted.iter().map(|time| event(time, "deleted"));
-    let evicted = report
+    let archived = report
         .evicted
         .iter()
-        .map(|time| event(time, "evicted: left the cluster, stays in SQL"));
+        .map(|time| event(time, "archived: left the cluster, stays in SQL"));
     let versions = report.versions.iter().map(|line| {
         let lost = if line.lost {
             " (lost when the cluster was restored)"
@@ -171,5 +171,5 @@ fn as_table(report: &Report) -> String {
         let changed = format!("{}{lost}", line.summary);
         vec![line.resource_version.clone(), line.seen.to_string(), changed]
     });
-    table(&["version", "seen", "changed"], deleted.chain(evicted).chain(versions))
+    table(&["version", "seen", "changed"], deleted.chain(archived).chain(versions))
 }

@@ -43,7 +43,7 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
 }
 
 async fn adopt(registry: &Registry, store: &Store, args: &MigrateArgs) -> CommandResult<String> {
-    let evicted = match args.evicted.as_slice() {
+    let archived = match args.archived.as_slice() {
         [] => Vec::new(),
         named => sides::kinds(registry, named)?,
     };
@@ -52,7 +52,7 @@ async fn adopt(registry: &Registry, store: &Store, args: &MigrateArgs) -> Comman
         return show_steps(&pending, args.output);
     }
     let options = AdoptOptions {
-        evicted: evicted.iter().map(|kind| kind.name).collect(),
+        evicted: archived.iter().map(|kind| kind.name).collect(),
         rows_per_second: args.rows_per_second,
         ..AdoptOptions::default()
     };
@@ -133,7 +133,7 @@ fn show_adopted(adopted: &Adopted, form: Form) -> CommandResult<String> {
         let numbers = [it.rows, it.changed, it.evicted, it.unread].map(|number| number.to_string());
         [vec![it.kind.to_owned()], numbers.to_vec()].concat()
     });
-    let mut text = table(&["kind", "rows", "written", "evicted", "unread"], rows);
+    let mut text = table(&["kind", "rows", "written", "archived", "unread"], rows);
     text.push_str(&format!("\n{} statements on tables ran\n", adopted.statements));
     Ok(text)
 }

@@ -199,7 +199,7 @@ mod tests {
         found.data["spec"].clone()
     }
 
-    /// A kind of SQL alone is served by no cluster, and the command needs no API server.
+    /// A SQL-only kind is served by no cluster, and the command needs no API server.
     #[tokio::test(flavor = "multi_thread")]
     async fn holders_and_targets_that_no_cluster_has_are_moved_as_all_others() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -232,9 +232,13 @@ mod tests {
                 other => panic!("{:?}", other.err()),
             }
         };
-        moves("model/m", "project/b").await.expect("a target of SQL alone");
+        moves("model/m", "project/b")
+            .await
+            .expect("a target of a SQL-only kind");
         assert_eq!(spec(&cluster, &MODELS, "m").await["source"], "b");
-        moves("project/a", "model/n").await.expect("a holder of SQL alone");
+        moves("project/a", "model/n")
+            .await
+            .expect("a holder of a SQL-only kind");
         assert_eq!(spec(&own, &PROJECTS, "a").await["description"], "n");
         let refused = moves("model/m", "project/c").await.expect_err("there is none");
         assert!(refused.to_string().contains("not found"), "{refused}");

@@ -7,11 +7,13 @@ use kindex_store::StoreError;
 use crate::cli::{Form, PurgeArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
+use crate::platform::Platform;
 use crate::progress::Bar;
 use crate::{say, sides};
 
 /// Goes through kind after kind and prints what went.
-pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult {
+pub(crate) async fn run(platform: &Platform, args: &PurgeArgs) -> CommandResult {
+    let registry = &platform.registry;
     let rules = rules(registry, &args.kinds)?;
     let store = sides::store(registry, &args.store)?;
     if !args.dry_run {
@@ -26,6 +28,11 @@ pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult 
     let bar = Bar::new();
     let mut purged = Vec::new();
     for (kind, rule) in rules {
+        let mut cleaned_up = platform.cleanups.all().map(|(kind, _)| kind);
+        let options = Options {
+            has_outside: cleaned_up.any(|other| (other.group, other.name) == (kind.group, kind.name)),
+            ..options
+        };
         let gone = purge(store.as_ref(), kind, rule, &options, &bar).await;
         purged.push(gone.map_err(|error| interrupted(&error))?);
     }
@@ -75,11 +82,11 @@ fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
             time(kind.newest),
         ]
     });
-    let [deleted, evicted] = match args.dry_run {
-        true => ["deleted, would go", "evicted, would go"],
-        false => ["deleted, gone", "evicted, gone"],
+    let [deleted, archived] = match args.dry_run {
+        true => ["deleted, would go", "archived, would go"],
+        false => ["deleted, gone", "archived, gone"],
     };
-    Ok(table(&["kind", "rule", deleted, evicted, "oldest", "newest"], rows))
+    Ok(table(&["kind", "rule", deleted, archived, "oldest", "newest"], rows))
 }
 
 #[cfg(test)]
@@ -108,7 +115,7 @@ mod tests {
         }];
         let text = render(&purged, &args(true)).expect("a table");
         let (head, line) = text.split_once('\n').expect("two lines");
-        assert!(head.contains("DELETED, WOULD GO"), "{head}");
+        assert!(head.contains("DELETED, WOULD GO   ARCHIVED, WOULD GO"), "{head}");
         assert_eq!(
             line.split_whitespace().collect::<Vec<_>>().join(" "),
             "Job keep 30 days; deleted 12 0 1970-01-01T00:00:00Z -"

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use kindex_api::operations::{Caller, Held, ObjectKey, Operations, Part, References, WriteOptions};
 use kindex_kube_api::patch::PatchType;
-use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::kind::{Kind, Scope};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use crate::cli::{DropReferenceArgs, Form, ListReferencesArgs, ReferencesCommand,
 use crate::client::{Access, api_resource};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
+use crate::platform::Platform;
 use crate::target::kind_and_name;
 use crate::{output, say, sides};
 
@@ -37,11 +38,15 @@ struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    async fn open(registry: &Registry, args: &'a TargetArgs) -> CommandResult<Self> {
+    async fn open(platform: &Platform, args: &'a TargetArgs) -> CommandResult<Self> {
+        let registry = &platform.registry;
         let (kind, name) = kind_and_name(registry, &args.object, None)?;
         let name = name.ok_or_else(|| CommandError::usage("which object?").hint("say KIND/NAME"))?;
         let store = sides::store(registry, &args.sides.store)?;
         let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+        // As the API server does where `kindex deletion` is at work: that one ends what waited for the reference.
+        let operations = sides::operations(registry, &access, &store).await?.with_graph(true);
+        let outside = platform.cleanups.all().map(|(kind, _)| kind);
         Ok(Self {
             kind,
             namespace: match kind.scope {
@@ -50,8 +55,7 @@ impl<'a> Target<'a> {
             },
             name,
             group: registry.platform.group,
-            // As the API server does where `kindex deletion` is at work: that one ends what waited for the reference.
-            operations: sides::operations(registry, &access, &store).await?.with_graph(true),
+            operations: operations.with_outside(outside),
             access,
             store,
         })
@@ -107,7 +111,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The same on an object that is in SQL alone. One that does not fit its kind any more takes no changes, and may be
+    /// The same on an archived object. One that does not fit its kind any more takes no changes, and may be
     /// released all the same.
     async fn annotate_stored(&self, annotation: &str, said: &str) {
         let patch = json!({"metadata": {"annotations": {(annotation): said}}}).to_string();
@@ -134,15 +138,15 @@ impl<'a> Target<'a> {
 }
 
 /// Does what was typed.
-pub(crate) async fn run(registry: &Registry, command: &ReferencesCommand) -> CommandResult {
+pub(crate) async fn run(platform: &Platform, command: &ReferencesCommand) -> CommandResult {
     match command {
-        ReferencesCommand::List(args) => list(registry, args).await,
-        ReferencesCommand::Drop(args) => release(registry, args).await,
+        ReferencesCommand::List(args) => list(platform, args).await,
+        ReferencesCommand::Drop(args) => release(platform, args).await,
     }
 }
 
-async fn list(registry: &Registry, args: &ListReferencesArgs) -> CommandResult {
-    let target = Target::open(registry, &args.target).await?;
+async fn list(platform: &Platform, args: &ListReferencesArgs) -> CommandResult {
+    let target = Target::open(platform, &args.target).await?;
     let found = target.references(None).await;
     target.close().await;
     let found = found?;
@@ -167,12 +171,12 @@ fn row(held: &Held) -> Vec<String> {
     ]
 }
 
-async fn release(registry: &Registry, args: &DropReferenceArgs) -> CommandResult {
+async fn release(platform: &Platform, args: &DropReferenceArgs) -> CommandResult {
     let DropReferenceArgs { reference, reason, .. } = args;
     if reason.trim().is_empty() {
         return Err(CommandError::usage("--reason is empty").hint("say why the holder will not release it itself"));
     }
-    let target = Target::open(registry, &args.target).await?;
+    let target = Target::open(platform, &args.target).await?;
     let done = release_on(&target, reference, reason, args.force).await;
     target.close().await;
     say::print(done?)
@@ -187,7 +191,7 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
                 .hint("delete the holder instead; with --force the reference is released, whatever the holder does"),
         );
     }
-    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let user = user(&target.access.client).await;
     let (said, now) = (said(reference, &user, reason), Timestamp::now());
     record(&target.access.client, &event(&found, &said, now)).await?;
     for held in &found.references {
@@ -202,6 +206,35 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
         "{}/{}: {reference} released\n",
         target.kind.singular, target.name
     ))
+}
+
+/// Who releases it, as the cluster knows them; as the machine does where the cluster does not say.
+async fn user(client: &Client) -> String {
+    match authenticated(client).await {
+        Ok(user) => user,
+        Err(why) => {
+            let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+            say::note(format_args!(
+                "note: the cluster does not say who you are: {why}\n  {user} is recorded, as the environment has it"
+            ));
+            user
+        }
+    }
+}
+
+/// The user of our credentials. Clusters before 1.28 may not know the request.
+async fn authenticated(client: &Client) -> Result<String, String> {
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let request = axum::http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+        .header("content-type", "application/json")
+        .body(review.to_string().into_bytes())
+        .map_err(|error| chain(&error))?;
+    let answer: Value = client.request(request).await.map_err(|error| chain(&error))?;
+    let user = answer["status"]["userInfo"]["username"].as_str().unwrap_or_default();
+    match user {
+        "" => Err("its answer names nobody".to_owned()),
+        user => Ok(user.to_owned()),
+    }
 }
 
 /// Writes the event: without one, nothing is released.
@@ -260,7 +293,12 @@ fn event(found: &References, message: &str, now: Timestamp) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+
+    use axum::http::{Request, Response};
     use kindex_api::operations::{Holder, State, Target as Shown};
+    use kube::client::Body;
 
     use super::*;
 
@@ -305,6 +343,34 @@ mod tests {
         );
         assert_eq!(event["involvedObject"]["namespace"], Value::Null);
         assert_eq!(event["lastTimestamp"], "2026-11-24T12:00:00Z");
+    }
+
+    /// A cluster that answers every review with this.
+    fn cluster(code: u16, answer: Value) -> Client {
+        let answer = move |asked: Request<Body>| {
+            assert_eq!(asked.uri().path(), "/apis/authentication.k8s.io/v1/selfsubjectreviews");
+            let body = Body::from(answer.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body);
+            ready(Ok::<_, Infallible>(response.expect("an answer")))
+        };
+        Client::new(tower::service_fn(answer), "default")
+    }
+
+    #[tokio::test]
+    async fn who_releases_is_who_the_cluster_says() {
+        let said = json!({"status": {"userInfo": {"username": "ada@example.com", "groups": ["operators"]}}});
+        assert_eq!(
+            authenticated(&cluster(201, said)).await.as_deref(),
+            Ok("ada@example.com")
+        );
+        let unknown = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+            "reason": "NotFound", "message": "the server could not find the requested resource"});
+        let why = authenticated(&cluster(404, unknown))
+            .await
+            .expect_err("it does not know that");
+        assert!(why.contains("could not find the requested resource"), "{why}");
+        let nobody = authenticated(&cluster(201, json!({"status": {}}))).await;
+        assert_eq!(nobody.expect_err("it names nobody"), "its answer names nobody");
     }
 
     #[test]

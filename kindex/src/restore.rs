@@ -31,7 +31,7 @@ const PAGE_ROWS: u32 = 200;
 /// Restores what is named and prints what became of it.
 pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResult {
     let (kind, name) = kind_and_name(registry, &args.kind, args.name.as_deref())?;
-    let bulk = args.evicted || args.deleted;
+    let bulk = args.archived || args.deleted;
     if !kind.cluster {
         let error = CommandError::usage(format_args!(
             "no cluster has kind {}: nothing can be restored to one",
@@ -41,7 +41,7 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
     }
     if name.is_none() && args.uid.is_none() && !bulk {
         let hint = format!(
-            "name it: {}/NAME; or say --evicted, --deleted or both, for all of them",
+            "name it: {}/NAME; or say --archived, --deleted or both, for all of them",
             kind.singular
         );
         return Err(CommandError::usage(format_args!("which {}?", kind.plural)).hint(hint));
@@ -49,7 +49,7 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
     let selectors = selectors(&args.selector)?;
     if !bulk && (!args.selector.is_empty() || args.since.is_some()) || bulk && name.is_some() {
         return Err(CommandError::usage(
-            "--selector and --since narrow --evicted and --deleted, which are for a whole kind",
+            "--selector and --since narrow --archived and --deleted, which are for a whole kind",
         )
         .hint("name either one object, or neither name nor uid"));
     }
@@ -103,8 +103,18 @@ struct Line {
     name: String,
     uid: String,
     was: &'static str,
+    #[serde(skip)]
+    life: &'static str,
     #[serde(flatten)]
     done: Done,
+}
+
+/// The state of a row in documents, whose words scripts compare.
+fn was(row: &Stored) -> &'static str {
+    match row.life {
+        Life::Archived => "evicted",
+        Life::Live | Life::Deleted => life(row),
+    }
 }
 
 fn interrupted(error: &RestoreError) -> CommandError {
@@ -207,7 +217,7 @@ impl Command<'_> {
     async fn all(&self) -> CommandResult<Vec<Line>> {
         let gone = Gone {
             deleted: self.args.deleted,
-            evicted: self.args.evicted,
+            evicted: self.args.archived,
             namespace: self.args.namespace.clone(),
             since: self.args.since.map(|Time(time)| time),
             ..Gone::default()
@@ -287,7 +297,8 @@ impl Command<'_> {
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
             uid: metadata.uid.to_string(),
-            was: life(row),
+            was: was(row),
+            life: life(row),
             done,
         }
     }
@@ -319,7 +330,7 @@ fn render(lines: &[Line], form: Form) -> CommandResult<String> {
             &line.namespace,
             &line.name,
             &line.uid,
-            line.was,
+            line.life,
             new_uid,
             &outcome,
         ]

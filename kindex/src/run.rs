@@ -59,7 +59,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Graph(args) => graph::run(&args),
         Command::Why(args) => block_on(why::run(&platform.registry, &args)),
         Command::Move(args) => block_on(move_command::run(&platform.registry, &args)),
-        Command::References(args) => block_on(references::run(&platform.registry, &args.command)),
+        Command::References(args) => block_on(references::run(platform, &args.command)),
         Command::Events(args) => block_on(events::run(&platform.registry, &args)),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -71,7 +71,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
         Command::Migrate(args) => block_on(migrate::run(&platform.registry, &args)),
-        Command::Purge(args) => block_on(purge::run(&platform.registry, &args)),
+        Command::Purge(args) => block_on(purge::run(platform, &args)),
         Command::Release(args) => block_on(release::run(&platform.registry, &args)),
         Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
         Command::Versions(args) => block_on(versions::run(&platform.registry, &args)),

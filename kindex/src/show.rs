@@ -108,7 +108,7 @@ fn as_wide_table(kind: &Kind, rows: &[Stored], now: Timestamp) -> String {
 pub(crate) fn life(row: &Stored) -> &'static str {
     match row.life {
         Life::Live => "live",
-        Life::Archived => "evicted",
+        Life::Archived => "archived",
         Life::Deleted if row.replaced_by.is_some() => "replaced",
         Life::Deleted => "deleted",
     }

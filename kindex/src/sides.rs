@@ -82,8 +82,7 @@ async fn silence(access: &Access) -> Option<String> {
     }
 }
 
-/// The operations of the API server, which need not run for that: over both sides, and over the kinds that SQL alone
-/// keeps.
+/// The operations of the API server, which need not run for that: over both sides, and over SQL-only kinds.
 pub(crate) async fn operations(registry: &Registry, access: &Access, store: &Store) -> CommandResult<Operations> {
     let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
     let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
@@ -167,10 +166,7 @@ pub(crate) fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<
 pub(crate) fn cluster_kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<&'static Kind>> {
     let mut kinds = kinds(registry, names)?;
     if let Some(kind) = kinds.iter().find(|kind| !kind.cluster && !names.is_empty()) {
-        let error = CommandError::usage(format_args!(
-            "no cluster has kind {}: its objects are in SQL alone",
-            kind.name
-        ));
+        let error = CommandError::usage(format_args!("no cluster has kind {}: it is SQL-only", kind.name));
         return Err(error.hint("there is nothing to compare them with: leave the kind out"));
     }
     kinds.retain(|kind| kind.cluster);

@@ -355,7 +355,7 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
         "kind",
         "objects",
         "live",
-        "evicted",
+        "archived",
         "deleted",
         "quarantined",
         "held",

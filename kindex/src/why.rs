@@ -134,7 +134,8 @@ fn line(node: &Node, now: Timestamp) -> String {
     }
     let how = node.how();
     if !how.is_empty() {
-        parts.push(format!("({how})"));
+        // Another service may have said it.
+        parts.push(format!("({})", output::visible(&how)));
     }
     if !node.cycle.is_empty() {
         parts.push(format!("cycle: {}", node.cycle.join(" -> ")));
@@ -183,6 +184,17 @@ In the end it waits for:
 "
         );
         assert!(!tree().is_whole());
+    }
+
+    #[test]
+    fn what_another_service_says_of_its_fields_cannot_change_the_terminal() {
+        let holder: Node = serde_json::from_value(serde_json::json!({
+            "kind": "Cluster", "group": "h", "name": "c", "uid": "2", "service": "compute", "state": "Live",
+            "fields": [{"reference": "network", "path": "spec.\u{1b}[2J", "onDelete": "block"}],
+        }))
+        .expect("a holder");
+        let text = line(&holder, NOW.parse().expect("a time"));
+        assert!(text.ends_with("(spec.\\u{1b}[2J: block)"), "{text}");
     }
 
     #[test]

@@ -7,15 +7,16 @@ use crate::model::{KeyName, SqlType, TableName};
 const FINALIZER: StorageType = StorageType::Sql(SqlType::VarChar(317));
 
 /// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
-/// database refused, what work was under way, what changed in SQL alone, what rows held before they were converted, who
-/// uses archived objects, and what subscribers learn of objects.
+/// database refused, what work was under way, what changed of archived objects, what rows held before they were
+/// converted, who uses archived objects, and what subscribers learn of objects.
 pub(super) fn section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
         doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
-              objects, the state of work that goes on for longer than a process, the last changes of objects that live \
-              in SQL alone, for those who watch, the texts of rows before they were converted to another version, the \
-              references on archived objects with those that wait for their release, and the outbox of events."
+              objects, the state of work that goes on for longer than a process, the last changes of objects that are \
+              archived or of SQL-only kinds, for those who watch, the texts of rows before they were converted to \
+              another version, the references on archived objects with those that wait for their release, and the \
+              outbox of events."
             .to_owned(),
         tables: vec![
             schema_table(),

@@ -22,15 +22,26 @@ impl Limits {
         key_bytes: usize::MAX,
         row_bytes: usize::MAX,
     };
+}
 
-    const fn least(self, other: Self) -> Self {
-        const fn of(a: usize, b: usize) -> usize {
-            if a < b { a } else { b }
-        }
+/// The most that every engine has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Of the engine with the least room.
+    pub most: usize,
+    /// The products with that engine.
+    pub products: &'static str,
+}
+
+impl Limit {
+    fn least(each: impl Iterator<Item = Self>) -> Self {
+        each.min_by_key(|limit| limit.most).expect("there is a dialect")
+    }
+
+    const fn beside(self, taken: usize) -> Self {
         Self {
-            name_chars: of(self.name_chars, other.name_chars),
-            key_bytes: of(self.key_bytes, other.key_bytes),
-            row_bytes: of(self.row_bytes, other.row_bytes),
+            most: self.most - taken,
+            products: self.products,
         }
     }
 }
@@ -38,28 +49,30 @@ impl Limits {
 /// Bytes of a row that the columns of every table may take.
 const BASE_ROW_BYTES: usize = 5_535;
 
-/// What every engine has room for.
-fn all() -> Limits {
-    let each = ALL.iter().map(|dialect| dialect.limits());
-    each.fold(Limits::NONE, Limits::least)
+fn of_all(room: impl Fn(Limits) -> usize) -> Limit {
+    let each = ALL.iter().map(|dialect| Limit {
+        most: room(dialect.limits()),
+        products: dialect.products(),
+    });
+    Limit::least(each)
 }
 
 /// Most characters of a SQL name.
-pub fn name_chars_max() -> usize {
-    all().name_chars
+pub fn name_chars_max() -> Limit {
+    of_all(|limits| limits.name_chars)
 }
 
 /// Most bytes of a declared key: the uid ends every key.
-pub fn key_bytes_max() -> usize {
+pub fn key_bytes_max() -> Limit {
     let StorageType::Sql(uid) = base_type(BaseColumn::Uid) else {
         unreachable!("a uid is a text");
     };
-    all().key_bytes - uid.key_bytes().expect("a uid has a length")
+    of_all(|limits| limits.key_bytes).beside(uid.key_bytes().expect("a uid has a length"))
 }
 
 /// Most bytes that the extracted columns of a row may take.
-pub fn row_bytes_max() -> usize {
-    all().row_bytes - BASE_ROW_BYTES
+pub fn row_bytes_max() -> Limit {
+    of_all(|limits| limits.row_bytes).beside(BASE_ROW_BYTES)
 }
 
 /// A name that every engine has room for.
@@ -67,9 +80,9 @@ pub fn row_bytes_max() -> usize {
 /// # Errors
 /// [`NameError::TooLong`].
 pub fn fitting<N: AsRef<str>>(name: N) -> Result<N, NameError> {
-    let most = name_chars_max();
+    let Limit { most, products } = name_chars_max();
     if name.as_ref().len() > most {
-        return Err(NameError::TooLong { most });
+        return Err(NameError::TooLong { most, products });
     }
     Ok(name)
 }
@@ -83,30 +96,20 @@ mod tests {
     fn a_name_fits_up_to_the_least_of_the_engines() {
         let of = |chars: usize| ColumnName::parse(&"a".repeat(chars)).and_then(fitting);
         assert!(of(64).is_ok());
-        assert_eq!(of(65), Err(NameError::TooLong { most: 64 }));
+        let products = "MySQL, MariaDB";
+        assert_eq!(of(65), Err(NameError::TooLong { most: 64, products }));
     }
 
     #[test]
-    fn the_least_counts() {
-        let small = Limits {
-            key_bytes: 100,
-            ..Limits::NONE
-        };
-        let other = Limits {
-            key_bytes: 200,
-            row_bytes: 1_000,
-            ..Limits::NONE
-        };
-        let both = Limits {
-            key_bytes: 100,
-            row_bytes: 1_000,
-            ..Limits::NONE
-        };
-        assert_eq!((small.least(other), other.least(small)), (both, both));
+    fn the_least_counts_and_says_whose_it_is() {
+        let of = |most: usize, products: &'static str| Limit { most, products };
+        let (roomy, narrow) = (of(64, "roomy"), of(63, "narrow"));
+        assert_eq!(Limit::least([roomy, narrow].into_iter()), narrow);
+        assert_eq!(Limit::least([narrow, roomy].into_iter()), narrow);
     }
 
     #[test]
     fn uid_and_base_columns_have_their_room() {
-        assert_eq!((key_bytes_max(), row_bytes_max()), (2_816, 60_000));
+        assert_eq!((key_bytes_max().most, row_bytes_max().most), (2_816, 60_000));
     }
 }

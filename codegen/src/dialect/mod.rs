@@ -18,7 +18,7 @@ pub mod mysql;
 pub mod sqlite;
 
 pub use kind_tables::{TABLES_OF_A_KIND, base_type, history_columns, kind_tables, side_columns, tables};
-pub use limits::{Limits, fitting, key_bytes_max, name_chars_max, row_bytes_max};
+pub use limits::{Limit, Limits, fitting, key_bytes_max, name_chars_max, row_bytes_max};
 pub use mysql::MySql;
 pub use spelling::{Dialect, InitScript, Lock, RowFormat};
 pub use sqlite::Sqlite;
@@ -43,4 +43,15 @@ pub fn named(word: &str) -> Option<&'static dyn Dialect> {
 pub fn sections(model: &Model) -> Vec<Section> {
     let kinds = model.kinds.iter().map(kind_tables::section);
     kinds.chain([bookkeeping::section()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum of the migrations has their files by name, and the chain is checked against this order.
+    #[test]
+    fn dialects_are_in_the_order_of_their_words() {
+        assert!(ALL.iter().map(|dialect| dialect.word()).is_sorted());
+    }
 }

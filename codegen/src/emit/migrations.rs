@@ -6,7 +6,6 @@ use quote::quote;
 
 use super::rust;
 use crate::artifact::{Artifacts, RelativePath};
-use crate::dialect;
 use crate::plan::Migration;
 
 /// The one file.
@@ -18,11 +17,15 @@ pub(super) fn emit(migrations: &[Migration]) -> Artifacts {
             number,
             name,
             compatible,
+            dialects,
             checksum,
         } = migration;
         let (number, compatible) = (Literal::u32_unsuffixed(*number), Literal::u32_unsuffixed(*compatible));
-        let texts = dialect::ALL.map(|dialect| format!("../../{}", migration.path(dialect)));
-        let words = dialect::ALL.map(|dialect| dialect.word());
+        let dialects = dialects.iter().copied();
+        let texts = dialects
+            .clone()
+            .map(|dialect| format!("../../{}", migration.path(dialect)));
+        let words = dialects.map(|dialect| dialect.word());
         quote! {
             Migration {
                 number: #number,

@@ -362,8 +362,12 @@ fn of_graph(model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> O
         let mut targets = targets.iter();
         targets.any(|target| target.service.is_none() && target.kind == kind.name)
     };
+    let is_referred_to = |kind: &Kind| {
+        let mut services = model.services.iter();
+        services.any(|service| service.refers_to.contains(&kind.name))
+    };
     grouped(model, verbs, |kind| {
-        resource(kind).filter(|_| is_target(kind) || !waiting(kind).is_empty())
+        resource(kind).filter(|_| is_target(kind) || is_referred_to(kind) || !waiting(kind).is_empty())
     })
 }
 

@@ -1,5 +1,5 @@
 //! What keeps references on objects: a policy by which kube-apiserver refuses to take finalizers off that are
-//! references, unless Kindex does so or an operator says which one.
+//! references, unless Kindex does so, or somebody who may speak for the holder says which one.
 //! <https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/>
 
 use serde::Serialize;
@@ -25,10 +25,20 @@ const CHANGES: &str = "has(oldObject.metadata.finalizers) && (!has(object.metada
 /// As `ReferenceName::of_finalizer` of the model of kinds reads them.
 const TAKEN_OFF: &str = "oldObject.metadata.finalizers.filter(f, \
     f.matches('^[a-z0-9-]+([.][a-z0-9-]+)+/[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') \
-    && !(f in variables.kept) && !(f in variables.released))";
+    && !(f in variables.kept))";
+/// Those of them that nobody names, or whose holder the user may not speak for. That is the right which the API wants
+/// of whoever releases a reference of a holder that it does not know: to update `references` of all objects of its
+/// kind. As there, the plural of a kind of another service is taken to be the kind and an `s`.
+const REFUSED: &str = "variables.takenOff.filter(f, !(f in variables.released) \
+    || !authorizer.group(f.substring(f.indexOf('.') + 1, f.indexOf('/')))\
+    .resource(f.substring(0, f.indexOf('/')) in variables.plurals \
+    ? variables.plurals[f.substring(0, f.indexOf('/'))] : f.substring(0, f.indexOf('.')) + 's')\
+    .subresource('references').check('update').allowed())";
 const KEPT: &str = "has(object.metadata.finalizers) ? object.metadata.finalizers : []";
+/// What costs most comes last: kube-apiserver limits how many rights one request may ask for, and the accounts release
+/// many references at once, after the API has checked the same right of its caller.
 const ALLOWED: &str = "request.userInfo.username in variables.accounts \
-    || request.userInfo.groups.exists(group, group in variables.groups) || variables.takenOff.size() == 0";
+    || request.userInfo.groups.exists(group, group in variables.groups) || variables.refused.size() == 0";
 
 /// One file, in each of its places.
 pub(super) fn emit(model: &Model) -> Artifacts {
@@ -54,10 +64,12 @@ fn policy(model: &Model) -> Manifest<Policy> {
         "has(object.metadata.annotations) && '{annotation}' in object.metadata.annotations \
          ? object.metadata.annotations['{annotation}'].split(',') : []"
     );
+    // Here nobody can be asked for rights: all that are taken off are named.
     let message = format!(
         "'references keep this object for those who use it, and are released by way of kindex api: ' \
          + variables.takenOff.join(', ') + '. For what is left behind: kindex references drop KIND/NAME REFERENCE \
-         --force --reason TEXT, or name the references in the annotation {annotation}'"
+         --force --reason TEXT, or name the references in the annotation {annotation}. Both take the right to update \
+         the subresource references of their holders'"
     );
     let variable = |name, expression: &str| Variable {
         name,
@@ -79,6 +91,8 @@ fn policy(model: &Model) -> Manifest<Policy> {
                 variable("kept", KEPT),
                 variable("released", &released),
                 variable("takenOff", TAKEN_OFF),
+                variable("plurals", &plurals(model)),
+                variable("refused", REFUSED),
             ],
             validations: [Validation {
                 expression: ALLOWED,
@@ -99,6 +113,16 @@ fn binding(model: &Model) -> Manifest<Binding> {
             validation_actions: ["Deny"],
         },
     }
+}
+
+/// Of each kind, as references call it, the plural.
+fn plurals(model: &Model) -> String {
+    let plural = |kind: &Kind| {
+        let name = kind.name.as_str().to_ascii_lowercase();
+        format!("'{name}.{}': '{}'", kind.group.as_str(), kind.plural)
+    };
+    let plurals: Vec<_> = model.kinds.iter().map(plural).collect();
+    format!("{{{}}}", plurals.join(", "))
 }
 
 /// Every kind: others than those of the declared graph may be held too.
@@ -146,7 +170,7 @@ struct Policy {
     failure_policy: &'static str,
     match_constraints: Constraints,
     match_conditions: [Variable; 1],
-    variables: [Variable; 5],
+    variables: [Variable; 7],
     validations: [Validation; 1],
 }
 

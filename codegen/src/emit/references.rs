@@ -133,12 +133,14 @@ fn service(service: &Service) -> TokenStream {
     };
     let (ca_file, token_file) = (file(&service.ca_file), file(&service.token_file));
     let cluster_scoped = service.cluster_scoped.iter().map(KindName::as_str);
+    let refers_to = service.refers_to.iter().map(KindName::as_str);
     quote! {
         #[doc = #doc]
         pub static #constant: Service = Service {
             name: #name,
             group: #group,
             cluster_scoped: &[#(#cluster_scoped),*],
+            refers_to: &[#(#refers_to),*],
             address: #address,
             ca_file: #ca_file,
             token_file: #token_file,

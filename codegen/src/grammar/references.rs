@@ -74,6 +74,12 @@ pub static SERVICE: Section = Section {
             "Those of its kinds whose objects have no namespace. Default: none.",
         ),
         key(
+            "refers_to",
+            Sort::Texts,
+            "Kinds of this file that objects of the service refer to. Their deletion goes by the states of the graph, \
+             also where nothing of this file refers to them. Default: none.",
+        ),
+        key(
             "ca_file",
             Sort::Text,
             "File with the certificates of the authorities that its certificate may be from, in PEM. Default: those \

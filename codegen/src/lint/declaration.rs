@@ -135,11 +135,12 @@ fn implied_references(spec: &Spec, model: &Model, found: &mut Vec<Found>) {
 
 fn row(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
     let bytes: usize = kind.columns.iter().map(|column| column.sql.row_bytes()).sum();
+    let limit = row_bytes_max();
     // Less than a third is left.
-    if bytes > row_bytes_max() / 3 * 2 {
+    if bytes > limit.most / 3 * 2 {
         found.push(Found {
             code: Code::K504,
-            diagnostic: messages::row_nearly_full(&spec.name, bytes),
+            diagnostic: messages::row_nearly_full(&spec.name, bytes, limit),
         });
     }
 }

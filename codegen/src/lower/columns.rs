@@ -85,9 +85,9 @@ pub(super) fn lower(
     }
     renames::check(kind, &into.columns, found);
     let bytes: usize = into.columns.iter().map(|column| column.sql.row_bytes()).sum();
-    let most = dialect::row_bytes_max();
-    if bytes > most {
-        found.push(errors::row_too_long(&kind.name, bytes, most));
+    let limit = dialect::row_bytes_max();
+    if bytes > limit.most {
+        found.push(errors::row_too_long(&kind.name, bytes, limit));
     }
     into
 }

@@ -96,10 +96,10 @@ fn draft<'s>(
         found.push(errors::module_keyword(&spec.name, &module));
     }
     let table = name.as_str().to_lowercase();
-    let most = name_chars_max();
-    if table.len() + LONGEST_SUFFIX.len() > most {
-        let longest = most - LONGEST_SUFFIX.len();
-        found.push(errors::kind_too_long(&spec.name, longest, most));
+    let limit = name_chars_max();
+    if table.len() + LONGEST_SUFFIX.len() > limit.most {
+        let longest = limit.most - LONGEST_SUFFIX.len();
+        found.push(errors::kind_too_long(&spec.name, longest, limit));
         return None;
     }
     let versions = other_versions(spec, &version, found);

@@ -28,18 +28,18 @@ pub(super) fn extracted(
     found: &mut Collector,
 ) -> Option<Key> {
     let span = spec.key.map_or(spec.name.span, |key| key.span);
+    let limit = dialect::key_bytes_max();
     let mut bytes = 0;
     for column in columns {
         let Some(more) = column.sql.key_bytes() else {
-            found.push(messages::key_on_text(column.name.as_str(), column.sql, span));
+            found.push(messages::key_on_text(column.name.as_str(), column.sql, limit, span));
             return None;
         };
         bytes += more;
     }
-    let most = dialect::key_bytes_max();
-    if bytes > most {
+    if bytes > limit.most {
         let name = &spec.name.value;
-        found.push(messages::key_too_long(name, bytes, most, span));
+        found.push(messages::key_too_long(name, bytes, limit, span));
         return None;
     }
     match table.key(suffix).and_then(dialect::fitting) {

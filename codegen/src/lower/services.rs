@@ -33,6 +33,12 @@ pub(super) fn lower(spec: &Spec, drafts: &[Draft<'_>], found: &mut Collector) ->
         for text in service.cluster_scoped.iter().filter(|text| !is_listed(text)) {
             found.push(errors::not_among_the_kinds(text, &service.name));
         }
+        let refers_to = self::kinds(&service.refers_to, found);
+        let is_own = |text: &&Text| drafts.iter().any(|draft| draft.spec.name.value == text.value);
+        for text in service.refers_to.iter().filter(|text| !is_own(text)) {
+            let own = drafts.iter().map(|draft| draft.spec.name.value.as_str());
+            found.push(errors::unknown_kind(text, own));
+        }
         let name = ServiceName::parse(&service.name.value);
         let Ok(name) = name.map_err(|error| found.push(errors::bad_name(&service.name, error))) else {
             continue;
@@ -44,6 +50,7 @@ pub(super) fn lower(spec: &Spec, drafts: &[Draft<'_>], found: &mut Collector) ->
             group,
             kinds,
             cluster_scoped,
+            refers_to,
             address: address.trim_end_matches('/').to_owned(),
             ca_file: value(&service.ca_file),
             token_file: value(&service.token_file),

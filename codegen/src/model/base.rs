@@ -25,7 +25,7 @@ pub enum BaseColumn {
     Proto,
     /// The exact JSON text of the object.
     Json,
-    /// Set: the object was evicted and lives only in SQL.
+    /// Set: the object is archived.
     EvictedTime,
     /// Hash of payload, labels and annotations; an equal hash means nothing to write.
     ContentHash,

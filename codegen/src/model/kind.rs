@@ -54,9 +54,9 @@ pub struct Kind {
     pub categories: Vec<String>,
     /// Namespaced or cluster-wide.
     pub scope: Scope,
-    /// Whether a cluster has its objects. Otherwise SQL alone keeps them.
+    /// Whether a cluster has its objects. Otherwise the kind is SQL-only.
     pub cluster: bool,
-    /// Whether every object of this kind is evicted from etcd as soon as it is stored.
+    /// Whether every object of this kind is archived as soon as it is stored.
     pub immutable: bool,
     /// Whether every version is kept, in a table of its own.
     pub history: bool,
@@ -260,7 +260,7 @@ pub struct Retention {
     pub keep_last_per_namespace: Option<u32>,
     /// The only states that may go; `None`: all.
     pub states: Option<RetentionStates>,
-    /// Whether rows of evicted objects may go as well.
+    /// Whether rows of archived objects may go as well.
     pub evicted: bool,
 }
 

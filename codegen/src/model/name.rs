@@ -26,6 +26,8 @@ pub enum NameError {
     TooLong {
         /// The most that every engine has room for.
         most: usize,
+        /// The products that have room for no more.
+        products: &'static str,
     },
     /// Not a DNS subdomain as Kubernetes wants it for an API group.
     #[error("an API group is a lower-case DNS name")]

@@ -16,6 +16,8 @@ pub struct Service {
     pub kinds: Vec<KindName>,
     /// Those of them whose objects have no namespace.
     pub cluster_scoped: Vec<KindName>,
+    /// Kinds of this platform that objects of its kinds refer to, each once.
+    pub refers_to: Vec<KindName>,
     /// URL of its API.
     pub address: String,
     /// File with the certificates that its certificate may be from.

@@ -1,14 +1,17 @@
 //! The migrations that are there, held against `migrations.sum`: each line has a file and the hash of the line before
 //! with the file's bytes, so that no file can be changed, left out or put between others unseen. What the statements
 //! do is not known here.
+//!
+//! A migration has a file for each dialect of its time. A dialect that is added later is in all migrations from the
+//! next one on and in none before it: a database of its engine begins with the schema, and never needs an older one.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::migration::{Migration, parse_compatible, parse_file_name};
+use super::migration::{Migration, file_name, parse_compatible, parse_file_name};
 use crate::diag::{Collector, messages};
-use crate::dialect;
+use crate::dialect::{ALL, Dialect, REFERENCE};
 use crate::source::{FileId, Sources, Span};
 
 /// The file with the hashes, beside the migrations.
@@ -17,6 +20,9 @@ pub const SUM: &str = "migrations.sum";
 /// A line of the sum.
 struct Link<'s> {
     file: &'s str,
+    number: u32,
+    name: &'s str,
+    dialect: &'static dyn Dialect,
     hash: &'s str,
     span: Span,
 }
@@ -63,15 +69,26 @@ fn links<'s>(sources: &'s Sources, found: &mut Collector) -> Vec<Link<'s>> {
         let text = line.trim_end();
         let span = Span::new(sum, start..start + text.len());
         start += line.len();
-        match text.split_once(' ') {
-            _ if text.is_empty() => {}
-            Some((file, hash)) if parse_file_name(file).is_some() && is_hash(hash) => {
-                links.push(Link { file, hash, span });
-            }
-            _ => found.push(messages::sum_line(text, span)),
+        match link(text, span) {
+            Some(link) => links.push(link),
+            None if text.is_empty() => {}
+            None => found.push(messages::sum_line(text, span)),
         }
     }
     links
+}
+
+fn link(line: &str, span: Span) -> Option<Link<'_>> {
+    let (file, hash) = line.split_once(' ')?;
+    let (number, name, dialect) = parse_file_name(file)?;
+    is_hash(hash).then_some(Link {
+        file,
+        number,
+        name,
+        dialect,
+        hash,
+        span,
+    })
 }
 
 fn is_hash(text: &str) -> bool {
@@ -97,45 +114,70 @@ fn check_hashes(sources: &Sources, links: &[Link<'_>], found: &mut Collector) {
 
 /// Number by number from 1, a file for each dialect, all under one name.
 fn check_order(links: &[Link<'_>], found: &mut Collector) {
-    let mut expected = (1, 0);
-    let mut name = "";
-    for link in links {
-        let (number, called, spelt) = parse_file_name(link.file).expect("checked when the line was read");
-        let (wanted, at) = expected;
-        let is_next = number == wanted && spelt == dialect::ALL[at] && (at == 0 || called == name);
-        if !is_next {
-            let wanted = format!("{wanted:04}_….{}.sql", dialect::ALL[at].word());
-            found.push(messages::migration_out_of_order(link.file, &wanted, link.span));
+    let mut before = vec![REFERENCE];
+    let migrations = links.chunk_by(|one, next| one.number == next.number);
+    for (number, links) in (1..).zip(migrations) {
+        let Some(dialects) = dialects(number, links, &before, found) else {
             return;
-        }
-        name = called;
-        expected = if at + 1 == dialect::ALL.len() {
-            (wanted + 1, 0)
-        } else {
-            (wanted, at + 1)
         };
+        before = dialects;
     }
 }
 
-fn migrations(sources: &Sources, links: &[Link<'_>]) -> Vec<Migration> {
-    let mut files: BTreeMap<(u32, &str), Vec<(FileId, &str)>> = BTreeMap::new();
+/// The dialects of the links, of which there is at least one, if these are the migration of that number. It has all
+/// dialects of the migration before it.
+fn dialects(
+    number: u32,
+    links: &[Link<'_>],
+    before: &[&'static dyn Dialect],
+    found: &mut Collector,
+) -> Option<Vec<&'static dyn Dialect>> {
+    let name = links[0].name;
+    let mut dialects: Vec<&'static dyn Dialect> = Vec::new();
     for link in links {
-        let (number, name, _) = parse_file_name(link.file).expect("checked when the line was read");
-        if let Some(file) = sources.migrations().get(link.file) {
-            files.entry((number, name)).or_default().push((*file, link.hash));
+        let follows = dialects.last().copied().and_then(place) < place(link.dialect);
+        if link.number != number || link.name != name || !follows {
+            let lacking = before.iter().copied().find(|dialect| !dialects.contains(dialect));
+            let (number, next) = lacking.map_or((number + 1, before[0]), |lacking| (number, lacking));
+            let wanted = format!("{number:04}_….{}.sql", next.word());
+            found.push(messages::migration_out_of_order(link.file, &wanted, link.span));
+            return None;
         }
+        dialects.push(link.dialect);
     }
-    let whole = files.into_iter().filter(|(_, files)| files.len() == dialect::ALL.len());
-    let migrations = whole.map(|((number, name), files)| {
-        let compatible = files.iter().find_map(|(file, _)| parse_compatible(sources.text(*file)));
-        Migration {
+    let lacking = before.iter().copied().find(|dialect| !dialects.contains(dialect));
+    let Some(lacking) = lacking else {
+        return Some(dialects);
+    };
+    let file = file_name(number, name, lacking);
+    let last = links[links.len() - 1].span;
+    found.push(messages::migration_without_a_dialect(&file, last));
+    None
+}
+
+/// In the order of files.
+fn place(dialect: &'static dyn Dialect) -> Option<usize> {
+    ALL.iter().position(|known| *known == dialect)
+}
+
+fn migrations(sources: &Sources, links: &[Link<'_>]) -> Vec<Migration> {
+    let mut planned: BTreeMap<(u32, &str), Vec<&Link<'_>>> = BTreeMap::new();
+    for link in links {
+        planned.entry((link.number, link.name)).or_default().push(link);
+    }
+    let whole = planned.into_iter().filter_map(|((number, name), links)| {
+        let files = links.iter().map(|link| sources.migrations().get(link.file).copied());
+        let files: Vec<FileId> = files.collect::<Option<_>>()?;
+        let compatible = files.iter().find_map(|file| parse_compatible(sources.text(*file)));
+        Some(Migration {
             number,
             name: name.to_owned(),
             compatible: compatible.unwrap_or(number),
-            checksum: files.last().map_or_else(String::new, |(_, hash)| (*hash).to_owned()),
-        }
+            dialects: links.iter().map(|link| link.dialect).collect(),
+            checksum: links.last().map_or_else(String::new, |link| link.hash.to_owned()),
+        })
     });
-    migrations.collect()
+    whole.collect()
 }
 
 fn first_line(sources: &Sources, file: FileId) -> Span {

@@ -25,6 +25,8 @@ pub struct Migration {
     pub name: String,
     /// The lowest number of a schema whose programs may go on writing once this migration has run.
     pub compatible: u32,
+    /// Those that it has a file of. One that was planned before there was a dialect has none of that one.
+    pub dialects: Vec<&'static dyn Dialect>,
     /// The chain's value at the last file of this number.
     pub checksum: String,
 }

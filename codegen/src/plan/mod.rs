@@ -118,6 +118,7 @@ pub fn add(
         number,
         name,
         compatible,
+        dialects: dialect::ALL.to_vec(),
         checksum,
     };
     Addition {

@@ -176,7 +176,7 @@ pub struct RetentionSpec {
     pub states: Option<WithSpan<Vec<Text>>>,
     /// Column of the states.
     pub state_column: Option<Text>,
-    /// Evicted rows too.
+    /// Rows of archived objects too.
     pub evicted: Option<WithSpan<bool>>,
 }
 
@@ -241,6 +241,8 @@ pub struct ServiceSpec {
     pub kinds: Vec<Text>,
     /// Those without a namespace.
     pub cluster_scoped: Vec<Text>,
+    /// Kinds of this file that its objects refer to.
+    pub refers_to: Vec<Text>,
     /// URL.
     pub address: Option<Text>,
     /// Certificates of authorities.

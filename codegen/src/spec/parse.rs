@@ -173,6 +173,7 @@ fn service(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> ServiceSpe
         group: table.text("group", reader),
         kinds: table.texts("kinds", reader),
         cluster_scoped: table.texts("cluster_scoped", reader),
+        refers_to: table.texts("refers_to", reader),
         address: table.text("address", reader),
         ca_file: table.text("ca_file", reader),
         token_file: table.text("token_file", reader),

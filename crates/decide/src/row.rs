@@ -12,7 +12,7 @@ use kindex_query::{Life, RowState};
 pub struct Row {
     /// Version of the stored text.
     pub version: RowVersion,
-    /// Live, evicted or deleted.
+    /// Live, archived or deleted.
     pub life: Life,
     /// What is known of the stored text.
     pub text: RowText,
@@ -63,7 +63,7 @@ impl Row {
         }
     }
 
-    /// The version of the cluster that the text has, or followed when it was changed in SQL alone.
+    /// The version of the cluster that the text has, or that an archived object had before it was changed in SQL.
     pub fn cluster_version(&self) -> ResourceVersion {
         self.version.of_cluster()
     }

@@ -26,6 +26,9 @@ pub trait Stage: Sync {
     fn topic(&self) -> &str;
     /// A well-formed position of this topic that nothing is known of.
     fn forgotten(&self) -> Position;
+    /// The same place in another life of the topic, which comes to the same numbers: of a database before it was
+    /// restored, of another cluster, of a stream before it was made anew.
+    fn of_another_life(&self, position: &Position) -> Position;
     /// Creates an object that stays when it is deleted, until it is erased.
     async fn create(&self, name: &str) -> Uid;
     /// Moves it from the cluster to SQL; does nothing where objects live in one place.
@@ -58,7 +61,8 @@ pub async fn check(stage: &dyn Stage) -> Result<(), Broken> {
     stage.settle().await;
     a_subscription_is_resumed_at_any_position(stage).await?;
     a_filter_lets_deleted_objects_pass_and_no_others(stage).await?;
-    what_is_not_known_is_refused(stage).await
+    what_is_not_known_is_refused(stage).await?;
+    a_position_of_another_life_is_gone(stage).await
 }
 
 /// One subscription, with the rule that is tested by it.
@@ -322,25 +326,18 @@ async fn a_filter_lets_deleted_objects_pass_and_no_others(stage: &dyn Stage) -> 
 /// # Errors
 /// The rule that is broken.
 pub async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broken> {
-    let first_error = async |to: Subscribe| match stage.source().subscribe(&to).await {
-        Err(error) => Some(error),
-        Ok(mut messages) => match timeout(WAIT, messages.next()).await {
-            Ok(Some(Err(error))) => Some(error),
-            Ok(_) | Err(_) => None,
-        },
-    };
     let forgotten = Subscribe {
         from: Some(stage.forgotten()),
         ..Subscribe::to(stage.topic())
     };
-    let found = first_error(forgotten).await;
+    let found = first_error(stage, &forgotten).await;
     if !matches!(found, Some(SourceError::Gone(_))) {
         return Err(Broken {
             rule: "a position that is not known any more is gone",
             found: format!("{found:?}"),
         });
     }
-    let found = first_error(Subscribe::to("nonsenses.example.com")).await;
+    let found = first_error(stage, &Subscribe::to("nonsenses.example.com")).await;
     if !matches!(found, Some(SourceError::UnknownTopic(_))) {
         return Err(Broken {
             rule: "a topic that nobody has is unknown",
@@ -348,4 +345,35 @@ pub async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broke
         });
     }
     Ok(())
+}
+
+/// A number that is known proves nothing: another life of the topic comes to it as well.
+async fn a_position_of_another_life_is_gone(stage: &dyn Stage) -> Result<(), Broken> {
+    let rule = "a position of another life of the topic is gone, also where its number is known";
+    let mut watched = Watched::begin(stage, rule, None).await?;
+    watched.replay().await?;
+    let uid = stage.create("known").await;
+    let messages = watched.until(&uid, |event| !event.is_deleted()).await?;
+    let Some(known) = messages.iter().rev().find_map(Message::position) else {
+        return watched.expect(false, || format!("no message has a position: {messages:?}"));
+    };
+    // The place itself is known.
+    Watched::begin(stage, rule, Some(known.clone())).await?;
+    let other = Subscribe {
+        from: Some(stage.of_another_life(known)),
+        ..Subscribe::to(stage.topic())
+    };
+    let found = first_error(stage, &other).await;
+    watched.expect(matches!(found, Some(SourceError::Gone(_))), || format!("{found:?}"))
+}
+
+/// Why there is no subscription, or what ends it before any message.
+async fn first_error(stage: &dyn Stage, to: &Subscribe) -> Option<SourceError> {
+    match stage.source().subscribe(to).await {
+        Err(error) => Some(error),
+        Ok(mut messages) => match timeout(WAIT, messages.next()).await {
+            Ok(Some(Err(error))) => Some(error),
+            Ok(_) | Err(_) => None,
+        },
+    }
 }

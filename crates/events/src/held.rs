@@ -82,10 +82,10 @@ pub enum Stop {
         /// How many objects are held.
         held: usize,
     },
-    /// There is more than the limits allow.
+    /// There is more than the limits allow. If it is right, a consumer with higher [`Limits`] accepts it.
     #[error(
         "{gone} of {held} objects of {topic} that are held are gone, first {first}; at most {objects} objects and \
-         {percent} % are deleted at once: nothing is deleted. If it is right, raise the limits"
+         {percent} % are deleted at once: nothing is deleted"
     )]
     TooMany {
         /// What was subscribed to.
@@ -101,10 +101,10 @@ pub enum Stop {
         /// The limit.
         percent: usize,
     },
-    /// The database may be an older one.
+    /// The database may be an older one. If it is right, a consumer with [`Limits::after_gone`] accepts it.
     #[error(
         "{absent} of {held} objects of {topic} that are held are absent, first {first}, and the position was not known \
-         any more: the database may have been restored. Nothing is deleted. If they are gone, allow it once"
+         any more: the database may have been restored. Nothing is deleted"
     )]
     Restored {
         /// What was subscribed to.
@@ -346,10 +346,7 @@ mod tests {
             share.starts_with("11 of 100 objects of runs.g that are held are gone, first 0089"),
             "{share}"
         );
-        assert!(
-            share.ends_with("nothing is deleted. If it is right, raise the limits"),
-            "{share}"
-        );
+        assert!(share.ends_with("are deleted at once: nothing is deleted"), "{share}");
         assert_eq!(confirm(1000, 0..980, limits).await, Ok(20));
         assert!(confirm(1000, 0..979, limits).await.is_err(), "more than 20");
     }

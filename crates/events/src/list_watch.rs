@@ -1,5 +1,12 @@
 //! Lists and watches of an API server as a transport, of the metadata of objects. Serves kinds without events too. A
-//! position is a resource version of the cluster; changes that SQL made have none, and a bookmark follows them.
+//! position is a resource version and the cluster that gave it; changes that SQL made have none, and a bookmark follows
+//! them.
+//!
+//! # Assumptions
+//! The caller may get the namespace `kube-system`, whose uid tells one cluster from another. Otherwise the number of a
+//! position is all that is compared. A cluster that is restored from its own backup keeps the uid: it has to continue
+//! with higher numbers and without its old history, as `etcdutl snapshot restore --bump-revision --mark-compacted`
+//! does.
 
 use std::time::Duration;
 
@@ -9,16 +16,19 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
-use kube::core::{ObjectMeta, PartialObjectMeta, Status};
+use kube::core::{ApiResource, ObjectMeta, PartialObjectMeta, Status};
 use kube::{Client, discovery};
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::event::{Event, Message};
-use crate::position::Position;
+use crate::position::{Position, PositionError};
 use crate::source::{Source, SourceError, Subscribe, Subscription};
 
 /// What positions say that they came by.
 const VIA: &str = "watch";
+/// The namespace whose uid tells one cluster from another.
+const OF_THE_CLUSTER: &str = "kube-system";
 /// Objects of a page.
 const PAGE_OBJECTS: u32 = 500;
 /// How long a watch lasts before it is begun anew.
@@ -54,23 +64,46 @@ impl ListWatch {
         let (resource, _) = found.ok_or_else(unknown)?;
         Ok(Api::all_with(self.client.clone(), &resource))
     }
+
+    /// Which cluster it is; `None` where the caller may not know it, or there is nothing that tells it.
+    async fn cluster(&self) -> Result<Option<String>, SourceError> {
+        let namespaces = ApiResource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            plural: "namespaces".to_owned(),
+        };
+        let namespaces: Api<DynamicObject> = Api::all_with(self.client.clone(), &namespaces);
+        match namespaces.get_opt(OF_THE_CLUSTER).await {
+            Ok(namespace) => Ok(namespace.and_then(|namespace| namespace.metadata.uid)),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
 }
 
 #[async_trait]
 impl Source for ListWatch {
     async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
         let objects = self.objects(&to.topic).await?;
+        let (state, cluster) = match &to.from {
+            // Known before anything is listed: where the list is of another one by then, its position is gone.
+            None => (State::List(None), self.cluster().await?),
+            Some(from) => {
+                let from = ResumePoint::read(from, &to.topic)?;
+                check(&objects, from.version()).await?;
+                let watched = watch(&objects, from.version()).await?;
+                // Asked once the watch has begun: it is of this cluster, or of one that is there no more.
+                let cluster = self.cluster().await?;
+                from.check(cluster.as_deref())?;
+                (State::Watch(watched), cluster)
+            }
+        };
         let topic = Topic {
             name: to.topic.clone(),
             deleting: to.deleting,
-        };
-        let state = match &to.from {
-            None => State::List(None),
-            Some(from) => {
-                let from = ResourceVersion(from.decode(VIA, &to.topic)?);
-                check(&objects, from).await?;
-                State::Watch(watch(&objects, from).await?)
-            }
+            cluster,
         };
         let messages = stream::try_unfold(state, move |state| {
             let (objects, topic) = (objects.clone(), topic.clone());
@@ -78,6 +111,42 @@ impl Source for ListWatch {
         });
         let messages = messages.map_ok(|messages| stream::iter(messages.into_iter().map(Ok)));
         Ok(messages.try_flatten().boxed())
+    }
+}
+
+/// Where a watch can begin again.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+struct ResumePoint {
+    /// The cluster that gave the version: another one comes to the same numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
+    version: u64,
+}
+
+impl ResumePoint {
+    /// Reads a position. Before positions named their cluster, they were a version alone.
+    fn read(position: &Position, topic: &str) -> Result<Self, PositionError> {
+        let version = |error: PositionError| match position.decode::<u64>(VIA, topic) {
+            Ok(version) => Ok(Self { cluster: None, version }),
+            Err(_) => Err(error),
+        };
+        position.decode::<Self>(VIA, topic).or_else(version)
+    }
+
+    fn version(&self) -> ResourceVersion {
+        ResourceVersion(self.version)
+    }
+
+    /// Refuses the point in any cluster but its own. Where nobody says which cluster it is, neither the position nor
+    /// the cluster, the number has to do.
+    fn check(&self, cluster: Option<&str>) -> Result<(), SourceError> {
+        let why = match (self.cluster.as_deref(), cluster) {
+            (of, now) if of == now => return Ok(()),
+            (None, _) => "it does not name its cluster",
+            (Some(_), None) => "the server does not say any more which cluster it is",
+            (Some(_), Some(_)) => "it is one of another cluster",
+        };
+        Err(SourceError::Gone(why.to_owned()))
     }
 }
 
@@ -162,6 +231,7 @@ impl State {
 struct Topic {
     name: String,
     deleting: bool,
+    cluster: Option<String>,
 }
 
 impl Topic {
@@ -199,7 +269,13 @@ impl Topic {
     /// Where a watch can begin again: at a version that the cluster gave.
     fn position(&self, version: ResourceVersion) -> Option<Position> {
         let is_direct = RowVersion::unpack(version).is_direct();
-        (!is_direct).then(|| Position::encode(VIA, &self.name, &version.0))
+        (!is_direct).then(|| {
+            let place = ResumePoint {
+                cluster: self.cluster.clone(),
+                version: version.0,
+            };
+            Position::encode(VIA, &self.name, &place)
+        })
     }
 }
 
@@ -230,11 +306,13 @@ mod tests {
     use super::*;
 
     const SQL_GAVE_IT: &str = "4611703610613432327";
+    const CLUSTER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
     fn topic(deleting: bool) -> Topic {
         Topic {
             name: "runs.g".to_owned(),
             deleting,
+            cluster: Some(CLUSTER.to_owned()),
         }
     }
 
@@ -252,9 +330,41 @@ mod tests {
             message.and_then(|message| message.position().cloned())
         };
         let known = place("7").expect("a position");
-        assert_eq!(known.decode::<u64>(VIA, "runs.g"), Ok(7));
+        let seven = ResumePoint {
+            cluster: Some(CLUSTER.to_owned()),
+            version: 7,
+        };
+        assert_eq!(ResumePoint::read(&known, "runs.g"), Ok(seven));
         assert_eq!(place(SQL_GAVE_IT), None);
         assert_eq!(place("nonsense"), None);
+    }
+
+    #[test]
+    fn a_position_of_another_cluster_is_gone_whatever_its_number_is() {
+        let is_gone = |position: &Position, cluster| {
+            let place = ResumePoint::read(position, "runs.g").expect("a position of ours");
+            assert_eq!(place.version, 7);
+            matches!(place.check(cluster), Err(SourceError::Gone(_)))
+        };
+        let known = topic(false).position(ResourceVersion(7)).expect("the cluster gave it");
+        assert!(!is_gone(&known, Some(CLUSTER)));
+        assert!(is_gone(&known, Some("another")));
+        assert!(is_gone(&known, None));
+        let unnamed = Topic {
+            cluster: None,
+            ..topic(false)
+        };
+        let unnamed = unnamed.position(ResourceVersion(7)).expect("the cluster gave it");
+        let before = Position::encode(VIA, "runs.g", &7_u64);
+        for position in [unnamed, before] {
+            assert!(is_gone(&position, Some(CLUSTER)));
+            assert!(!is_gone(&position, None), "nobody says anything but the number");
+        }
+        let nonsense = Position::encode(VIA, "runs.g", &"seven");
+        assert!(matches!(
+            ResumePoint::read(&nonsense, "runs.g"),
+            Err(PositionError::Malformed(_))
+        ));
     }
 
     #[test]

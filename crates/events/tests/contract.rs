@@ -32,6 +32,7 @@ async fn every_planted_bug_is_found() {
         (Bug::AllAgain, "a subscription that is resumed"),
         (Bug::WithoutFilter, "with the filter"),
         (Bug::TakesAnyPosition, "a position that is not known"),
+        (Bug::ComparesTheNumberAlone, "a position of another life"),
         (Bug::TakesAnyTopic, "a topic that nobody has"),
     ] {
         let found = contract::check(&Board::new(Some(bug))).await;

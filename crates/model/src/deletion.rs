@@ -62,10 +62,12 @@ impl FromStr for Phase {
 pub const PHASE_CONDITION: &str = "DeletionPhase";
 /// The condition that says whether a deletion waits, and for whom.
 pub const BLOCKED_CONDITION: &str = "DeletionBlocked";
+/// The condition that says that a live object cannot hold what a field of it names.
+pub const REFUSED_CONDITION: &str = "ReferenceRefused";
 /// The lists of a status that may have conditions.
 pub const CONDITION_LISTS: [&str; 2] = ["conditions", "statusConditions"];
 
-/// The annotations by which a deletion is recorded.
+/// The annotations by which a deletion, and the release of a reference, are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotations {
     /// The phase.
@@ -74,6 +76,11 @@ pub struct Annotations {
     pub since: String,
     /// On a holder that stays: the target whose reference is released next.
     pub detached: String,
+    /// On a target: the references, separated by commas, that somebody is about to take off by hand.
+    pub release: String,
+    /// On a target: the reference that the API has released last, and the version that it was written in before, as
+    /// `reference@version`. Where a reference goes without such a trace, somebody has taken it off.
+    pub released: String,
 }
 
 impl Annotations {
@@ -83,12 +90,14 @@ impl Annotations {
             phase: format!("{group}/deletion-phase"),
             since: format!("{group}/deletion-since"),
             detached: format!("{group}/detached-from"),
+            release: format!("{group}/release-references"),
+            released: format!("{group}/released-reference"),
         }
     }
 
     /// All of them.
-    pub fn names(&self) -> [&str; 3] {
-        [&self.phase, &self.since, &self.detached]
+    pub fn names(&self) -> [&str; 5] {
+        [&self.phase, &self.since, &self.detached, &self.release, &self.released]
     }
 
     /// Whether a deletion is recorded. An archived object without a record has left the cluster, and its

@@ -104,7 +104,7 @@ pub struct Retention {
     pub state_column: Option<&'static str>,
     /// The only values of that column that may go; empty where all may.
     pub states: &'static [&'static str],
-    /// Whether rows of evicted objects may go as well as those of deleted ones.
+    /// Whether rows of archived objects may go as well as those of deleted ones.
     pub evicted: bool,
 }
 
@@ -190,9 +190,9 @@ pub struct Kind {
     pub scope: Scope,
     /// Main table; [`tables`](Self::tables) names the others.
     pub table: &'static str,
-    /// Whether a cluster has the objects; otherwise SQL alone keeps them.
+    /// Whether a cluster has the objects; otherwise the kind is SQL-only.
     pub cluster: bool,
-    /// Every object is final at birth and is evicted once stored.
+    /// Every object is final at birth and is archived once stored.
     pub immutable: bool,
     /// Every version is kept, in a table of its own.
     pub history: bool,
@@ -301,20 +301,6 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-impl Comparison {
-    /// The operator of SQL.
-    pub const fn operator(self) -> &'static str {
-        match self {
-            Self::Equal => "=",
-            Self::NotEqual => "<>",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-        }
-    }
-}
-
 /// What a column is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
@@ -350,7 +336,7 @@ pub struct Migration {
     pub name: &'static str,
     /// The lowest number of a schema whose programs may go on writing once it has run.
     pub compatible: u32,
-    /// Its text in each dialect, after the dialect's word.
+    /// Its text in each dialect that there was when it was planned, after the dialect's word.
     pub texts: &'static [(&'static str, &'static str)],
     /// Hash of all texts up to and with this one, in hexadecimal digits.
     pub checksum: &'static str,
@@ -428,10 +414,13 @@ impl Registry {
     }
 
     /// Whether deletions of its objects wait for others, or others for them: whether a reference for which the named
-    /// object waits begins or ends at the kind.
+    /// object waits begins or ends at the kind, also one that another service has.
     pub fn is_of_graph(&self, kind: &Kind) -> bool {
         let mut referrers = self.referrers(kind);
-        kind.references.iter().any(Reference::waits) || referrers.any(|(_, reference, _)| reference.waits())
+        let mut services = self.services.iter();
+        kind.references.iter().any(Reference::waits)
+            || referrers.any(|(_, reference, _)| reference.waits())
+            || services.any(|service| service.refers_to.contains(&kind.name))
     }
 
     /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides

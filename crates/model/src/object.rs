@@ -27,8 +27,7 @@ impl From<&str> for Uid {
 
 /// `metadata.resourceVersion` as a number: etcd's revision, which only grows.
 /// Kubernetes has guaranteed the order of versions of one resource type since 1.35.
-/// In the text of an object that lives in SQL alone it may be SQL's: [`RowVersion`](crate::row_version::RowVersion)
-/// tells.
+/// In the text of an archived object it may be SQL's: [`RowVersion`](crate::row_version::RowVersion) says which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceVersion(pub u64);
 

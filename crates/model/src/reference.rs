@@ -10,6 +10,8 @@ pub struct Service {
     pub group: &'static str,
     /// Those of its kinds whose objects have no namespace.
     pub cluster_scoped: &'static [&'static str],
+    /// Kinds of this program that objects of its kinds refer to.
+    pub refers_to: &'static [&'static str],
     /// URL of its API, without a slash at the end.
     pub address: &'static str,
     /// File with the certificates, in PEM, that its certificate may be from; `None`: those of the machine.
@@ -109,6 +111,7 @@ mod tests {
         name: "region",
         group: "region.example.com",
         cluster_scoped: &[],
+        refers_to: &[],
         address: "https://region.example.com",
         ca_file: None,
         token_file: None,

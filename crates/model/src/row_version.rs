@@ -1,5 +1,5 @@
-//! The version of a stored text: the cluster gave it, or SQL did, to an object that lives in SQL alone. The one place
-//! that knows how both share the numbers of a column.
+//! The version of a stored text: the cluster gave it, or SQL did, to an archived object. The one place that
+//! knows how both share the numbers of a column.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The kinds of a registry by where their objects are: in a cluster, or in SQL alone.
+//! The kinds of a registry by where their objects are: in a cluster, or only in SQL.
 
 use crate::kind::{Kind, Registry};
 
@@ -8,7 +8,7 @@ impl Registry {
         self.kinds.iter().copied().filter(|kind| kind.cluster)
     }
 
-    /// The kinds whose objects SQL alone keeps.
+    /// The SQL-only kinds.
     pub fn sql_only_kinds(&self) -> impl Iterator<Item = &'static Kind> + use<> {
         self.kinds.iter().copied().filter(|kind| !kind.cluster)
     }

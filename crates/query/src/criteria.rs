@@ -1,7 +1,7 @@
 //! Conditions as Michelangelo's `ListOptionsExt` has them: comparisons of fields with typed values, in
 //! groups within groups. Checks names, types and size; knows no spelling of SQL.
 
-use kindex_model::kind::ColumnType;
+use kindex_model::kind::{ColumnType, Comparison};
 use kindex_model::value::Value;
 
 use super::text::{TextError, check_time, operand, resolve};
@@ -191,11 +191,15 @@ pub(super) fn compared(
         check_time(column, value)?;
     }
     let not = |condition| Condition::Not(Box::new(condition));
-    let ordering = |operator, mut values: Vec<Value>| match values.pop().expect("counted above") {
-        Value::Text(text) => Condition::Ordered { column, operator, text },
+    let ordering = |comparison, mut values: Vec<Value>| match values.pop().expect("counted above") {
+        Value::Text(text) => Condition::Ordered {
+            column,
+            comparison,
+            text,
+        },
         value => Condition::Compare {
             column,
-            operator,
+            comparison,
             value,
         },
     };
@@ -204,10 +208,10 @@ pub(super) fn compared(
         CriterionOperator::IsNotNull => Condition::NotNull { column },
         CriterionOperator::Equal | CriterionOperator::In => one_of(column, values),
         CriterionOperator::NotEqual | CriterionOperator::NotIn => not(one_of(column, values)),
-        CriterionOperator::GreaterThan => ordering(">", values),
-        CriterionOperator::GreaterThanOrEqualTo => ordering(">=", values),
-        CriterionOperator::LessThan => ordering("<", values),
-        CriterionOperator::LessThanOrEqualTo => ordering("<=", values),
+        CriterionOperator::GreaterThan => ordering(Comparison::Greater, values),
+        CriterionOperator::GreaterThanOrEqualTo => ordering(Comparison::GreaterOrEqual, values),
+        CriterionOperator::LessThan => ordering(Comparison::Less, values),
+        CriterionOperator::LessThanOrEqualTo => ordering(Comparison::LessOrEqual, values),
         CriterionOperator::Like => match (ty, values.pop()) {
             (ColumnType::Text { .. }, Some(Value::Text(text))) => {
                 let pattern = Pattern::parse(&text).map_err(refused)?;

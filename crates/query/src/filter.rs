@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use kindex_model::kind::Comparison;
 use kindex_model::value::Value;
 
 use super::column::{ByName, Column, EnumColumn, TextColumn};
@@ -32,7 +33,7 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
 
     /// The column holds this value. MySQL and MariaDB pass over spaces at the end of a text.
     pub fn eq(self, operand: C::Operand<'_>) -> Compared<Q, C> {
-        self.compare("=", C::bind(operand))
+        self.compare(Comparison::Equal, C::bind(operand))
     }
 
     /// The column holds one of these values; none of them match nothing.
@@ -46,29 +47,29 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
 
     /// The column is less.
     pub fn lt(self, operand: C::Operand<'_>) -> Compared<Q, C> {
-        self.compare("<", C::bind(operand))
+        self.compare(Comparison::Less, C::bind(operand))
     }
 
     /// The column is less or equal.
     pub fn le(self, operand: C::Operand<'_>) -> Compared<Q, C> {
-        self.compare("<=", C::bind(operand))
+        self.compare(Comparison::LessOrEqual, C::bind(operand))
     }
 
     /// The column is greater.
     pub fn gt(self, operand: C::Operand<'_>) -> Compared<Q, C> {
-        self.compare(">", C::bind(operand))
+        self.compare(Comparison::Greater, C::bind(operand))
     }
 
     /// The column is greater or equal.
     pub fn ge(self, operand: C::Operand<'_>) -> Compared<Q, C> {
-        self.compare(">=", C::bind(operand))
+        self.compare(Comparison::GreaterOrEqual, C::bind(operand))
     }
 
     /// The column holds another value. Rows without a value do not match, as in SQL.
     pub fn ne(self, operand: C::Operand<'_>) -> Filtered<Q, C> {
         let condition = Condition::Compare {
             column: C::NAME,
-            operator: "<>",
+            comparison: Comparison::NotEqual,
             value: C::bind(operand),
         };
         self.add(condition)
@@ -93,10 +94,10 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
         query.into_state()
     }
 
-    fn compare(self, operator: &'static str, value: Value) -> Compared<Q, C> {
+    fn compare(self, comparison: Comparison, value: Value) -> Compared<Q, C> {
         self.add(Condition::Compare {
             column: C::NAME,
-            operator,
+            comparison,
             value,
         })
     }

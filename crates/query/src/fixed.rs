@@ -1,6 +1,6 @@
 //! Which columns of a query have one value each, so that a key on them leads to its rows. Knows no engine.
 
-use kindex_model::kind::Kind;
+use kindex_model::kind::{Comparison, Kind};
 use kindex_model::value::Value;
 
 use crate::select::{Condition, Select};
@@ -13,7 +13,7 @@ impl Select {
             match condition {
                 Condition::Compare {
                     column,
-                    operator: "=",
+                    comparison: Comparison::Equal,
                     value,
                 } if *column != "uid" => fixed.push((*column, value.clone())),
                 Condition::Exactly { column, values } if values.len() == 1 && *column != "uid" => {

@@ -97,7 +97,7 @@ impl Select {
             };
             select.conditions.push(Condition::Compare {
                 column: condition.column,
-                operator: condition.comparison.operator(),
+                comparison: condition.comparison,
                 value,
             });
         }

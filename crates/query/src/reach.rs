@@ -1,7 +1,7 @@
 //! How much of a table a query reads, judged by its conditions. The same rule for queries at run time as `state` has
 //! for compiled ones.
 
-use kindex_model::kind::Kind;
+use kindex_model::kind::{Comparison, Kind};
 use kindex_model::tables::Side;
 
 use crate::Select;
@@ -47,7 +47,10 @@ impl Select {
 /// The key that serves a condition.
 fn narrows(kind: &Kind, condition: &Condition) -> Option<&'static str> {
     match condition {
-        Condition::Compare { operator: "<>", .. } => None,
+        Condition::Compare {
+            comparison: Comparison::NotEqual,
+            ..
+        } => None,
         Condition::Compare { column, .. }
         | Condition::OneOf { column, .. }
         | Condition::StartsWith { column, .. }

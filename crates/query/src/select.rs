@@ -2,7 +2,7 @@
 //! query gathers them. Values are bound, and names come from column types and static
 //! tables: no text of a caller ever becomes SQL. How it is spelt is known to the store's `statements` alone.
 
-use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::kind::{ColumnType, Comparison, Kind};
 use kindex_model::tables::Side;
 use kindex_model::value::Value;
 
@@ -97,8 +97,8 @@ pub enum Condition {
     Compare {
         /// The column.
         column: &'static str,
-        /// How it is compared, as SQL spells it.
-        operator: &'static str,
+        /// How it is compared.
+        comparison: Comparison,
         /// With what.
         value: Value,
     },
@@ -178,8 +178,8 @@ pub enum Condition {
     Ordered {
         /// The column.
         column: &'static str,
-        /// How it is compared, as SQL spells it.
-        operator: &'static str,
+        /// How it is compared.
+        comparison: Comparison,
         /// The text.
         text: String,
     },
@@ -203,7 +203,7 @@ impl Condition {
     pub fn equal(column: &'static str, value: Value) -> Self {
         Self::Compare {
             column,
-            operator: "=",
+            comparison: Comparison::Equal,
             value,
         }
     }
@@ -212,7 +212,7 @@ impl Condition {
         match self {
             Self::Compare {
                 column,
-                operator: "=",
+                comparison: Comparison::Equal,
                 value: Value::Text(text),
             } => texts.push((column, text)),
             Self::OneOf { column, values } => {

@@ -25,7 +25,7 @@ pub struct Stored {
     pub update_time: Option<Timestamp>,
     /// When it was deleted.
     pub delete_time: Option<Timestamp>,
-    /// When it was evicted.
+    /// When it was archived.
     pub evicted_time: Option<Timestamp>,
     /// The object that replaced it while it was archived: one of the same name was created in the cluster. Only set by
     /// `get_by_id` and `rows_of_name`.

@@ -18,7 +18,7 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use kindex_model::kind::Column;
+use kindex_model::kind::{Column, Comparison};
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 
@@ -49,6 +49,9 @@ pub(super) trait Notation: Send + Sync {
     /// The dialect's word, by which the program's schema and migrations are found. These are in the engine's own
     /// spelling.
     fn word(&self) -> &'static str;
+
+    /// The products with this engine, as people know them.
+    fn products(&self) -> &'static str;
 
     /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes. Names in
     /// backquotes and parameters as `?` are what all engines take so far.
@@ -97,10 +100,26 @@ pub(super) trait ReadSql: Send + Sync {
     fn exists(&self, present: bool) -> (&'static str, &'static str);
 }
 
+/// A comparison as all engines spell it.
+pub(super) const fn sign(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => "=",
+        Comparison::NotEqual => "<>",
+        Comparison::Less => "<",
+        Comparison::LessOrEqual => "<=",
+        Comparison::Greater => ">",
+        Comparison::GreaterOrEqual => ">=",
+    }
+}
+
 /// Conditions on a column that is already in brackets, with their values. Texts are compared to the byte.
 pub(super) trait ConditionSql: Send + Sync {
     /// The column has this text.
     fn equals(&self, column: &str, text: &str) -> Statement;
+
+    /// The same of a column by its name, for a statement that is kept prepared. Parameters: the text, and how many
+    /// bytes it has, which tell apart what a collation takes for equal.
+    fn exactly(&self, column: &str) -> String;
 
     /// The column has one of at least two texts.
     fn one_of(&self, column: &str, texts: &[String]) -> Statement;
@@ -108,8 +127,8 @@ pub(super) trait ConditionSql: Send + Sync {
     /// As [`one_of`](Self::one_of), of at least one text and so that a key of the column finds them.
     fn keyed_one_of(&self, column: &str, texts: &[String]) -> Statement;
 
-    /// By code points.
-    fn ordered(&self, column: &str, operator: &str, text: &str) -> Statement;
+    /// By code points, compared by this [`sign`].
+    fn ordered(&self, column: &str, sign: &str, text: &str) -> Statement;
 
     fn starts_with(&self, column: &str, prefix: &str) -> Statement;
 

@@ -30,6 +30,15 @@ mod tests {
     }
 
     #[test]
+    fn a_prepared_comparison_is_of_a_text_and_its_bytes() {
+        for dialect in [Dialect::MySql, Dialect::Sqlite] {
+            let condition = spelling(dialect).exactly("name");
+            assert!(condition.starts_with("[name] = ? AND LENGTH("), "{condition}");
+            assert!(condition.ends_with(") = ?"), "{condition}");
+        }
+    }
+
+    #[test]
     fn a_list_has_a_parameter_for_each_value() {
         for dialect in [Dialect::MySql, Dialect::Sqlite] {
             let condition = spelling(dialect).value_in("[uid]", 3);

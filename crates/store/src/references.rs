@@ -125,14 +125,14 @@ struct Change<'a> {
     name: &'a ReferenceName,
 }
 
-struct Place<'a> {
+struct PlaceReference<'a> {
     change: Change<'a>,
     placed_by: &'a str,
 }
 
 struct Release<'a>(Change<'a>);
 
-impl<D: Driver> InTransaction<D> for Place<'_> {
+impl<D: Driver> InTransaction<D> for PlaceReference<'_> {
     type Done = Result<Placed, DirectError>;
 
     fn kind(&self) -> &'static str {
@@ -230,7 +230,7 @@ impl<D: Driver> References for SqlStore<D> {
         let texts = self.texts(kind);
         let work = self.reference_work(kind, &texts, now);
         let change = Change { work: &work, uid, name };
-        let placed = self.connections.transact(&Place { change, placed_by }).await;
+        let placed = self.connections.transact(&PlaceReference { change, placed_by }).await;
         let placed = placed.map_err(|error| failure::<D>(kind.name, error))?;
         placed.map_err(|source| StoreError::Direct {
             kind: kind.name.to_owned(),

@@ -21,7 +21,7 @@ const OUTERMOST_ROWS: i64 = 1_000;
 pub struct VersionRows {
     /// Objects that the cluster has.
     pub live: u64,
-    /// Objects that SQL alone has.
+    /// Archived objects.
     pub archived: u64,
     /// Objects that were deleted.
     pub deleted: u64,

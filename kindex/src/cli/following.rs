@@ -67,7 +67,8 @@ pub struct EventsArgs {
 
 const EXAMPLES: &str = "\
 A line an event. The position after the last one is printed on stderr at the end, for --from. A subscription that is cut
-is resumed where it was, with a note on stderr; events may then be repeated, and none is missing.
+is resumed where it was, with a note on stderr; events may then be repeated, and none is missing. With --follow and
+--from, a server that does not answer yet is waited for; otherwise the command ends if the first connection fails.
 
 Exits 0 once all that exists is shown, or at Ctrl-C; 1 where the server refuses, does not answer, or does not know the
 position any more; 2 when the command line is wrong.

@@ -11,28 +11,28 @@ use crate::moment::{Moment, Time};
 pub struct RestoreArgs {
     /// The kind: Model, model, models or a short name; or kind/name.
     pub kind: String,
-    /// One object by name; without it, all that --evicted and --deleted say.
+    /// One object by name; without it, all that --archived and --deleted say.
     pub name: Option<String>,
 
     /// One namespace; default: all, or `default` where a name is given.
     #[arg(short, long)]
     pub namespace: Option<String>,
 
-    /// The object that had this uid; default: the evicted one of the name, else the one deleted last.
-    #[arg(long, conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
+    /// The object that had this uid; default: the archived one of the name, else the one deleted last.
+    #[arg(long, conflicts_with_all = ["archived", "deleted", "selector", "since"])]
     pub uid: Option<String>,
 
     /// Comes back under this name: its own may belong to another object by now.
-    #[arg(long = "as", value_name = "NEW-NAME", conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
+    #[arg(long = "as", value_name = "NEW-NAME", conflicts_with_all = ["archived", "deleted", "selector", "since"])]
     pub new_name: Option<String>,
 
     /// Its text as it was then, for kinds with a history: a version or a time, as in `kindex diff`.
-    #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
+    #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["archived", "deleted", "selector", "since"])]
     pub at: Option<Moment>,
 
     /// All archived objects.
-    #[arg(long, conflicts_with = "name")]
-    pub evicted: bool,
+    #[arg(long, alias = "evicted", conflicts_with = "name")]
+    pub archived: bool,
 
     /// All objects that were deleted, of each name the last.
     #[arg(long, conflicts_with = "name")]
@@ -74,7 +74,7 @@ Examples:
   kindex restore models --uid 6f1c2b5e-… --as fraud-2025
   kindex restore model/fraud -n prod --at 2026-11-01T12:00:00Z
   kindex restore pipelineruns --deleted --since 2h -n prod -l 'team in (risk,fraud)'
-  kindex restore models --evicted --dry-run -o json";
+  kindex restore models --archived --dry-run -o json";
 
 /// Flags of `kindex purge`.
 #[derive(Clone, Debug, Args)]
@@ -99,7 +99,7 @@ pub struct PurgeArgs {
 
 const PURGE_EXAMPLES: &str = "\
 A kind has a rule where crds.toml has [kinds.X.retention]. Rows of objects that are in the cluster never go, rows of
-evicted objects only where the rule says `evicted = true`. Interrupted, the next run goes on.
+archived objects only where the rule says `evicted = true`. Interrupted, the next run goes on.
 
 Examples:
   kindex purge --dry-run
@@ -123,10 +123,10 @@ pub struct MigrateArgs {
     #[arg(long, conflicts_with = "refill")]
     pub adopt: bool,
 
-    /// With --adopt: a kind all of whose objects that program evicted; may be repeated. Objects that say that they are
-    /// immutable are known without it.
-    #[arg(long = "evicted", value_name = "KIND", requires = "adopt")]
-    pub evicted: Vec<String>,
+    /// With --adopt: a kind all of whose live rows are of archived objects; may be repeated. Objects that say that they
+    /// are immutable are known without it.
+    #[arg(long = "archived", alias = "evicted", value_name = "KIND", requires = "adopt")]
+    pub archived: Vec<String>,
 
     /// Most rows a second that are read to fill columns; default: as fast as the database.
     #[arg(long, value_name = "N")]
@@ -151,5 +151,5 @@ Examples:
   kindex migrate --database mysql://kindex@db:3306/michelangelo
   kindex migrate --config /etc/kindex/config.yaml --rows-per-second 2000
   kindex migrate --adopt --dry-run       on a database of Michelangelo's own schema: what would happen
-  kindex migrate --adopt --evicted models
+  kindex migrate --adopt --archived models
   kindex migrate --refill                once no program of the older schema writes any more";

@@ -26,6 +26,26 @@ fn args(words: &[&str]) -> RestoreArgs {
     }
 }
 
+/// Scripts go on with the former name of the flag, and with its word in documents. Fails if the alias goes, or if the
+/// word of tables reaches documents.
+#[test]
+fn the_former_name_of_the_state_is_taken_and_written_for_scripts() {
+    assert!(args(&["--evicted"]).archived && args(&["--archived"]).archived);
+    let text = r#"{"apiVersion":"michelangelo.api/v2","kind":"Model","metadata":{"uid":"u","namespace":"n",
+        "name":"a","resourceVersion":"7"}}"#;
+    let mut row = Stored {
+        object: Object::parse_str(text).expect("an object"),
+        life: Life::Archived,
+        delete_time: None,
+        evicted_time: None,
+        update_time: None,
+        replaced_by: None,
+    };
+    assert_eq!((was(&row), life(&row)), ("evicted", "archived"));
+    row.life = Life::Deleted;
+    assert_eq!((was(&row), life(&row)), ("deleted", "deleted"));
+}
+
 /// A row of a model that left the cluster, created on the day that its uid ends with.
 async fn left(store: &dyn MetadataStorage, uid: &str, name: &str, team: &str, life: Life) {
     let day = uid.trim_start_matches('u');
@@ -99,9 +119,9 @@ async fn all_pages_come_back_though_what_came_back_leaves_them() {
             .map(|line| format!("{} {} {}", line.name, line.uid, line.done.outcome.is_good()))
             .collect::<Vec<_>>()
     };
-    let evicted = all(&["--evicted"], "team=x").await;
-    assert_eq!(evicted, ["a u3 true", "c u5 true", "d u7 true", "e u2 true"]);
-    let rest = all(&["--evicted", "--deleted"], "team").await;
+    let archived = all(&["--archived"], "team=x").await;
+    assert_eq!(archived, ["a u3 true", "c u5 true", "d u7 true", "e u2 true"]);
+    let rest = all(&["--archived", "--deleted"], "team").await;
     for line in ["b u6 true", "f u8 true", "g u4 true"] {
         assert!(rest.iter().any(|found| found == line), "{line} is not in {rest:?}");
     }

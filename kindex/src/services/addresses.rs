@@ -69,6 +69,7 @@ mod tests {
         name: "region",
         group: "region.example.com",
         cluster_scoped: &[],
+        refers_to: &[],
         address: "https://region",
         ca_file: None,
         token_file: None,

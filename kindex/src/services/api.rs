@@ -185,7 +185,9 @@ impl Api {
     ) -> CommandResult<Self> {
         let whose = args.rights.unwrap_or(process.usual_rights());
         let operations = operations(context, whose).await?;
+        let outside = context.platform.cleanups.all().map(|(kind, _)| kind);
         let operations = operations.with_graph(graph.is_at_work).with_peers(graph.peers);
+        let operations = operations.with_outside(outside);
         Ok(Self {
             process,
             server: Server::bind(context, args, whose, operations, front_proxy).await?,

@@ -232,7 +232,10 @@ impl Health for Held {
 fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Store>) -> Cluster {
     let cluster = Cluster::new(client, kinds.clone()).with_cleanups(&platform.cleanups);
     match store {
-        Some(store) => cluster.with_archive(Arc::new(SqlArchive::new(store.clone(), platform.registry, kinds))),
+        Some(store) => {
+            let archive = SqlArchive::new(store.clone(), platform.registry, kinds);
+            cluster.with_archive(Arc::new(archive.with_cleanups(&platform.cleanups)))
+        }
         None => {
             tracing::info!("Without a database, objects that are archived are not deleted with what they refer to");
             cluster

@@ -89,8 +89,8 @@ impl Setup {
         })
     }
 
-    /// `kindex up`: without a file, a SQLite database in the data directory and every
-    /// object guarded; `--database` goes over the file.
+    /// `kindex up`: without a file, a SQLite database in the data directory and the
+    /// finalizer on every object; `--database` goes over the file.
     pub(crate) fn for_up(
         registry: &Registry,
         file: Option<&Path>,

@@ -87,7 +87,7 @@ async fn drop_version(
     .hint("nothing was changed; who else writes its status?"))
 }
 
-/// A version that nobody ever had is a typing mistake.
+/// A version that nobody ever had is a typing error.
 fn check_known(registry: &Registry, versions: &KindVersions<'_>, version: &str) -> CommandResult {
     let kind = versions.kind;
     let mut ever = registry.declared.iter().filter(|declared| declared.kind == kind.name);

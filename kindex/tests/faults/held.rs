@@ -111,7 +111,7 @@ impl Controller {
         let uid = Uid::from(created.metadata.uid.as_deref().expect("the cluster gives uids"));
         let (mut last, mut end) = (self.write(&api, created).await, End::Alive);
         if self.rng.random_range(0..ALIVE_IN) > 0 {
-            end = self.tell_to_go(&api, name).await;
+            end = self.request_end(&api, name).await;
             self.write(&api, last).await;
             last = self.let_go(&api, name).await;
         }
@@ -139,7 +139,7 @@ impl Controller {
         last
     }
 
-    async fn tell_to_go(&mut self, api: &Api<DynamicObject>, name: &str) -> End {
+    async fn request_end(&mut self, api: &Api<DynamicObject>, name: &str) -> End {
         let platform = kindex_generated::registry().platform;
         self.pause().await;
         let (annotation, end) = match self.rng.random_range(0..3) {

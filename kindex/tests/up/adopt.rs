@@ -41,12 +41,12 @@ async fn upgrade(port: u16) {
     let address = format!("mysql://root@127.0.0.1:{port}/{DATABASE}");
     let kindex = |run: &Running, args: &[&str]| run.command(&[args, &["--database", &address]].concat());
 
-    let untold = kindex(&run, &["migrate"]);
-    assert_eq!(untold.status.code(), Some(1));
+    let refused = kindex(&run, &["migrate"]);
+    assert_eq!(refused.status.code(), Some(1));
     assert!(
-        text_of(&untold.stderr).contains("kindex migrate --adopt"),
+        text_of(&refused.stderr).contains("kindex migrate --adopt"),
         "{}",
-        text_of(&untold.stderr)
+        text_of(&refused.stderr)
     );
 
     let drift = against(&address);

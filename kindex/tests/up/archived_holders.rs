@@ -14,6 +14,18 @@ kind: Pipeline
 metadata: {name: p, namespace: default}
 spec: {type: PIPELINE_TYPE_TRAIN}
 ";
+/// A family that waits for its model.
+const FAMILY: &str = "
+apiVersion: michelangelo.api/v2
+kind: ModelFamily
+metadata: {name: fraud, namespace: default}
+spec: {name: fraud}
+---
+apiVersion: michelangelo.api/v2
+kind: Model
+metadata: {name: one, namespace: default}
+spec: {algorithm: a, modelFamily: {name: fraud, namespace: default}}
+";
 const REFERENCES: &str = "/api/v1/pipelines/default/p/references";
 
 /// Runs of the pipeline, each immutable where it is to be archived.
@@ -69,6 +81,26 @@ fn archive(run: &Running, object: &str, finalizers: impl Fn() -> String) {
     wait_for("the row", || !finalizers().contains(&reference));
 }
 
+/// A family whose model is archived, and which is deleted and waits for it.
+fn delete_family_of_archived(run: &Running) {
+    run.kubectl(&["apply", "-f", "-"], FAMILY);
+    let path = "jsonpath={.metadata.finalizers}";
+    archive(run, "model/one", || {
+        run.kubectl(&["get", "modelfamily", "fraud", "-o", path], "")
+    });
+    run.kubectl(&["delete", "modelfamily", "fraud", "--wait=false"], "");
+    wait_for("the event", || {
+        let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].message}"], "");
+        events.contains("still in use by model.michelangelo.api default/one (archived)")
+    });
+}
+
+fn has_family(run: &Running) -> bool {
+    !run.kubectl(&["get", "modelfamilys", "-o", "name"], "")
+        .trim()
+        .is_empty()
+}
+
 fn is_gone(run: &Running) -> bool {
     run.kubectl(&["get", "pipelines,pipelineruns", "-o", "name"], "")
         .trim()
@@ -116,34 +148,28 @@ fn an_archived_holder_that_may_stay_is_waited_for_and_named() {
         return;
     }
     let run = Running::start(&["--blocked-after", "1"]);
-    let family = "
-apiVersion: michelangelo.api/v2
-kind: ModelFamily
-metadata: {name: fraud, namespace: default}
-spec: {name: fraud}
----
-apiVersion: michelangelo.api/v2
-kind: Model
-metadata: {name: one, namespace: default}
-spec: {algorithm: a, modelFamily: {name: fraud, namespace: default}}
-";
-    run.kubectl(&["apply", "-f", "-"], family);
-    let path = "jsonpath={.metadata.finalizers}";
-    archive(&run, "model/one", || {
-        run.kubectl(&["get", "modelfamily", "fraud", "-o", path], "")
-    });
-    run.kubectl(&["delete", "modelfamily", "fraud", "--wait=false"], "");
-    wait_for("the event", || {
-        let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].message}"], "");
-        events.contains("still in use by model.michelangelo.api default/one (archived)")
-    });
+    delete_family_of_archived(&run);
     let server = format!("http://{}", run.api().expect("it says where"));
     run.kubectl(&["--server", &server, "delete", "model", "one"], "");
-    wait_for("the family to go", || {
-        run.kubectl(&["get", "modelfamilys", "-o", "name"], "")
-            .trim()
-            .is_empty()
-    });
+    wait_for("the family to go", || !has_family(&run));
+}
+
+#[test]
+fn a_family_that_is_deleted_waits_for_its_archived_model_also_once_that_is_restored() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&["--blocked-after", "1"]);
+    delete_family_of_archived(&run);
+    let restored = run.command(&["restore", "model/one"]);
+    assert!(restored.status.success(), "{}", text_of(&restored.stdout));
+    let uid = run.kubectl(&["get", "model", "one", "-o", "jsonpath={.metadata.uid}"], "");
+    let row = format!("kind = 'ModelFamily' AND holder_uid = '{}'", uid.trim());
+    let held = run.execute(&format!("UPDATE kindex_reference SET name = name WHERE {row}"));
+    assert_eq!(held, 1, "the restored model holds the family");
+    assert!(has_family(&run));
+    run.kubectl(&["delete", "model", "one", "--wait=false"], "");
+    wait_for("the family to go", || !has_family(&run));
 }
 
 #[test]

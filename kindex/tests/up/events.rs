@@ -1,10 +1,11 @@
-//! `kindex events` as it is typed, against a server that is killed and comes back.
+//! `kindex events` as it is typed, against a server that is killed and comes back, or that cannot be reached at first.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use kindex_harness::ports;
+use kindex_harness::proxy::{Mode, Proxy};
 use serde_json::Value;
 
 use super::process::{KINDEX, Running, kubectl_is_there, wait_for};
@@ -60,6 +61,8 @@ impl Printed {
 pub(crate) struct Follower {
     process: Child,
     pub(crate) printed: Printed,
+    /// What it says on stderr.
+    notes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Follower {
@@ -74,7 +77,7 @@ impl Follower {
             .args(["events", kind, "--follow", "-o", "json"])
             .args(args)
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("kindex runs");
         let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
@@ -85,7 +88,27 @@ impl Follower {
                 seen.0.lock().expect("nobody panics with it").push(event);
             }
         });
-        Self { process, printed }
+        let said = BufReader::new(process.stderr.take().expect("piped")).lines();
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let kept = notes.clone();
+        std::thread::spawn(move || {
+            for line in said.map_while(Result::ok) {
+                kept.lock().expect("nobody panics with it").push(line);
+            }
+        });
+        Self {
+            process,
+            printed,
+            notes,
+        }
+    }
+
+    /// Waits until it says so on stderr.
+    fn says(&self, words: &str) {
+        wait_for(words, || {
+            let notes = self.notes.lock().expect("nobody panics with it");
+            notes.iter().any(|line| line.contains(words))
+        });
     }
 
     pub(crate) fn sees(&self, name: &str, erased: bool) {
@@ -127,4 +150,37 @@ fn a_follower_outlives_its_server_and_lacks_no_tombstone() {
         follower.sees(&last, true);
     }
     assert!(!follower.printed.has("before", true));
+}
+
+#[test]
+fn a_follower_from_a_position_outlasts_a_server_that_is_away_at_first_and_lacks_no_tombstone() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let port = ports::reserve();
+    let listen = format!("127.0.0.1:{port}");
+    let run = Running::start(&["--listen", &listen]);
+    let before = Follower::begin(&["--url", &format!("http://{listen}")]);
+    for name in ["goes-first", "goes-second", "stays"] {
+        create(&run, name);
+        before.sees(name, false);
+    }
+    let position = before.printed.last_position();
+    drop(before);
+    let proxy = Proxy::start(port);
+    let url = format!("http://127.0.0.1:{}", proxy.port);
+    for (mode, name) in [(Mode::Reset, "goes-first"), (Mode::Refuse, "goes-second")] {
+        proxy.set(mode);
+        // Whoever begins may have mistyped the address.
+        let begun = events(&["project", "--follow", "--url", &url]);
+        let said = String::from_utf8_lossy(&begun.stderr).into_owned();
+        assert_eq!(begun.status.code(), Some(1), "{mode:?}: {said}");
+        assert!(said.contains("does the API server run at"), "{mode:?}: {said}");
+        let follower = Follower::begin(&["--url", &url, "--from", &position]);
+        follower.says("there is no subscription yet");
+        delete(&run, name);
+        proxy.set(Mode::Pass);
+        follower.sees(name, true);
+        assert!(!follower.printed.has("stays", true), "{mode:?}");
+    }
 }

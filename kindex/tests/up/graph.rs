@@ -174,10 +174,10 @@ fn a_cycle_over_two_files_is_refused_with_the_lines_of_both() {
 
 /// What the page of the example says of a project that names its network.
 #[test]
-fn the_mistake_of_the_example_is_found_over_three_files() {
+fn the_error_of_the_example_is_found_over_three_files() {
     let example = checkout().join("examples/deletion-graph");
     let page = fs::read_to_string(example.join("README.md")).expect("the page");
-    let (_, block) = page.split_once("```toml\n").expect("the page has the mistake");
+    let (_, block) = page.split_once("```toml\n").expect("the page has the error");
     let (block, _) = block.split_once("```").expect("the block ends");
     let root = TempDir::new().expect("a temporary directory");
     for name in ["identity", "region", "compute"] {
@@ -222,6 +222,64 @@ fn a_kind_of_two_files_is_refused() {
         reported.contains("two files declare the kind Cluster of compute.example"),
         "{reported}"
     );
+}
+
+/// No single file shows that a cluster goes before the project of its network without naming it.
+#[test]
+fn a_reference_that_follows_over_three_files_is_a_note_and_no_error() {
+    let root = TempDir::new().expect("a temporary directory");
+    let kind = |name: &str, references: &[(&str, &str)]| {
+        let fields = references.iter().map(|(field, _)| format!("{field} = \"string\""));
+        let fields: Vec<String> = fields.collect();
+        let declared = references.iter().map(|(field, target)| {
+            format!("{field} = {{ kind = \"{target}\", path = \"spec.{field}\", on_delete = \"cascade\" }}\n")
+        });
+        let declared: String = declared.collect();
+        let fields = fields.join(", ");
+        format!("[kinds.{name}]\nfields = {{ spec = {{ {fields} }} }}\n[kinds.{name}.references]\n{declared}")
+    };
+    let to_project = ("project", "identity.Project");
+    let identity = service("identity", "\"Project\"");
+    let cluster = kind("Cluster", &[("network", "region.Network"), to_project]) + &service("region", "\"Network\"");
+    declare(root.path(), "compute", &(cluster + &identity));
+    declare(root.path(), "region", &(kind("Network", &[to_project]) + &identity));
+    declare(
+        root.path(),
+        "identity",
+        "[kinds.Project]\nfields = { spec = { title = \"string\" } }\n",
+    );
+
+    for some in [
+        &["--root", "compute"][..],
+        &["--root", "compute", "--with", "identity"],
+        &["--root", "region", "--with", "identity"],
+    ] {
+        let output = graph(root.path(), some);
+        assert!(!text_of(&output.stderr).contains("follows"), "{some:?}");
+        assert_eq!(output.status.code(), Some(0), "{some:?}");
+    }
+    let all = [
+        "--root",
+        "compute",
+        "--with",
+        "region/crds.toml",
+        "--with",
+        "identity",
+        "-o",
+        "json",
+    ];
+    let output = graph(root.path(), &all);
+    let said = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let trail = "Cluster -> region.Network -> identity.Project";
+    let note = format!("note: compute/crds.toml: reference \"project\" of Cluster follows from others: {trail}\n");
+    assert!(said.starts_with(&note), "{said}");
+    assert!(
+        said.ends_with("K703 is explained in docs/src/reference/lint/k703.md\n"),
+        "{said}"
+    );
+    assert_eq!(said.matches("note:").count(), 1, "{said}");
+    serde_json::from_str::<Value>(&text_of(&output.stdout)).expect("notes are not in the document");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod chart;
 mod configured;
 mod corpus;
 mod deletion_off;
+mod doubts;
 mod events;
 mod exposure;
 mod graph;

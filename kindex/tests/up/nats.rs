@@ -158,7 +158,7 @@ fn an_archived_object_exists_for_who_follows_until_it_is_deleted() {
     follower.sees("kept", true);
 }
 
-/// What a command says that ends with a mistake of the command line.
+/// What a command says that ends with an error of the command line.
 fn refused(args: &[&str]) -> String {
     let output = Command::new(KINDEX).args(args).output().expect("kindex runs");
     let said = text_of(&output.stderr);

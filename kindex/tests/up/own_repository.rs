@@ -119,10 +119,10 @@ fn the_crd_of_others_is_followed(binary: &Path) {
     assert_eq!(as_one(&["get", "certificates"]), printed, "archived");
     let shown = run.get(&["certificates"]);
     assert!(
-        shown.starts_with("NAMESPACE   NAME   SECRET     LIFE      AGE\n"),
+        shown.starts_with("NAMESPACE   NAME   SECRET     LIFE       AGE\n"),
         "{shown}"
     );
-    assert!(shown.contains("\ndefault     shop   shop-tls   evicted   "), "{shown}");
+    assert!(shown.contains("\ndefault     shop   shop-tls   archived   "), "{shown}");
     as_one(&["delete", "certificate", "shop"]);
     assert_eq!(as_one(&["get", "certificates", "-o", "name"]), "");
     assert!(run.get(&["certificates", "--deleted"]).contains("shop"));

@@ -34,6 +34,7 @@ static IDENTITY: Service = Service {
     name: "identity",
     group: "michelangelo.api",
     cluster_scoped: &[],
+    refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,
     token_file: None,
@@ -207,7 +208,7 @@ impl Compute {
         deleted.expect("it is there");
     }
 
-    fn is_told(&self, reason: &str, words: &str) -> bool {
+    fn has_event(&self, reason: &str, words: &str) -> bool {
         let events: Api<Event> = Api::default_namespaced(self.client.clone());
         let events = self
             .runtime
@@ -329,7 +330,7 @@ fn a_cluster_stays_until_the_other_service_has_released_it() {
     run.kill();
     compute.delete("c");
     wait_for("people to be told", || {
-        compute.is_told(
+        compute.has_event(
             "ServiceUnavailable",
             "waits for the service identity at http://127.0.0.1:",
         )
@@ -357,10 +358,10 @@ fn holders_of_another_service_are_named_and_one_that_vanished_there_is_reported(
         compute.delete(name);
     }
     wait_for("the holder to be named", || {
-        compute.is_told("DeletionBlocked", "still in use by project.michelangelo.api default/a")
+        compute.has_event("DeletionBlocked", "still in use by project.michelangelo.api default/a")
     });
     wait_for("the lost one to be reported", || {
-        compute.is_told("HolderNotFound", &format!("still in use by {lost} (not found)"))
+        compute.has_event("HolderNotFound", &format!("still in use by {lost} (not found)"))
     });
     let is_kept = |name| compute.get(name).is_some_and(|found| found.finalizers().len() > 1);
     assert!(is_kept("c") && is_kept("d"), "nothing follows from absence");

@@ -1,4 +1,4 @@
-//! `kindex restore` as it is typed, beside a running ingester: objects that were evicted or
+//! `kindex restore` as it is typed, beside a running ingester: objects that were archived or
 //! deleted are there again, and stay.
 
 use kindex_harness::mariadb::MariaDb;
@@ -73,7 +73,7 @@ fn archive_of_others(stage: &Stage) {
     stage.run.kubectl(&["apply", "-f", "-"], OF_OTHERS);
     wait_for("the eviction of the other", || {
         let row = stage.command(&["get", "deployments", "-l", "team=growth"]);
-        stage.is_gone() && text_of(&row.stdout).contains("evicted")
+        stage.is_gone() && text_of(&row.stdout).contains("archived")
     });
 }
 
@@ -96,7 +96,9 @@ fn walk(stage: &Stage) {
         row["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     });
     run.kubectl(&["annotate", KIND, "fraud", "michelangelo/Immutable=true"], "");
-    wait_for("the eviction", || stage.is_gone() && stage.row(&[]).contains("evicted"));
+    wait_for("the eviction", || {
+        stage.is_gone() && stage.row(&[]).contains("archived")
+    });
 
     let rehearsed = stage.report(&["restore", "deployment/fraud", "--dry-run"]);
     assert_eq!(
@@ -105,7 +107,7 @@ fn walk(stage: &Stage) {
     );
     assert!(stage.is_gone(), "a dry run creates nothing");
 
-    let restored = stage.report(&["restore", "deployments", "--evicted", "-l", "team=risk"]);
+    let restored = stage.report(&["restore", "deployments", "--archived", "-l", "team=risk"]);
     assert_eq!(restored.len(), 1);
     assert_eq!(
         (&restored[0]["outcome"], &restored[0]["uid"]),
@@ -120,7 +122,7 @@ fn walk(stage: &Stage) {
     wait_for("a settled state", || {
         stage.command(&["verify", "--kind", "deployments"]).status.success()
     });
-    assert!(!stage.row(&[]).contains("evicted") && stage.row(&["--deleted"]).contains("deleted"));
+    assert!(!stage.row(&[]).contains("archived") && stage.row(&["--deleted"]).contains("deleted"));
     assert_eq!(stage.shown()["metadata"]["uid"], restored[0]["newUid"], "it stays");
     let again = stage.report(&["restore", "deployment/fraud"]);
     assert_eq!(again[0]["outcome"], "already-restored");

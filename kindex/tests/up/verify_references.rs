@@ -49,6 +49,11 @@ fn set_finalizers(run: &Running, finalizers: &[String]) {
     run.kubectl(&["patch", "modelfamily", "one", "--type=merge", "-p", &patch], "");
 }
 
+fn name_family(run: &Running, family: &Value) {
+    let patch = json!({"spec": {"modelFamily": family}}).to_string();
+    run.kubectl(&["patch", "model", "m", "--type=merge", "-p", &patch], "");
+}
+
 fn is_of_model(finalizer: &str) -> bool {
     finalizer.starts_with("model.michelangelo.api/")
 }
@@ -84,20 +89,21 @@ fn each_difference_of_references_is_found_and_nothing_else() {
     assert!(notes.contains("server.other.example.com"), "{notes}");
 
     set_finalizers(&run, &held);
-    run.kubectl(
-        &[
-            "patch",
-            "model",
-            "m",
-            "--type=merge",
-            "-p",
-            r#"{"spec":{"modelFamily":null}}"#,
-        ],
-        "",
-    );
+    name_family(&run, &Value::Null);
     assert_eq!(classes(&report(&verify(&run))), ["holder-elsewhere"]);
 
     set_finalizers(&run, &without);
+    name_family(&run, &json!({"name": "gone", "namespace": "default"}));
+    let output = verify(&run);
+    assert_eq!(output.status.code(), Some(1));
+    let found = report(&output);
+    assert_eq!(classes(&found), ["dangling"]);
+    let (holder, target) = (&found["references"]["differences"][0], "ModelFamily default/gone");
+    let detail = format!("it names {target} in model_family, which does not exist");
+    assert_eq!((&holder["kind"], &holder["name"]), (&json!("Model"), &json!("m")));
+    assert_eq!(holder["detail"], json!(detail));
+
+    name_family(&run, &Value::Null);
     run.plant(
         "INSERT INTO kindex_reference (kind, uid, name, holder_kind, holder_group, holder_uid, place_time, placed_by) \
          VALUES ('Model', 'gone', 'model.michelangelo.api/u', 'model', 'michelangelo.api', 'u', \

@@ -92,9 +92,8 @@ impl Controller {
             self.objects.begin_effects(&mut self.env, self.intake.newest());
             self.objects.begin_batches(&mut self.env);
         }
-        if self.intake.save_checkpoint(&mut self.env, self.objects.backlog()) {
-            self.objects.quarantine.release_again(&mut self.env);
-        }
+        self.objects.quarantine.release_again(&mut self.env);
+        self.intake.save_checkpoint(&mut self.env, self.objects.backlog());
         self.env.take_outputs()
     }
 
@@ -195,7 +194,8 @@ impl Controller {
             false => self.objects.batch_deadline(&self.env),
         };
         let intake = self.intake.deadline(self.objects.backlog());
-        [self.objects.pending.deadline(), batch, intake]
+        let release = self.objects.quarantine.deadline();
+        [self.objects.pending.deadline(), batch, intake, release]
             .into_iter()
             .flatten()
             .min()

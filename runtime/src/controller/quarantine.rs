@@ -1,6 +1,7 @@
 //! Objects that the database rejects: which of them are in quarantine, and which of them even their record is rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_store::QuarantineRecord;
@@ -17,10 +18,23 @@ pub(super) struct Quarantine {
     records: BTreeMap<Uid, QuarantineRecord>,
     /// Objects of which the database rejects even the record. They stay pending and are retried alone.
     unrecorded: BTreeSet<Uid>,
-    /// Records whose removal failed; retried with the next checkpoint.
-    unreleased: Vec<(Uid, ResourceVersion)>,
+    /// Records that are being removed. Until they are, the checkpoint stays before their objects: after a crash,
+    /// nothing else would lead to them.
+    releasing: BTreeMap<Uid, Releasing>,
+    /// When removals that failed are tried again.
+    again: Option<Duration>,
     /// Whether a restoration is not settled, so that versions of records cannot be compared.
     restored: bool,
+}
+
+/// The removal of a record.
+#[derive(Debug)]
+struct Releasing {
+    /// What the row holds: a record of a later version stays.
+    stored: ResourceVersion,
+    /// That of the object.
+    version: ResourceVersion,
+    failed: bool,
 }
 
 impl Quarantine {
@@ -100,6 +114,12 @@ impl Quarantine {
         let over = self.records.get(uid).is_some_and(|record| record.version <= stored);
         if over {
             self.records.remove(uid);
+            let releasing = Releasing {
+                stored,
+                version: object.metadata.resource_version,
+                failed: false,
+            };
+            self.releasing.insert(uid.clone(), releasing);
             env.emit(Output::ReleaseQuarantine(uid.clone(), stored));
         }
     }
@@ -111,16 +131,40 @@ impl Quarantine {
         stored: ResourceVersion,
         answer: Result<(), StoreFailure>,
     ) {
-        if let Err(failure) = answer {
-            env.note_store_failure("release from quarantine", &failure);
-            self.unreleased.push((uid, stored));
+        let Some(releasing) = self.releasing.get_mut(&uid).filter(|found| found.stored == stored) else {
+            return;
+        };
+        match answer {
+            Ok(()) => {
+                self.releasing.remove(&uid);
+            }
+            Err(failure) => {
+                releasing.failed = true;
+                self.again = Some(env.now.elapsed + env.settings.checkpoint_period);
+                env.note_store_failure("release from quarantine", &failure);
+            }
         }
     }
 
+    /// Tries again what failed, once it is due.
     pub(super) fn release_again(&mut self, env: &mut Environment) {
-        for (uid, stored) in std::mem::take(&mut self.unreleased) {
-            env.emit(Output::ReleaseQuarantine(uid, stored));
+        if self.again.is_none_or(|again| again > env.now.elapsed) {
+            return;
         }
+        self.again = None;
+        for (uid, releasing) in self.releasing.iter_mut().filter(|(_, releasing)| releasing.failed) {
+            releasing.failed = false;
+            env.emit(Output::ReleaseQuarantine(uid.clone(), releasing.stored));
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.again
+    }
+
+    /// Of the objects whose records are being removed, the oldest version.
+    pub(super) fn oldest_releasing(&self) -> Option<ResourceVersion> {
+        self.releasing.values().map(|releasing| releasing.version).min()
     }
 
     /// The object needs nothing more until it changes.

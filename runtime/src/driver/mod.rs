@@ -264,7 +264,7 @@ async fn ping_database(database: Arc<dyn Database>, mut stop: watch::Receiver<bo
         let look = async {
             tokio::time::sleep(LOOK_PERIOD).await;
             // The store logs the result.
-            let _told = database.ping().await;
+            let _logged = database.ping().await;
         };
         tokio::select! {
             biased;

@@ -27,7 +27,9 @@ pub struct Deleted {
     pub name: String,
     /// Who it is: another object may get its name later, and never its uid.
     pub uid: String,
-    /// All of it: `object["spec"]["machine"]`.
+    /// Whether it was archived before it was deleted. Then another object may have its name already.
+    pub archived: bool,
+    /// All of it, in the version that its kind declares: `object["spec"]["machine"]`.
     pub object: Value,
 }
 
@@ -53,6 +55,9 @@ pub enum Answer {
 /// before, reads what is left, and says so. It is called again until it says [`Answer::Gone`]; after an error, the time
 /// in between doubles up to a minute. Only then are the references of the object released, and the object goes.
 ///
+/// An object that leaves for the archive is not deleted, and no cleanup is called. One that is deleted there is cleaned
+/// up in the same way, except that nobody has a finalizer on it any more.
+///
 /// # Guarantees
 /// - Of an object, one call is under way at a time in the process that works.
 /// - A call that takes too long, fails or panics keeps its object and no other one. For each kind, 64 calls are under
@@ -64,6 +69,8 @@ pub enum Answer {
 /// - It may be dropped at any `await`: when its deadline passes, and when the service stops.
 /// - It does not block its thread: `tokio::task::spawn_blocking` is for that.
 /// - What an object has outside is found by what the object says, or by its uid: nothing else is left after a crash.
+///   The name alone does for a kind whose objects are never archived: where [`Deleted::archived`] is set, another
+///   object may have that name, and still need what it has outside.
 /// - Nothing is created outside for an object before it has the finalizer `<group>/deletion`, nor once it has a
 ///   deletion timestamp.
 ///
@@ -119,8 +126,8 @@ pub enum Useless {
     /// Nothing waits for its objects, and they wait for nothing.
     #[error("the kind {0} has a cleanup, and no reference that a deletion waits for")]
     OutOfGraph(&'static str),
-    /// No cluster deletes its objects.
-    #[error("the kind {0} has a cleanup and is kept in SQL alone")]
+    /// Its objects are neither in a cluster nor archived: they are deleted at once, and nothing waits for a cleanup.
+    #[error("the kind {0} has a cleanup and is SQL-only")]
     SqlOnly(&'static str),
     /// There is another one.
     #[error("the kind {0} has two cleanups")]

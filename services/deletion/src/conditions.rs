@@ -1,11 +1,12 @@
 //! Conditions in the status of an object that waits: `DeletionPhase` names the phase, `DeletionBlocked` says what the
-//! object waits for. How a kind spells conditions is read from its CustomResourceDefinition.
+//! object waits for. `ReferenceRefused` says what a live object cannot hold. How a kind spells conditions is read from
+//! its CustomResourceDefinition.
 
 use jiff::Timestamp;
-use kindex_model::deletion::{BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION, Phase};
+use kindex_model::deletion::{BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION, Phase, REFUSED_CONDITION};
 use serde_json::{Map, Value, json};
 
-use crate::notice::{MESSAGE_CHARS_MAX, Notice};
+use crate::notice::Notice;
 
 /// The fields that are written. A kind that requires others has conditions of its own sort.
 const TEXTS: [&str; 4] = ["type", "status", "reason", "message"];
@@ -92,13 +93,39 @@ impl Form {
     pub fn with(&self, status: &Value, deletion: Deletion<'_>) -> Option<Vec<Value>> {
         let known = status[self.list].as_array().cloned().unwrap_or_default();
         let mut conditions = known.clone();
-        if deletion.notice.is_none() && !has_blocked(&known) {
+        if deletion.notice.is_none() && !has(&known, BLOCKED_CONDITION) {
             return None;
         }
         self.set(&mut conditions, phase(deletion));
         if let Some(blocked) = blocked(deletion) {
             self.set(&mut conditions, blocked);
         }
+        (conditions != known).then_some(conditions)
+    }
+
+    /// The conditions of a status with what is refused to a live object, or that nothing is any more; `None` where they
+    /// say that already, or where nothing ever was.
+    pub fn with_refusal(&self, status: &Value, notice: Option<&Notice>, now: Timestamp) -> Option<Vec<Value>> {
+        let known = status[self.list].as_array().cloned().unwrap_or_default();
+        if notice.is_none() && !has(&known, REFUSED_CONDITION) {
+            return None;
+        }
+        let (reason, message) = match notice {
+            Some(notice) => (notice.reason, notice.text()),
+            None => (
+                "ReferencesPlaced",
+                "what its fields name bears its references".to_owned(),
+            ),
+        };
+        let mut conditions = known.clone();
+        let refusal = Condition {
+            name: REFUSED_CONDITION,
+            holds: notice.is_some(),
+            reason,
+            message,
+            at: now,
+        };
+        self.set(&mut conditions, refusal);
         (conditions != known).then_some(conditions)
     }
 
@@ -185,20 +212,20 @@ fn phase(deletion: Deletion<'_>) -> Condition<'static> {
 /// What is waited for in a phase that has just begun, a notice says later. In the last one that is rare.
 fn blocked(deletion: Deletion<'_>) -> Option<Condition<'_>> {
     let (holds, reason, message) = match (deletion.notice, deletion.phase) {
-        (Some(notice), _) => (true, notice.reason, notice.message.as_str()),
+        (Some(notice), _) => (true, notice.reason, notice.text()),
         (None, Some(Phase::Draining)) => (
             true,
             "DeletionDraining",
-            "nothing holds it any more; it waits for what is left of it",
+            "nothing holds it any more; it waits for what is left of it".to_owned(),
         ),
-        (None, Some(Phase::Finalizing)) => (false, "DeletionFinalizing", "it releases what it refers to"),
+        (None, Some(Phase::Finalizing)) => (false, "DeletionFinalizing", "it releases what it refers to".to_owned()),
         (None, None | Some(Phase::Deleting)) => return None,
     };
     Some(Condition {
         name: BLOCKED_CONDITION,
         holds,
         reason,
-        message: message.chars().take(MESSAGE_CHARS_MAX).collect(),
+        message,
         at: deletion.now,
     })
 }
@@ -206,13 +233,11 @@ fn blocked(deletion: Deletion<'_>) -> Option<Condition<'_>> {
 /// Whether the conditions of an object, in whichever list, may say that its deletion waits.
 pub fn may_be_reported(status: &Value) -> bool {
     let mut lists = CONDITION_LISTS.into_iter().filter_map(|list| status[list].as_array());
-    lists.any(|conditions| has_blocked(conditions))
+    lists.any(|conditions| has(conditions, BLOCKED_CONDITION))
 }
 
-fn has_blocked(conditions: &[Value]) -> bool {
-    conditions
-        .iter()
-        .any(|condition| condition["type"] == BLOCKED_CONDITION)
+fn has(conditions: &[Value], name: &str) -> bool {
+    conditions.iter().any(|condition| condition["type"] == name)
 }
 
 const fn reason_of(phase: Phase) -> &'static str {

@@ -63,7 +63,7 @@ fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
 #[cfg(test)]
 mod tests {
     use kindex_model::kind::{Column, ColumnType, Registry};
-    use kindex_model::reference::OnDelete;
+    use kindex_model::reference::{OnDelete, Service};
     use serde_json::json;
 
     use super::*;
@@ -181,5 +181,20 @@ mod tests {
         };
         assert!(REGISTRY.is_of_graph(&NOTE) && REGISTRY.is_of_graph(&NETWORKS));
         assert!(!REGISTRY.is_of_graph(&ALONE));
+
+        static COMPUTE: Service = Service {
+            name: "compute",
+            group: "compute.example.com",
+            cluster_scoped: &[],
+            refers_to: &["Alone"],
+            address: "https://compute.example.com",
+            ca_file: None,
+            token_file: None,
+        };
+        const BESIDE: Registry = Registry {
+            services: &[&COMPUTE],
+            ..REGISTRY
+        };
+        assert!(BESIDE.is_of_graph(&ALONE), "another service refers to it");
     }
 }

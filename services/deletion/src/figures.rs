@@ -71,7 +71,7 @@ impl Default for Figures {
             ),
             vanished: counter(
                 "kindex_deletion_references_vanished_total",
-                "References that were taken off objects of the kind past the API, while their holders named them.",
+                "References, and finalizers of Kindex, that were taken off objects of the kind past the API.",
                 &["kind"],
             ),
             cleanups: counter(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use kindex_model::object::ResourceVersion;
 
-use crate::object::{Key, KindName, Object, Standing};
+use crate::object::{Key, KindName, Object, Released, Standing};
 
 /// The API group of the service that tests take as their own.
 pub(crate) const GROUP: &str = "x.example.com";
@@ -38,6 +38,9 @@ pub(crate) fn live(key: Key, uid: &str) -> Object {
         references: BTreeSet::new(),
         others: BTreeSet::new(),
         phase: None,
+        since: None,
+        released: Released::default(),
+        refused: false,
         edges: Vec::new(),
     }
 }

@@ -62,6 +62,11 @@ impl Graph {
         self.uids.get(uid)
     }
 
+    /// Whether the object with this uid went, as far as that is remembered.
+    pub fn has_gone(&self, uid: &str) -> bool {
+        self.is_gone.contains(uid)
+    }
+
     /// Where the objects are that bear a reference.
     pub fn bearers(&self, name: &ReferenceName) -> impl Iterator<Item = &Key> {
         self.bearers.get(name).into_iter().flatten()

@@ -1,7 +1,9 @@
 //! The kinds of a registry that are in the graph, and how their objects are read. Knows no cluster.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use kindex_model::deletion::{CONDITION_LISTS, REFUSED_CONDITION};
 use kindex_model::kind::{Kind, Platform, Registry, Scope};
 use kindex_model::object::Object as Text;
 use kindex_model::reference::{Reference, Service, Target};
@@ -92,14 +94,7 @@ impl Kinds {
     /// Reads an object of SQL, whose text may be in another version than that of whose fields the references are. One
     /// without a form in that version is read as it is.
     pub fn read_stored(&self, platform: &Platform, kind: &Kind, object: &Text) -> Object {
-        match kindex_convert::object_in(platform, kind, object, kind.version) {
-            Ok(own) => self.read(kind, &own),
-            Err(error) => {
-                let uid = &object.metadata.uid;
-                tracing::warn!(kind = kind.name, %uid, %error, "A row is read in the version in which it was written");
-                self.read(kind, object)
-            }
-        }
+        self.read(kind, &in_own_version(platform, kind, object))
     }
 
     /// Reads an object.
@@ -115,8 +110,37 @@ impl Kinds {
             }
         };
         let edges = edges(kind, &text, scope);
-        Object::read(name_of(kind), &object.metadata, &self.names, kind.immutable, edges)
+        Object {
+            refused: says_refused(&text["status"]),
+            ..Object::read(name_of(kind), &object.metadata, &self.names, kind.immutable, edges)
+        }
     }
+}
+
+/// An object of SQL in the version that its kind declares; as it is, if it has no form in that one.
+pub fn in_own_version<'a>(platform: &Platform, kind: &Kind, object: &'a Text) -> Cow<'a, Text> {
+    match kindex_convert::object_in(platform, kind, object, kind.version) {
+        Ok(own) => Cow::Owned(own),
+        Err(error) => {
+            let uid = &object.metadata.uid;
+            tracing::warn!(kind = kind.name, %uid, %error, "A row is read in the version in which it was written");
+            Cow::Borrowed(object)
+        }
+    }
+}
+
+/// Whether a condition says that the object cannot hold what it names, in whichever list and spelling.
+fn says_refused(status: &Value) -> bool {
+    let lists = CONDITION_LISTS.into_iter().filter_map(|list| status[list].as_array());
+    let mut said = lists
+        .flatten()
+        .filter(|condition| condition["type"] == REFUSED_CONDITION);
+    said.any(|condition| {
+        let status = condition["status"]
+            .as_str()
+            .and_then(|status| status.rsplit('_').next());
+        status.is_some_and(|word| word.eq_ignore_ascii_case("true"))
+    })
 }
 
 /// The name of a kind.
@@ -133,6 +157,7 @@ fn waiting(kind: &'static Kind) -> impl Iterator<Item = (&'static Reference, &'s
 mod tests {
     use kindex_model::kind::{FieldMap, MapRule, Version};
     use kindex_model::reference::{Named, OnDelete};
+    use serde_json::json;
 
     use super::*;
     use crate::fixture::{GROUP, key};
@@ -178,6 +203,20 @@ mod tests {
         ..NETWORK
     };
     static KINDS: [&Kind; 2] = [&NETWORK, &CLUSTER];
+
+    #[test]
+    fn a_condition_says_that_something_is_refused_in_any_list_and_spelling() {
+        let status = |list: &str, name: &str, status: &str| json!({list: [{"type": name, "status": status}]});
+        assert!(says_refused(&status("conditions", "ReferenceRefused", "True")));
+        assert!(says_refused(&status(
+            "statusConditions",
+            "ReferenceRefused",
+            "CONDITION_STATUS_TRUE"
+        )));
+        assert!(!says_refused(&status("conditions", "ReferenceRefused", "False")));
+        assert!(!says_refused(&status("conditions", "Ready", "True")));
+        assert!(!says_refused(&Value::Null));
+    }
 
     #[test]
     fn the_fields_of_a_row_are_those_of_the_own_version_whichever_it_was_written_in() {

@@ -3,7 +3,8 @@
 //!
 //! [`object`] is an object as far as its deletion is concerned, [`edges`] reads which objects its declared fields
 //! name. [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one
-//! next step of that. These are pure, as [`vanished`] is, which finds references that somebody took off by hand.
+//! next step of that. These are pure, as [`roots`] is, which finds what an object waits for in the end, and
+//! [`vanished`], which finds references that somebody took off by hand.
 //! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
 //! [`answers`] what it has said of them; [`holders`] knows those that nobody finds. A [`cleanup`] removes what an
 //! object has outside, and [`outside`] knows what it has said. [`notice`] and [`conditions`] say to people what an
@@ -22,6 +23,8 @@ pub mod edges;
 pub mod decide;
 
 pub mod graph;
+
+pub mod roots;
 
 pub mod answers;
 

@@ -1,12 +1,31 @@
 //! What people are shown of an object that waits, or whose reference is refused: a word and a sentence with names.
 
+use jiff::Timestamp;
+
 use crate::decide::{Claim, Left, Refused, Step, Wait, Whereabouts, Why};
 use crate::object::Key;
+use crate::roots::Root;
 
 /// How many names a sentence has.
 const NAMES_MAX: usize = 5;
 /// The API server refuses longer texts in events.
-pub const MESSAGE_CHARS_MAX: usize = 1024;
+pub const MESSAGE_BYTES_MAX: usize = 1024;
+/// How much of that those have that an object waits for in the end.
+const ROOTS_BYTES_MAX: usize = 400;
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// What a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The deletion of the object waits for what it says.
+    Deletion,
+    /// What the object cannot hold.
+    Refusal,
+    /// Something else, that nothing waits for.
+    Other,
+}
 
 /// A word in CamelCase and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +34,81 @@ pub struct Notice {
     pub reason: &'static str,
     /// Names whom it waits for.
     pub message: String,
+    /// Whom it waits for in the end, and how long these wait; empty where that is not known. The ages are those of the
+    /// moment: a notice that says the same later has others.
+    pub roots: String,
+    /// What it is about.
+    pub about: About,
+}
+
+impl Notice {
     /// Whether the deletion of the object waits for what it says.
-    pub waits: bool,
+    pub fn waits(&self) -> bool {
+        self.about == About::Deletion
+    }
+
+    /// The same with those that the object waits for in the end, if it waits.
+    #[must_use]
+    pub fn with_roots(self, roots: &[Root], now: Timestamp) -> Self {
+        match self.about {
+            About::Deletion => Self {
+                roots: aged(roots, now),
+                ..self
+            },
+            About::Refusal | About::Other => self,
+        }
+    }
+
+    /// All that it says, as far as an event has room.
+    pub fn text(&self) -> String {
+        let end = match self.roots.as_str() {
+            "" => String::new(),
+            roots => format!("; in the end for {roots}"),
+        };
+        let room = MESSAGE_BYTES_MAX.saturating_sub(end.len());
+        format!("{}{end}", cut(&self.message, room))
+    }
+}
+
+/// So much of a text, in whole characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Names with ages, as many as there is room for.
+fn aged(roots: &[Root], now: Timestamp) -> String {
+    let (mut shown, mut text) = (0, String::new());
+    for root in roots.iter().take(NAMES_MAX) {
+        let comma = if shown == 0 { "" } else { ", " };
+        let age = root
+            .since
+            .map_or(String::new(), |since| format!(" ({})", age(since, now)));
+        let next = format!("{comma}{}{age}", root.name);
+        if text.len() + next.len() > ROOTS_BYTES_MAX {
+            break;
+        }
+        text.push_str(&next);
+        shown += 1;
+    }
+    match (shown, roots.len() - shown) {
+        (_, 0) => text,
+        (0, more) => format!("{more} with long names"),
+        (_, more) => format!("{text} and {more} more"),
+    }
+}
+
+/// `2h`: in the largest unit of which it has one. Clocks may differ.
+fn age(since: Timestamp, now: Timestamp) -> String {
+    match now.duration_since(since).as_secs().max(0) {
+        seconds @ 0..MINUTE => format!("{seconds}s"),
+        seconds @ MINUTE..HOUR => format!("{}m", seconds / MINUTE),
+        seconds @ HOUR..DAY => format!("{}h", seconds / HOUR),
+        seconds => format!("{}d", seconds / DAY),
+    }
 }
 
 /// Whether a step says anything to people.
@@ -39,7 +131,8 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         return Some(Notice {
             reason: "DeletionCycle",
             message: format!("the deletion waits for itself: {path}. Drop one of these references"),
-            waits: true,
+            roots: String::new(),
+            about: About::Deletion,
         });
     }
     let (reason, message) = match step {
@@ -86,7 +179,11 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
     Some(Notice {
         reason,
         message,
-        waits: matches!(step, Step::Wait(_)),
+        roots: String::new(),
+        about: match step {
+            Step::Wait(_) => About::Deletion,
+            _ => About::Refusal,
+        },
     })
 }
 
@@ -95,7 +192,8 @@ pub fn unanswered(place: &str, why: &str) -> Notice {
     Notice {
         reason: "ServiceUnavailable",
         message: format!("waits for {place}: {why}"),
-        waits: true,
+        roots: String::new(),
+        about: About::Deletion,
     }
 }
 
@@ -252,7 +350,73 @@ mod tests {
             notice.message,
             "waits for the service identity at http://identity: unavailable: no answer in time"
         );
-        assert!(notice.waits);
+        assert!(notice.waits());
+    }
+
+    fn root(name: &str, seconds: Option<i64>) -> Root {
+        let since = seconds.map(|seconds| Timestamp::from_second(DAY * 9 - seconds).expect("a time"));
+        Root {
+            name: name.to_owned(),
+            since,
+        }
+    }
+
+    fn rooted(message: &str, roots: &[Root]) -> Notice {
+        let notice = Notice {
+            reason: "DeletionBlocked",
+            message: message.to_owned(),
+            roots: String::new(),
+            about: About::Deletion,
+        };
+        notice.with_roots(roots, Timestamp::from_second(DAY * 9).expect("a time"))
+    }
+
+    #[test]
+    fn what_is_waited_for_in_the_end_is_named_with_its_age() {
+        let roots = [root("a", Some(2 * DAY + HOUR)), root("b", Some(59)), root("c", None)];
+        let text = rooted("still in use by n", &roots).text();
+        assert_eq!(text, "still in use by n; in the end for a (2d), b (59s), c");
+        assert_eq!(rooted("still in use by n", &[]).text(), "still in use by n");
+        let ages = [
+            (0, "0s"),
+            (60, "1m"),
+            (3_599, "59m"),
+            (3_600, "1h"),
+            (86_399, "23h"),
+            (-5, "0s"),
+        ];
+        for (seconds, age) in ages {
+            assert_eq!(rooted("", &[root("a", Some(seconds))]).roots, format!("a ({age})"));
+        }
+    }
+
+    #[test]
+    fn the_names_are_few_and_the_text_has_the_room_of_an_event() {
+        let few: Vec<_> = (0..NAMES_MAX + 2)
+            .map(|number| root(&number.to_string(), None))
+            .collect();
+        assert_eq!(rooted("", &few).roots, "0, 1, 2, 3, 4 and 2 more");
+        let long = "é".repeat(100);
+        let notice = rooted(&"é".repeat(MESSAGE_BYTES_MAX), &[root(&long, None), root(&long, None)]);
+        assert_eq!(notice.roots, format!("{long} and 1 more"), "two have no room");
+        let text = notice.text();
+        assert!(text.ends_with("é and 1 more") && text.starts_with("éé"), "{text}");
+        let room = MESSAGE_BYTES_MAX - 1..=MESSAGE_BYTES_MAX;
+        assert!(room.contains(&text.len()), "{}", text.len());
+        assert_eq!(rooted("", &[root(&"x".repeat(500), None)]).roots, "1 with long names");
+    }
+
+    #[test]
+    fn only_a_deletion_that_waits_is_told_what_it_waits_for() {
+        let refused = Refused {
+            reference: "network",
+            target: key("Network", "n"),
+            why: Why::Leaving,
+        };
+        let notice = notice(&Step::Rest(vec![refused]), None).expect("it is refused");
+        assert_eq!(notice.about, About::Refusal);
+        let roots = [root("a", None)];
+        assert_eq!(notice.clone().with_roots(&roots, Timestamp::UNIX_EPOCH), notice);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use jiff::Timestamp;
 use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::kind::Platform;
 use kindex_model::object::{Metadata, ResourceVersion};
@@ -89,6 +90,38 @@ pub enum Standing {
     Evicting,
 }
 
+/// What an object says of references that go from it otherwise than by a step of ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// Those that somebody takes off by hand, and names.
+    named: BTreeSet<String>,
+    /// The one that the API has released last, and the version in which the object bore it.
+    last: Option<(String, ResourceVersion)>,
+}
+
+impl Released {
+    fn read(metadata: &Metadata, recorded: &Annotations) -> Self {
+        let text = |annotation: &str| metadata.annotations.get(annotation);
+        let named = text(&recorded.release).into_iter().flat_map(|names| names.split(','));
+        let last = text(&recorded.released).and_then(|last| last.rsplit_once('@'));
+        Self {
+            named: named.map(ToOwned::to_owned).collect(),
+            last: last.and_then(|(name, version)| {
+                let version = version.parse().ok()?;
+                Some((name.to_owned(), ResourceVersion(version)))
+            }),
+        }
+    }
+
+    /// Whether it says so of a reference that the object bore in this version. The API may have released it in a later
+    /// one.
+    pub fn says(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
+        let name = name.to_string();
+        let last = self.last.as_ref();
+        self.named.contains(&name) || last.is_some_and(|(last, version)| *last == name && *version >= before)
+    }
+}
+
 /// The words with which objects are guarded and marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
@@ -152,6 +185,12 @@ pub struct Object {
     pub others: BTreeSet<String>,
     /// The phase that is recorded.
     pub phase: Option<Phase>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// What it says of references that were released.
+    pub released: Released,
+    /// Whether a condition of it says that it cannot hold what it names.
+    pub refused: bool,
     /// The objects that its fields name.
     pub edges: Vec<Edge>,
 }
@@ -189,6 +228,12 @@ impl Object {
             references: BTreeSet::new(),
             others: BTreeSet::new(),
             phase,
+            since: metadata
+                .annotations
+                .get(&names.recorded.since)
+                .and_then(|since| since.parse().ok()),
+            released: Released::read(metadata, &names.recorded),
+            refused: false,
             edges,
         };
         for finalizer in &metadata.finalizers {
@@ -212,6 +257,12 @@ impl Object {
     pub fn is_leaving(&self) -> bool {
         matches!(self.standing, Standing::Deleting | Standing::Evicting)
     }
+
+    /// Whether its deletion is through but for the ingester: it has released what it held, and nobody releases for it
+    /// any more.
+    pub fn is_freed(&self) -> bool {
+        self.standing == Standing::Deleting && !self.guarded && self.references.is_empty() && self.others.is_empty()
+    }
 }
 
 /// The ingester deletes what is immutable from etcd, once it is archived: such a deletion is one only where the
@@ -228,6 +279,9 @@ pub fn standing(terminating: bool, requested: bool, immutable: bool, phase: Opti
 
 #[cfg(test)]
 mod tests {
+    use kindex_model::object::Object as Text;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -237,6 +291,36 @@ mod tests {
         assert_eq!(standing(true, false, false, None), Standing::Deleting);
         assert_eq!(standing(false, true, true, None), Standing::Requested);
         assert_eq!(standing(false, false, true, None), Standing::Live);
+    }
+
+    #[test]
+    fn a_release_is_told_by_its_name_or_by_the_version_that_it_was_written_in() {
+        let name = ReferenceName::new("Cluster", "x.example.com", "u").expect("a name");
+        let other = ReferenceName::new("Cluster", "x.example.com", "v").expect("a name");
+        let recorded = Annotations::of("x.example.com");
+        let read = |annotation: &str, value: &str| {
+            let metadata = json!({"name": "a", "uid": "u", "resourceVersion": "9", "annotations": {annotation: value}});
+            let text = json!({"metadata": metadata}).to_string();
+            let object = Text::parse_str(&text).expect("an object");
+            Released::read(&object.metadata, &recorded)
+        };
+        let named = read(&recorded.release, &format!("x,{name}"));
+        assert!(named.says(&name, ResourceVersion(100)) && !named.says(&other, ResourceVersion(1)));
+        let last = read(&recorded.released, &format!("{name}@7"));
+        for (name, before, says) in [
+            (&name, 6, true),
+            (&name, 7, true),
+            (&name, 8, false),
+            (&other, 6, false),
+        ] {
+            assert_eq!(last.says(name, ResourceVersion(before)), says, "{name} {before}");
+        }
+        for unclear in ["", "x", "x@", "@7", "x@y"] {
+            assert!(
+                !read(&recorded.released, unclear).says(&name, ResourceVersion(1)),
+                "{unclear}"
+            );
+        }
     }
 
     #[test]

@@ -31,11 +31,48 @@ pub enum Said {
 /// What is known of one object.
 #[derive(Debug)]
 struct Entry {
+    /// Who it is: others may have had its name before.
     uid: String,
     outside: Outside,
     again: Instant,
     /// How often in succession before something was left, or the call failed.
     times: u32,
+}
+
+impl Entry {
+    /// What is known after one more call.
+    fn after(known: Option<&Self>, uid: &str, said: Said, now: Instant) -> Self {
+        let (outside, asked) = match said {
+            Said::Gone => (Outside::Gone, None),
+            Said::Pending(what, pause) => (Outside::Left(Left::Pending(what)), pause),
+            Said::Failed(why) => (Outside::Left(Left::Failed(why)), None),
+        };
+        let known = known.filter(|entry| fails(&entry.outside) == fails(&outside));
+        let times = known.map_or(0, |entry| (entry.times + 1).min(TIMES_DOUBLED));
+        let pause = asked.unwrap_or(AGAIN_AFTER * 2_u32.pow(times));
+        Self {
+            uid: uid.to_owned(),
+            outside,
+            again: now + pause.clamp(AGAIN_AFTER_MIN, AGAIN_AFTER_MAX),
+            times,
+        }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.outside != Outside::Gone && self.again <= now
+    }
+}
+
+/// What an object has outside, of which this is known.
+fn outside(object: &Object, entry: Option<&Entry>, now: Instant) -> Outside {
+    // That phase is recorded only after it was confirmed.
+    if object.phase >= Some(Phase::Finalizing) {
+        return Outside::Gone;
+    }
+    match entry {
+        Some(entry) if !entry.is_due(now) => entry.outside.clone(),
+        Some(_) | None => Outside::Unconfirmed,
+    }
 }
 
 /// What is known of all objects. It is forgotten with the process: the next one asks anew.
@@ -47,48 +84,65 @@ pub struct Outsides {
 impl Outsides {
     /// What an object has outside whose kind has a cleanup.
     pub fn of(&self, object: &Object, now: Instant) -> Outside {
-        // That phase is recorded only after it was confirmed.
-        if object.phase >= Some(Phase::Finalizing) {
-            return Outside::Gone;
-        }
-        let entry = self.entries.get(&object.key).filter(|entry| entry.uid == object.uid);
-        match entry {
-            None => Outside::Unconfirmed,
-            Some(entry) if entry.outside != Outside::Gone && entry.again <= now => Outside::Unconfirmed,
-            Some(entry) => entry.outside.clone(),
-        }
+        outside(object, self.entry(object), now)
     }
 
     /// What came of a call for an object.
     pub fn said(&mut self, object: &Object, said: Said, now: Instant) {
-        let (outside, asked) = match said {
-            Said::Gone => (Outside::Gone, None),
-            Said::Pending(what, pause) => (Outside::Left(Left::Pending(what)), pause),
-            Said::Failed(why) => (Outside::Left(Left::Failed(why)), None),
-        };
-        let known = self.entries.get(&object.key).filter(|entry| entry.uid == object.uid);
-        let known = known.filter(|entry| fails(&entry.outside) == fails(&outside));
-        let times = known.map_or(0, |entry| (entry.times + 1).min(TIMES_DOUBLED));
-        let pause = asked.unwrap_or(AGAIN_AFTER * 2_u32.pow(times));
-        let entry = Entry {
-            uid: object.uid.clone(),
-            outside,
-            again: now + pause.clamp(AGAIN_AFTER_MIN, AGAIN_AFTER_MAX),
-            times,
-        };
+        let entry = Entry::after(self.entry(object), &object.uid, said, now);
         self.entries.insert(object.key.clone(), entry);
     }
 
     /// The objects whose cleanups are to be called again.
     pub fn due(&self, now: Instant) -> BTreeSet<Key> {
-        let left = self.entries.iter().filter(|(_, entry)| entry.outside != Outside::Gone);
-        let due = left.filter(|(_, entry)| entry.again <= now);
+        let due = self.entries.iter().filter(|(_, entry)| entry.is_due(now));
         due.map(|(key, _)| key.clone()).collect()
     }
 
     /// It is gone.
     pub fn forget(&mut self, key: &Key) {
         self.entries.remove(key);
+    }
+
+    fn entry(&self, object: &Object) -> Option<&Entry> {
+        self.entries.get(&object.key).filter(|entry| entry.uid == object.uid)
+    }
+}
+
+/// What is known of archived objects that are deleted: several of them may have had one name. It is forgotten with the
+/// process too.
+#[derive(Debug, Default)]
+pub struct ArchivedOutsides {
+    /// By uid, each with whether the walk that is under way has come to it.
+    entries: BTreeMap<String, (Entry, bool)>,
+}
+
+impl ArchivedOutsides {
+    /// What an object has outside whose kind has a cleanup.
+    pub fn of(&self, object: &Object, now: Instant) -> Outside {
+        outside(object, self.entry(&object.uid), now)
+    }
+
+    /// What came of a call for an object.
+    pub fn said(&mut self, uid: &str, said: Said, now: Instant) {
+        let entry = Entry::after(self.entry(uid), uid, said, now);
+        self.entries.insert(uid.to_owned(), (entry, true));
+    }
+
+    /// A walk has come to this one.
+    pub fn found(&mut self, uid: &str) {
+        if let Some((_, is_found)) = self.entries.get_mut(uid) {
+            *is_found = true;
+        }
+    }
+
+    /// A walk is over: what it has not come to is gone.
+    pub fn end_walk(&mut self) {
+        self.entries.retain(|_, (_, is_found)| std::mem::take(is_found));
+    }
+
+    fn entry(&self, uid: &str) -> Option<&Entry> {
+        self.entries.get(uid).map(|(entry, _)| entry)
     }
 }
 
@@ -172,6 +226,29 @@ mod tests {
         }
         assert_eq!(pause(pending(Some(Duration::MAX))), 86_400);
         assert_eq!(pause(pending(Some(Duration::ZERO))), 1);
+    }
+
+    /// Without the uid, what is left of the one is confirmed by the other.
+    #[test]
+    fn archived_objects_that_had_one_name_are_told_apart_and_forgotten_once_no_walk_finds_them() {
+        let [one, other] = ["u1", "u2"].map(|uid| object(uid, Some(Phase::Draining)));
+        let (now, mut outsides) = (Instant::now(), ArchivedOutsides::default());
+        outsides.said("u1", pending(None), now);
+        outsides.said("u2", Said::Gone, now);
+        let left = Outside::Left(Left::Pending("a machine".to_owned()));
+        assert_eq!(
+            (outsides.of(&one, now), outsides.of(&other, now)),
+            (left, Outside::Gone)
+        );
+        let later = now + Duration::from_secs(1);
+        assert_eq!(outsides.of(&one, later), Outside::Unconfirmed, "it is asked again");
+        outsides.end_walk();
+        outsides.found("u2");
+        outsides.end_walk();
+        assert_eq!(outsides.of(&one, now), Outside::Unconfirmed, "it is gone");
+        assert_eq!(outsides.of(&other, now), Outside::Gone);
+        let finalizing = object("u1", Some(Phase::Finalizing));
+        assert_eq!(outsides.of(&finalizing, now), Outside::Gone, "it was confirmed before");
     }
 
     #[test]

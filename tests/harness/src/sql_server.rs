@@ -24,8 +24,8 @@ const ACCOUNT: &str = "nobody";
 /// The server's log and what it says past it, in its folder.
 const LOG: &str = "log";
 const OUTPUT: &str = "output";
-/// So many bytes of either are told when a server does not start.
-const TOLD: usize = 8192;
+/// How many bytes from the end of either are reported when a server does not start.
+const TAIL_BYTES: usize = 8192;
 
 /// A server that did not start.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl SqlServer {
     fn not_started(&self, status: Option<ExitStatus>) -> NotStarted {
         let written = [LOG, OUTPUT].map(|name| {
             let bytes = std::fs::read(self.directory.path().join(name)).unwrap_or_default();
-            String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TOLD)..]).into_owned()
+            String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]).into_owned()
         });
         NotStarted {
             program: self.program[0].clone(),

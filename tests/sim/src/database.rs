@@ -367,8 +367,8 @@ fn keep(history: &mut SimHistory, replaced: Option<&SimRow>, stored: &Version, n
     if let Some(row) = replaced.filter(|row| row.version.0 > 0) {
         history.keep(row.object());
         let metadata = &stored.object.metadata;
-        let is_retold = row.content.hash != stored.hash && row.object().metadata.api_version == metadata.api_version;
-        if row.version == metadata.resource_version && is_retold {
+        let is_repeated = row.content.hash != stored.hash && row.object().metadata.api_version == metadata.api_version;
+        if row.version == metadata.resource_version && is_repeated {
             history.branch_off(&metadata.uid, now);
         }
     }

@@ -203,28 +203,6 @@ impl World<'_> {
             }
         }
     }
-
-    /// A process has noticed the restoration, and has saved its mark.
-    pub(crate) fn notice(&mut self, who: usize) {
-        if let Some(noticed) = &mut self.noticed {
-            noticed[who] = true;
-        }
-    }
-
-    /// Whether all processes have noticed the restoration.
-    pub(crate) fn all_noticed(&self) -> bool {
-        self.noticed.iter().flatten().all(|noticed| *noticed)
-    }
-
-    /// A process loads a checkpoint that another one saved after the restoration, and has nothing to notice.
-    pub(crate) fn note_load(&mut self, who: usize) {
-        let version = self.api.cluster().version;
-        let saved = self.storage.database().checkpoint.map_or(version, Checkpoint::pack);
-        if saved <= version {
-            self.notice(who);
-            self.checks.checkpoint_is_old &= !self.all_noticed();
-        }
-    }
 }
 
 fn is_loading(process: &Process) -> bool {

@@ -52,11 +52,13 @@ mod process;
 
 pub mod world;
 
-mod requests;
-
 mod watches;
 
+mod requests;
+
 mod disruptions;
+
+mod play;
 
 mod quiesce;
 

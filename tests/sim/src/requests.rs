@@ -1,13 +1,10 @@
 //! Requests of processes: carried out or failed, and answered at once or later. Watches are in `watches`.
 
 use kindex_kube_client::Target;
-use kindex_model::checkpoint::Checkpoint;
-use kindex_model::object::Object;
 use kindex_runtime::message::{Effect, Input, Output};
 use kindex_store::Saving;
 
 use super::api::Trouble as ClusterTrouble;
-use super::cluster::version_of;
 use super::fault::Fault;
 use super::process::{effect_of, is_mark, summary};
 use super::step::{Class, Step};
@@ -208,28 +205,6 @@ impl World<'_> {
         }
         for other in (0..self.processes.len()).filter(|other| *other != who) {
             self.met_all(Fault::Overlap, other);
-        }
-    }
-
-    /// Records the newest version that a process has received.
-    pub(crate) fn note_newest(&mut self, who: usize, input: &Input) {
-        let of = |object: &Object| object.metadata.resource_version.0;
-        let version = match input {
-            Input::Loaded(Ok(saved)) => match saved.checkpoint {
-                Some(Checkpoint::Settled(version) | Checkpoint::Held(version)) => version.0,
-                Some(Checkpoint::Restoring(_)) | None => 0,
-            },
-            Input::Probed(Ok(version)) => version.0,
-            Input::Page(Ok(page)) => page.resource_version.0,
-            Input::Watch(Ok(event)) => version_of(event),
-            Input::Effect(_, done) => done.object().map_or(0, of),
-            _ => 0,
-        };
-        let process = &mut self.processes[who];
-        process.newest = version.max(process.newest);
-        match input {
-            Input::Loaded(Ok(saved)) => process.is_blank = saved.checkpoint.is_none(),
-            _ => process.is_blank &= version == 0,
         }
     }
 }

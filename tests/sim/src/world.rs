@@ -1,5 +1,5 @@
-//! One history: processes, cluster, database and virtual time. Plays turns, and checks the rules after each. Contains
-//! no randomness: turns are drawn in `draw`.
+//! One history: processes, cluster, database and virtual time. Gives inputs to processes and checks the rules; `play`
+//! takes whole turns.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kindex_model::checkpoint::Checkpoint;
+use kindex_model::object::Object;
 use kindex_runtime::message::{Input, Output};
 use kindex_runtime::settings::Settings;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -15,6 +16,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::api::SimApi;
 use super::checks::Checks;
+use super::cluster::version_of;
 use super::coverage::{Coverage, aim};
 use super::fault::Fault;
 use super::harness::{Harness, Parts};
@@ -24,7 +26,6 @@ use super::process::{Process, Site, summary};
 use super::step::Step;
 use super::storage::SimStorage;
 use super::thing::{FINAL_THING, KEPT_THING, THING};
-use super::turn::Turn;
 
 /// Adds a line to the log of the history, if one is kept.
 macro_rules! log {
@@ -37,9 +38,6 @@ macro_rules! log {
     };
 }
 pub(crate) use log;
-
-/// How long a turn takes.
-const TURN: Duration = Duration::from_millis(3);
 
 /// When each outage ends.
 #[derive(Debug, Default)]
@@ -155,84 +153,11 @@ impl<'a> World<'a> {
         Process::new(&site, jitter, self.elapsed)
     }
 
-    /// Plays one turn, fires the timers that are due, and checks the rules.
-    pub fn play(&mut self, turn: Turn) {
-        self.guarded(|world| {
-            let did = world.act(turn);
-            if did {
-                world.steps += 1;
-                world.pass(TURN);
-            }
-            did
-        });
-    }
-
-    /// Runs `act` and checks the rules. A panic of production code counts as a broken rule.
-    pub(crate) fn guarded(&mut self, act: impl FnOnce(&mut Self) -> bool) -> bool {
-        let acted = catch_unwind(AssertUnwindSafe(|| {
-            self.api.cluster().turn += 1;
-            let did = act(self);
-            self.restart_the_stopped();
-            self.check();
-            did
-        }));
-        acted.unwrap_or_else(|panic| {
-            self.wrong.get_or_insert(panic_text(&*panic));
-            false
-        })
-    }
-
     /// Turns a panic outside of a turn into a failure of the seed, so that the other seeds go on.
     pub(crate) fn catch_panic(&mut self, play: impl FnOnce(&mut Self)) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| play(self))) {
             self.wrong.get_or_insert(panic_text(&*panic));
         }
-    }
-
-    /// Whether anything happened.
-    fn act(&mut self, turn: Turn) -> bool {
-        match turn {
-            Turn::User(action) => self.user(action),
-            Turn::CarryOut { who, pick, fault, hold } => self.carry_out(who, pick, fault, hold),
-            Turn::Arrive { who, pick } => self.arrive(who, pick),
-            Turn::OpenWatch { who, fault } => self.open_watch(who, fault),
-            Turn::Event { who } => self.event(who),
-            Turn::Replay { who, events } => self.replay(who, events),
-            Turn::Bookmark { who } => self.bookmark(who),
-            Turn::EndWatch { who, broken } => self.end_watch(who, broken),
-            Turn::LateRequest { pick } => self.late_request(pick),
-            Turn::EndTransaction { committed } => self.end_transaction(committed),
-            Turn::Pass { ms } => {
-                self.pass(Duration::from_millis(ms));
-                true
-            }
-            Turn::Crash { who, effective } => self.crash(who, effective),
-            Turn::Stop { who } => self.stop(who),
-            Turn::Compact => self.compact(),
-            Turn::BackUp => {
-                log!(self, "etcd is backed up");
-                self.api.cluster().back_up();
-                true
-            }
-            Turn::Restore => self.restore(),
-            Turn::SetClock { who, wrong_by_s } => self.set_clock(who, wrong_by_s),
-            Turn::Outage { fault, ms } => self.outage(fault, Duration::from_millis(ms)),
-        }
-    }
-
-    fn user(&mut self, action: super::user::UserAction) -> bool {
-        if self.noticed.is_some() {
-            return false;
-        }
-        let mut cluster = self.api.cluster();
-        let now = cluster.now;
-        let did = action.perform(&mut cluster, now);
-        let version = cluster.version;
-        drop(cluster);
-        if did {
-            log!(self, "{action} → @{version}");
-        }
-        did
     }
 
     /// Advances the time, and fires the timers that are due.
@@ -283,7 +208,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn check(&mut self) {
+    pub(crate) fn check(&mut self) {
         if self.wrong.is_some() {
             return;
         }
@@ -301,6 +226,50 @@ impl<'a> World<'a> {
             .after_turn(&mut self.api.cluster(), &mut self.storage.database());
         let difference = self.storage.take_difference();
         self.wrong = difference.or(checked.err());
+    }
+
+    /// Records the newest version that a process has received.
+    fn note_newest(&mut self, who: usize, input: &Input) {
+        let of = |object: &Object| object.metadata.resource_version.0;
+        let version = match input {
+            Input::Loaded(Ok(saved)) => match saved.checkpoint {
+                Some(Checkpoint::Settled(version) | Checkpoint::Held(version)) => version.0,
+                Some(Checkpoint::Restoring(_)) | None => 0,
+            },
+            Input::Probed(Ok(version)) => version.0,
+            Input::Page(Ok(page)) => page.resource_version.0,
+            Input::Watch(Ok(event)) => version_of(event),
+            Input::Effect(_, done) => done.object().map_or(0, of),
+            _ => 0,
+        };
+        let process = &mut self.processes[who];
+        process.newest = version.max(process.newest);
+        match input {
+            Input::Loaded(Ok(saved)) => process.is_blank = saved.checkpoint.is_none(),
+            _ => process.is_blank &= version == 0,
+        }
+    }
+
+    /// A process has noticed the restoration, and has saved its mark.
+    pub(crate) fn notice(&mut self, who: usize) {
+        if let Some(noticed) = &mut self.noticed {
+            noticed[who] = true;
+        }
+    }
+
+    /// Whether all processes have noticed the restoration.
+    fn all_noticed(&self) -> bool {
+        self.noticed.iter().flatten().all(|noticed| *noticed)
+    }
+
+    /// A process loads a checkpoint that another one saved after the restoration, and has nothing to notice.
+    pub(crate) fn note_load(&mut self, who: usize) {
+        let version = self.api.cluster().version;
+        let saved = self.storage.database().checkpoint.map_or(version, Checkpoint::pack);
+        if saved <= version {
+            self.notice(who);
+            self.checks.checkpoint_is_old &= !self.all_noticed();
+        }
     }
 
     /// The log of this history.

@@ -1,4 +1,4 @@
-//! A kind that no cluster has, for these tests.
+//! Kinds that no cluster has, for these tests.
 
 use kindex_generated::kinds::{model, project};
 use kindex_model::kind::Kind;
@@ -9,5 +9,13 @@ pub(super) static ALONE: &[&Kind] = &[&model::KIND, &SQL_ONLY_PROJECT];
 pub(super) static SQL_ONLY_PROJECT: Kind = Kind {
     cluster: false,
     events: false,
+    ..project::KIND
+};
+/// Models, and such projects with events.
+pub(super) static NOTICED: &[&Kind] = &[&model::KIND, &NOTICED_PROJECT];
+/// Projects that no cluster has, with events.
+pub(super) static NOTICED_PROJECT: Kind = Kind {
+    cluster: false,
+    events: true,
     ..project::KIND
 };

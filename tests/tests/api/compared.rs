@@ -25,6 +25,7 @@ static REGION: Service = Service {
     name: "region",
     group: "region.example.com",
     cluster_scoped: &[],
+    refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,
     token_file: None,
@@ -125,16 +126,21 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     let (code, created) = send(&stage.cluster, "POST", MODELS, &body).await;
     assert_eq!(code, 201, "{created}");
     let held: ReferenceName = reference("model", &created).parse().unwrap();
-    let bears = |references: BTreeSet<ReferenceName>| {
-        let uid = "n".to_owned();
-        Says(Ok(Some(Bearing { uid, references })))
+    let bears = |references: BTreeSet<ReferenceName>, leaving: bool| {
+        Says(Ok(Some(Bearing {
+            uid: "n".to_owned(),
+            leaving,
+            references,
+        })))
     };
-    let report = verified(&stage, &bears(BTreeSet::new())).await;
+    let report = verified(&stage, &bears(BTreeSet::new(), false)).await;
     assert_eq!(found(&report), ["Network blue: reference-missing"], "{report:?}");
-    for others in [bears(BTreeSet::from([held])), Says(Ok(None))] {
+    for others in [bears(BTreeSet::from([held]), false), bears(BTreeSet::new(), true)] {
         let report = verified(&stage, &others).await;
         assert!(report.differences.is_empty(), "{report:?}");
     }
+    let report = verified(&stage, &Says(Ok(None))).await;
+    assert_eq!(found(&report), ["Model m: dangling"], "{report:?}");
     let why = "the region does not answer";
     let report = verified(&stage, &Says(Err(why.to_owned()))).await;
     assert!(report.differences.is_empty(), "{report:?}");

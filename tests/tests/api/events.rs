@@ -1,5 +1,5 @@
-//! Events of a real ingester and a real cluster: the contract over server-sent events, refusals, and subscriptions that
-//! are cut anywhere.
+//! Events of a real ingester and a real cluster, and of a kind that no cluster has: the contract over server-sent
+//! events, refusals, and subscriptions that are cut anywhere.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -15,11 +15,13 @@ use kindex_generated::kinds::{model, project};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::stage::{FINAL, MODELS, Stage, manifest, model, send, send_with};
+use super::alone::{NOTICED, NOTICED_PROJECT};
+use super::stage::{FINAL, Stage, model, send, send_with};
 
 static MODEL: Kind = Kind {
     events: true,
@@ -31,14 +33,62 @@ static PROJECT: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&MODEL, &PROJECT];
 pub(super) const TOPIC: &str = "models.michelangelo.api";
+/// Models, which the cluster has.
+pub(super) static OF_THE_CLUSTER: Subject = Subject {
+    kind: &MODEL,
+    topic: TOPIC,
+    namespace: "default",
+};
+/// Projects, which no cluster has.
+pub(super) static SQL_ONLY: Subject = Subject {
+    kind: &NOTICED_PROJECT,
+    topic: "projects.michelangelo.api",
+    namespace: "nowhere",
+};
 /// Resource versions at which no watch begins.
 const SQL_GAVE_IT: u64 = (1 << 62) + 1;
 const NO_CLUSTER_CAME_TO_IT: u64 = 1 << 40;
 /// What holds an object until it is erased.
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
-fn reference(name: &str) -> String {
-    format!("/api/v1/models/default/{name}/references/{HOLDER}")
+/// Whose objects a test changes, in one namespace.
+pub(super) struct Subject {
+    kind: &'static Kind,
+    topic: &'static str,
+    namespace: &'static str,
+}
+
+impl Subject {
+    fn objects(&self) -> String {
+        format!(
+            "/apis/{}/namespaces/{}/{}",
+            self.kind.api_version(),
+            self.namespace,
+            self.kind.plural
+        )
+    }
+
+    fn object(&self, name: &str) -> String {
+        format!("{}/{name}", self.objects())
+    }
+
+    fn reference(&self, name: &str) -> String {
+        let Self { kind, namespace, .. } = self;
+        format!("/api/v1/{}/{namespace}/{name}/references/{HOLDER}", kind.plural)
+    }
+
+    async fn create_in_use(&self, api: &Client, name: &str) -> Uid {
+        let object = json!({"apiVersion": self.kind.api_version(), "kind": self.kind.name, "spec": {},
+            "metadata": {"name": name, "finalizers": [HOLDER]}});
+        let (code, created) = send(api, "POST", &self.objects(), &object).await;
+        assert_eq!(code, 201, "{created}");
+        Uid::from(created["metadata"]["uid"].as_str().unwrap())
+    }
+
+    async fn let_go(&self, api: &Client, name: &str) {
+        let (code, answer) = send(api, "DELETE", &self.reference(name), &Value::Null).await;
+        assert_eq!(code, 200, "{answer}");
+    }
 }
 
 impl Stage {
@@ -46,29 +96,47 @@ impl Stage {
         Self::of_kinds(KINDS).await
     }
 
+    pub(super) async fn with_events_of_sql_only_projects() -> Self {
+        Self::of_kinds(NOTICED).await
+    }
+
     async fn create_in_use(&self, name: &str) -> Uid {
-        let metadata = json!({"name": name, "finalizers": [HOLDER]});
-        let (code, created) = send(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
-        assert_eq!(code, 201, "{created}");
-        Uid::from(created["metadata"]["uid"].as_str().unwrap())
+        OF_THE_CLUSTER.create_in_use(&self.api, name).await
     }
 
     async fn let_go(&self, name: &str) {
-        let (code, answer) = send(&self.api, "DELETE", &reference(name), &Value::Null).await;
-        assert_eq!(code, 200, "{answer}");
+        OF_THE_CLUSTER.let_go(&self.api, name).await;
     }
 }
 
 /// One transport over a stage.
 pub(super) struct Transport<'a, S> {
-    pub(super) stage: &'a Stage,
-    pub(super) source: S,
-    pub(super) forgotten: Position,
+    stage: &'a Stage,
+    subject: &'static Subject,
+    source: S,
+    forgotten: Position,
+    /// A position of a topic, as another life of it would have given it.
+    of_another_life: fn(&str, &Position) -> Position,
 }
 
-/// A place in an outbox that nothing is known of.
-pub(super) fn unknown_place() -> Value {
-    json!({"after": [1, 1], "past": 1, "seen": [1, 1]})
+impl<'a, S> Transport<'a, S> {
+    /// One that reads the outbox.
+    pub(super) fn of_outbox(stage: &'a Stage, subject: &'static Subject, source: S) -> Self {
+        let nothing_is_known = json!({"after": [1, 1], "past": 1, "seen": [1, 1]});
+        Self {
+            stage,
+            subject,
+            source,
+            forgotten: Position::encode("outbox", subject.topic, &nothing_is_known),
+            of_another_life: |topic, position| {
+                let mut place: Value = position.decode("outbox", topic).unwrap();
+                // The same number, of another transaction.
+                let stamp = place["after"][1].as_u64().unwrap();
+                place["after"][1] = (stamp ^ 1).into();
+                Position::encode("outbox", topic, &place)
+            },
+        }
+    }
 }
 
 #[async_trait]
@@ -78,18 +146,25 @@ impl<S: Source> Contract for Transport<'_, S> {
     }
 
     fn topic(&self) -> &str {
-        TOPIC
+        self.subject.topic
     }
 
     fn forgotten(&self) -> Position {
         self.forgotten.clone()
     }
 
+    fn of_another_life(&self, position: &Position) -> Position {
+        (self.of_another_life)(self.subject.topic, position)
+    }
+
     async fn create(&self, name: &str) -> Uid {
-        self.stage.create_in_use(name).await
+        self.subject.create_in_use(&self.stage.api, name).await
     }
 
     async fn archive(&self, name: &str) {
+        if !self.subject.kind.cluster {
+            return;
+        }
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
         let (code, answer) = send(&self.stage.api, "PATCH", &model(name), &patch).await;
         assert_eq!(code, 200, "{answer}");
@@ -100,16 +175,19 @@ impl<S: Source> Contract for Transport<'_, S> {
     }
 
     async fn delete(&self, name: &str) {
-        let (code, answer) = send(&self.stage.api, "DELETE", &model(name), &Value::Null).await;
+        let (code, answer) = send(&self.stage.api, "DELETE", &self.subject.object(name), &Value::Null).await;
         assert!(matches!(code, 200 | 202), "{answer}");
     }
 
     async fn erase(&self, name: &str) {
-        self.stage.let_go(name).await;
+        self.subject.let_go(&self.stage.api, name).await;
     }
 
     async fn settle(&self) {
-        self.stage.marked(&MODEL).await;
+        // What no cluster has is told once, and needs no mark of a cluster's version.
+        if self.subject.kind.cluster {
+            self.stage.marked(self.subject.kind).await;
+        }
     }
 }
 
@@ -120,11 +198,15 @@ fn over_http(address: SocketAddr) -> HttpSource {
 #[tokio::test(flavor = "multi_thread")]
 async fn server_sent_events_fulfil_the_contract() {
     let stage = Stage::with_events().await;
-    let transport = Transport {
-        stage: &stage,
-        source: over_http(stage.address),
-        forgotten: Position::encode("outbox", TOPIC, &unknown_place()),
-    };
+    let transport = Transport::of_outbox(&stage, &OF_THE_CLUSTER, over_http(stage.address));
+    assert_eq!(contract::check(&transport).await, Ok(()));
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_sent_events_of_what_no_cluster_has_fulfil_the_contract() {
+    let stage = Stage::with_events_of_sql_only_projects().await;
+    let transport = Transport::of_outbox(&stage, &SQL_ONLY, over_http(stage.address));
     assert_eq!(contract::check(&transport).await, Ok(()));
     stage.end().await;
 }
@@ -134,8 +216,15 @@ async fn lists_and_watches_fulfil_the_contract() {
     let stage = Stage::with_events().await;
     let mut transport = Transport {
         stage: &stage,
+        subject: &OF_THE_CLUSTER,
         source: ListWatch::new(stage.api.clone()),
         forgotten: Position::encode("watch", TOPIC, &SQL_GAVE_IT),
+        of_another_life: |topic, position| {
+            let mut place: Value = position.decode("watch", topic).unwrap();
+            assert!(place["cluster"].is_string(), "{place}");
+            place["cluster"] = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce".into();
+            Position::encode("watch", topic, &place)
+        },
     };
     assert_eq!(contract::check(&transport).await, Ok(()));
     transport.forgotten = Position::encode("watch", TOPIC, &NO_CLUSTER_CAME_TO_IT);
@@ -153,7 +242,7 @@ async fn a_look_up_tells_a_deletion_from_an_eviction() {
     let path = format!("/api/v1/events/{TOPIC}/{}", object["metadata"]["uid"].as_str().unwrap());
     let (code, found) = send(&stage.api, "GET", &path, &Value::Null).await;
     assert_eq!((code, &found["deletionTimestamp"]), (200, &Value::Null), "{found}");
-    let (code, answer) = send(&stage.api, "PUT", &reference("a"), &Value::Null).await;
+    let (code, answer) = send(&stage.api, "PUT", &OF_THE_CLUSTER.reference("a"), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     let (code, leaving) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!(code, 202, "{leaving}");

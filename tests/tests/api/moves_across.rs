@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use super::stage::{FINAL, Stage, model as model_at, send};
 
-const GROUP: &str = "michelangelo.api";
+pub(super) const GROUP: &str = "michelangelo.api";
 const PROJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default/projects";
 
 /// Nobody answers where crds.toml says.
@@ -30,11 +30,12 @@ static REGION: Service = Service {
     name: "region",
     group: GROUP,
     cluster_scoped: &[],
+    refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,
     token_file: None,
 };
-static HOLDERS: Kind = Kind {
+pub(super) static HOLDERS: Kind = Kind {
     references: &[Reference {
         name: "model",
         targets: &[Target {
@@ -56,14 +57,14 @@ static OF_REGION: &[&Kind] = &[&model::KIND];
 static OF_COMPUTE: &[&Kind] = &[&HOLDERS];
 
 /// Two services: models in the one, and projects that name them in the other.
-struct Both {
+pub(super) struct Both {
     region: Stage,
-    compute: Stage,
-    operations: Operations,
+    pub(super) compute: Stage,
+    pub(super) operations: Operations,
 }
 
 impl Both {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let region = Stage::of_kinds(OF_REGION).await;
         for name in ["a", "b"] {
             region.create(name, json!({}), json!({})).await;
@@ -124,7 +125,7 @@ impl Both {
     }
 
     /// Somebody deletes a model, which something holds.
-    async fn delete(&self, model: &str) {
+    pub(super) async fn delete(&self, model: &str) {
         self.place(
             model,
             "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce",
@@ -134,7 +135,7 @@ impl Both {
         assert_eq!(code, 200, "{answer}");
     }
 
-    async fn end(self) {
+    pub(super) async fn end(self) {
         drop(self.operations);
         self.compute.end().await;
         self.region.end().await;

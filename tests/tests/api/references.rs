@@ -337,7 +337,7 @@ async fn a_reference_is_its_holders() {
     stage.end().await;
 }
 
-/// A pipeline with a run in the cluster, one in SQL alone, and a model that holds it. The uid of the model.
+/// A pipeline with a run in the cluster, one archived, and a model that holds it. The uid of the model.
 async fn pipeline_with_holders(stage: &Stage) -> String {
     let create = async |plural: &str, kind: &str, metadata: Value, spec: Value| {
         let body = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": spec});

@@ -41,21 +41,21 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 /// The answer without what differs by nature.
 pub(super) fn masked(answer: &Answer, address: &str, saved: &[(String, String)]) -> Answer {
-    let words = Words { address, saved };
+    let masks = Masks { address, saved };
     Answer {
         code: answer.code,
         content_type: answer.content_type.clone(),
-        warnings: answer.warnings.iter().map(|warning| words.text(warning)).collect(),
-        body: words.value(&answer.body),
+        warnings: answer.warnings.iter().map(|warning| masks.text(warning)).collect(),
+        body: masks.value(&answer.body),
     }
 }
 
-struct Words<'a> {
+struct Masks<'a> {
     address: &'a str,
     saved: &'a [(String, String)],
 }
 
-impl Words<'_> {
+impl Masks<'_> {
     fn value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::from(self.text(text)),

@@ -17,6 +17,8 @@ use super::path;
 const ON: &str = "--set=deletion.enabled=true";
 const REFERENCE: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+/// Its holder is of a kind of the chart, which says the plural.
+const OWN: &str = "modelfamily.michelangelo.api/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const BACKUP: &str = "example.com/backup";
 const ANNOTATION: &str = "michelangelo.api/release-references";
 
@@ -177,6 +179,28 @@ impl Cluster {
         );
     }
 
+    /// With a model that others hold.
+    fn with_model(finalizers: &[&str]) -> Option<Self> {
+        let cluster = Self::start()?;
+        let model = json!({"apiVersion": "michelangelo.api/v2", "kind": "Model",
+            "metadata": {"name": "m", "finalizers": finalizers}, "spec": {"algorithm": "a"}});
+        cluster.done(&["create", "-f", "-"], &model.to_string());
+        Some(cluster)
+    }
+
+    /// Gives a user the right to do something with the resource of a group.
+    fn grant(&self, user: &str, name: &str, (verbs, group, resource): (&[&str], &str, &str)) {
+        let rbac = "rbac.authorization.k8s.io";
+        let version = format!("{rbac}/v1");
+        let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        let role = json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]});
+        let binding = json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}]});
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": [role, binding]});
+        self.done(&["create", "-f", "-"], &list.to_string());
+    }
+
     /// What is answered to a change of the model's metadata.
     fn change(&self, metadata: &Value, flags: &[&str]) -> Result<(), String> {
         let patch = json!({"metadata": metadata}).to_string();
@@ -191,10 +215,9 @@ impl Cluster {
 
 #[test]
 fn a_reference_is_taken_off_by_kindex_or_by_whoever_names_it() {
-    let Some(cluster) = Cluster::start() else { return };
-    let model = json!({"apiVersion": "michelangelo.api/v2", "kind": "Model",
-        "metadata": {"name": "m", "finalizers": [REFERENCE, OTHER, BACKUP]}, "spec": {"algorithm": "a"}});
-    cluster.done(&["create", "-f", "-"], &model.to_string());
+    let Some(cluster) = Cluster::with_model(&[REFERENCE, OTHER, BACKUP]) else {
+        return;
+    };
     let dry = "--dry-run=server";
     let none = json!({"finalizers": null});
     let message = wait_until("the policy at work", || match cluster.change(&none, &[dry]) {
@@ -239,4 +262,42 @@ fn a_reference_is_taken_off_by_kindex_or_by_whoever_names_it() {
     cluster
         .change(&none, &["--as=ana", masters, operators])
         .expect("an operator");
+}
+
+/// Who may change a model must also have the right that the API wants of those who release for its holders.
+#[test]
+fn whoever_names_a_reference_may_speak_for_its_holder() {
+    let Some(cluster) = Cluster::with_model(&[REFERENCE, OWN]) else {
+        return;
+    };
+    let (ana, dry) = ("--as=ana", "--dry-run=server");
+    let named = |left: Value| json!({"finalizers": left, "annotations": {ANNOTATION: format!("{REFERENCE},{OWN}")}});
+    let without_both = named(Value::Null);
+    cluster.grant("ana", "models", (&["get", "patch"], "michelangelo.api", "models"));
+    let is_of_policy = |message: &str| message.contains("kindex references drop");
+    wait_until("the policy at work", || {
+        match cluster.change(&without_both, &[dry, ana]) {
+            Err(message) if is_of_policy(&message) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    });
+    let granted = |metadata: &Value| cluster.change(metadata, &[dry, ana]);
+
+    let clusters = "clusters/references";
+    cluster.grant("ana", "others", (&["update"], "other.example.com", clusters));
+    cluster.grant("ana", "kind", (&["update"], "compute.example.com", "clusters"));
+    cluster.grant("ana", "clusters", (&["update"], "compute.example.com", clusters));
+    let without_one = named(json!([OWN]));
+    wait_until("the right to speak for clusters", || granted(&without_one));
+    let message = granted(&without_both).expect_err("she may not speak for families");
+    assert!(is_of_policy(&message) && message.contains(OWN), "{message}");
+    let unnamed = json!({"finalizers": [OWN]});
+    granted(&unnamed).expect_err("the right does not do without the name");
+
+    cluster.grant(
+        "ana",
+        "families",
+        (&["update"], "michelangelo.api", "modelfamilys/references"),
+    );
+    wait_until("the right to speak for families", || granted(&without_both));
 }

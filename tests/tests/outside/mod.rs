@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
 use kindex_harness::wait::{WAIT_MAX, eventually};
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::ApiResource;
 use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -25,6 +26,8 @@ struct Stage {
     directory: TempDir,
     program: Child,
     client: Client,
+    /// Of the API server, which shows what is archived too.
+    api: Client,
 }
 
 fn program(directory: &TempDir) -> Command {
@@ -42,10 +45,30 @@ fn program(directory: &TempDir) -> Command {
         .args(addresses.iter().flat_map(|flag| [*flag, "127.0.0.1:0"]))
         .env("OUTSIDE", directory.path())
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true);
     command
+}
+
+/// A client of the API server, once the program has said where it is.
+async fn api(program: &mut Child) -> Client {
+    let stdout = program.stdout.take().expect("piped");
+    let mut lines = BufReader::new(stdout).lines();
+    let said = timeout(WAIT_MAX, async {
+        loop {
+            let line = lines.next_line().await.expect("readable");
+            let line = line.expect("it says where its API is");
+            if let Some((_, address)) = line.split_once("api          http://") {
+                return address.to_owned();
+            }
+        }
+    });
+    let address = said.await.expect("it starts");
+    // Its later output must not fill the pipe.
+    tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+    let config = Config::new(format!("http://{address}").parse().expect("a URL"));
+    Client::try_from(config).expect("a client")
 }
 
 /// A client of the cluster, once it serves models.
@@ -82,12 +105,14 @@ fn objects(client: &Client, plural: &str) -> Api<DynamicObject> {
 impl Stage {
     async fn start() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let program = program(&directory).spawn().expect("it starts");
+        let mut program = program(&directory).spawn().expect("it starts");
+        let api = api(&mut program).await;
         let client = client(&directory).await;
         Self {
             directory,
             program,
             client,
+            api,
         }
     }
 
@@ -95,6 +120,7 @@ impl Stage {
     async fn kill_and_start(&mut self) {
         self.program.kill().await.expect("it runs");
         self.program = program(&self.directory).spawn().expect("it starts");
+        self.api = api(&mut self.program).await;
         self.client = client(&self.directory).await;
     }
 
@@ -162,6 +188,27 @@ impl Stage {
         eventually("the reference", held).await;
     }
 
+    /// The model leaves the cluster.
+    async fn archive(&self, name: &str) {
+        let is_final = json!({"metadata": {"annotations": {"michelangelo/Immutable": "true"}}});
+        let (models, parameters) = (objects(&self.client, MODELS), PatchParams::default());
+        let patched = models.patch(name, &parameters, &Patch::Merge(is_final)).await;
+        patched.expect("it is there");
+        let is_archived = async || self.get(MODELS, name).await.is_none();
+        eventually("the model to be archived", is_archived).await;
+    }
+
+    async fn archived(&self, name: &str) -> Option<DynamicObject> {
+        let found = objects(&self.api, MODELS).get_opt(name).await;
+        found.expect("the API answers")
+    }
+
+    async fn delete_archived(&self, name: &str) {
+        let (models, parameters) = (objects(&self.api, MODELS), DeleteParams::default());
+        let is_deleted = async || models.delete(name, &parameters).await.is_ok();
+        eventually("its deletion", is_deleted).await;
+    }
+
     async fn delete_both(&self, name: &str) {
         self.delete(FAMILIES, name).await;
         self.delete(MODELS, name).await;
@@ -200,6 +247,45 @@ async fn a_model_goes_once_its_file_is_gone_over_failures_panics_and_a_kill() {
 
     fs::remove_file(&file).expect("it is there");
     eventually("both to go", async || stage.is_gone("a").await).await;
+}
+
+#[tokio::test]
+async fn an_archived_model_goes_once_its_file_is_gone_over_failures_panics_and_a_kill() {
+    let mut stage = Stage::start().await;
+    stage.model_of_a_family("a").await;
+    let file = stage.file("a");
+    fs::write(&file, "wait").expect("writable");
+    stage.archive("a").await;
+    stage.delete_archived("a").await;
+    let waits = "outside of the cluster: the file of a says wait";
+    eventually("wait", async || stage.is_reported("a", "DeletionDraining", waits).await).await;
+    fs::write(&file, "fail").expect("writable");
+    let fails = "the disk is away";
+    eventually("fail", async || stage.is_reported("a", "CleanupFailed", fails).await).await;
+
+    let calls = stage.calls("a");
+    stage.kill_and_start().await;
+    eventually("a call", async || stage.calls("a") > calls).await;
+    fs::write(&file, "panic").expect("writable");
+    let panics = "it panicked: a file that panics";
+    eventually("panic", async || stage.is_reported("a", "CleanupFailed", panics).await).await;
+
+    stage.model_of_a_family("b").await;
+    stage.archive("b").await;
+    assert_eq!(stage.calls("b"), 0, "to be archived is no deletion");
+    stage.delete_archived("b").await;
+    eventually("the other model to go", async || stage.archived("b").await.is_none()).await;
+    assert_eq!(stage.calls("b"), 1);
+    stage.delete(FAMILIES, "a").await;
+    let model = stage.archived("a").await.expect("it waits");
+    assert_eq!(model.annotations()["michelangelo.api/deletion-phase"], "DRAINING");
+    assert!(stage.get(FAMILIES, "a").await.is_some(), "the model holds it");
+
+    fs::remove_file(&file).expect("it is there");
+    eventually("both to go", async || {
+        stage.archived("a").await.is_none() && stage.get(FAMILIES, "a").await.is_none()
+    })
+    .await;
 }
 
 #[tokio::test]

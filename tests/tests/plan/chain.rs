@@ -89,6 +89,69 @@ fn lines_out_of_order_are_named() {
     assert!(text.contains("is out of order"), "{text}");
 }
 
+const FIRST_OF_SQLITE: &str = "schema/migrations/0001_initial.sqlite.sql";
+
+/// The second migration is the first with a file of it, which has the steps from the schema of the first.
+#[test]
+fn a_dialect_may_come_after_the_first_migration() {
+    let project = Project::planned(&columns("owner = \"spec.owner\""));
+    std::fs::remove_file(project.root().join(FIRST_OF_SQLITE)).expect("removable");
+    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|errors| panic!("{errors}"));
+    project.sync(&artifacts);
+    let before = project.read(FIRST);
+    project.declare(&columns("owner = \"spec.owner\"\nsize = \"spec.size\""));
+    project.plan();
+    assert_eq!(project.read(FIRST), before);
+    let added = project.read("schema/migrations/0002_add_column_trial_size.sqlite.sql");
+    assert!(added.contains("-- step: add-column trial size"), "{added}");
+    assert!(!added.contains("create-table"), "{added}");
+    let files = [
+        "0001_initial.mysql",
+        "0002_add_column_trial_size.mysql",
+        "0002_add_column_trial_size.sqlite",
+    ];
+    let sum = project.read(SUM);
+    let named = sum
+        .lines()
+        .filter_map(|line| line.split_once(".sql ").map(|(name, _)| name));
+    assert_eq!(named.collect::<Vec<_>>(), files);
+    assert!(project.look().next.is_none());
+    assert!(project.build().warnings.is_empty());
+    let emitted = project.read("generated/src/migrations.rs");
+    let carried = files.map(|file| emitted.matches(&format!("{file}.sql")).count());
+    assert_eq!(carried, [1; 3], "{emitted}");
+    assert!(!emitted.contains("0001_initial.sqlite"), "{emitted}");
+}
+
+/// Programs would find a text for an older migration, and none for this one.
+#[test]
+fn a_dialect_that_a_migration_has_is_in_all_that_follow() {
+    let project = project();
+    let last = "schema/migrations/0002_add_column_trial_size.sqlite.sql";
+    std::fs::remove_file(project.root().join(last)).expect("removable");
+    let refused = kindex_codegen::rehash(project.root())
+        .expect_err("the dialect is gone")
+        .to_string();
+    assert!(
+        refused.contains("0002_add_column_trial_size.sqlite.sql is not in migrations.sum"),
+        "{refused}"
+    );
+}
+
+/// The lint reads its files alone.
+#[test]
+fn the_dialect_of_reference_is_in_the_first_migration() {
+    let project = Project::planned(&columns("owner = \"spec.owner\""));
+    std::fs::remove_file(project.root().join(FIRST)).expect("removable");
+    let refused = kindex_codegen::rehash(project.root())
+        .expect_err("the dialect is gone")
+        .to_string();
+    assert!(
+        refused.contains("0001_initial.mysql.sql is not in migrations.sum"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn a_merge_conflict_in_the_sum_is_explained() {
     let project = project();

@@ -103,7 +103,7 @@ async fn only_what_differs_is_written(backend: Backend) {
     assert_eq!(
         (filled.left, filled.inserted),
         (2, 1),
-        "deleted and evicted, and the last one"
+        "deleted and archived, and the last one"
     );
     assert_eq!(backend.life("u0003").await, Some(Life::Deleted));
     assert_eq!(backend.life("u0004").await, Some(Life::Archived));

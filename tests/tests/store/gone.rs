@@ -21,7 +21,7 @@ scenarios!(
     the_database_has_a_clock,
 );
 
-/// Rows u0 to u8: every third is live, evicted, deleted in turn, gone at the second of its number.
+/// Rows u0 to u8: every third is live, archived, deleted in turn, gone at the second of its number.
 async fn fill(backend: &Backend) {
     for number in 0..9_u64 {
         let name = format!("u{number}");

@@ -315,15 +315,15 @@ async fn versions_that_a_restored_cluster_reuses_are_distinguished(backend: Back
     assert_eq!(numbers(versions(&backend, "u2").await), [10, 30, 20]);
 
     // Nobody noticed this time: the number alone says nothing.
-    let retold = widget("u1", "a", 20).label("restored", "twice");
-    write(&backend, &[retold.live()], at(60)).await;
+    let repeated = widget("u1", "a", 20).label("restored", "twice");
+    write(&backend, &[repeated.live()], at(60)).await;
     assert_eq!(numbers(versions(&backend, "u1").await), [20, 20, 10, 30, 20]);
     let texts: Vec<String> = history(&backend, "u1")
         .await
         .iter()
         .map(|past| past.object.text().to_owned())
         .collect();
-    assert_eq!(texts[..2], [retold.text(), again.text()]);
+    assert_eq!(texts[..2], [repeated.text(), again.text()]);
 }
 
 /// As after a build in which the kind has another version of its own: the cluster reports all objects again.

@@ -22,6 +22,7 @@ scenarios!(
     a_text_that_is_no_object_keeps_its_columns_and_holds_up_no_other_row,
     a_step_that_fails_is_named_and_what_came_before_it_stays,
     an_edited_migration_is_refused,
+    an_engine_begins_with_the_schema_of_the_day_on_which_it_came,
     a_database_made_by_the_schema_script_is_taken_up,
 );
 
@@ -350,6 +351,29 @@ async fn an_edited_migration_is_refused(backend: Backend) {
         matches!(error, StoreError::Schema(_)) && error.to_string().contains("migration 1"),
         "{error}"
     );
+}
+
+/// The migrations that were planned before the engine's dialect was there have no text for it.
+async fn an_engine_begins_with_the_schema_of_the_day_on_which_it_came(backend: Backend) {
+    const BEFORE: Migration = Migration { texts: &[], ..INITIAL };
+    if with_rows(&backend, 9).await.is_none() {
+        return;
+    }
+    backend.rows("DELETE FROM kindex_migrations").await;
+    open(&backend, program(&[BEFORE])).prepare().await.expect("made");
+    let new = open(&backend, newer_program(&[BEFORE, WIDER]));
+    assert_eq!(migrate(&new).await.expect("migrated"), (8, 9));
+    expect_filled(&backend, 9).await;
+    let refill = MigrateOptions {
+        refill: true,
+        ..MigrateOptions::default()
+    };
+    new.migrate(&refill, &NoProgress).await.expect("nothing lacks a text");
+    // One that has to run is refused without it.
+    const LATER: Migration = Migration { texts: &[], ..BROKEN };
+    let newest = open(&backend, newer_program(&[BEFORE, WIDER, LATER]));
+    let refused = migrate(&newest).await.expect_err("no text");
+    assert!(refused.to_string().contains("0003_broken has no text for"), "{refused}");
 }
 
 async fn a_database_made_by_the_schema_script_is_taken_up(backend: Backend) {

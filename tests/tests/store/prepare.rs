@@ -214,8 +214,11 @@ fn an_emitted_registry_has_texts_for_every_database() {
         let word = address.dialect();
         let schema = registry.schema(word).expect("a schema");
         assert!(schema.contains("CREATE TABLE"), "{word}");
-        for migration in registry.migrations {
-            assert!(migration.text(word).is_some(), "{word}");
-        }
+        // A migration that was planned before the dialect was there has none.
+        let has_text = registry
+            .migrations
+            .iter()
+            .map(|migration| migration.text(word).is_some());
+        assert!(has_text.is_sorted(), "{word}");
     }
 }

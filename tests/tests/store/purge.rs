@@ -110,6 +110,7 @@ async fn fill(backend: &Backend, rows: &[Known]) {
 async fn purged(backend: &Backend, rule: &Retention, mode: Mode) -> Purged {
     let options = Options {
         mode,
+        has_outside: false,
         page_rows: 2,
         retry_budget: RetryBudget(Duration::from_secs(60)),
     };

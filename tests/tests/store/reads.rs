@@ -99,9 +99,9 @@ async fn a_name_finds_the_row_that_is_not_deleted(backend: Backend) {
     };
     assert!(found("u04").await.is_none());
     assert!(found("nobody").await.is_none());
-    let evicted = found("u06").await.expect("an evicted object is found");
-    assert_eq!(evicted.life, Life::Archived);
-    assert_eq!(evicted.object.metadata.resource_version, ResourceVersion(100));
+    let archived = found("u06").await.expect("an archived object is found");
+    assert_eq!(archived.life, Life::Archived);
+    assert_eq!(archived.object.metadata.resource_version, ResourceVersion(100));
 }
 
 async fn a_checkpoint_is_the_last_one_saved(backend: Backend) {

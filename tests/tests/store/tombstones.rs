@@ -51,7 +51,7 @@ const PARENT: Reference = Reference {
     on_delete: OnDelete::Cascade,
 };
 /// Widgets that name each other.
-static LINKED: Kind = Kind {
+pub(super) static LINKED: Kind = Kind {
     references: &[PARENT],
     ..PARTS
 };
@@ -74,13 +74,13 @@ fn registry(kinds: &'static [&'static Kind]) -> Registry {
     }
 }
 
-struct Linked {
-    backend: Backend,
-    archive: SqlArchive,
+pub(super) struct Linked {
+    pub(super) backend: Backend,
+    pub(super) archive: SqlArchive,
 }
 
 impl Linked {
-    async fn on(backend: Backend) -> Self {
+    pub(super) async fn on(backend: Backend) -> Self {
         Self::of(&KINDS, backend).await
     }
 
@@ -92,7 +92,7 @@ impl Linked {
     }
 
     /// Archives a widget that names another one.
-    async fn evict(&self, uid: &str, parent: &str) {
+    pub(super) async fn evict(&self, uid: &str, parent: &str) {
         evict(&self.backend, &child(uid, parent)).await;
     }
 
@@ -116,11 +116,11 @@ impl Linked {
         self.read(uid).await.expect("a tombstone")
     }
 
-    async fn read(&self, uid: &str) -> Option<Object> {
+    pub(super) async fn read(&self, uid: &str) -> Option<Object> {
         self.archive.tombstone(&name_of(&LINKED), uid).await.expect("readable")
     }
 
-    async fn record(&self, object: &Object, phase: Phase) -> bool {
+    pub(super) async fn record(&self, object: &Object, phase: Phase) -> bool {
         let written = self.archive.record(object, phase, at(3)).await;
         written.expect("an answer")
     }
@@ -135,11 +135,11 @@ impl Linked {
         assert!(refused.contains("metadata.deletionTimestamp"), "{refused}");
     }
 
-    async fn end(&self, object: &Object) -> bool {
+    pub(super) async fn end(&self, object: &Object) -> bool {
         self.archive.end(object, at(4)).await.expect("an answer")
     }
 
-    async fn holders(&self, uid: &str, among: Among) -> Vec<Holder> {
+    pub(super) async fn holders(&self, uid: &str, among: Among) -> Vec<Holder> {
         let (mut holders, mut after): (Vec<Holder>, Option<After>) = (Vec::new(), None);
         loop {
             let page = self.archive.holders(&seen(uid, uid), among, after.as_ref()).await;
@@ -175,7 +175,7 @@ fn name(holder: &str) -> ReferenceName {
     ReferenceName::new("Widget", "test.kindex", holder).expect("a name")
 }
 
-fn seen(uid: &str, name: &str) -> Seen {
+pub(super) fn seen(uid: &str, name: &str) -> Seen {
     Seen {
         key: Key {
             kind: name_of(&LINKED),

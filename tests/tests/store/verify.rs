@@ -52,7 +52,7 @@ fn thing(number: u64) -> Widget {
         .status(json!({"ready": true, "endTime": "2026-01-31T23:59:59.987654321Z"}))
 }
 
-/// Objects u0 to u5 with their rows, and rows of an evicted and of a deleted object.
+/// Objects u0 to u5 with their rows, and rows of an archived and of a deleted object.
 struct Sample {
     backend: Backend,
     shelf: Arc<Shelf>,
@@ -301,7 +301,7 @@ async fn finds_sides_without_a_row(backend: Backend) {
         sample
             .plant("INSERT INTO `widget_annotations` (`obj_uid`, `key`, `value`) VALUES ('a', 'a', 'b')")
             .await;
-        let expected = [of("a", &[Class::Stray]), of("u9", &[Class::Stray])];
+        let expected = [of("a", &[Class::OrphanedSides]), of("u9", &[Class::OrphanedSides])];
         assert_eq!(sample.found().await, expected.concat());
     }
 }
@@ -388,7 +388,7 @@ async fn all_pages_of_both_sides_are_read(backend: Backend) {
     for number in 30..37 {
         let sql = format!("INSERT INTO `widget_labels` (`obj_uid`, `key`, `value`) VALUES ('u{number}', 'a', 'b')");
         if sample.plant(&sql).await {
-            expected.push((format!("u{number}"), Class::Stray));
+            expected.push((format!("u{number}"), Class::OrphanedSides));
         }
     }
     for rows in [[2, 2], [1, 1], [2, 5], [1000, 1000]] {

@@ -64,17 +64,47 @@ static STORE: Tree = Tree {
 static PROGRAM: Tree = Tree {
     source: "kindex/src/",
     dialects: "kindex/src/",
-    spelt: |_| None,
-    asks: LazyLock::new(|| {
-        let types = types();
-        pattern(&format!(
-            r"\b(Address|Dialect|dialect)::({types}|\{{[^}}]*\b({types})\b)"
-        ))
-    }),
+    spelt: any_sql,
+    asks: LazyLock::new(one_dialect),
     spelt_in: &[],
     // Each engine has a stanza of its own.
     asked_in: &[("config/", "Address::")],
 };
+
+/// All other crates ask the store.
+static ASKERS: Tree = Tree {
+    source: "",
+    dialects: "",
+    spelt: any_sql,
+    asks: LazyLock::new(one_dialect),
+    spelt_in: &[],
+    asked_in: &[],
+};
+
+/// The embedded cluster and the store of runs keep SQLite files of their own, and nobody chooses an engine for these.
+const OWN_FILES: [&str; 2] = ["services/cluster/", "services/runs/"];
+
+/// Whether the file is of a crate that has no database but through the store.
+fn asks_the_store(path: &str) -> bool {
+    let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    is_below(&["crates/", "macros/", "runtime/", "services/"])
+        && path.contains("/src/")
+        && !path.starts_with(STORE.source)
+        && !is_below(&OWN_FILES)
+}
+
+/// The SQL of any engine.
+fn any_sql(text: &str) -> Option<String> {
+    let found = SQL.find(text).or_else(|| WORDS.find(text));
+    found.map(|found| found.as_str().to_owned())
+}
+
+fn one_dialect() -> Regex {
+    let types = types();
+    pattern(&format!(
+        r"\b(Address|Dialect|dialect)::({types}|\{{[^}}]*\b({types})\b)"
+    ))
+}
 
 static SQL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -93,7 +123,8 @@ static STATEMENTS: LazyLock<Regex> = LazyLock::new(|| {
 static WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         "(ON DUPLICATE|ON CONFLICT|INSERT IGNORE|RETURNING|FORCE INDEX|STRAIGHT_JOIN|FOR UPDATE|EXPLAIN|GLOB|REGEXP|\
-         CAST\\(|LPAD\\(|strftime|UTC_TIMESTAMP|GET_LOCK|JSON_|information_schema|sqlite_master|pragma_|PRAGMA)",
+         CAST\\(|LPAD\\(|LENGTH\\(|HEX\\(|CONCAT\\(|strftime|UTC_TIMESTAMP|GET_LOCK|JSON_|information_schema|\
+         sqlite_master|pragma_|PRAGMA)",
     )
 });
 
@@ -155,7 +186,7 @@ fn is_production(path: &str) -> bool {
     let Some((module, folder)) = module_and_folder(path) else {
         return true;
     };
-    let lists = ["lib.rs", "main.rs", "mod.rs"].map(|list| format!("{folder}/{list}"));
+    let lists = ["/lib.rs", "/main.rs", "/mod.rs", ".rs"].map(|list| format!("{folder}{list}"));
     let mut declares = RUST_FILES.iter().filter(|(file, _)| lists.contains(&file.path));
     declares.any(|(_, rust)| rust.modules.iter().any(|declared| declared == module))
 }
@@ -175,6 +206,11 @@ fn sql_is_spelt_in_the_folders_of_dialects_alone() {
             if is_production(&file.path) {
                 found.extend(tree.findings(file, rust));
             }
+        }
+    }
+    for (file, rust) in RUST_FILES.iter().filter(|(file, _)| asks_the_store(&file.path)) {
+        if is_production(&file.path) {
+            found.extend(ASKERS.findings(file, rust));
         }
     }
     for template in all(&[".txt"]) {
@@ -252,7 +288,8 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
     let decides = "fn f() -> bool { matches!(dialect, Dialect::MySql) }";
     let upsert = "const TAIL: &str = \" ON CONFLICT DO NOTHING\";";
     let driver = "use sqlx::{Executor, mysql::MySqlPool};";
-    for planted in [quoted, later, piece, list, decides, upsert, driver] {
+    let length = "const SAME: &str = \"[uid] = ? AND LENGTH([uid]) = ?\";";
+    for planted in [quoted, later, piece, list, decides, upsert, driver, length] {
         assert_eq!(found(&STORE, "read/objects.rs", planted), 1, "{planted}");
         assert_eq!(found(&STORE, "mysql/writes.rs", planted), 0, "an engine's own");
         let test = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");
@@ -281,9 +318,38 @@ fn a_program_that_asks_for_one_dialect_is_found() {
 }
 
 #[test]
+fn sql_of_who_asks_the_store_is_found() {
+    let statement = "fn f() -> &'static str { \"SELECT uid FROM model\" }";
+    let piece = "const NEWEST: &str = \" ORDER BY seq DESC\";";
+    let word = "const LIKE: &str = \"name GLOB ?\";";
+    let asked = "fn f(dialect: Dialect) -> bool { dialect == Dialect::Sqlite }";
+    for planted in [statement, piece, word, asked] {
+        for path in ["crates/maintenance/src/verify/scan.rs", "services/api/src/rest/x.rs"] {
+            assert!(asks_the_store(path), "{path}");
+            assert_eq!(found(&ASKERS, path, planted), 1, "{planted}");
+        }
+        assert_eq!(found(&PROGRAM, "show.rs", planted), 1, "{planted}");
+    }
+    let message = "// SELECT uid FROM model\nconst A: &str = \"select the newest from the list\";";
+    assert_eq!(found(&ASKERS, "crates/query/src/text.rs", message), 0);
+    for path in [
+        "crates/store/src/read/objects.rs",
+        "services/runs/src/store/read.rs",
+        "services/deletion/tests/service/main.rs",
+    ] {
+        assert!(!asks_the_store(path), "{path}");
+    }
+}
+
+#[test]
 fn a_file_of_tests_alone_is_told_from_others() {
     assert!(!is_production("crates/store/src/statements/typed_queries.rs"));
     assert!(is_production("crates/store/src/statements/select.rs"));
     assert!(is_production("crates/store/src/statements/mod.rs"));
     assert!(is_production("crates/store/src/lib.rs"));
+    assert!(
+        is_production("kindex/src/cli/planning.rs"),
+        "its list is a file beside the folder"
+    );
+    assert!(!is_production("kindex/src/restore/tests.rs"));
 }

@@ -1,9 +1,12 @@
 //! Rules about Cargo.toml files: every crate follows the workspace, and the legs
 //! of the project do not know each other.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
+use std::sync::LazyLock;
 
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use toml::{Table, Value};
 
 use super::expect_none;
@@ -90,59 +93,51 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("services/runs", &["kindex-series", "kindex-serve"]),
 ];
 
-fn read(path: &str) -> Table {
-    let text = fs::read_to_string(root().join(path)).expect("the manifest is readable");
+/// What cargo makes of the manifests. Where they have a value from is in their texts alone.
+static WORKSPACE: LazyLock<Metadata> = LazyLock::new(|| {
+    let mut command = MetadataCommand::new();
+    command.cargo_path(env!("CARGO")).current_dir(root()).no_deps();
+    command.other_options(["--locked", "--offline"].map(str::to_owned));
+    command.exec().expect("cargo tells of the workspace")
+});
+
+/// The crates of the workspace by their folders.
+fn members() -> BTreeMap<&'static str, &'static Package> {
+    let packages = WORKSPACE.workspace_packages().into_iter();
+    let members = packages.map(|package| {
+        let folder = package.manifest_path.parent().expect("a manifest lies in a folder");
+        let folder = folder.strip_prefix(&WORKSPACE.workspace_root);
+        (folder.expect("below the root").as_str(), package)
+    });
+    members.collect()
+}
+
+fn manifest(member: &str) -> Table {
+    let text = fs::read_to_string(root().join(member).join("Cargo.toml")).expect("the manifest is readable");
     text.parse().expect("the manifest is TOML")
 }
 
-fn members() -> Vec<String> {
-    let workspace = read("Cargo.toml");
-    let members = workspace["workspace"]["members"].as_array().expect("a list of members");
-    let members = members.iter().filter_map(Value::as_str);
-    members
-        .flat_map(|member| match member.strip_suffix("/*") {
-            Some(folder) => crates_in(folder),
-            None => vec![member.to_owned()],
-        })
-        .collect()
-}
-
-/// As cargo reads a member that ends with a star.
-fn crates_in(folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(root().join(folder)).expect("a folder of crates");
-    let found = entries.filter_map(|entry| {
-        let entry = entry.expect("readable");
-        let member = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        entry.path().join("Cargo.toml").is_file().then_some(member)
-    });
-    found.collect()
+fn names(packages: impl IntoIterator<Item = &'static Package>) -> Vec<&'static str> {
+    packages.into_iter().map(|package| package.name.as_str()).collect()
 }
 
 #[test]
 fn cargo_run_starts_kindex() {
-    let starts = |member: &String| {
-        read(&format!("{member}/Cargo.toml"))["package"]
-            .get("default-run")
-            .is_some()
-    };
-    let started: Vec<String> = members().into_iter().filter(starts).collect();
-    assert_eq!(started, ["kindex"], "the README's first command");
+    let started = members().into_values().filter(|package| package.default_run.is_some());
+    assert_eq!(names(started), ["kindex"], "the README's first command");
 }
 
 /// Without a word more, cargo builds what it runs: not the tests, the simulation and the loads.
 #[test]
 fn cargo_build_makes_what_a_user_runs() {
-    let workspace = read("Cargo.toml");
-    let default = workspace["workspace"].get("default-members").and_then(Value::as_array);
-    let default: Vec<&str> = default.into_iter().flatten().filter_map(Value::as_str).collect();
-    assert_eq!(default, ["kindex"]);
+    assert_eq!(names(WORKSPACE.workspace_default_packages()), ["kindex"]);
 }
 
 #[test]
 fn every_crate_follows_the_workspace() {
     let mut findings = Vec::new();
-    for member in members() {
-        let manifest = read(&format!("{member}/Cargo.toml"));
+    for member in members().into_keys() {
+        let manifest = manifest(member);
         let follows = |table: &str, key: &str| {
             let value = manifest.get(table).and_then(|table| table.get(key));
             value.is_some_and(|value| {
@@ -168,8 +163,8 @@ fn every_crate_follows_the_workspace() {
 #[test]
 fn every_version_is_the_workspaces() {
     let mut findings = Vec::new();
-    for member in members() {
-        let manifest = read(&format!("{member}/Cargo.toml"));
+    for member in members().into_keys() {
+        let manifest = manifest(member);
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let dependencies = manifest.get(section).and_then(Value::as_table);
             for (name, value) in dependencies.into_iter().flatten() {
@@ -182,20 +177,22 @@ fn every_version_is_the_workspaces() {
     expect_none(findings);
 }
 
+fn services(members: &BTreeMap<&'static str, &'static Package>) -> Vec<&'static str> {
+    let folders = members.keys().copied();
+    folders.filter(|member| member.starts_with("services/")).collect()
+}
+
 #[test]
 fn the_legs_do_not_know_each_other() {
     let mut findings = Vec::new();
     let members = members();
-    let services = members.iter().filter(|member| member.starts_with("services/"));
-    let services = services.map(|member| (member.as_str(), FORBIDDEN_IN_SERVICES));
+    let services = services(&members).into_iter();
+    let services = services.map(|member| (member, FORBIDDEN_IN_SERVICES));
     for (member, forbidden) in FORBIDDEN.iter().copied().chain(services) {
-        let manifest = read(&format!("{member}/Cargo.toml"));
-        for section in ["dependencies", "dev-dependencies"] {
-            let dependencies = manifest.get(section).and_then(Value::as_table);
-            for (name, _) in dependencies.into_iter().flatten() {
-                if forbidden.contains(&name.as_str()) {
-                    findings.push(format!("{member}/Cargo.toml: {member} may not depend on `{name}`"));
-                }
+        for dependency in &members[member].dependencies {
+            if forbidden.contains(&dependency.name.as_str()) {
+                let name = &dependency.name;
+                findings.push(format!("{member}/Cargo.toml: {member} may not depend on `{name}`"));
             }
         }
     }
@@ -205,16 +202,15 @@ fn the_legs_do_not_know_each_other() {
 #[test]
 fn crates_build_only_on_those_below_them() {
     let mut findings = Vec::new();
-    let services = members().into_iter().filter(|member| member.starts_with("services/"));
-    let services: Vec<String> = services
-        .filter(|member| BUILT_ON.iter().all(|(known, _)| known != member))
-        .collect();
-    let services = services.iter().map(|member| (member.as_str(), BUILT_ON_BY_SERVICES));
+    let members = members();
+    let mut services = services(&members);
+    services.retain(|member| BUILT_ON.iter().all(|(known, _)| known != member));
+    let services = services.into_iter().map(|member| (member, BUILT_ON_BY_SERVICES));
     for (member, allowed) in BUILT_ON.iter().copied().chain(services) {
-        let manifest = read(&format!("{member}/Cargo.toml"));
-        let dependencies = manifest.get("dependencies").and_then(Value::as_table);
-        for (name, _) in dependencies.into_iter().flatten() {
-            if name.starts_with("kindex") && !allowed.contains(&name.as_str()) {
+        let dependencies = members[member].dependencies.iter();
+        for dependency in dependencies.filter(|dependency| dependency.kind == DependencyKind::Normal) {
+            let name = dependency.name.as_str();
+            if name.starts_with("kindex") && !allowed.contains(&name) {
                 findings.push(format!("{member}/Cargo.toml: {member} may not build on `{name}`"));
             }
         }

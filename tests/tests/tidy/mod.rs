@@ -9,11 +9,15 @@ mod empty;
 mod files;
 mod licence;
 mod manifests;
+mod methods;
 mod modules;
 mod pages;
+mod paths;
 mod rust;
 mod snapshots;
 mod sources;
+mod tokens;
+mod tree;
 mod words;
 
 /// Fails with every finding, one a line, as an editor's error list wants them.

@@ -1,103 +1,174 @@
 //! The file that declares modules is their reading order: a module imports only those that are declared above it,
-//! so that neither a crate nor a folder has circles.
+//! and calls no method that leads back to it, so that neither a crate nor a folder has circles.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::expect_none;
 use super::files::File;
 use super::rust::Rust;
 use super::sources::RUST_FILES;
+use super::tree::Tree;
 
 #[test]
 fn a_module_imports_only_modules_above_it() {
-    let is_test = |file: &File| {
-        file.path.contains("/tests/") || file.path.ends_with("/tests.rs") || file.path.starts_with("tests/fixtures/")
-    };
+    let found = crates().iter().flat_map(upward_imports).collect();
+    expect_none(found);
+}
+
+/// A method may be called before its module is read, as the state of a type is declared above what uses it; but not
+/// where that module needs the caller in turn. A file and those below it are one in this.
+#[test]
+fn no_call_of_a_method_closes_a_circle() {
+    let found = crates().iter().flat_map(circles).collect();
+    expect_none(found);
+}
+
+fn crates() -> Vec<Tree<'static>> {
+    let is_test = |file: &File| file.path.contains("/tests/") || file.path.starts_with("tests/fixtures/");
+    let sources = RUST_FILES.iter().filter(|(file, _)| !is_test(file));
+    let files: BTreeMap<&str, &Rust> = sources.map(|(file, rust)| (file.path.as_str(), rust)).collect();
+    let is_root = |path: &&&str| path.ends_with("/lib.rs") || path.ends_with("/main.rs");
+    let roots: Vec<&str> = files.keys().filter(is_root).copied().collect();
+    assert!(roots.len() > 20, "the walk finds the crates: {roots:?}");
+    roots.into_iter().map(|root| Tree::of(root, &files)).collect()
+}
+
+fn upward_imports(tree: &Tree<'_>) -> BTreeSet<String> {
+    let imports = tree.imports();
     let mut found = BTreeSet::new();
-    for (list, rust) in RUST_FILES.iter().filter(|(file, _)| !is_test(file)) {
-        let folder = Folder::of(&list.path, rust);
-        for (file, rust) in RUST_FILES
-            .iter()
-            .filter(|(file, _)| file.path.starts_with(&folder.path))
-        {
-            found.extend(folder.upward_imports(&file.path, rust));
+    for list in tree.lists() {
+        let siblings = imports.iter().filter_map(|(from, to)| list.siblings(from, to));
+        let upward = siblings.filter(|(module, other)| list.is_below(other, module));
+        found.extend(upward.map(|(module, other)| {
+            format!(
+                "{}: `{module}` imports `{other}`, which is declared below it",
+                list.file
+            )
+        }));
+    }
+    found
+}
+
+/// The calls to modules below that close circles. Every circle has one, or an import to a module below.
+fn circles(tree: &Tree<'_>) -> BTreeSet<String> {
+    let (imports, calls) = (tree.imports(), tree.calls());
+    let mut found = BTreeSet::new();
+    for list in tree.lists() {
+        let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let imported = imports.iter().filter_map(|(from, to)| list.siblings(from, to));
+        let called = calls.iter().filter_map(|(from, to, _)| list.siblings(from, to));
+        for (module, other) in imported.chain(called) {
+            uses.entry(module).or_default().insert(other);
+        }
+        for (from, to, (on, method)) in &calls {
+            if let Some((module, other)) = list.siblings(from, to)
+                && list.is_below(other, module)
+                && leads(&uses, other, module)
+            {
+                let file = list.file;
+                found.insert(format!(
+                    "{file}: `{module}` calls {on}::{method} of `{other}`, which needs `{module}` in turn"
+                ));
+            }
         }
     }
-    let reported = |(list, module, other): &(String, String, String)| {
-        format!("{list}: `{module}` imports `{other}`, which is declared below it")
-    };
-    expect_none(found.iter().map(reported).collect());
+    found
 }
 
-/// A folder of modules in the order of the file that declares them.
-struct Folder<'r> {
-    list: String,
-    path: String,
-    /// Whether `crate::` means this folder.
-    is_crate: bool,
-    rust: &'r Rust,
-}
-
-impl<'r> Folder<'r> {
-    /// The list stands in its folder, or beside it and is called like it.
-    fn of(list: &str, rust: &'r Rust) -> Self {
-        let name = list.rsplit('/').next().unwrap_or_default();
-        let path = match name {
-            "lib.rs" | "main.rs" | "mod.rs" => list[..list.len() - name.len()].to_owned(),
-            _ => format!("{}/", list.trim_end_matches(".rs")),
-        };
-        Self {
-            path,
-            list: list.to_owned(),
-            is_crate: ["lib.rs", "main.rs"].contains(&name),
-            rust,
+/// Whether a module uses another one, or something that does.
+fn leads(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = next.pop() {
+        if module == to {
+            return true;
+        }
+        if seen.insert(module) {
+            next.extend(uses.get(module).into_iter().flatten());
         }
     }
-
-    /// List, module and imported module.
-    fn upward_imports(&self, path: &str, rust: &Rust) -> Vec<(String, String, String)> {
-        let below = &path[self.path.len()..];
-        let module = below.split(['/', '.']).next().unwrap_or_default();
-        let Some(own) = self.place(module) else {
-            return Vec::new();
-        };
-        let depth = below.matches('/').count() + usize::from(!below.ends_with("/mod.rs"));
-        let imported = rust.imports.iter().filter_map(|path| {
-            let (name, start) = path.split_last()?;
-            let from_here = start.len() == depth && start.iter().all(|part| part == "super");
-            let from_crate = self.is_crate && start == ["crate"];
-            (from_here || from_crate).then_some(name)
-        });
-        let modules = imported.map(|name| self.rust.exported.get(name).unwrap_or(name));
-        let upward = modules.filter(|name| self.place(name).is_some_and(|other| other > own));
-        upward
-            .map(|other| (self.list.clone(), module.to_owned(), other.clone()))
-            .collect()
-    }
-
-    fn place(&self, name: &str) -> Option<usize> {
-        self.rust.modules.iter().position(|module| module == name)
-    }
+    false
 }
 
-/// As in a circle of two files of a folder within a folder.
+/// What a rule says of a crate of these files, of which the first is its root.
+fn found(rule: fn(&Tree<'_>) -> BTreeSet<String>, files: &[(&str, &str)]) -> BTreeSet<String> {
+    let read = files
+        .iter()
+        .map(|(path, text)| (*path, Rust::parse(text).expect("Rust")));
+    let read: Vec<(&str, Rust)> = read.collect();
+    let files = read.iter().map(|(path, rust)| (*path, rust)).collect();
+    rule(&Tree::of(read[0].0, &files))
+}
+
+/// As if only the list of the crate, or only the first name of a path, counted.
 #[test]
 fn an_import_against_the_order_is_found_in_every_folder() {
-    let list = Rust::parse("mod a;\n\nmod b;\n\npub use b::Thing;\n").expect("Rust");
-    for place in ["x/src/y/mod.rs", "x/src/y.rs"] {
-        let folder = Folder::of(place, &list);
-        assert_eq!(folder.path, "x/src/y/");
-        let found = |path: &str, text: &str| {
-            let rust = Rust::parse(text).expect("Rust");
-            folder.upward_imports(path, &rust).len()
+    let root = ("x/src/lib.rs", "mod y;\n\npub use y::Thing;\n");
+    for list in ["x/src/y/mod.rs", "x/src/y.rs"] {
+        let declares = (list, "mod a;\n\nmod b;\n\npub use b::{Thing, inner::Part as Piece};\n");
+        let upward = |path: &'static str, text: &'static str| {
+            let mut files = vec![root, declares, ("x/src/y/a.rs", "mod c;\n"), ("x/src/y/b.rs", "")];
+            files.retain(|(known, _)| *known != path);
+            if path == "x/src/y/a/mod.rs" {
+                files.retain(|(known, _)| *known != "x/src/y/a.rs");
+            }
+            files.push((path, text));
+            found(upward_imports, &files).len()
         };
-        assert_eq!(found("x/src/y/a.rs", "use super::b::f;\n"), 1);
-        assert_eq!(found("x/src/y/a.rs", "use super::Thing;\n"), 1, "by another name");
-        assert_eq!(found("x/src/y/a/c.rs", "use super::super::{Other, b};\n"), 1);
-        assert_eq!(found("x/src/y/a/mod.rs", "use super::b;\n"), 1);
-        assert_eq!(found("x/src/y/b.rs", "use super::a;\n"), 0, "in the order");
-        assert_eq!(found("x/src/y/a.rs", "use super::super::b;\n"), 0, "of another folder");
-        let of_tests = "#[cfg(test)]\nmod tests {\n    use super::b;\n}\n";
-        assert_eq!(found("x/src/y/a.rs", of_tests), 0);
+        assert_eq!(upward("x/src/y/a.rs", "use super::b::f;\n"), 1);
+        assert_eq!(upward("x/src/y/a.rs", "use super::Thing;\n"), 1, "by another name");
+        assert_eq!(upward("x/src/y/a.rs", "use super::Piece;\n"), 1, "by a new name");
+        assert_eq!(upward("x/src/y/a.rs", "use crate::y::b::f;\n"), 1, "from the root");
+        assert_eq!(upward("x/src/y/a.rs", "use crate::{y::{Other, b}};\n"), 1, "in groups");
+        assert_eq!(
+            upward("x/src/y/a.rs", "use crate::Thing;\n"),
+            1,
+            "by what the root exports"
+        );
+        assert_eq!(upward("x/src/y/a/c.rs", "use super::super::{Other, b};\n"), 1);
+        assert_eq!(upward("x/src/y/a/c.rs", "fn f() {\n    crate::y::b::f();\n}\n"), 1);
+        assert_eq!(upward("x/src/y/a/mod.rs", "use super::b;\n"), 1);
+        assert_eq!(upward("x/src/y/b.rs", "use super::a;\n"), 0, "in the order");
+        assert_eq!(upward("x/src/y/b.rs", "use crate::y::a::f;\n"), 0, "in the order");
+        assert_eq!(upward("x/src/y/a.rs", "use crate::b;\n"), 0, "of another folder");
+        let of_tests = "#[cfg(test)]\nmod tests {\n    use super::b;\n    use crate::y::b;\n}\n";
+        assert_eq!(upward("x/src/y/a.rs", of_tests), 0);
     }
+}
+
+/// As if calls did not count, or only those by `self`; and as if every call to a module below were a circle.
+#[test]
+fn a_call_that_leads_back_is_a_circle() {
+    const BACK: &str = "impl super::Run {\n    fn two(&self) {\n        self.one();\n    }\n}\n";
+    const IMPORT: &str = "use super::a::f;\n\nimpl super::Run {\n    fn two(&self) {}\n}\n";
+    const ALONE: &str = "impl super::Run {\n    fn two(&self) {}\n}\n";
+    const PLAIN: &str = "self.two();";
+    let closed = |call: &str, b: &str, more: &str| {
+        let a = format!("mod c;\n\nimpl super::Run {{\n    fn one(&self) {{\n        {call}\n    }}\n}}\n");
+        let files = [
+            ("x/src/lib.rs", "mod y;\n"),
+            ("x/src/y/mod.rs", "mod a;\n\nmod b;\n\nstruct Run;\n"),
+            ("x/src/y/a.rs", a.as_str()),
+            ("x/src/y/a/c.rs", more),
+            ("x/src/y/b.rs", b),
+        ];
+        found(circles, &files).into_iter().collect::<Vec<_>>()
+    };
+    let circle = "x/src/y/mod.rs: `a` calls Run::two of `b`, which needs `a` in turn";
+    assert_eq!(closed(PLAIN, BACK, ""), [circle]);
+    assert_eq!(closed(PLAIN, IMPORT, ""), [circle], "back by an import");
+    assert_eq!(closed("Run::two(self);", BACK, ""), [circle]);
+    assert_eq!(closed("Self::two(self);", BACK, ""), [circle]);
+    assert_eq!(closed("join!(self.two());", BACK, ""), [circle]);
+    let below = "impl super::super::Run {\n    fn three(&self) {\n        self.two();\n    }\n}\n";
+    assert_eq!(closed("", BACK, below), [circle], "from a folder");
+    let none: [&str; 0] = [];
+    assert_eq!(closed(PLAIN, ALONE, ""), none, "nothing leads back");
+    assert_eq!(closed("", BACK, ""), none, "in the order");
+    assert_eq!(closed("self.two;", BACK, ""), none, "a field");
+    assert_eq!(closed("Other::two(self);", BACK, ""), none, "of another type");
+    let twice = "impl super::super::Run {\n    fn two(&self) {}\n}\n";
+    assert_eq!(closed(PLAIN, BACK, twice), none, "it is not known which one is called");
+    let tests = "#[cfg(test)]\nmod tests {\n    impl super::super::super::Run {\n        fn three(&self) {\n            \
+                 self.two();\n        }\n    }\n}\n";
+    assert_eq!(closed("", BACK, tests), none, "tests may");
 }

@@ -1,14 +1,18 @@
 //! Rust files as `syn` reads them, boiled down to what the rules ask for: the text without comments and literals,
-//! comments alone, literals, functions, modules and imports. Lines and columns stay where they were. Knows no rule.
+//! comments alone, literals, functions, methods, modules and imports. Lines and columns stay where they were. Knows no
+//! rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use proc_macro2::{Delimiter, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, ExprStruct, ImplItem, Item, Macro, Member, Token, UseTree};
+
+use super::methods::Methods;
+use super::tokens::{braces, each_sequence, is_punct, line};
 
 /// One file.
 pub(super) struct Rust {
@@ -22,10 +26,11 @@ pub(super) struct Rust {
     pub(super) functions: Vec<(usize, usize)>,
     /// The modules that the file declares, in order, without those of tests.
     pub(super) modules: Vec<String>,
-    /// What the file takes out of its modules: the name and the module.
-    pub(super) exported: BTreeMap<String, String>,
-    /// Paths outside of tests that begin with `crate` or `super`, up to the first name that is neither.
+    /// What the file takes out of its modules: the name, and the path from the module on.
+    pub(super) exported: BTreeMap<String, Vec<String>>,
+    /// Paths outside of tests that begin with `crate` or `super` and name something.
     pub(super) imports: BTreeSet<Vec<String>>,
+    pub(super) methods: Methods,
     /// The literals of structs that take nothing from a base.
     pub(super) structs: Vec<StructLiteral>,
     tests: Vec<Range<usize>>,
@@ -56,7 +61,7 @@ impl Rust {
         let mut functions = Vec::new();
         let mut imports = Vec::new();
         let tokens: TokenStream = text.parse()?;
-        each_sequence(tokens, &mut |sequence| {
+        each_sequence(tokens.clone(), &mut |sequence| {
             marks.read(sequence);
             functions.extend(functions_in(sequence));
             imports.extend(imports_in(sequence));
@@ -73,6 +78,7 @@ impl Rust {
             exported: exported(&syntax.items, &modules),
             modules,
             imports: imports.into_iter().map(|(_, path)| path).collect(),
+            methods: Methods::read(&syntax, tokens, is_test),
             structs: structs.found,
             tests: tests.lines,
         })
@@ -81,22 +87,6 @@ impl Rust {
     /// Whether a line, from zero, belongs to an item for tests.
     pub(super) fn is_test(&self, line: usize) -> bool {
         self.tests.iter().any(|lines| lines.contains(&line))
-    }
-}
-
-/// Counted from zero, as iterators do.
-fn line(span: Span) -> usize {
-    span.start().line - 1
-}
-
-/// The tokens of the file and of every group in it, group by group.
-fn each_sequence(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])) {
-    let sequence: Vec<TokenTree> = tokens.into_iter().collect();
-    see(&sequence);
-    for token in sequence {
-        if let TokenTree::Group(group) = token {
-            each_sequence(group.stream(), see);
-        }
     }
 }
 
@@ -178,17 +168,6 @@ fn functions_in(sequence: &[TokenTree]) -> Vec<(usize, usize)> {
     found
 }
 
-fn braces(token: &TokenTree) -> Option<&proc_macro2::Group> {
-    match token {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group),
-        _ => None,
-    }
-}
-
-fn is_punct(token: &TokenTree, wanted: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
-}
-
 /// Paths as imports and expressions have them, each with its line.
 fn imports_in(sequence: &[TokenTree]) -> Vec<(usize, Vec<String>)> {
     let mut found = Vec::new();
@@ -198,36 +177,34 @@ fn imports_in(sequence: &[TokenTree]) -> Vec<(usize, Vec<String>)> {
         if goes_on || (*start != "crate" && *start != "super") {
             continue;
         }
-        let mut path = vec![start.to_string()];
-        let mut rest = &sequence[at + 1..];
-        while let [first, second, next, after @ ..] = rest
-            && is_punct(first, ':')
-            && is_punct(second, ':')
-        {
-            match next {
-                TokenTree::Ident(name) if *name == "super" => path.push(name.to_string()),
-                _ => {
-                    let names = names(next).into_iter();
-                    found.extend(names.map(|name| (line(next.span()), [&path[..], &[name]].concat())));
-                    break;
-                }
-            }
-            rest = after;
-        }
+        let named = |path: &Vec<String>| path.iter().any(|name| name != "crate" && name != "super");
+        let paths = paths(&sequence[at..]).into_iter().filter(named);
+        found.extend(paths.map(|path| (line(start.span()), path)));
     }
     found
 }
 
-/// The name, or the first names of a group's members.
-fn names(token: &TokenTree) -> Vec<String> {
-    match token {
-        TokenTree::Ident(name) => vec![name.to_string()],
-        TokenTree::Group(group) => {
-            let members: Vec<TokenTree> = group.stream().into_iter().collect();
-            let members = members.split(|token| is_punct(token, ','));
-            members.filter_map(|member| Some(member.first()?.to_string())).collect()
+/// The path with which the tokens begin, or one for each member of its group.
+fn paths(tokens: &[TokenTree]) -> Vec<Vec<String>> {
+    match tokens {
+        [TokenTree::Ident(name), rest @ ..] => {
+            let below = match rest {
+                [first, second, rest @ ..] if is_punct(first, ':') && is_punct(second, ':') => paths(rest),
+                _ => Vec::new(),
+            };
+            match below.is_empty() {
+                true => vec![vec![name.to_string()]],
+                false => below
+                    .into_iter()
+                    .map(|path| [vec![name.to_string()], path].concat())
+                    .collect(),
+            }
         }
-        TokenTree::Punct(_) | TokenTree::Literal(_) => Vec::new(),
+        [TokenTree::Group(group), ..] => {
+            let members: Vec<TokenTree> = group.stream().into_iter().collect();
+            members.split(|token| is_punct(token, ',')).flat_map(paths).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -329,7 +306,7 @@ fn declared(items: &[Item]) -> Vec<String> {
 }
 
 /// What `use module::…` makes known under a name of its own.
-fn exported(items: &[Item], modules: &[String]) -> BTreeMap<String, String> {
+fn exported(items: &[Item], modules: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut exported = BTreeMap::new();
     for item in items {
         let Item::Use(item) = item else { continue };
@@ -338,23 +315,26 @@ fn exported(items: &[Item], modules: &[String]) -> BTreeMap<String, String> {
             tree => tree,
         };
         let UseTree::Path(path) = tree else { continue };
-        let module = path.ident.to_string();
-        if modules.contains(&module) {
-            for name in leaves(&path.tree) {
-                exported.insert(name, module.clone());
-            }
+        if modules.contains(&path.ident.to_string()) {
+            leaves(tree, &[], &mut exported);
         }
     }
     exported
 }
 
-fn leaves(tree: &UseTree) -> Vec<String> {
+/// The names that a tree makes known, with their paths. A module that is named by `self` has its own name already.
+fn leaves(tree: &UseTree, above: &[String], found: &mut BTreeMap<String, Vec<String>>) {
+    let below = |name: &Ident| [above, &[name.to_string()]].concat();
     match tree {
-        UseTree::Path(path) => leaves(&path.tree),
-        UseTree::Name(name) => vec![name.ident.to_string()],
-        UseTree::Rename(rename) => vec![rename.rename.to_string()],
-        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
-        _ => Vec::new(),
+        UseTree::Path(path) => leaves(&path.tree, &below(&path.ident), found),
+        UseTree::Name(name) if name.ident != "self" => {
+            found.insert(name.ident.to_string(), below(&name.ident));
+        }
+        UseTree::Rename(rename) => {
+            found.insert(rename.rename.to_string(), below(&rename.ident));
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|item| leaves(item, above, found)),
+        _ => {}
     }
 }
 
@@ -402,17 +382,22 @@ fn groups_and_single_paths_are_both_imports() {
     assert_eq!(
         imports,
         [
-            "crate::d",
-            "crate::e",
+            "crate::d::B",
+            "crate::e::D",
+            "crate::e::E",
             "crate::f",
-            "crate::g",
-            "super::k",
+            "crate::g::H",
+            "super::k::l",
             "super::super::i"
         ]
     );
     assert_eq!(file.modules, ["a", "b", "c"]);
-    let of_b = ["N", "p"].map(|name| (name.to_owned(), "b".to_owned()));
-    assert_eq!(file.exported, BTreeMap::from(of_b));
+    let exported: Vec<String> = file
+        .exported
+        .iter()
+        .map(|(name, path)| format!("{name} {}", path.join("::")))
+        .collect();
+    assert_eq!(exported, ["N b::m::N", "p b::o"]);
     assert!(file.is_test(4) && file.is_test(11) && !file.is_test(6));
 }
 

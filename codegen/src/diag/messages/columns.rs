@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{list, suggestion};
 use crate::diag::Diagnostic;
+use crate::dialect::Limit;
 use crate::model::SqlType;
 use crate::source::{Span, Text};
 
@@ -103,29 +104,35 @@ pub(crate) fn wide_without_printer(span: Span) -> Diagnostic {
     Diagnostic::at(span, "`wide` without `printer` shows nothing").help("give the heading: printer = \"State\"")
 }
 
-pub(crate) fn key_on_text(column: &str, sql: SqlType, span: Span) -> Diagnostic {
+pub(crate) fn key_on_text(column: &str, sql: SqlType, limit: Limit, span: Span) -> Diagnostic {
     let title = format!("no key can be built on `{column}`: it is {sql}");
-    Diagnostic::at(span, title).help("use a type with a length of at most 704 characters: sql = \"VARCHAR(704)\"")
+    let chars = limit.most / 4;
+    Diagnostic::at(span, title).help(format!(
+        "use a type with a length of at most {chars} characters: sql = \"VARCHAR({chars})\""
+    ))
 }
 
-pub(crate) fn key_too_long(column: &str, bytes: usize, most: usize, span: Span) -> Diagnostic {
+pub(crate) fn key_too_long(column: &str, bytes: usize, limit: Limit, span: Span) -> Diagnostic {
+    let Limit { most, products } = limit;
     let title = format!("the key on `{column}` would be {bytes} bytes long");
     Diagnostic::at(span, title).help(format!(
-        "InnoDB builds keys of at most {most} bytes beside the uid that ends them, four for each character of a VARCHAR"
+        "a key has at most {most} bytes ({products}) beside the uid that ends it, four for each character of a VARCHAR"
     ))
 }
 
-pub(crate) fn key_name_too_long(name: &str, most: usize, span: Span) -> Diagnostic {
+pub(crate) fn key_name_too_long(name: &str, limit: Limit, span: Span) -> Diagnostic {
+    let Limit { most, products } = limit;
     let title = format!("the key's name `{name}` is {} characters long", name.len());
     Diagnostic::at(span, title).help(format!(
-        "MySQL and MariaDB accept names of at most {most} characters; shorten the column's name"
+        "a name has at most {most} characters ({products}); shorten the column's name"
     ))
 }
 
-pub(crate) fn row_too_long(kind: &Text, bytes: usize, most: usize) -> Diagnostic {
+pub(crate) fn row_too_long(kind: &Text, bytes: usize, limit: Limit) -> Diagnostic {
+    let Limit { most, products } = limit;
     let title = format!("the columns of kind {} would take {bytes} bytes of a row", kind.value);
     Diagnostic::at(kind.span, title).help(format!(
-        "MySQL has room for {most}, four bytes for each character of a VARCHAR; set shorter lengths with `sql`, \
-         or `sql = \"TEXT\"` for columns without a key"
+        "a row has room for {most} ({products}), four bytes for each character of a VARCHAR; set shorter lengths \
+         with `sql`, or `sql = \"TEXT\"` for columns without a key"
     ))
 }

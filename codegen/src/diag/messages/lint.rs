@@ -1,6 +1,7 @@
 //! Messages of the lint: not errors, but risks.
 
 use crate::diag::Diagnostic;
+use crate::dialect::Limit;
 use crate::source::{Span, Text};
 
 const ALLOW: &str = "if this is intended, plan the migration with `--allow CODE='reason'`, or write \
@@ -132,9 +133,10 @@ pub(crate) fn key_long(key: &str, bytes: usize, span: Span) -> Diagnostic {
         .help("shorten its columns with `sql`: VARCHAR(255) has room for every name in Kubernetes")
 }
 
-pub(crate) fn row_nearly_full(kind: &Text, bytes: usize) -> Diagnostic {
+pub(crate) fn row_nearly_full(kind: &Text, bytes: usize, limit: Limit) -> Diagnostic {
+    let Limit { most, products } = limit;
     let title = format!(
-        "the columns of kind {} take {bytes} bytes of a row's 60,000",
+        "the columns of kind {} take {bytes} bytes of a row's {most} ({products})",
         kind.value
     );
     Diagnostic::at(kind.span, title).help(

@@ -47,6 +47,12 @@ pub(crate) fn migration_out_of_order(file: &str, wanted: &str, span: Span) -> Di
         .help("each number has a file for each dialect, in order and without gaps; restore migrations.sum")
 }
 
+pub(crate) fn migration_without_a_dialect(file: &str, span: Span) -> Diagnostic {
+    Diagnostic::at(span, format!("{file} is not in migrations.sum"))
+        .label("it should stand below this")
+        .help("a dialect of one migration is in all that follow; restore the file and migrations.sum")
+}
+
 /// `span`: the line of the lock that names a migration, if there is one.
 pub(crate) fn lock_of_another_migration(last: &str, span: Option<Span>) -> Diagnostic {
     let title = format!("schema/crds.lock does not have the columns and keys that {last} leads to");

@@ -1,6 +1,7 @@
 //! Errors in names: wrong letters, too long, taken, reserved.
 
 use crate::diag::Diagnostic;
+use crate::dialect::Limit;
 use crate::model::{NameError, TableName};
 use crate::source::{Span, Text};
 
@@ -19,9 +20,9 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
     };
     let help = match error {
         NameError::Empty => return Diagnostic::at(text.span, title),
-        NameError::TooLong { most } => {
+        NameError::TooLong { most, products } => {
             return Diagnostic::at(text.span, title).help(format!(
-                "MySQL and MariaDB accept names of at most {most} characters; columns made of parts get \
+                "a name has at most {most} characters ({products}); columns made of parts get \
                  `_namespace` or `_proxy_user` appended"
             ));
         }
@@ -55,10 +56,11 @@ pub(crate) fn not_a_resource_name(text: &Text) -> Diagnostic {
     Diagnostic::at(text.span, title).help("up to 63 lower-case letters, digits and dashes, as they stand in a URL")
 }
 
-pub(crate) fn kind_too_long(kind: &Text, longest: usize, most: usize) -> Diagnostic {
+pub(crate) fn kind_too_long(kind: &Text, longest: usize, limit: Limit) -> Diagnostic {
+    let Limit { most, products } = limit;
     let title = format!("kind \"{}\" is too long", kind.value);
     Diagnostic::at(kind.span, title).help(format!(
-        "at most {longest} characters: its tables and keys get suffixes, and the engines accept names of {most}"
+        "at most {longest} characters: its tables and keys get suffixes, and a SQL name has at most {most} ({products})"
     ))
 }
 

@@ -15,10 +15,13 @@ pub(super) fn of(model: &Model, kind: &Kind) -> String {
     let to = graph.references(own).into_iter().map(|edges| to(&graph, edges));
     let from = graph.edges.iter().filter(|edge| edge.target == own && !edge.is_loop());
     let from = from.map(|edge| from_holder(&graph, edge));
+    let services = model.services.iter();
+    let beside = services.filter(|service| service.refers_to.contains(&kind.name));
+    let beside = beside.map(|service| format!("- objects of the service {}", service.name));
     let mut text = kind.doc.trim_end().to_owned();
     for (head, lines) in [
         ("References:", to.collect::<Vec<_>>()),
-        ("Referenced by:", from.collect()),
+        ("Referenced by:", from.chain(beside).collect()),
     ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n\n{head}\n{}", lines.join("\n")));

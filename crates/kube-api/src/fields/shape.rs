@@ -108,7 +108,7 @@ impl<'a> Shape<'a> {
         match (schema.properties.get(name), &schema.additional) {
             (Some(property), _) => (Self::Declared(property), true),
             (None, Additional::Schema(additional)) => (Self::Declared(additional), false),
-            (None, Additional::Unsaid | Additional::Refused | Additional::Any) => (Self::Deduced, false),
+            (None, Additional::Absent | Additional::Refused | Additional::Any) => (Self::Deduced, false),
         }
     }
 

@@ -65,7 +65,7 @@ fn node(schema: &Value) -> Structural {
 fn is_validated(node: &Structural) -> bool {
     let additional = match &node.additional {
         Additional::Schema(schema) => schema.is_validated,
-        Additional::Unsaid | Additional::Refused | Additional::Any => false,
+        Additional::Absent | Additional::Refused | Additional::Any => false,
     };
     !node.validations.is_empty()
         || additional
@@ -106,7 +106,7 @@ fn properties(schema: &Value) -> BTreeMap<String, Structural> {
 
 fn additional(schema: &Value) -> Additional {
     match schema.get("additionalProperties") {
-        None | Some(Value::Null) => Additional::Unsaid,
+        None | Some(Value::Null) => Additional::Absent,
         Some(Value::Bool(false)) => Additional::Refused,
         Some(Value::Bool(true)) => Additional::Any,
         Some(schema) => Additional::Schema(Box::new(node(schema))),

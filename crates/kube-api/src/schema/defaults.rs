@@ -44,7 +44,7 @@ fn fill(schema: &Structural, value: &mut Value, room: &mut usize) -> Result<(), 
                 match (schema.properties.get(name), &schema.additional) {
                     (Some(property), _) => fill(property, value, room)?,
                     (None, Additional::Schema(additional)) => fill_item(additional, value, room)?,
-                    (None, Additional::Unsaid | Additional::Refused | Additional::Any) => {}
+                    (None, Additional::Absent | Additional::Refused | Additional::Any) => {}
                 }
             }
         }

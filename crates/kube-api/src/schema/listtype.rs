@@ -17,7 +17,7 @@ pub(super) fn check(schema: &Structural, value: &Value, path: &Path<'_>, errors:
                 match (schema.properties.get(name), &schema.additional) {
                     (Some(property), _) => check(property, inner, &Path::Field(path, name), errors),
                     (None, Additional::Schema(additional)) => check(additional, inner, &Path::Key(path, name), errors),
-                    (None, Additional::Unsaid | Additional::Refused | Additional::Any) => {}
+                    (None, Additional::Absent | Additional::Refused | Additional::Any) => {}
                 }
             }
         }

@@ -115,7 +115,7 @@ pub(super) fn check_embedded(schema: &Structural, value: &Value, path: &Path<'_>
                 match (schema.properties.get(name), &schema.additional) {
                     (Some(property), _) => check_embedded(property, inner, &Path::Field(path, name), errors),
                     (None, Additional::Schema(other)) => check_embedded(other, inner, &Path::Key(path, name), errors),
-                    (None, Additional::Unsaid | Additional::Refused | Additional::Any) => {}
+                    (None, Additional::Absent | Additional::Refused | Additional::Any) => {}
                 }
             }
         }

@@ -103,8 +103,8 @@ fn object(known: Known<'_>, fields: &mut Map<String, Value>, path: &Path<'_>, re
                 node(Known::by(Some(additional)), value, &here, removed);
             }
             Some((None, Additional::Any | Additional::Refused)) => node(Known::by(None), value, &here, removed),
-            Some((None, Additional::Unsaid)) if known.keep => {}
-            None | Some((None, Additional::Unsaid)) => {
+            Some((None, Additional::Absent)) if known.keep => {}
+            None | Some((None, Additional::Absent)) => {
                 note(removed, &here);
                 return false;
             }

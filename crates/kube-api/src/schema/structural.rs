@@ -70,7 +70,7 @@ pub enum ListType {
 pub enum Additional {
     /// Nothing: they are unknown.
     #[default]
-    Unsaid,
+    Absent,
     /// `false`.
     Refused,
     /// `true`.
@@ -168,7 +168,7 @@ impl Structural {
         match (self.properties.get(name), &self.additional) {
             (Some(property), _) => Some(property),
             (None, Additional::Schema(schema)) => Some(schema),
-            (None, Additional::Unsaid | Additional::Refused | Additional::Any) => None,
+            (None, Additional::Absent | Additional::Refused | Additional::Any) => None,
         }
     }
 }

@@ -166,7 +166,7 @@ fn object(
                 errors.push(FieldError::invalid(path_or_nil(path), &name.as_str().into(), &detail));
                 continue;
             }
-            (None, Additional::Unsaid | Additional::Any) => continue,
+            (None, Additional::Absent | Additional::Any) => continue,
         };
         let old_value = old.and_then(|old| old.get(name));
         passed += inner(field_schema, value, old_value, &Path::Field(path, name), errors);

@@ -27,21 +27,24 @@ pub(super) fn describe(rule: &Retention, followed: &Retention) -> String {
     }
     write!(text, "keep {}", limits.join(" and ")).expect("a String takes all text");
     text += match (rule.evicted, followed.evicted) {
-        (true, true) => "; deleted and evicted",
-        (true, false) => "; deleted, not evicted: these may hold objects of other services until they are deleted",
+        (true, true) => "; deleted and archived",
+        (true, false) => {
+            "; deleted, not archived: these may hold objects of other services, or have something outside of the \
+             cluster, until they are deleted"
+        }
         (false, _) => "; deleted",
     };
     text
 }
 
-/// The rule as far as it may be followed. An archived object that may hold objects of other services is not purged: its
-/// deletion releases them.
-pub(super) fn of_kind(kind: &Kind, rule: &Retention) -> Retention {
+/// The rule as far as it may be followed. An archived object that may hold objects of other services, or have something
+/// outside, is not purged: its deletion releases them, and cleans up.
+pub(super) fn of_kind(kind: &Kind, rule: &Retention, has_outside: bool) -> Retention {
     let waiting = kind.references.iter().filter(|reference| reference.waits());
     let mut targets = waiting.flat_map(|reference| reference.targets);
     let holds_elsewhere = targets.any(|target| target.service.is_some());
     Retention {
-        evicted: rule.evicted && !holds_elsewhere,
+        evicted: rule.evicted && !holds_elsewhere && !has_outside,
         ..*rule
     }
 }
@@ -139,14 +142,14 @@ mod tests {
             evicted: true,
             ..RULE
         };
-        assert_eq!(describe(&bare, &bare), "keep 30 days; deleted and evicted");
+        assert_eq!(describe(&bare, &bare), "keep 30 days; deleted and archived");
         let followed = Retention { evicted: false, ..bare };
         let text = describe(&bare, &followed);
-        assert!(text.starts_with("keep 30 days; deleted, not evicted: "), "{text}");
+        assert!(text.starts_with("keep 30 days; deleted, not archived: "), "{text}");
     }
 
     #[test]
-    fn evicted_rows_are_covered_only_where_the_rule_says_so() {
+    fn archived_rows_are_covered_only_where_the_rule_says_so() {
         assert!(!covered(&RULE).evicted && covered(&RULE).deleted);
         assert_eq!(covered(&RULE).states, Some(("state", RULE.states)));
         let stateless = Retention {
@@ -156,6 +159,14 @@ mod tests {
         };
         assert!(covered(&stateless).evicted);
         assert_eq!(covered(&stateless).states, None);
+    }
+
+    /// What they have outside would stay for ever.
+    #[test]
+    fn archived_objects_that_may_have_something_outside_are_not_purged() {
+        let rule = Retention { evicted: true, ..RULE };
+        assert_eq!(of_kind(&Kind::EMPTY, &rule, false), rule);
+        assert_eq!(of_kind(&Kind::EMPTY, &rule, true), RULE);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum Mode {
 pub struct Options {
     /// Whether anything is removed.
     pub mode: Mode,
+    /// Whether objects of the kind may have something outside that their deletion removes.
+    pub has_outside: bool,
     /// Most rows that are found and removed at a time.
     pub page_rows: u32,
     /// How long failures in a row are retried.
@@ -36,6 +38,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mode: Mode::Remove,
+            has_outside: false,
             page_rows: 500,
             retry_budget: RetryBudget::default(),
         }
@@ -52,7 +55,7 @@ pub struct Purged {
     pub rule: String,
     /// Rows of objects that were deleted.
     pub deleted: u64,
-    /// Rows of objects that were evicted.
+    /// Rows of archived objects.
     pub evicted: u64,
     /// When the first of these objects left.
     pub oldest: Option<Timestamp>,
@@ -94,7 +97,7 @@ pub async fn purge(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Purged, StoreError> {
-    let followed = of_kind(kind, rule);
+    let followed = of_kind(kind, rule, options.has_outside);
     let mut walk = Walk {
         storage,
         kind,
@@ -148,6 +151,7 @@ impl Walk<'_> {
             mode,
             page_rows,
             retry_budget,
+            ..
         } = *self.options;
         let mut after = None;
         loop {

@@ -15,24 +15,29 @@ use super::{Bearer, Bearing};
 pub enum Class {
     /// A field names the object, which lacks the reference.
     ReferenceMissing,
+    /// A field of the object names another one that does not exist.
+    Dangling,
     /// The object bears the reference of a holder that does not exist.
     HolderMissing,
     /// The object bears the reference of a holder that names others.
     HolderElsewhere,
     /// A row of a reference on an object that is gone.
-    ReferenceStray,
+    #[serde(rename = "reference-stray")]
+    OrphanedReference,
     /// A row of a requested deletion, of an object that is gone.
-    TombstoneStray,
+    #[serde(rename = "tombstone-stray")]
+    OrphanedTombstone,
 }
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReferenceMissing => "reference-missing",
+            Self::Dangling => "dangling",
             Self::HolderMissing => "holder-missing",
             Self::HolderElsewhere => "holder-elsewhere",
-            Self::ReferenceStray => "reference-stray",
-            Self::TombstoneStray => "tombstone-stray",
+            Self::OrphanedReference => "reference-stray",
+            Self::OrphanedTombstone => "tombstone-stray",
         })
     }
 }
@@ -40,7 +45,7 @@ impl fmt::Display for Class {
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difference {
-    /// The kind of the object that has, or lacks, the reference.
+    /// The kind of the object that has, or lacks, the reference; of a dangling one, that of the holder.
     pub kind: &'static str,
     /// Its namespace; empty for cluster-wide kinds, and where it is not known.
     pub namespace: String,
@@ -111,11 +116,15 @@ pub(super) struct Everything {
     /// By uid.
     pub(super) objects: BTreeMap<String, Known>,
     /// Rows of references whose objects are neither live nor archived: kind, uid, and the reference.
-    pub(super) stray_references: BTreeSet<(&'static str, String, String)>,
+    pub(super) orphaned_references: BTreeSet<(&'static str, String, String)>,
     /// The same of requested deletions.
-    pub(super) stray_tombstones: BTreeSet<(&'static str, String)>,
-    /// What those objects of other services bear that fields name, as far as they are there and stay.
+    pub(super) orphaned_tombstones: BTreeSet<(&'static str, String)>,
+    /// Group and kind of those that the cluster does not serve: which objects of theirs there are is not known.
+    pub(super) unserved: BTreeSet<(&'static str, &'static str)>,
+    /// What those objects of other services bear that fields name, as far as they are there.
     pub(super) elsewhere: BTreeMap<FullName, Bearing>,
+    /// Those that their services do not have.
+    pub(super) absent: BTreeSet<FullName>,
     /// Why other services have not said so.
     pub(super) unanswered: BTreeSet<String>,
 }
@@ -147,6 +156,19 @@ impl Everything {
         kinds.any(|kind| kind.group == place.0 && kind.name == place.1)
     }
 
+    /// `Network default/a`, and of what service where it is another one.
+    fn shown(&self, place: &FullName) -> String {
+        let (group, kind, namespace, name) = place;
+        let name = match namespace.as_str() {
+            "" => format!("{kind} {name}"),
+            namespace => format!("{kind} {namespace}/{name}"),
+        };
+        match self.is_own(place) {
+            true => name,
+            false => format!("{name} of {group}"),
+        }
+    }
+
     /// Those of holders that are of none of the kinds.
     pub(super) fn foreign(&self) -> Vec<(ReferenceName, Bearer)> {
         let bearers = self.objects.values().flat_map(|object| {
@@ -173,6 +195,7 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
     for (uid, object) in &all.objects {
         if is_placed {
             found.extend(missing(all, &by_place, uid, object));
+            found.extend(dangling(all, &by_place, uid, object));
         }
         found.extend(
             object
@@ -181,7 +204,7 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
                 .filter_map(|name| unfounded(all, uid, object, name)),
         );
     }
-    let stray = |kind: &'static str, uid: &String, class, detail| Difference {
+    let orphaned = |kind: &'static str, uid: &String, class, detail| Difference {
         kind,
         namespace: String::new(),
         name: String::new(),
@@ -190,13 +213,13 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
         detail,
         versions: (0, 0),
     };
-    found.extend(all.stray_references.iter().map(|(kind, uid, name)| {
+    found.extend(all.orphaned_references.iter().map(|(kind, uid, name)| {
         let detail = format!("kindex_reference has {name} on it, and it is gone");
-        stray(kind, uid, Class::ReferenceStray, detail)
+        orphaned(kind, uid, Class::OrphanedReference, detail)
     }));
-    found.extend(all.stray_tombstones.iter().map(|(kind, uid)| {
+    found.extend(all.orphaned_tombstones.iter().map(|(kind, uid)| {
         let detail = "kindex_tombstone says that its deletion waits, and it is gone".to_owned();
-        stray(kind, uid, Class::TombstoneStray, detail)
+        orphaned(kind, uid, Class::OrphanedTombstone, detail)
     }));
     found.into_iter().collect()
 }
@@ -210,8 +233,8 @@ fn missing(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str, 
     let lacking = holder.names.iter().filter_map(|(reference, place)| {
         let detail = || format!("{} names it in {reference}, and it lacks {name}", holder.shown());
         if let Some(bearing) = all.elsewhere.get(place) {
-            let is_held = bearing.references.contains(&name);
-            return (!is_held).then(|| missing_elsewhere(place, bearing, holder.version, detail()));
+            let excused = bearing.leaving || bearing.references.contains(&name);
+            return (!excused).then(|| missing_elsewhere(place, bearing, holder.version, detail()));
         }
         let target_uid = *by_place.get(place)?;
         let target = &all.objects[target_uid];
@@ -219,6 +242,20 @@ fn missing(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str, 
         (!excused).then(|| difference(target, target_uid, holder.version, Class::ReferenceMissing, detail()))
     });
     lacking.collect()
+}
+
+/// What a live holder names that does not exist. No deletion follows from that, and no reference can be placed.
+fn dangling(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
+    let named = holder.names.iter().filter(|_| holder.needs_references());
+    let absent = named.filter(|(_, place)| match all.is_own(place) {
+        true => !by_place.contains_key(place) && !all.unserved.contains(&(place.0, place.1)),
+        false => all.absent.contains(place),
+    });
+    let found = absent.map(|(reference, place)| {
+        let detail = format!("it names {} in {reference}, which does not exist", all.shown(place));
+        difference(holder, uid, 0, Class::Dangling, detail)
+    });
+    found.collect()
 }
 
 fn missing_elsewhere(place: &FullName, bearing: &Bearing, holder: u64, detail: String) -> Difference {

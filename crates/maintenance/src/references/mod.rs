@@ -66,13 +66,15 @@ pub struct Bearer {
 pub struct Bearing {
     /// Its uid.
     pub uid: String,
+    /// Whether it is being deleted: it takes no new references.
+    pub leaving: bool,
     /// The references on it.
     pub references: BTreeSet<ReferenceName>,
 }
 
 /// Asks other services about their objects.
 pub trait OtherServices: Sync {
-    /// What an object bears; nothing where there is none, or it is being deleted and takes no new references.
+    /// What an object bears; `None` where its service says that it has no such object.
     ///
     /// # Errors
     /// Why its service does not say so.

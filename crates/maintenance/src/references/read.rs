@@ -1,5 +1,5 @@
-//! Reads both sides: all objects of the cluster first, then those that SQL alone has, so that none is missed that
-//! leaves for the archive meanwhile; then the rows of references. At last, other services are asked.
+//! Reads both sides: all objects of the cluster first, then those that are archived or of SQL-only kinds, so that
+//! none is missed that is archived meanwhile; then the rows of references. At last, other services are asked.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -58,7 +58,9 @@ pub(super) async fn everything(
     for kind in registry.cluster_kinds() {
         progress.begin(kind.name, None);
         match reader.live(kind).await {
-            Err(error) if error.is_unserved() => {}
+            Err(error) if error.is_unserved() => {
+                reader.all.unserved.insert((kind.group, kind.name));
+            }
             read => read?,
         }
     }
@@ -102,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The objects that SQL alone has.
+    /// The objects that are archived, or of SQL-only kinds.
     async fn stored(&mut self, kind: &'static Kind) -> Result<(), RepairError> {
         let mut select = Select::all(kind).undeleted_by_uid();
         select.scan = true;
@@ -152,7 +154,7 @@ impl Reader<'_> {
                 if let (Some(object), Ok(name)) = (self.all.objects.get_mut(&uid), row.name.parse()) {
                     object.references.insert(name);
                 } else if !self.is_live_row(kind, &row.uid).await? {
-                    self.all.stray_references.insert((kind.name, uid, row.name.clone()));
+                    self.all.orphaned_references.insert((kind.name, uid, row.name.clone()));
                 }
             }
             match page.last() {
@@ -167,7 +169,7 @@ impl Reader<'_> {
             for row in &page {
                 let uid = row.uid.to_string();
                 if !self.all.objects.contains_key(&uid) && !self.is_live_row(kind, &row.uid).await? {
-                    self.all.stray_tombstones.insert((kind.name, uid));
+                    self.all.orphaned_tombstones.insert((kind.name, uid));
                 }
             }
             match page.last() {
@@ -197,7 +199,9 @@ impl Reader<'_> {
                         Ok(Some(bearing)) => {
                             self.all.elsewhere.insert(place.clone(), bearing);
                         }
-                        Ok(None) => {}
+                        Ok(None) => {
+                            self.all.absent.insert(place.clone());
+                        }
                         Err(why) => {
                             self.all.unanswered.insert(why);
                             is_silent = true;

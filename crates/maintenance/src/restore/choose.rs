@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_evicted_row_comes_before_those_that_were_deleted_and_of_these_the_last() {
+    fn the_archived_row_comes_before_those_that_were_deleted_and_of_these_the_last() {
         let deleted = [row("new", Life::Deleted), row("old", Life::Deleted)];
         assert_eq!(chosen(&deleted, None), "new");
         assert_eq!(chosen(&deleted, Some("old")), "old");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use kindex_kube_client::ObjectName;
-use kindex_model::deletion::{Annotations, BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION};
+use kindex_model::deletion::{Annotations, BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION, REFUSED_CONDITION};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
 use serde_json::value::{RawValue, to_raw_value};
@@ -43,8 +43,8 @@ pub struct Manifest {
 /// Why an object cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It would be evicted again at once.
-    #[error("{0} is declared immutable: the restored object would be evicted again at once")]
+    /// It would be archived again at once.
+    #[error("{0} is declared immutable: the restored object would be archived again at once")]
     Immutable(&'static str),
     /// The stored text is damaged.
     #[error("the stored text: {0}")]
@@ -149,7 +149,7 @@ fn without_deletion(status: &RawValue) -> Result<Option<Box<RawValue>>, serde_js
 
 fn is_of_deletion(condition: &RawValue) -> bool {
     let condition: Value = serde_json::from_str(condition.get()).unwrap_or_default();
-    [PHASE_CONDITION, BLOCKED_CONDITION]
+    [PHASE_CONDITION, BLOCKED_CONDITION, REFUSED_CONDITION]
         .iter()
         .any(|name| condition["type"] == **name)
 }
@@ -313,6 +313,6 @@ pub(super) mod tests {
         };
         let object = Object::parse_str(STORED).expect("an object");
         let refused = manifest(&kind, &PLATFORM, &object, &[], &[], None).expect_err("refused");
-        assert!(refused.to_string().contains("evicted again at once"));
+        assert!(refused.to_string().contains("archived again at once"));
     }
 }

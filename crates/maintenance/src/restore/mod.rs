@@ -1,13 +1,15 @@
 //! Restores archived and deleted objects: creates them in the cluster again.
 //!
 //! `choose` selects the row of a name, and `manifest` makes the new object; both are pure. `owners` looks up the
-//! owners, and `run` sends the requests.
+//! owners, `holds` sees to what the object holds, and `run` sends the requests.
 
 mod choose;
 
 mod manifest;
 
 mod owners;
+
+mod holds;
 
 mod run;
 

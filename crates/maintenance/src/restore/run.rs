@@ -12,10 +12,11 @@ use kindex_query::Life;
 use kindex_store::{RowWrite, StoreError};
 use serde::Serialize;
 
+use super::holds::Lookup;
 use super::manifest::{Manifest, has_status, manifest};
 use super::owners::{LeftOut, owners};
 use crate::retries::{RetryBudget, with_retries};
-use crate::sides::Sides;
+use crate::sides::{RepairError, Sides};
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +108,17 @@ pub enum RestoreError {
         #[source]
         source: ClusterError,
     },
+    /// What it holds could not be looked up or stored. Nothing was created.
+    #[error("what {kind} {name} holds: {source}")]
+    Holds {
+        /// The kind.
+        kind: &'static str,
+        /// The object.
+        name: ObjectName,
+        /// As the cluster or the database says it.
+        #[source]
+        source: RepairError,
+    },
     /// The object is in the cluster, but its rows could not be written.
     #[error("{kind} {name} is in the cluster, but its rows could not be written: {source}")]
     Store {
@@ -143,7 +155,9 @@ impl Restorer<'_> {
     /// Never touches an object that it did not create. A second call completes the first, and
     /// creates nothing. Afterwards SQL holds the new object as live and the row of the old uid as
     /// deleted, even if the old one has the higher version: in a rebuilt cluster, versions start again. The references
-    /// on the old object are on the new one.
+    /// on the old object are on the new one, and the new one holds what the old one held while it was archived. One
+    /// that is being deleted in the archive is refused, and so is one that would lose a reference on an object of
+    /// another service.
     /// An ingester may run at the same time.
     ///
     /// # Assumptions
@@ -158,6 +172,12 @@ impl Restorer<'_> {
             name: name.clone(),
             source,
         };
+        if let Some(reason) = self.prepare(kind, object).await? {
+            return Ok(Done {
+                outcome: Outcome::Refused { reason },
+                owners_left_out: Vec::new(),
+            });
+        }
         let owners = owners(&*self.sides.cluster, self.registry, object, self.retry_budget).await;
         let owners = owners.map_err(failed)?;
         let references = self.references(kind, object).await?;
@@ -185,6 +205,23 @@ impl Restorer<'_> {
         Ok(Done {
             outcome,
             owners_left_out: owners.left_out,
+        })
+    }
+
+    /// Stores what the object holds in the archive, or says why it stays there.
+    async fn prepare(&self, kind: &'static Kind, object: &Object) -> Result<Option<String>, RestoreError> {
+        let lookup = Lookup {
+            sides: self.sides,
+            registry: self.registry,
+            retry_budget: self.retry_budget,
+        };
+        // The text may be one of the past: what the object holds now is in its row.
+        let (uid, is_rehearsal) = (&object.metadata.uid, self.mode == Mode::DryRun);
+        let prepared = lookup.prepare(kind, uid, self.new_name, is_rehearsal).await;
+        prepared.map_err(|source| RestoreError::Holds {
+            kind: kind.name,
+            name: ObjectName::of(object),
+            source,
         })
     }
 

@@ -7,7 +7,7 @@ use kindex_model::object::{Object, Uid};
 use super::compare::compare;
 use super::confirm::{Reading, Verdict, judge, judge_last};
 use super::report::{Class, Difference, Finding};
-use super::run::{Run, Suspect};
+use super::state::{Run, Suspect};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -87,15 +87,6 @@ impl Run<'_> {
             lost: last.is_only_copy() && last.differences.iter().any(untrusted),
             differences: last.differences,
         });
-    }
-
-    pub(super) fn report(&mut self, finding: Finding) {
-        let class = finding.differences[0].class;
-        let anew = self.reported.insert((Uid::from(finding.uid.as_str()), class));
-        if anew || finding.uid.is_empty() {
-            self.checked.count(&finding);
-            (self.found)(finding);
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Compares SQL with the cluster: every listed object with its row, every row with its own text, and every live row
 //! with the list. What differs is read again before it is reported, because changes in flight are not differences.
 //!
-//! `compare` and `confirm` decide and are pure; `run`, `scan` and `again` read both sides.
+//! `compare` and `confirm` decide and are pure; `run`, `scan` and `again` read both sides, over the `state` that
+//! they share.
 
 mod held;
 
@@ -13,13 +14,16 @@ mod compare;
 
 mod confirm;
 
-mod run;
+mod state;
+
+mod again;
 
 mod scan;
 
-mod again;
+mod run;
 
 pub use compare::compare;
 pub use held::{Held, HeldObjects};
 pub use report::{Checked, Class, Difference, Finding, Report};
-pub use run::{Options, verify};
+pub use run::verify;
+pub use state::Options;

@@ -39,7 +39,8 @@ pub enum Class {
     /// Another row of the same name is not deleted either.
     Namesake,
     /// Labels or annotations of a uid without a row.
-    Stray,
+    #[serde(rename = "stray")]
+    OrphanedSides,
     /// The cluster's text is not an object that SQL can hold.
     Unreadable,
 }
@@ -61,7 +62,7 @@ impl Class {
             Self::Annotation => "annotation",
             Self::ContentHash => "content-hash",
             Self::Namesake => "namesake",
-            Self::Stray => "stray",
+            Self::OrphanedSides => "stray",
             Self::Unreadable => "unreadable",
         }
     }

@@ -9,7 +9,7 @@ use kindex_query::Life;
 use kindex_store::RowState;
 
 use super::report::{Class, Difference, Finding};
-use super::run::Run;
+use super::state::Run;
 use crate::retries::with_retries;
 use crate::sides::RepairError;
 
@@ -75,7 +75,7 @@ impl Run<'_> {
             after = Some(last.clone());
             let orphans = self.twice(Check::SideOrphan, &owners).await?;
             for uid in orphans {
-                let difference = Difference::new(Class::Stray, "labels or annotations without a row");
+                let difference = Difference::new(Class::OrphanedSides, "labels or annotations without a row");
                 self.report(Finding::of_uid(self.kind.name, &uid, difference));
             }
         }
@@ -103,7 +103,7 @@ impl Run<'_> {
     }
 }
 
-/// A check of SQL alone.
+/// A check that asks no cluster.
 #[derive(Clone, Copy, Debug)]
 enum Check {
     Namesake,

@@ -1,5 +1,5 @@
 //! Oneofs: at most one of several fields, which JSON shows directly in the message. serde's own
-//! flattening takes any mistake in a member for absence; this reading reports it.
+//! flattening takes any error in a member for absence; this reading reports it.
 
 use std::collections::BTreeMap;
 use std::fmt;

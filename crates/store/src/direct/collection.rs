@@ -17,7 +17,8 @@ use crate::error::StoreError;
 use crate::read::page;
 use crate::row::row_version;
 use crate::sql_store::SqlStore;
-use crate::statements::select::{Lead, page_of};
+use crate::statements::select::page_of;
+use crate::statements::writer::Lead;
 use crate::statements::{LIST_MAX, once};
 use crate::write::{Batch, Going, Work};
 
@@ -159,7 +160,7 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
     Ok(names)
 }
 
-/// In one transaction. Gives back what the query found once the rows were locked: of these the evicted ones are
+/// In one transaction. Gives back what the query found once the rows were locked: of these the archived ones are
 /// deleted, or have tombstones.
 async fn delete_evicted<D: Driver>(
     store: &SqlStore<D>,

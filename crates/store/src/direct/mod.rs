@@ -33,7 +33,7 @@ pub enum Deletion {
     Held,
 }
 
-/// The SQL store as the only place in which objects live that were evicted from the cluster.
+/// The SQL store as the place of archived objects.
 ///
 /// # Guarantees
 /// Each change is one transaction, decided under the row's lock: of two callers that read the same

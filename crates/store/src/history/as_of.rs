@@ -121,7 +121,7 @@ impl<D: Driver> Reader<'_, D> {
     }
 }
 
-/// The newest version that a row can have stood for at a time. One that was evicted stands for what it
+/// The newest version that a row can have stood for at a time. One that was archived stands for what it
 /// holds, and not for what its way out of the cluster made of it.
 pub(crate) fn newest_at(row: &Stored, time: Timestamp) -> i64 {
     match row.evicted_time {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::kind::{ColumnType, Comparison, Kind};
 use kindex_model::object::Uid;
 use kindex_model::value::Value;
 use kindex_query::select::{Condition, Direction, Order, Select};
@@ -17,7 +17,7 @@ use crate::history::Past;
 use crate::history::as_of::{Reader, newest_at, stood};
 use crate::read::page;
 use crate::sql_store::SqlStore;
-use crate::statements::select::Lead;
+use crate::statements::writer::Lead;
 use crate::statements::{kept, padded, select};
 
 /// Rows that are read at once, at most: no more than a page has, and one to know whether another follows.
@@ -88,7 +88,7 @@ fn rows_at(kind: &'static Kind, wanted: &ListAt) -> Select {
         Condition::Null { column: "delete_time" },
         Condition::Compare {
             column: "delete_time",
-            operator: ">",
+            comparison: Comparison::Greater,
             value: Value::Time(wanted.time),
         },
     ]));

@@ -70,7 +70,7 @@ pub struct RowImage {
 pub type SideRow = (String, Option<String>);
 
 impl RowImage {
-    /// Live, evicted or deleted.
+    /// Live, archived or deleted.
     pub fn life(&self) -> Life {
         match (self.delete_time, self.evicted_time) {
             (Some(_), _) => Life::Deleted,
@@ -163,7 +163,7 @@ pub trait WorkState: Send + Sync {
 pub struct Gone {
     /// Rows of deleted objects.
     pub deleted: bool,
-    /// Rows of evicted objects that were not deleted since.
+    /// Rows of archived objects that were not deleted since.
     pub evicted: bool,
     /// Only of this namespace.
     pub namespace: Option<String>,
@@ -190,9 +190,9 @@ pub struct GoneRow {
     pub name: String,
     /// Version of the stored text.
     pub res_version: RowVersion,
-    /// Evicted or deleted.
+    /// Archived or deleted.
     pub life: Life,
-    /// When it was deleted, or else evicted.
+    /// When it was deleted, or else archived.
     pub gone_time: Timestamp,
 }
 

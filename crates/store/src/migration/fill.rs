@@ -1,4 +1,4 @@
-//! Reads columns anew from the stored text of every row, live, evicted and deleted, page by page.
+//! Reads columns anew from the stored text of every row, live, archived and deleted, page by page.
 //! A row is only set while it has the version that was read: a newer one was written by a program
 //! that knows the columns.
 

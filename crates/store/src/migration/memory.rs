@@ -31,9 +31,10 @@ impl<D: Driver> SqlStore<D> {
     pub(in super::super) async fn record_all_migrations(&self) -> Result<(), StoreError> {
         let now = Timestamp::now();
         for migration in self.registry.migrations {
-            let steps = steps(migration, self.connections.driver.spelling());
-            let steps = steps.map_err(|error| StoreError::Schema(error.to_string()))?.len();
-            self.begin(migration, steps, Some(now)).await?;
+            let steps = steps_if_any(migration, self.connections.driver.spelling());
+            let steps = steps.map_err(|error| StoreError::Schema(error.to_string()))?;
+            let count = steps.map_or(0, |steps| steps.len());
+            self.begin(migration, count, Some(now)).await?;
         }
         Ok(())
     }
@@ -82,11 +83,20 @@ pub(super) fn steps(
     spelling: &'static dyn Spelling,
 ) -> Result<Vec<Step<'static>>, MigrateError> {
     // A text that is missing must not pass for one without steps.
-    let text = migration.text(spelling.word()).ok_or_else(|| {
+    steps_if_any(migration, spelling)?.ok_or_else(|| {
         let (migration, engine) = (title(migration), spelling.word());
         MigrateError::Refused(format!("migration {migration} has no text for {engine}"))
-    })?;
-    parse(text).map_err(|source| MigrateError::Script {
+    })
+}
+
+/// As [`steps`]; `None` of a migration that was planned before there was a dialect for the engine. No database of the
+/// engine ever had the tables before it.
+pub(super) fn steps_if_any(
+    migration: &Migration,
+    spelling: &'static dyn Spelling,
+) -> Result<Option<Vec<Step<'static>>>, MigrateError> {
+    let parsed = migration.text(spelling.word()).map(parse).transpose();
+    parsed.map_err(|source| MigrateError::Script {
         migration: title(migration),
         source,
     })
@@ -120,5 +130,7 @@ mod tests {
         assert!(read(Dialect::MySql).expect("a text").is_empty());
         let refused = read(Dialect::Sqlite).expect_err("no text").to_string();
         assert_eq!(refused, "migration 0002_wider has no text for sqlite");
+        let none = steps_if_any(&migration, engines::spelling(Dialect::Sqlite));
+        assert!(none.expect("nothing to parse").is_none());
     }
 }

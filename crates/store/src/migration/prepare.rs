@@ -5,8 +5,7 @@ use async_trait::async_trait;
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Fault};
 use crate::error::StoreError;
-use crate::migration::Migrations as _;
-use crate::migration::window::MigrationStanding;
+use crate::migration::window::{MigrationStanding, judge};
 use crate::schema;
 use crate::sql_store::{BOOKKEEPING, SqlStore};
 use crate::statements::bookkeeping;
@@ -28,7 +27,7 @@ impl<D: Driver> Prepare for SqlStore<D> {
             .inspect_err(|error| self.connections.note(error))
             .map_err(bookkeeping)?;
         let recorded = self.recorded_schema().await?;
-        let standing = self.standing().await?;
+        let standing = judge(&self.applied().await?, self.registry.migrations);
         let refusal = recorded.as_ref().and_then(|(version, _)| schema::refusal(*version));
         let refusal = refusal.or_else(|| standing.refusal(self.registry.migrations));
         if let Some(refusal) = refusal {

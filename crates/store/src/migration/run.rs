@@ -10,7 +10,7 @@ use crate::connections::failure;
 use crate::dialect::Spelling;
 use crate::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, begin};
 use crate::error::StoreError;
-use crate::migration::memory::{BOOKKEEPING, note, steps, title};
+use crate::migration::memory::{BOOKKEEPING, note, steps, steps_if_any, title};
 use crate::migration::script::{Effect, Step};
 use crate::migration::{MigrateError, MigrateOptions, Migrated, fill, sql};
 use crate::progress::Progress;
@@ -164,7 +164,8 @@ pub(super) async fn refill<D: Driver>(
             steps: 0,
             rows_filled: 0,
         };
-        for step in steps(migration, store.connections.driver.spelling())? {
+        let steps = steps_if_any(migration, store.connections.driver.spelling())?;
+        for step in steps.into_iter().flatten() {
             let Step::Fill { table, columns } = step else { continue };
             let fill = fill::Fill {
                 number: migration.number,

@@ -19,6 +19,10 @@ impl ConditionSql for MySqlSpelling {
         )
     }
 
+    fn exactly(&self, column: &str) -> String {
+        format!("[{column}] = ? AND LENGTH([{column}]) = ?")
+    }
+
     fn one_of(&self, column: &str, texts: &[String]) -> Statement {
         let equal: Vec<Statement> = texts.iter().map(|text| self.equals(column, text)).collect();
         let conditions: Vec<&str> = equal.iter().map(|one| one.sql.as_str()).collect();
@@ -46,9 +50,9 @@ impl ConditionSql for MySqlSpelling {
     }
 
     /// Its collation would fill up the shorter text with spaces first, and so has no key for this order.
-    fn ordered(&self, column: &str, operator: &str, text: &str) -> Statement {
+    fn ordered(&self, column: &str, sign: &str, text: &str) -> Statement {
         text_piece(
-            format!("CAST({column} AS BINARY) {operator} CAST(? AS BINARY)"),
+            format!("CAST({column} AS BINARY) {sign} CAST(? AS BINARY)"),
             text.to_owned(),
         )
     }

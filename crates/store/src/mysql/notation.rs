@@ -14,4 +14,8 @@ impl Notation for MySqlSpelling {
     fn word(&self) -> &'static str {
         "mysql"
     }
+
+    fn products(&self) -> &'static str {
+        "MySQL or MariaDB"
+    }
 }

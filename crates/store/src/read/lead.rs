@@ -15,7 +15,7 @@ use crate::driver::{Driver, Param};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
 use crate::statements::kept;
-use crate::statements::select::Lead;
+use crate::statements::writer::Lead;
 
 /// A way to begin, and the entries of a key that it would read at most.
 #[derive(Debug)]

@@ -60,7 +60,7 @@ pub trait Objects: Send + Sync {
     /// A page of stored objects.
     async fn list(&self, kind: &Kind, query: &ListQuery) -> Result<Vec<Stored>, StoreError>;
 
-    /// How many rows are live, evicted and deleted.
+    /// How many rows are live, archived and deleted.
     async fn count(&self, kind: &Kind) -> Result<Counts, StoreError>;
 }
 

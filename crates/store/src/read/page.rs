@@ -18,7 +18,8 @@ use crate::connections::Rows;
 use crate::driver::Cells;
 use crate::error::StoreError;
 use crate::statements::select;
-use crate::statements::select::{OBJECT, REQUIRED};
+use crate::statements::select::OBJECT;
+use crate::statements::writer::REQUIRED;
 
 #[derive(Deserialize, Serialize)]
 struct Token {

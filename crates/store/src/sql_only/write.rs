@@ -1,4 +1,4 @@
-//! One write of an object that SQL alone keeps, in its transaction: the kind's writers are lined up before anything is
+//! One write of an object of a SQL-only kind, in its transaction: the kind's writers are lined up before anything is
 //! read, so that what is found stays as it is.
 
 use jiff::Timestamp;

@@ -14,6 +14,11 @@ impl ConditionSql for SqliteSpelling {
         text_piece(format!("{column} = ?"), text.to_owned())
     }
 
+    /// Its length of a text would be in characters.
+    fn exactly(&self, column: &str) -> String {
+        format!("[{column}] = ? AND LENGTH(CAST([{column}] AS BLOB)) = ?")
+    }
+
     /// A chain of so many words would be deeper than its parser goes.
     fn one_of(&self, column: &str, texts: &[String]) -> Statement {
         let condition = self.value_in(column, texts.len());
@@ -24,8 +29,8 @@ impl ConditionSql for SqliteSpelling {
         self.one_of(column, texts)
     }
 
-    fn ordered(&self, column: &str, operator: &str, text: &str) -> Statement {
-        text_piece(format!("{column} {operator} ?"), text.to_owned())
+    fn ordered(&self, column: &str, sign: &str, text: &str) -> Statement {
+        text_piece(format!("{column} {sign} ?"), text.to_owned())
     }
 
     /// LIKE ignores case, and only GLOB can use a key.

@@ -14,4 +14,8 @@ impl Notation for SqliteSpelling {
     fn word(&self) -> &'static str {
         "sqlite"
     }
+
+    fn products(&self) -> &'static str {
+        "SQLite"
+    }
 }

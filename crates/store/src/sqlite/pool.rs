@@ -20,7 +20,7 @@ const OPTIMIZE: &str = "PRAGMA optimize=0x10002";
 /// Makes the file where there is none, for its owner alone: objects may hold secrets. SQLite gives the files beside it
 /// the same mode. Where this fails, so does the first connection, which says why.
 pub(super) fn make_private(path: &Path) {
-    let _told_later = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let _reported_later = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
 }
 
 /// A commit is on disk before it is reported: what SQL holds may leave etcd.

@@ -1,18 +1,114 @@
-//! The SQL of conditions that mean the same on all engines, whatever their collations do, and of
+//! The SQL of conditions, which mean the same on all engines, whatever their collations do, and of
 //! groups of conditions. Knows no query around them.
 
+use kindex_model::kind::{ColumnType, Comparison};
 use kindex_model::tables::Side;
+use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 use kindex_query::select::Condition;
 
-use crate::statements::select::{Writer, column_of};
+use crate::dialect::sign;
+use crate::statement::Statement;
+use crate::statements::writer::{REQUIRED, Writer, column_of};
 
 /// The longest value of a label.
 const LABEL_CHARS_MAX: usize = 63;
 
 impl Writer {
+    pub(crate) fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Compare {
+                column,
+                comparison,
+                value,
+            } => self.compare(column, *comparison, value),
+            Condition::OneOf { column, values } => self.one_of(column, values),
+            Condition::StartsWith { column, prefix } => {
+                let piece = self.spelling().starts_with(&column_of("t", column), prefix);
+                self.put(piece);
+            }
+            Condition::Null { column } => self.null(column),
+            Condition::NotNull { column } => self.not_null(column),
+            Condition::Differs { column, value } => self.matches_or_null(column, Comparison::NotEqual, value),
+            Condition::Empty { column, ty } => match ty {
+                ColumnType::Text { .. } => self.matches_or_null(column, Comparison::Equal, &Value::Text(String::new())),
+                ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::UInt64
+                | ColumnType::Bool
+                | ColumnType::Double
+                | ColumnType::Time => self.null(column),
+            },
+            Condition::NotEmpty { column, ty } => match ty {
+                ColumnType::Text { .. } => self.compare(column, Comparison::NotEqual, &Value::Text(String::new())),
+                ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::UInt64
+                | ColumnType::Bool
+                | ColumnType::Double
+                | ColumnType::Time => self.not_null(column),
+            },
+            Condition::Side {
+                side,
+                key,
+                values,
+                present,
+            } => self.side(*side, key, values, *present),
+            Condition::LabelWithin { key, least, most } => self.label_within(key, *least, *most),
+            Condition::Exactly { column, values } => self.texts(column, values),
+            Condition::Ordered {
+                column,
+                comparison,
+                text,
+            } => self.ordered(column, *comparison, text),
+            Condition::Like { column, pattern } => self.like(column, pattern),
+            Condition::All(conditions) => self.group(conditions, " AND ", "TRUE"),
+            Condition::Any(conditions) => self.group(conditions, " OR ", "FALSE"),
+            Condition::Not(condition) => self.not(condition),
+        }
+    }
+
+    pub(super) fn compare(&mut self, column: &str, comparison: Comparison, value: &Value) {
+        self.push(&column_of("t", column));
+        self.push(&format!(" {} ", sign(comparison)));
+        self.bind(value.clone());
+    }
+
+    fn one_of(&mut self, column: &str, values: &[Value]) {
+        if values.is_empty() {
+            return self.push("FALSE");
+        }
+        let condition = self.spelling().value_in(&column_of("t", column), values.len());
+        self.put(Statement {
+            // People are shown the statement.
+            sql: condition.replace(',', ", "),
+            values: values.to_vec(),
+        });
+    }
+
+    pub(super) fn null(&mut self, column: &str) {
+        let column = self.spelling().unkeyed(&column_of("t", column));
+        self.push(&format!("{column} IS NULL"));
+    }
+
+    pub(super) fn not_null(&mut self, column: &str) {
+        self.push(&column_of("t", column));
+        self.push(" IS NOT NULL");
+    }
+
+    pub(super) fn matches_or_null(&mut self, column: &str, comparison: Comparison, value: &Value) {
+        if REQUIRED.contains(&column) {
+            return self.compare(column, comparison, value);
+        }
+        self.push("(");
+        self.compare(column, comparison, value);
+        self.push(" OR ");
+        self.null(column);
+        self.push(")");
+    }
+
     /// One of these texts, to the byte.
-    pub(crate) fn texts(&mut self, column: &str, values: &[String]) {
+    fn texts(&mut self, column: &str, values: &[String]) {
         match values {
             [] => self.push("FALSE"),
             values => {
@@ -23,12 +119,13 @@ impl Writer {
     }
 
     /// By code points, which is the order of UTF-8's bytes.
-    pub(crate) fn ordered(&mut self, column: &str, operator: &str, text: &str) {
-        let piece = self.spelling().ordered(&column_of("t", column), operator, text);
+    fn ordered(&mut self, column: &str, comparison: Comparison, text: &str) {
+        let sign = sign(comparison);
+        let piece = self.spelling().ordered(&column_of("t", column), sign, text);
         self.put(piece);
     }
 
-    pub(crate) fn like(&mut self, column: &str, pattern: &Pattern) {
+    fn like(&mut self, column: &str, pattern: &Pattern) {
         let piece = self.spelling().like(&column_of("t", column), pattern);
         self.put(piece);
     }
@@ -46,7 +143,7 @@ impl Writer {
     }
 
     /// A label whose value is a decimal integer within these bounds.
-    pub(crate) fn label_within(&mut self, key: &str, least: u64, most: u64) {
+    fn label_within(&mut self, key: &str, least: u64, most: u64) {
         self.side_row(Side::Labels, key, false, true, |writer| {
             let value = column_of("s", "value");
             let within = writer.spelling().digits_within(&value, LABEL_CHARS_MAX, least..=most);
@@ -80,7 +177,7 @@ impl Writer {
         self.push(close);
     }
 
-    pub(crate) fn group(&mut self, conditions: &[Condition], between: &str, none: &str) {
+    fn group(&mut self, conditions: &[Condition], between: &str, none: &str) {
         if conditions.is_empty() {
             return self.push(none);
         }
@@ -91,7 +188,7 @@ impl Writer {
         self.push(")");
     }
 
-    pub(crate) fn not(&mut self, condition: &Condition) {
+    fn not(&mut self, condition: &Condition) {
         self.push("NOT (");
         self.condition(condition);
         self.push(")");

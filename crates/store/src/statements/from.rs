@@ -4,7 +4,7 @@ use kindex_model::kind::Key;
 use kindex_model::tables::Side;
 use kindex_query::select::{Label, Select};
 
-use crate::statements::select::{Lead, Writer};
+use crate::statements::writer::{Lead, Writer};
 
 /// Labels that are joined at most: MariaDB joins 61 tables, and the engines try out orders long before. The others are
 /// looked up for each row.

@@ -8,7 +8,7 @@ use kindex_query::Life;
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
 use crate::statements::names::{SEQ, UNCONVERTED, extracted, main_columns};
-use crate::statements::text::{exactly, kept, quoted, row_marks};
+use crate::statements::text::{kept, quoted, row_marks};
 use crate::statements::versions::of_cluster;
 
 /// The texts of one kind in one dialect.
@@ -190,8 +190,8 @@ impl KindSql {
             "SELECT {} FROM [{}] WHERE {} AND {} AND {} ORDER BY {} DESC LIMIT 1",
             self.stored_columns,
             self.tables.main,
-            exactly("namespace"),
-            exactly("name"),
+            self.spelling.exactly("namespace"),
+            self.spelling.exactly("name"),
             self.spelling.is_null("delete_time"),
             of_cluster("[res_version]"),
         ))
@@ -232,8 +232,8 @@ impl KindSql {
             "SELECT {} FROM [{}] WHERE {} AND {} ORDER BY [delete_time] IS NOT NULL, {} DESC",
             self.stored_columns,
             self.tables.main,
-            exactly("namespace"),
-            exactly("name"),
+            self.spelling.exactly("namespace"),
+            self.spelling.exactly("name"),
             of_cluster("[res_version]"),
         ))
     }
@@ -277,7 +277,7 @@ impl KindSql {
     pub(crate) fn list(&self, filter: ListFilter) -> Statement {
         let mut conditions = Vec::new();
         if filter.namespace {
-            conditions.push(exactly("namespace"));
+            conditions.push(self.spelling.exactly("namespace"));
         }
         if filter.after {
             conditions.push("[uid] > ?".to_owned());
@@ -289,8 +289,8 @@ impl KindSql {
             "EXISTS (SELECT 1 FROM [{}] WHERE [obj_uid] = [{}].[uid] AND {} AND {})",
             self.tables.side(Side::Labels),
             self.tables.main,
-            exactly("key"),
-            exactly("value"),
+            self.spelling.exactly("key"),
+            self.spelling.exactly("value"),
         );
         conditions.extend(std::iter::repeat_n(exists, filter.labels));
         let filters = if conditions.is_empty() {
@@ -304,7 +304,7 @@ impl KindSql {
         ))
     }
 
-    /// One row: live, evicted, deleted.
+    /// One row: live, archived, deleted.
     pub(crate) fn count(&self) -> Statement {
         kept(format!(
             "SELECT COUNT(CASE WHEN [delete_time] IS NULL AND [evicted_time] IS NULL THEN 1 END), \

@@ -18,11 +18,13 @@ pub(crate) mod history;
 
 pub(crate) mod version_counts;
 
-pub(crate) mod select;
+pub(crate) mod writer;
+
+mod condition;
 
 mod from;
 
-mod condition;
+pub(crate) mod select;
 
 #[cfg(test)]
 mod sqlite_plans;

@@ -1,18 +1,15 @@
-//! The SQL text of a select, piece by piece. Knows what a condition means in each dialect,
-//! and how to go on after a row; not who asks.
+//! The SQL text of a select: its columns, filters and order, and how to go on after a row. Does not know who asks.
 
-use kindex_model::kind::{ColumnType, Key};
-use kindex_model::tables::{Side, Tables};
+use kindex_model::kind::{ColumnType, Comparison};
+use kindex_model::tables::Side;
 use kindex_model::value::Value;
 use kindex_query::Selection;
-use kindex_query::select::{Condition, Direction, Order, Select};
+use kindex_query::select::{Direction, Order, Select};
 
 use crate::dialect::{Dialect, Spelling};
 use crate::engines;
 use crate::statement::Statement;
-
-/// Base columns that hold a value in every row.
-pub(crate) const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
+use crate::statements::writer::{Lead, Writer, column_of};
 
 /// What [`crate::cells::stored`] reads.
 pub(crate) const OBJECT: &[(&str, ColumnType)] = &[
@@ -23,23 +20,6 @@ pub(crate) const OBJECT: &[(&str, ColumnType)] = &[
     ("evicted_time", ColumnType::Time),
     ("group_ver", ColumnType::Text { chars: 64 }),
 ];
-
-/// Which table is read first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lead {
-    /// The one that the engine takes.
-    Engine,
-    /// The table of labels, in the order of uids that its key has for one label.
-    Label {
-        /// Which of the query's labels.
-        number: usize,
-        /// A key of the main table whose columns all have one value each: it tells whether an object is
-        /// wanted without reading its row.
-        through: Option<&'static Key>,
-    },
-    /// The main table, in the order of uids that this key has, as all its columns have one value each.
-    Key(&'static Key),
-}
 
 /// A query, or what holds one, as the statement that reads its first page: for looking at it and for `EXPLAIN`.
 pub trait ToSql {
@@ -116,31 +96,7 @@ pub(crate) fn counting(select: &Select, spelling: &'static dyn Spelling) -> Stat
     writer.finish()
 }
 
-/// A statement in the making, with `t` for the kind's table.
-pub(crate) struct Writer {
-    spelling: &'static dyn Spelling,
-    pub(crate) lead: Lead,
-    pub(crate) tables: Tables,
-    sql: String,
-    values: Vec<Value>,
-    conditions: usize,
-    /// Rows without an order of their own are found by a key, and then put in order.
-    sorts_uids: bool,
-}
-
 impl Writer {
-    fn new(spelling: &'static dyn Spelling, select: &Select, lead: Lead) -> Self {
-        Self {
-            spelling,
-            lead,
-            tables: select.kind().tables(),
-            sorts_uids: select.order.is_empty() && !select.scan,
-            sql: String::new(),
-            values: Vec::new(),
-            conditions: 0,
-        }
-    }
-
     fn filter(&mut self, select: &Select) {
         self.from(select);
         for label in self.unjoined(&select.labels) {
@@ -153,19 +109,12 @@ impl Writer {
         }
     }
 
-    fn finish(self) -> Statement {
-        Statement {
-            sql: self.sql,
-            values: self.values,
-        }
-    }
-
     fn head(&mut self, columns: &[(&'static str, ColumnType)], order: &[Order]) {
         let ordered = order.iter().map(|order| (order.column, order.ty));
         let cells = columns.iter().copied().chain(ordered).map(|(name, ty)| {
             let column = column_of("t", name);
             match ty {
-                ColumnType::Time => self.spelling.time(&column),
+                ColumnType::Time => self.spelling().time(&column),
                 // A column of a decimal type is read as the double that it is compared with.
                 ColumnType::Double => format!("{column} + 0e0"),
                 ColumnType::Text { .. }
@@ -179,65 +128,6 @@ impl Writer {
         self.push("SELECT ");
         self.push(&cells.join(", "));
         self.push(" ");
-    }
-
-    /// Begins a condition that must hold as well as those before.
-    pub(crate) fn next_condition(&mut self) {
-        self.push(if self.conditions == 0 { " WHERE " } else { " AND " });
-        self.conditions += 1;
-    }
-
-    pub(crate) fn spelling(&self) -> &'static dyn Spelling {
-        self.spelling
-    }
-
-    pub(crate) fn condition(&mut self, condition: &Condition) {
-        match condition {
-            Condition::Compare {
-                column,
-                operator,
-                value,
-            } => self.compare(column, operator, value),
-            Condition::OneOf { column, values } => self.one_of(column, values),
-            Condition::StartsWith { column, prefix } => {
-                let piece = self.spelling.starts_with(&column_of("t", column), prefix);
-                self.put(piece);
-            }
-            Condition::Null { column } => self.null(column),
-            Condition::NotNull { column } => self.not_null(column),
-            Condition::Differs { column, value } => self.matches_or_null(column, "<>", value),
-            Condition::Empty { column, ty } => match ty {
-                ColumnType::Text { .. } => self.matches_or_null(column, "=", &Value::Text(String::new())),
-                ColumnType::Int32
-                | ColumnType::Int64
-                | ColumnType::UInt64
-                | ColumnType::Bool
-                | ColumnType::Double
-                | ColumnType::Time => self.null(column),
-            },
-            Condition::NotEmpty { column, ty } => match ty {
-                ColumnType::Text { .. } => self.compare(column, "<>", &Value::Text(String::new())),
-                ColumnType::Int32
-                | ColumnType::Int64
-                | ColumnType::UInt64
-                | ColumnType::Bool
-                | ColumnType::Double
-                | ColumnType::Time => self.not_null(column),
-            },
-            Condition::Side {
-                side,
-                key,
-                values,
-                present,
-            } => self.side(*side, key, values, *present),
-            Condition::LabelWithin { key, least, most } => self.label_within(key, *least, *most),
-            Condition::Exactly { column, values } => self.texts(column, values),
-            Condition::Ordered { column, operator, text } => self.ordered(column, operator, text),
-            Condition::Like { column, pattern } => self.like(column, pattern),
-            Condition::All(conditions) => self.group(conditions, " AND ", "TRUE"),
-            Condition::Any(conditions) => self.group(conditions, " OR ", "FALSE"),
-            Condition::Not(condition) => self.not(condition),
-        }
     }
 
     /// The rows that follow the one with these values. The bound on the first column says nothing
@@ -279,21 +169,6 @@ impl Writer {
         self.bind(Value::Int(rows));
     }
 
-    pub(crate) fn push(&mut self, sql: &str) {
-        self.sql.push_str(sql);
-    }
-
-    pub(crate) fn bind(&mut self, value: Value) {
-        self.sql.push('?');
-        self.values.push(value);
-    }
-
-    /// Adds what the engine says of a condition.
-    pub(crate) fn put(&mut self, piece: Statement) {
-        self.sql.push_str(&piece.sql);
-        self.values.extend(piece.values);
-    }
-
     /// No engine may walk a whole table for the order of uids, in the hope of matching rows.
     fn column(&mut self, column: &str) {
         let in_order = match self.lead {
@@ -304,62 +179,19 @@ impl Writer {
         let named = column_of("t", column);
         let text = match in_order {
             Some(in_order) => in_order,
-            None if self.sorts_uids && column == "uid" => self.spelling.unkeyed(&named),
+            None if self.sorts_uids && column == "uid" => self.spelling().unkeyed(&named),
             None => named,
         };
         self.push(&text);
-    }
-
-    fn compare(&mut self, column: &str, operator: &str, value: &Value) {
-        self.push(&column_of("t", column));
-        self.push(&format!(" {operator} "));
-        self.bind(value.clone());
-    }
-
-    fn one_of(&mut self, column: &str, values: &[Value]) {
-        if values.is_empty() {
-            return self.push("FALSE");
-        }
-        let condition = self.spelling.value_in(&column_of("t", column), values.len());
-        // People are shown the statement.
-        self.push(&condition.replace(',', ", "));
-        self.values.extend_from_slice(values);
-    }
-
-    fn null(&mut self, column: &str) {
-        let column = self.spelling.unkeyed(&column_of("t", column));
-        self.push(&format!("{column} IS NULL"));
-    }
-
-    fn not_null(&mut self, column: &str) {
-        self.push(&column_of("t", column));
-        self.push(" IS NOT NULL");
-    }
-
-    pub(crate) fn exactly_one_of(&mut self, alias: &str, column: &str, values: &[String]) {
-        match values {
-            [] => self.push("FALSE"),
-            [value] => self.exactly(alias, column, value),
-            values => {
-                let piece = self.spelling.one_of(&column_of(alias, column), values);
-                self.put(piece);
-            }
-        }
-    }
-
-    /// Equal to the byte.
-    pub(crate) fn exactly(&mut self, alias: &str, column: &str, text: &str) {
-        let piece = self.spelling.equals(&column_of(alias, column), text);
-        self.put(piece);
     }
 
     fn not_before(&mut self, order: Order, value: &Value) {
         match (order.direction, value) {
             // Everything follows a row without a value.
             (Direction::Ascending, Value::Null) => return,
-            (Direction::Ascending, value) => self.compare(order.column, ">=", value),
+            (Direction::Ascending, value) => self.compare(order.column, Comparison::GreaterOrEqual, value),
             (Direction::Descending, Value::Null) => self.null(order.column),
-            (Direction::Descending, value) => self.matches_or_null(order.column, "<=", value),
+            (Direction::Descending, value) => self.matches_or_null(order.column, Comparison::LessOrEqual, value),
         }
         self.push(" AND ");
     }
@@ -367,7 +199,7 @@ impl Writer {
     fn same(&mut self, column: &str, value: &Value) {
         match value {
             Value::Null => self.null(column),
-            value => self.compare(column, "=", value),
+            value => self.compare(column, Comparison::Equal, value),
         }
     }
 
@@ -380,22 +212,7 @@ impl Writer {
                 self.bind(value.clone());
             }
             (Direction::Descending, Value::Null) => unreachable!("nothing follows the rows without a value"),
-            (Direction::Descending, value) => self.matches_or_null(order.column, "<", value),
+            (Direction::Descending, value) => self.matches_or_null(order.column, Comparison::Less, value),
         }
     }
-
-    fn matches_or_null(&mut self, column: &str, operator: &str, value: &Value) {
-        if REQUIRED.contains(&column) {
-            return self.compare(column, operator, value);
-        }
-        self.push("(");
-        self.compare(column, operator, value);
-        self.push(" OR ");
-        self.null(column);
-        self.push(")");
-    }
-}
-
-pub(crate) fn column_of(alias: &str, column: &str) -> String {
-    format!("{alias}.[{column}]")
 }

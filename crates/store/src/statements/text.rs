@@ -13,15 +13,10 @@ pub(crate) fn row_marks(columns: usize, rows: usize) -> String {
     marks(&format!("({})", marks("?", columns)), rows)
 }
 
-/// Equal to the byte. MySQL's binary collations pass over trailing spaces, which the length tells.
-pub(crate) fn exactly(column: &str) -> String {
-    format!("[{column}] = ? AND LENGTH(HEX([{column}])) = ?")
-}
-
-/// The parameters of an exact comparison.
+/// The parameters of [`exactly`](crate::dialect::ConditionSql::exactly).
 pub(crate) fn exact(text: &str) -> [Param<'_>; 2] {
-    let hex_digits = i64::try_from(text.len() * 2).unwrap_or(i64::MAX);
-    [Param::Text(text), Param::Int(hex_digits)]
+    let bytes = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    [Param::Text(text), Param::Int(bytes)]
 }
 
 /// The next size of a list that is kept prepared. The rest is filled by repeating the last name,

@@ -146,6 +146,8 @@ impl<D: Driver> Batch<'_, D> {
         let superseded = self.carry_out(&sorted).await?;
         let replaced: Vec<Replaced> = superseded.iter().filter_map(Superseded::replaced).collect();
         self.record_replaced(&replaced, writes, &mut written).await?;
+        let closed: Vec<(&Uid, &Uid)> = superseded.iter().map(|one| (&one.row.uid, &one.by)).collect();
+        self.hand_over_held(writes, &written, &found, &closed).await?;
         self.carry(&carried).await?;
         let updates = before
             .iter()

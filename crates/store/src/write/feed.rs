@@ -11,7 +11,7 @@ use crate::write::batch::Batch;
 
 /// How many changes of a kind are kept, at least.
 pub const CHANGES_KEPT: u64 = 100_000;
-/// The same of a kind that SQL alone keeps: each with the whole object before it.
+/// The same of a SQL-only kind: each with the whole object before it.
 pub const SQL_ONLY_CHANGES_KEPT: u64 = 10_000;
 /// Dropped at once.
 const CHANGES_DROPPED: u64 = 1_000;
@@ -45,7 +45,7 @@ pub(crate) fn becomes_another(before: &str, after: &str) -> bool {
 /// One change of an archived object.
 pub(crate) struct FeedEntry<'a> {
     uid: &'a str,
-    /// What an update replaces, as JSON: the labels, or the whole object of a kind that SQL alone keeps.
+    /// What an update replaces, as JSON: the labels, or the whole object of a SQL-only kind.
     before: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> FeedEntry<'a> {
         Self { uid, before: None }
     }
 
-    /// Of an object that SQL alone keeps, with the text that it had, if it was there.
+    /// Of an object of a SQL-only kind, with the text that it had, if it was there.
     pub(crate) fn of_object(uid: &'a str, before: Option<&str>) -> Self {
         Self {
             uid,

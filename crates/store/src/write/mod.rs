@@ -20,6 +20,8 @@ mod outbox;
 
 mod references;
 
+mod restored;
+
 mod apply;
 
 mod rows;

@@ -27,7 +27,7 @@ pub(crate) enum Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// What a row gets that was evicted and stays so.
+    /// What a row gets that was archived and stays so.
     pub(crate) fn of_evicted(&self, row: Option<&FoundRow>) -> Option<&'a Version> {
         match self {
             Self::Update(new) if new.delete_time.is_none() && new.evicted_time.is_some() => {
@@ -134,8 +134,8 @@ fn plan_store<'a>(
 /// Of a text that replaces another one: see [`NewRow::begins_anew`].
 fn begins_anew(version: &Version, row: &FoundRow, own: &str) -> bool {
     let metadata = &version.object.metadata;
-    let is_retold = row.res_version.pack() == metadata.resource_version && row.group_ver == group_ver(metadata, own);
-    row.res_version.is_direct() || (row.hash.is_some() && is_retold)
+    let is_repeated = row.res_version.pack() == metadata.resource_version && row.group_ver == group_ver(metadata, own);
+    row.res_version.is_direct() || (row.hash.is_some() && is_repeated)
 }
 
 /// Whether a row that was changed in SQL keeps what it holds: nothing that the cluster's object goes

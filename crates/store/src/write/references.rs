@@ -74,8 +74,8 @@ impl<'a> Carried<'a> {
                     placed_by: None,
                 }));
                 let guarded = metadata.finalizers.iter().any(|finalizer| finalizer == own_finalizer);
-                let all_told = guarded || metadata.deletion_timestamp.is_none();
-                self.again.extend((again && all_told).then_some(uid));
+                let is_complete = guarded || metadata.deletion_timestamp.is_none();
+                self.again.extend((again && is_complete).then_some(uid));
             }
             Life::Live if again => {
                 self.again.push(uid);

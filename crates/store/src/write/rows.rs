@@ -36,7 +36,7 @@ pub trait Rows: Send + Sync {
     /// Applies a batch in one transaction and says what became of each write, in order.
     /// A batch holds at most one write per row and any number of [`RowWrite::Record`]s, in any order.
     ///
-    /// When a row appears as live or evicted, or is revived, then of all rows of its namespace and
+    /// When a row appears as live or archived, or is revived, then of all rows of its namespace and
     /// name that are not deleted only the one with the highest version stays so. The others are closed,
     /// the appearing row itself where it is the late one: it is stored, and deleted.
     ///

@@ -38,7 +38,7 @@ enum Stop {
     CloudIdentityDraining,
     /// The service of its target is away.
     CloudIdentityFinalizing,
-    /// Nothing holds it any more. Its service records no phases: none of its kinds refers to others.
+    /// Nothing holds it any more.
     ProjectDraining,
 }
 
@@ -119,9 +119,7 @@ impl Walk {
             Nats::start()
         });
         let address = nats.as_ref().map(Nats::address);
-        let identity = Service::start("identity", None, events, address.as_deref());
-        let region = Service::start("region", Some(&identity), events, address.as_deref());
-        let compute = Service::start("compute", Some(&region), events, address.as_deref());
+        let [identity, region, compute] = Service::start_all(events, address.as_deref());
         let services = [&identity, &region, &compute];
         let service = |object: &Object| service_of(services, object);
         for service in services {
@@ -167,6 +165,12 @@ impl Walk {
         self.region.kill();
         self.identity.delete(&PROJECT);
         self.log.until_deleted(&PROJECT);
+        self.identity.until_phase(&PROJECT, "DELETING");
+        wait_for("people to be told who holds the project", || {
+            self.identity
+                .said("DeletionBlocked")
+                .contains("cloudidentity.region.example.com")
+        });
         if self.stops_at(Stop::ProjectDeleting) {
             self.identity.kill_and_restart();
         }
@@ -273,9 +277,8 @@ impl Walk {
 
     fn the_project_goes(&mut self) {
         if self.stops_at(Stop::ProjectDraining) {
-            wait_for("the project to be released", || {
-                !self.identity.finalizers(&PROJECT).contains("cloudidentity.")
-            });
+            self.identity.until_phase(&PROJECT, "DRAINING");
+            assert!(!self.identity.finalizers(&PROJECT).contains("cloudidentity."));
             self.identity.kill_and_restart();
             self.identity.end_cleanup(&PROJECT);
         }
@@ -313,9 +316,7 @@ fn what_is_archived_goes_with_the_target_of_another_service() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let identity = Service::start("identity", None, "api", None);
-    let region = Service::start("region", Some(&identity), "api", None);
-    let mut compute = Service::start("compute", Some(&region), "api", None);
+    let [identity, region, mut compute] = Service::start_all("api", None);
     for service in [&identity, &region, &compute] {
         service.apply();
     }
@@ -371,8 +372,7 @@ fn a_cloud_identity_moves_to_another_project_which_stays() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let identity = Service::start("identity", None, "api", None);
-    let region = Service::start("region", Some(&identity), "api", None);
+    let [identity, region, _compute] = Service::start_all("api", None);
     for service in [&identity, &region] {
         service.apply();
     }

@@ -13,6 +13,9 @@ use crate::process::{Running, wait_for};
 use crate::text_of;
 use crate::workspace::{Example, checkout};
 
+/// Objects of each refer to those of the one before.
+const NAMES: [&str; 3] = ["identity", "region", "compute"];
+
 /// The finalizer of somebody who cleans up after an object.
 const CLEANUP: &str = "example.com/cleanup";
 
@@ -40,15 +43,27 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// With the events of `peer` by a transport. All of them feed the NATS server if there is one.
-    pub(super) fn start(name: &'static str, peer: Option<&Self>, events: &str, nats: Option<&str>) -> Self {
+    /// The three of them, each beside those whose objects its own refer to, or that refer to its own. They hear of each
+    /// other by a transport. All of them feed the NATS server if there is one.
+    pub(super) fn start_all(events: &str, nats: Option<&str>) -> [Self; 3] {
+        let named = NAMES.map(|name| (name, format!("127.0.0.1:{}", ports::reserve())));
+        std::array::from_fn(|at| {
+            let beside = named.iter().enumerate().filter(|(other, _)| other.abs_diff(at) == 1);
+            let beside: Vec<String> = beside
+                .map(|(_, (name, address))| format!("{name}=http://{address}"))
+                .collect();
+            let (name, address) = &named[at];
+            Self::start(name, address, &beside, events, nats)
+        })
+    }
+
+    fn start(name: &'static str, address: &str, beside: &[String], events: &str, nats: Option<&str>) -> Self {
         let program = program(name);
-        let address = format!("127.0.0.1:{}", ports::reserve());
-        let mut flags = vec!["--listen".to_owned(), address.clone()];
-        if let Some(peer) = peer {
-            let service = format!("{}={}", peer.name, peer.url);
-            flags.extend(["--blocked-after", "1", "--service", &service].map(str::to_owned));
-            flags.extend(["--service-events", events].map(str::to_owned));
+        let mut flags = ["--listen", address, "--blocked-after", "1", "--service-events", events]
+            .map(str::to_owned)
+            .to_vec();
+        for service in beside {
+            flags.extend(["--service".to_owned(), service.clone()]);
         }
         if let Some(nats) = nats {
             flags.extend(["--nats", nats].map(str::to_owned));

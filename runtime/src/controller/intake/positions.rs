@@ -6,7 +6,7 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 use kindex_store::Saving;
 
-use super::super::super::marks::{found_beside, joined};
+use super::super::super::marks::found_beside;
 use super::super::super::message::StoreFailure;
 use super::super::super::status::HeldOrphans;
 use super::super::environment::Environment;
@@ -48,24 +48,6 @@ impl Intake {
         self.note_version(ResourceVersion(sent.newest.0 + 1));
     }
 
-    /// Another ingester found the cluster restored, and this one learns it by being refused to save its position.
-    pub(super) fn join_restoration(&mut self, env: &Environment, shown: Checkpoint) {
-        let Some(version) = joined(self.checkpoints.saved(), shown) else {
-            return;
-        };
-        tracing::warn!(
-            kind = env.kind.name,
-            %version,
-            "Another ingester found that the cluster was restored from a backup: rows beyond this version are corrected"
-        );
-        self.checkpoints.learn(shown);
-        self.restore_beyond(version);
-    }
-
-    fn restore_beyond(&mut self, version: ResourceVersion) {
-        self.restoring = Some(self.restoring.map_or(version, |known| known.min(version)));
-    }
-
     /// A checkpoint worth saving that is not the saved one.
     pub(super) fn unsaved(&self, oldest: Oldest) -> Option<Checkpoint> {
         let watching = matches!(self.phase, Phase::Watching { .. }) && self.restoring.is_none();
@@ -73,17 +55,16 @@ impl Intake {
         self.checkpoints.unsaved(watermark, self.held_orphans.is_some())
     }
 
-    /// Saves the checkpoint if it is due. Returns whether it does.
-    pub(in super::super) fn save_checkpoint(&mut self, env: &mut Environment, backlog: Backlog) -> bool {
+    /// Saves the checkpoint if it is due.
+    pub(in super::super) fn save_checkpoint(&mut self, env: &mut Environment, backlog: Backlog) {
         let last_call = env.stopping && !backlog.in_flight;
         let due = last_call || self.checkpoints.due() <= env.now.elapsed;
         let Some(checkpoint) = self.unsaved(backlog.oldest).filter(|_| due) else {
-            return false;
+            return;
         };
         self.checkpoints
             .put_off(env.now.elapsed + env.settings.checkpoint_period);
         env.emit(self.checkpoints.save(checkpoint));
-        true
     }
 
     pub(in super::super) fn on_checkpoint_saved(

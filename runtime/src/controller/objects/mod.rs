@@ -44,11 +44,12 @@ impl Objects {
     }
 
     pub(super) fn backlog(&self) -> Backlog {
+        let unsettled = [self.pending.oldest_unsettled(), self.quarantine.oldest_releasing()];
         Backlog {
             active: self.pending.active(),
             in_flight: !self.commit.is_idle() || self.effects.in_flight() > 0,
             oldest: Oldest {
-                unsettled: self.pending.oldest_unsettled(),
+                unsettled: unsettled.into_iter().flatten().min(),
                 unrecorded: self.commit.records().oldest(),
             },
         }

@@ -42,7 +42,7 @@ def upload(transport: Transport, config: Config, run_id: str, body: Dict[str, An
     artifact = Artifact(run_id, name, str(body["type"]), mime_type(path), size, checksum)
     place = transport.create_upload(artifact)
     _put(place, config, path)
-    return _patiently(lambda: transport.finalize_upload(place.upload_id, size, checksum))
+    return _finalize_with_retry(lambda: transport.finalize_upload(place.upload_id, size, checksum))
 
 
 def _put(place: Upload, config: Config, path: str) -> None:
@@ -70,7 +70,7 @@ def _names_length(headers: Dict[str, str]) -> bool:
     return any(name.lower() == "content-length" for name in headers)
 
 
-def _patiently(finalize: Callable[[], Tuple[Detail, ...]]) -> Tuple[Detail, ...]:
+def _finalize_with_retry(finalize: Callable[[], Tuple[Detail, ...]]) -> Tuple[Detail, ...]:
     """A lost answer of finalize is asked for again: a repeat is answered with the stored result."""
     try:
         return finalize()

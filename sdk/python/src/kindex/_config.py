@@ -28,7 +28,7 @@ def _seconds(value: str) -> float:
     return number
 
 
-def _patience(value: str) -> float:
+def _wait_seconds(value: str) -> float:
     number = float(value)
     if not 0 <= number < float("inf"):
         raise ValueError("it must be 0 or more")
@@ -93,7 +93,7 @@ class Config:
     batch_bytes: int = _option(900_000, _size, "bytes that make a batch, at most 1,000,000")
     batch_seconds: float = _option(5.0, _seconds, "the longest time that a point waits to be sent")
     heartbeat_seconds: float = _option(30.0, _seconds, "pause between heartbeats")
-    finish_seconds: float = _option(60.0, _patience, "how long `finish` waits for the server")
+    finish_seconds: float = _option(60.0, _wait_seconds, "how long `finish` waits for the server")
     request_seconds: float = _option(30.0, _seconds, "time limit of a request")
     connect_seconds: float = _option(5.0, _seconds, "time limit of a connection attempt")
     retry_seconds: float = _option(0.5, _seconds, "pause before the first retry, doubled for each further one")

@@ -209,7 +209,7 @@ class Run:
         pipeline = self._pipeline
         if pipeline is None or self._config.mode != "online":
             return pipeline is None
-        done = pipeline.wait(pipeline.delivery.is_answered, self._patience(timeout), lambda: None)
+        done = pipeline.wait(pipeline.delivery.is_answered, self._wait_seconds(timeout), lambda: None)
         pipeline.resume_rhythm()
         return done
 
@@ -240,7 +240,7 @@ class Run:
         self._report = FinishReport(False, 0, 0, 0, 0)
         self._open_spool = None
         try:
-            self._report = self._end(self._pipeline, self._patience(timeout))
+            self._report = self._end(self._pipeline, self._wait_seconds(timeout))
         except Exception as error:  # noqa: BLE001
             self._complain("finish", f"finish: {type(error).__name__}: {error}")
         _live.discard(self)
@@ -296,7 +296,7 @@ class Run:
             logger.warning("nothing is logged: no spool can be made in %s: %s", self._config.dir, error)
             return None
 
-    def _patience(self, timeout: Optional[float]) -> float:
+    def _wait_seconds(self, timeout: Optional[float]) -> float:
         return self._config.finish_seconds if timeout is None else max(0.0, timeout)
 
     def _operation(self, kind: int, body: Dict[str, Any]) -> None:

@@ -40,11 +40,11 @@ class Outcome(NamedTuple):
         return not (self.points_left or self.operations_left or self.spools_unread)
 
 
-#: Told how many attempts failed in a row and how long to wait: returns False to give up, else waits.
-Patience = Callable[[int, float], bool]
+#: Given how many attempts failed in a row and how long to wait: returns False to give up, else waits.
+MayRetry = Callable[[int, float], bool]
 
 
-def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warner, patience: Patience) -> Outcome:
+def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warner, may_retry: MayRetry) -> Outcome:
     """Deliver the spools of one run, which this process has locked, and unlock them."""
     meta, run_id = folders[0].meta, folders[0].run_id
     runfile = RunFile(Path(config.dir), run_id, lambda problem: warner("run file", problem))
@@ -63,7 +63,7 @@ def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warn
             if pause is None:
                 pause = uploader.turn()
                 failures = uploader.failures
-            if pause is None or (pause > 0 and not patience(failures, pause)):
+            if pause is None or (pause > 0 and not may_retry(failures, pause)):
                 break
     finally:
         transport.close()
@@ -104,7 +104,7 @@ class Adopter(Worker):
                 continue
             mine = [folder for folder in _folder.adopt_run(root, run_id) if self._is_ours(folder)]
             if mine:
-                outcome = deliver_run(mine, self._config, self._warner, self._patience)
+                outcome = deliver_run(mine, self._config, self._warner, self._may_retry)
                 something_left |= not outcome.is_complete
         self._stopping |= not something_left
         return _ADOPT_PAUSE_S if something_left else 0.0
@@ -115,7 +115,7 @@ class Adopter(Worker):
         folder.lock.release()
         return False
 
-    def _patience(self, failures: int, pause: float) -> bool:
+    def _may_retry(self, failures: int, pause: float) -> bool:
         """A few attempts for each run, so that one that cannot be delivered does not keep the others."""
         if failures > _ADOPT_ATTEMPTS:
             return False
@@ -138,7 +138,7 @@ def sync(
             continue
         since: List[float] = []
 
-        def patience(failures: int, pause: float) -> bool:
+        def may_retry(failures: int, pause: float) -> bool:
             now = time.monotonic()
             if failures <= 1 or not since:
                 since[:] = [now]
@@ -149,6 +149,6 @@ def sync(
 
         url = str(folders[0].meta.get("url") or config.url)
         target = config if is_url_given else replace(config, url=url)
-        outcomes.append(deliver_run(folders, target, warner, patience))
+        outcomes.append(deliver_run(folders, target, warner, may_retry))
         report(outcomes[-1])
     return outcomes

@@ -9,12 +9,15 @@ use tonic::{Request, Response, Status};
 use super::{Deadline, QUESTION_MAX_BYTES, status};
 use crate::figures::Operation;
 use crate::identity;
-use crate::operations::{Caller, Holder, ObjectKey, Operations, Reason, References, Refusal, Resource};
+use crate::operations::{
+    Bounds, Caller, Field, Held, Holder, NamingField, Node, ObjectKey, Operations, Reason, References, Refusal,
+    Resource,
+};
 
 use v1::references_server::{References as Calls, ReferencesServer};
 use v1::{
-    DeleteReferenceRequest, DeleteReferenceResponse, ListReferencesRequest, ListReferencesResponse, ObjectName,
-    PutReferenceRequest, PutReferenceResponse,
+    DeleteReferenceRequest, DeleteReferenceResponse, GetReferenceRequest, GetReferenceResponse, ListReferencesRequest,
+    ListReferencesResponse, ObjectName, PutReferenceRequest, PutReferenceResponse,
 };
 
 /// Messages and the server.
@@ -71,6 +74,13 @@ impl Named {
     }
 }
 
+/// What is wanted of the references on an object.
+struct Listing {
+    limit: Option<u32>,
+    resolve: bool,
+    depth: Option<u32>,
+}
+
 impl Served {
     fn named(&self, name: Option<ObjectName>) -> Result<Named, Refusal> {
         let name = name.filter(|name| !name.name.is_empty());
@@ -97,14 +107,39 @@ impl Served {
         }
     }
 
+    /// The references on an object, or the tree of its holders.
+    async fn listed(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        asked: &Listing,
+    ) -> Result<ListReferencesResponse, Refusal> {
+        if asked.resolve {
+            let tree = self.operations.holders(caller, key, bounds(asked.depth)?).await?;
+            return Ok(ListReferencesResponse {
+                tree: Some(node(tree)),
+                ..ListReferencesResponse::default()
+            });
+        }
+        let said = match asked.limit {
+            Some(limit) => self.operations.first_references(caller, key, limit).await?,
+            None => self.operations.references(caller, key, None).await?,
+        };
+        Ok(ListReferencesResponse {
+            target: Some(target_of(&said)),
+            references: references_of(&said),
+            tree: None,
+        })
+    }
+
     /// Waits for an answer as long as the client does, and takes note of it.
-    async fn done(
+    async fn done<T>(
         &self,
         asked: &Asked,
         verb: Verb,
         named: Result<&Named, Refusal>,
-        answer: impl Future<Output = Result<References, Refusal>>,
-    ) -> Result<(References, Operation), Status> {
+        answer: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<(T, Operation), Status> {
         let kind = named.as_ref().map_or("", |named| named.resource.kind.name);
         let answered = match named {
             Ok(_) => asked.deadline.bound(answer).await?,
@@ -175,29 +210,63 @@ impl Calls for Served {
         Ok(respond(DeleteReferenceResponse { target }, operation))
     }
 
+    async fn get_reference(
+        &self,
+        request: Request<GetReferenceRequest>,
+    ) -> Result<Response<GetReferenceResponse>, Status> {
+        let asked = Asked::of(&request)?;
+        let GetReferenceRequest { target, reference } = request.into_inner();
+        let named = self.named(target);
+        let answer = async {
+            let named = named.as_ref().map_err(Refusal::clone)?;
+            let (caller, key) = (&asked.caller, named.key());
+            self.operations.references(caller, &key, Some(&reference)).await
+        };
+        let named = named.as_ref().map_err(Refusal::clone);
+        let (said, operation) = self.done(&asked, Verb::Get, named, answer).await?;
+        let message = GetReferenceResponse {
+            target: Some(target_of(&said)),
+            reference: references_of(&said).into_iter().next(),
+        };
+        Ok(respond(message, operation))
+    }
+
     async fn list_references(
         &self,
         request: Request<ListReferencesRequest>,
     ) -> Result<Response<ListReferencesResponse>, Status> {
         let asked = Asked::of(&request)?;
-        let ListReferencesRequest { target, limit } = request.into_inner();
+        let ListReferencesRequest {
+            target,
+            limit,
+            resolve,
+            depth,
+        } = request.into_inner();
         let named = self.named(target);
+        let listing = Listing { limit, resolve, depth };
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
-            let (caller, key) = (&asked.caller, named.key());
-            match limit {
-                Some(limit) => self.operations.first_references(caller, &key, limit).await,
-                None => self.operations.references(caller, &key, None).await,
-            }
+            self.listed(&asked.caller, &named.key(), &listing).await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, Verb::Get, named, answer).await?;
-        let message = ListReferencesResponse {
-            target: Some(target_of(&said)),
-            references: references_of(&said),
-        };
+        let (message, operation) = self.done(&asked, Verb::Get, named, answer).await?;
         Ok(respond(message, operation))
     }
+}
+
+/// How much of a tree is wanted.
+fn bounds(depth: Option<u32>) -> Result<Bounds, Refusal> {
+    let most = Bounds::default();
+    let Some(depth) = depth else { return Ok(most) };
+    let wanted = usize::try_from(depth).ok();
+    let wanted = wanted.filter(|depth| (1..=most.depth).contains(depth));
+    let depth = wanted.ok_or_else(|| {
+        Refusal::bad_request(format!(
+            "depth {depth} is no number of steps: write 1 to {}",
+            most.depth
+        ))
+    })?;
+    Ok(Bounds { depth, ..most })
 }
 
 fn target_of(said: &References) -> v1::Target {
@@ -213,19 +282,69 @@ fn target_of(said: &References) -> v1::Target {
 }
 
 fn references_of(said: &References) -> Vec<v1::Reference> {
+    said.references.iter().cloned().map(reference).collect()
+}
+
+fn reference(held: Held) -> v1::Reference {
     let holder = |holder: Holder| v1::Holder {
         namespace: holder.namespace,
         name: holder.name,
         state: holder.state.as_str().to_owned(),
     };
-    let references = said.references.iter().cloned();
-    references
-        .map(|held| v1::Reference {
-            name: held.name,
-            kind: held.kind,
-            group: held.group,
-            uid: held.uid,
-            holder: held.holder.map(holder),
-        })
-        .collect()
+    v1::Reference {
+        name: held.name,
+        kind: held.kind,
+        group: held.group,
+        uid: held.uid,
+        holder: held.holder.map(holder),
+    }
+}
+
+fn node(known: Node) -> v1::Node {
+    v1::Node {
+        kind: known.kind,
+        group: known.group,
+        namespace: known.namespace,
+        name: known.name,
+        uid: known.uid,
+        service: known.service,
+        state: known.state.as_str().to_owned(),
+        since: known.since.map(|since| since.to_string()).unwrap_or_default(),
+        holds: known.holds,
+        fields: known.fields.into_iter().map(field).collect(),
+        finalizers: known.finalizers,
+        cycle: known.cycle,
+        is_repeated: known.repeated,
+        notes: known.notes,
+        holders: known.holders.into_iter().map(node).collect(),
+        targets: known.targets.into_iter().map(naming_field).collect(),
+    }
+}
+
+fn field(known: Field) -> v1::Field {
+    v1::Field {
+        reference: known.reference,
+        path: known.path,
+        on_delete: known.on_delete,
+        owned: known.owned,
+    }
+}
+
+fn naming_field(known: NamingField) -> v1::NamingField {
+    let Field {
+        reference,
+        path,
+        on_delete,
+        owned,
+    } = known.field;
+    v1::NamingField {
+        reference,
+        path,
+        on_delete,
+        owned,
+        group: known.group,
+        kind: known.kind,
+        namespace: known.namespace,
+        name: known.name,
+    }
 }

@@ -1,5 +1,7 @@
 //! Deletes a collection: first the objects in the cluster, each like a single deletion, then the archived ones.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
@@ -7,6 +9,7 @@ use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::Status;
 use kindex_model::kind::Scope;
 use kindex_store::DeleteCollection;
+use tokio::time::timeout;
 
 use super::cluster::Call;
 use super::list::Page;
@@ -17,6 +20,13 @@ use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, R
 
 /// Objects of the cluster that are deleted at once.
 const AT_ONCE: usize = 8;
+/// Objects at most of which a dry run says what their deletions would come to.
+const FORECASTS_MAX: u32 = 20;
+/// Lines of that at most: clients may refuse an answer of a hundred headers.
+const LINES_MAX: usize = 40;
+
+/// For how long they are looked for: services of holders may be silent.
+const FORECASTS_TIME_MAX: Duration = Duration::from_secs(10);
 
 impl Operations {
     /// Deletes all objects that the selectors find in a namespace; the same selectors for both places.
@@ -58,7 +68,11 @@ impl Operations {
             let body = Bytes::from(options.to_json().to_string());
             let path = resource.collection(which.namespace.as_deref());
             let call = Call::json(Method::DELETE, path, selectors(which), body);
-            return self.behind(kind)?.call(caller, call).await;
+            let mut answer = self.behind(kind)?.call(caller, call).await?;
+            if options.is_dry_run() {
+                answer.warnings.extend(self.forecasts(caller, resource, which).await);
+            }
+            return Ok(answer);
         }
         // It takes the right to delete collections, and no right to each of its objects.
         self.clear_cluster(&caller.on_behalf(), resource, which, options)
@@ -82,6 +96,38 @@ impl Operations {
             }
         }
         Ok(Answer::found(Status::deleted(refusal::named(kind), "", "").to_json()))
+    }
+
+    /// What others make of the deletions of a collection, for a dry run: of the first objects, each as if it were
+    /// deleted alone. Nothing for who may not list the collection.
+    async fn forecasts(&self, caller: &Caller, resource: Resource, which: &ListOptions) -> Vec<String> {
+        let first = ListOptions {
+            limit: FORECASTS_MAX,
+            ..which.clone()
+        };
+        let Ok(listed) = self.list(caller, resource, &first).await else {
+            return Vec::new();
+        };
+        let heads = listed.items.iter().map(|item| Head::read(item.as_bytes()).metadata);
+        let heads: Vec<_> = heads.collect();
+        let lines = stream::iter(heads)
+            .map(|head| async move {
+                let key = ObjectKey {
+                    resource,
+                    namespace: &head.namespace,
+                    name: &head.name,
+                };
+                self.forecast(caller, &key).await
+            })
+            .buffered(AT_ONCE)
+            .collect::<Vec<Vec<String>>>();
+        match timeout(FORECASTS_TIME_MAX, lines).await {
+            Ok(lines) => shortened(lines.concat(), !listed.continue_token.is_empty()),
+            Err(_) => vec![format!(
+                "what would go along could not be found within {} s",
+                FORECASTS_TIME_MAX.as_secs()
+            )],
+        }
     }
 
     async fn clear_cluster(
@@ -126,6 +172,27 @@ impl Operations {
     }
 }
 
+/// Each line once, as many as an answer may have. `more`: there are objects that were not looked at, which comes first,
+/// since gRPC gives fewer lines than HTTP.
+fn shortened(lines: Vec<String>, more: bool) -> Vec<String> {
+    let mut shown: Vec<String> = Vec::new();
+    for line in lines {
+        if !shown.contains(&line) {
+            shown.push(line);
+        }
+    }
+    let rest = shown.len().saturating_sub(LINES_MAX);
+    shown.truncate(LINES_MAX);
+    if rest > 0 {
+        shown.push(format!("and {rest} more: delete with dryRun=All one by one"));
+    }
+    if more {
+        let note = format!("more than {FORECASTS_MAX} objects would be deleted: only the first of them are looked at");
+        shown.insert(0, note);
+    }
+    shown
+}
+
 impl Refusal {
     /// 405.
     pub fn method_not_allowed() -> Self {
@@ -133,5 +200,26 @@ impl Refusal {
             Reason::MethodNotAllowed,
             "the server does not allow this method on the requested resource",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forecasts_have_an_end_and_say_what_is_left_out() {
+        let lines = |count: usize| (0..count).map(|line| line.to_string()).collect::<Vec<_>>();
+        assert_eq!(shortened(lines(LINES_MAX), false), lines(LINES_MAX));
+        let twice = [lines(2), lines(2)].concat();
+        assert_eq!(shortened(twice, false), lines(2), "each once");
+        let many = shortened(lines(LINES_MAX + 3), true);
+        assert_eq!(
+            many[0],
+            "more than 20 objects would be deleted: only the first of them are looked at"
+        );
+        assert_eq!(many[1..=LINES_MAX], lines(LINES_MAX));
+        let rest = ["and 3 more: delete with dryRun=All one by one"];
+        assert_eq!(many[LINES_MAX + 1..], rest);
     }
 }

@@ -10,10 +10,6 @@ use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
 use super::{Answer, Caller, ObjectKey, Operations, Refusal, Resource, WriteOptions};
 
-/// What is longer is not read for the objects that its fields name: as a whole, it may take many times its length.
-/// `kindex deletion` finds all the same whom it names.
-const READ_BYTES_MAX: usize = 64 << 10;
-
 impl Operations {
     /// Creates an object from its JSON text.
     ///
@@ -44,9 +40,8 @@ impl Operations {
             namespace,
             name,
         };
-        if self.may_move(&key) && text.len() <= READ_BYTES_MAX {
-            let new = serde_json::from_str(text).unwrap_or_default();
-            self.refuse_children(caller, &key, new).await?;
+        if self.may_move(&key) {
+            self.refuse_child(caller, &key, text).await?;
         }
         if !name.is_empty() {
             let is_free = self.names.is_free(self.store()?, &key).await?;

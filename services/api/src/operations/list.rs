@@ -1,5 +1,5 @@
 //! Lists over the cluster and SQL: first the objects in the cluster, at one version, then the archived ones. Pages are
-//! bounded, and no object is on two pages because it was evicted or restored in between.
+//! bounded, and no object is on two pages because it was archived or restored in between.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

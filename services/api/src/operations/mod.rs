@@ -23,12 +23,6 @@ mod reviews;
 
 mod rights;
 
-mod create;
-
-mod edit;
-
-mod update;
-
 mod get;
 
 mod token;
@@ -40,6 +34,14 @@ mod list;
 mod tombstones;
 
 mod references;
+
+mod create;
+
+mod edit;
+
+mod update;
+
+mod moving;
 
 mod remove;
 
@@ -81,8 +83,9 @@ pub use get::GetOptions;
 pub use kindex_kube_api::request::{DeleteOptions, Preconditions};
 pub use kindex_kube_api::status::{Details, Reason};
 pub use list::Listed;
+pub use moving::Moved;
 pub use options::{ListOptions, Part, WriteOptions};
-pub use references::{Bounds, Field, Held, Holder, Moved, NamedObject, Node, Peers, References, State, Target};
+pub use references::{Bounds, Field, Held, Holder, NamedObject, NamingField, Node, Peers, References, State, Target};
 pub use refusal::Refusal;
 pub use resource::Resource;
 pub use search::Search;
@@ -147,6 +150,8 @@ pub struct Operations {
     peers: Peers,
     /// Whether the deletions of tombstones are ended by `kindex deletion`.
     has_graph: bool,
+    /// The kinds whose objects may have something outside, which `kindex deletion` cleans up.
+    outside: Vec<&'static Kind>,
     clock: fn() -> Timestamp,
     figures: Figures,
     watches: Watches,
@@ -205,6 +210,7 @@ impl Operations {
             rights: Rights::new(rights),
             peers: Peers::of(&registry),
             has_graph: false,
+            outside: Vec::new(),
             clock: Timestamp::now,
             figures: Figures::default(),
             watches: Watches::new(WatchLimits::default()),
@@ -369,7 +375,7 @@ impl Operations {
         own.ok_or_else(|| match &self.storage {
             Storage::Off { reason } => refusal::storage_is_off(reason),
             Storage::On { .. } => Refusal::bad_request(format!(
-                "{} are in SQL alone, and this server serves no such kinds: ask kindex api",
+                "{} are of a SQL-only kind, and this server serves no such kinds: ask kindex api",
                 kind.plural
             )),
         })

@@ -32,7 +32,8 @@ enum Way {
 }
 
 /// How a live object is deleted. One that is final leaves the cluster anyway, by a deletion that is not its end: only
-/// the annotation tells the two apart.
+/// the annotation tells the two apart, and only as long as the cluster does not delete it. Its row may be archived
+/// already; then the ingester takes a tombstone for its own, also one that is marked, and archives what is to go.
 fn way(of_graph: bool, object: Leaving) -> Way {
     match (of_graph && !object.immutable, object.has_finalizer) {
         (false, _) => Way::Annotation,
@@ -156,7 +157,7 @@ impl Operations {
     }
 
     /// What others make of a deletion, for a dry run; nothing for who may not read the object.
-    async fn forecast(&self, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
+    pub(super) async fn forecast(&self, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
         let tree = self.holders(caller, key, Bounds::default()).await;
         tree.map(|tree| tree.forecast()).unwrap_or_default()
     }

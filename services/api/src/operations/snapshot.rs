@@ -4,7 +4,7 @@
 //! # Why this is enough
 //! Each object must come from exactly one part of a merged list: the cluster's or SQL's. One that left the cluster well
 //! before the list began comes from SQL. For one that left recently, clocks cannot decide whether that was before or
-//! after the version of the list, but the cluster's own list at that version can. So a recently evicted object comes
+//! after the version of the list, but the cluster's own list at that version can. So a recently archived object comes
 //! from SQL if and only if the cluster's list of that version, without selectors, lacks its uid. That list is
 //! immutable, so it is read at most once and can be cached indefinitely.
 //!

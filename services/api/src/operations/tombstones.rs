@@ -9,14 +9,24 @@ use kindex_store::StoreError;
 use super::{ObjectKey, Operations, Refusal, refusal};
 
 impl Operations {
+    /// The same where `kindex deletion` cleans up what objects of these kinds have outside.
+    #[must_use]
+    pub fn with_outside(mut self, kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
+        self.outside = kinds.into_iter().collect();
+        self
+    }
+
     /// Whether the deletion of an archived object of a kind is left to `kindex deletion`: others may name it without a
-    /// reference, or it may hold objects of other services, which are told there.
+    /// reference, it may hold objects of other services, which are told there, or it may have something outside.
     pub(super) fn buries(&self, kind: &Kind) -> bool {
         let mut referrers = self.registry.referrers(kind);
         let waiting = kind.references.iter().filter(|reference| reference.waits());
         let mut targets = waiting.flat_map(|reference| reference.targets);
         let is_named = referrers.any(|(holder, reference, _)| holder.cluster && reference.waits());
-        self.has_graph && kind.cluster && (is_named || targets.any(|target| target.service.is_some()))
+        let is_same = |other: &&Kind| (other.group, other.name) == (kind.group, kind.name);
+        let has_outside = self.outside.iter().any(is_same);
+        let holds_elsewhere = targets.any(|target| target.service.is_some());
+        self.has_graph && kind.cluster && (is_named || holds_elsewhere || has_outside)
     }
 
     /// Records that an archived object is being deleted, so that lists and watches show it with its deletionTimestamp.

@@ -72,7 +72,7 @@ fn resolve<'a>(path: &'a str, schema: &'a Structural) -> Result<(Vec<&'a str>, &
         let inner = match (schema.properties.is_empty(), &schema.additional) {
             (false, _) => schema.properties.get(name),
             (true, Additional::Schema(inner)) => Some(&**inner),
-            (true, Additional::Unsaid | Additional::Refused | Additional::Any) => None,
+            (true, Additional::Absent | Additional::Refused | Additional::Any) => None,
         };
         schema = inner.ok_or("does not refer to a valid field")?;
         names.push(name);

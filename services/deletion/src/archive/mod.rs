@@ -8,7 +8,7 @@ use std::fmt;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::deletion::Phase;
-use kindex_model::object::ResourceVersion;
+use kindex_model::object::{Object as Text, ResourceVersion};
 use kindex_model::reference_name::ReferenceName;
 
 use crate::decide::Seen;
@@ -143,15 +143,16 @@ pub trait Archive: Send + Sync {
     /// Whether the archived object of that name bears a reference.
     async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;
 
-    /// Those of these holders, at most a page of them, that were archived and have been deleted since.
-    async fn deleted(&self, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
+    /// Those of these holders of an object, at most a page of them, that were archived and have been deleted since. One
+    /// that was restored is not among them as long as the restored object names the target and has no reference on it.
+    async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
 
     /// A page of the rows on an object, and then of what names it.
     async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError>;
 
     /// Deletes archived objects that go along with another one and are as they were read, with all that they hold.
     /// Returns the uids of those that are gone: others hold the rest, or somebody has changed it, or it is a tombstone
-    /// now, because others name it or it holds objects of other services.
+    /// now, because others name it, it holds objects of other services, or its kind has a cleanup.
     async fn delete(&self, with: &Seen, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
 
     /// Releases a row on an object.
@@ -163,6 +164,9 @@ pub trait Archive: Send + Sync {
 
     /// One of them, as it is now.
     async fn tombstone(&self, kind: &KindName, uid: &str) -> Result<Option<Object>, ArchiveError>;
+
+    /// The text of one of them, as it is now, in the version that its kind declares.
+    async fn tombstone_text(&self, kind: &KindName, uid: &str) -> Result<Option<Text>, ArchiveError>;
 
     /// The uids of those that are tombstones, of some archived objects of a kind.
     async fn tombstones_among(&self, kind: &KindName, uids: &[String]) -> Result<BTreeSet<String>, ArchiveError>;

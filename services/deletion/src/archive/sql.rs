@@ -3,6 +3,8 @@
 
 mod going;
 
+mod restored;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,8 +21,9 @@ use kindex_store::{
 };
 
 use super::{After, Among, Archive, ArchiveError, Held, Holder, HolderState, Page};
+use crate::cleanup::Cleanups;
 use crate::decide::Seen;
-use crate::kinds::Kinds;
+use crate::kinds::{Kinds, in_own_version, name_of};
 use crate::object::{Key, KindName, Object, Standing};
 
 /// By whom rows are placed.
@@ -33,12 +36,29 @@ pub struct SqlArchive {
     store: Arc<dyn MetadataStorage>,
     registry: Registry,
     kinds: Kinds,
+    /// The kinds whose objects may have something outside: they go by their own deletion alone.
+    outside: BTreeSet<KindName>,
 }
 
 impl SqlArchive {
     /// The archive of the kinds of the graph.
     pub fn new(store: Arc<dyn MetadataStorage>, registry: Registry, kinds: Kinds) -> Self {
-        Self { store, registry, kinds }
+        let outside = BTreeSet::new();
+        Self {
+            store,
+            registry,
+            kinds,
+            outside,
+        }
+    }
+
+    /// The same, with what removes what objects have outside.
+    #[must_use]
+    pub fn with_cleanups(self, cleanups: &Cleanups) -> Self {
+        Self {
+            outside: cleanups.all().map(|(kind, _)| name_of(kind)).collect(),
+            ..self
+        }
     }
 
     fn kind(&self, name: &KindName) -> Result<&'static Kind, ArchiveError> {
@@ -235,13 +255,18 @@ impl Archive for SqlArchive {
         Ok(held.any(|row| row.kind == kind.name && row.uid == *uid && row.name == reference.to_string()))
     }
 
-    async fn deleted(&self, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {
+    async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {
         let found = self.rows_of(holders).await?;
-        let is_deleted = |name: &&ReferenceName| {
-            let stored = found.get(name.uid()).map(|(_, stored)| stored);
-            stored.is_some_and(was_deleted)
-        };
-        Ok(holders.iter().filter(is_deleted).cloned().collect())
+        let mut deleted = Vec::new();
+        for name in holders {
+            if let Some((kind, stored)) = found.get(name.uid())
+                && was_deleted(stored)
+                && !self.holds_for_restored(target, kind, stored).await?
+            {
+                deleted.push(name.clone());
+            }
+        }
+        Ok(deleted)
     }
 
     async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError> {
@@ -270,14 +295,15 @@ impl Archive for SqlArchive {
             for (holder, version) in objects {
                 let mut targets = holder.edges.iter().map(|edge| &edge.target.kind);
                 let holds_elsewhere = targets.any(|kind| self.kinds.get(kind).is_none());
-                if holds_elsewhere || self.is_named(holder, with).await? {
+                let is_cleaned_up = self.outside.contains(name);
+                if is_cleaned_up || holds_elsewhere || self.is_named(holder, with).await? {
                     buried.push(version);
                     continue;
                 }
                 of_kinds.entry(name).or_default().push(version);
             }
-            // What holds objects of other services releases them before it goes, and what others name waits for these
-            // or takes them along: as a tombstone.
+            // What holds objects of other services releases them before it goes, what others name waits for these or
+            // takes them along, and what has something outside waits for its cleanup: as a tombstone.
             let tombstones = self.store.bury_along(self.kind(name)?, &buried, now).await;
             tombstones.map_err(failed)?;
         }
@@ -306,16 +332,23 @@ impl Archive for SqlArchive {
     }
 
     async fn tombstone(&self, kind: &KindName, uid: &str) -> Result<Option<Object>, ArchiveError> {
+        let found = self.tombstone_text(kind, uid).await?;
+        let kind = self.kind(kind)?;
+        Ok(found.map(|found| Object {
+            standing: Standing::Deleting,
+            ..self.kinds.read(kind, &found)
+        }))
+    }
+
+    async fn tombstone_text(&self, kind: &KindName, uid: &str) -> Result<Option<Text>, ArchiveError> {
         let (kind, uid) = (self.kind(kind)?, Uid::from(uid));
         let found = self.store.get_by_id(kind, &uid).await.map_err(failed)?;
         let Some(found) = found.filter(|found| found.life == Life::Archived) else {
             return Ok(None);
         };
         let waits = self.store.tombstones(kind, &[uid]).await.map_err(failed)?;
-        Ok(waits.first().map(|_| Object {
-            standing: Standing::Deleting,
-            ..self.kinds.read_stored(&self.registry.platform, kind, &found.object)
-        }))
+        let own = || in_own_version(&self.registry.platform, kind, &found.object).into_owned();
+        Ok(waits.first().map(|_| own()))
     }
 
     async fn tombstones_among(&self, kind: &KindName, uids: &[String]) -> Result<BTreeSet<String>, ArchiveError> {

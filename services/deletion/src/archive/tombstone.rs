@@ -4,37 +4,48 @@
 use kindex_model::deletion::Phase;
 
 use crate::answers::Swept;
-use crate::decide::{Archived, Step, Wait};
+use crate::decide::{Archived, Outside, Step, Wait};
 
 /// Decides on one that was swept. `holds` says whether it holds others itself.
 ///
 /// # Guarantees
-/// Total. A phase is never recorded after a later one. `Free` is decided only where nothing is left that holds it, and
-/// the phase is recorded in which it releases what it holds.
-pub fn decide(swept: &Swept, holds: bool) -> Step {
-    let recorded = swept.phase;
+/// Total. A phase is never recorded after a later one. `CleanUp` is decided only where nothing is left that holds it,
+/// and the phase is recorded in which it drains. `Free` is decided only where nothing is left outside either, and the
+/// phase is recorded in which it releases what it holds.
+pub fn decide(swept: &Swept, outside: &Outside, holds: bool) -> Step {
+    let free = || Step::Free { confirm: Vec::new() };
+    let wait = |names: &[String]| Step::Wait(Wait::Archived(names.to_vec()));
     let (plain, owned) = match &swept.archived {
         Archived::Left { plain, owned } => (plain.as_slice(), owned.as_slice()),
         Archived::Off | Archived::Unasked => return Step::Sweep,
     };
-    let (phase, waits_for) = match (plain, owned) {
-        ([], []) if holds => (Phase::Finalizing, None),
-        ([], []) => return Step::Free { confirm: Vec::new() },
-        ([], owned) => (Phase::Draining, Some(owned)),
-        (plain, _) => (Phase::Deleting, Some(plain)),
+    let (phase, step) = match (plain, owned, outside) {
+        ([], [], Outside::Gone) if holds => (Phase::Finalizing, free()),
+        ([], [], Outside::Gone) => return free(),
+        ([], [], Outside::Unconfirmed) => (Phase::Draining, Step::CleanUp),
+        ([], [], Outside::Left(left)) => (Phase::Draining, Step::Wait(Wait::Outside(left.clone()))),
+        ([], owned, _) => (Phase::Draining, wait(owned)),
+        (plain, _, _) => (Phase::Deleting, wait(plain)),
     };
-    match waits_for {
-        _ if recorded < Some(phase) => Step::Record(phase),
-        Some(names) => Step::Wait(Wait::Archived(names.to_vec())),
-        None => Step::Free { confirm: Vec::new() },
+    match swept.phase < Some(phase) {
+        true => Step::Record(phase),
+        false => step,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::Left;
 
-    fn decided(phase: Option<Phase>, plain: &[&str], owned: &[&str], holds: bool) -> Step {
+    const PHASES: [Option<Phase>; 4] = [
+        None,
+        Some(Phase::Deleting),
+        Some(Phase::Draining),
+        Some(Phase::Finalizing),
+    ];
+
+    fn decided(phase: Option<Phase>, plain: &[&str], owned: &[&str], outside: &Outside, holds: bool) -> Step {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let archived = Archived::Left {
             plain: names(plain),
@@ -45,7 +56,7 @@ mod tests {
             archived,
             goes_on: false,
         };
-        decide(&swept, holds)
+        decide(&swept, outside, holds)
     }
 
     fn waits(name: &str) -> Step {
@@ -54,13 +65,9 @@ mod tests {
 
     #[test]
     fn each_phase_waits_for_its_own_and_is_recorded_before_that() {
-        let phases = [
-            None,
-            Some(Phase::Deleting),
-            Some(Phase::Draining),
-            Some(Phase::Finalizing),
-        ];
-        let all = |plain: &[&str], owned: &[&str], holds| phases.map(|phase| decided(phase, plain, owned, holds));
+        let all = |plain: &[&str], owned: &[&str], holds| {
+            PHASES.map(|phase| decided(phase, plain, owned, &Outside::Gone, holds))
+        };
         let end = || Step::Free { confirm: Vec::new() };
         let held = Step::Record(Phase::Deleting);
         assert_eq!(all(&["h"], &["o"], true), [held, waits("h"), waits("h"), waits("h")]);
@@ -69,5 +76,24 @@ mod tests {
         let releases = || Step::Record(Phase::Finalizing);
         assert_eq!(all(&[], &[], true), [releases(), releases(), releases(), end()]);
         assert_eq!(all(&[], &[], false), [end(), end(), end(), end()], "phases are skipped");
+    }
+
+    /// An object that holds nothing could end without a phase: it drains all the same, and nothing is called before.
+    #[test]
+    fn what_it_has_outside_is_cleaned_up_after_its_holders_and_before_its_end() {
+        let left = Left::Failed("no route".to_owned());
+        let outsides = [Outside::Unconfirmed, Outside::Left(left.clone())];
+        let steps = [Step::CleanUp, Step::Wait(Wait::Outside(left))];
+        for (outside, step) in outsides.iter().zip(steps) {
+            for holds in [false, true] {
+                let all =
+                    |plain: &[&str], owned: &[&str]| PHASES.map(|phase| decided(phase, plain, owned, outside, holds));
+                let held = Step::Record(Phase::Deleting);
+                assert_eq!(all(&["h"], &["o"]), [held, waits("h"), waits("h"), waits("h")]);
+                let drains = || Step::Record(Phase::Draining);
+                assert_eq!(all(&[], &["o"]), [drains(), drains(), waits("o"), waits("o")]);
+                assert_eq!(all(&[], &[]), [drains(), drains(), step.clone(), step.clone()]);
+            }
+        }
     }
 }

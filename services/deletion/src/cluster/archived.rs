@@ -146,7 +146,7 @@ async fn release_deleted(cluster: &Cluster, archive: &dyn Archive, target: &Obje
     let names = target.references.iter().filter(|name| cluster.kinds.has_holder(name));
     let names: Vec<_> = names.cloned().collect();
     for names in names.chunks(ASKED_AT_ONCE) {
-        let deleted = archive.deleted(names).await.map_err(|error| failed(&error))?;
+        let deleted = archive.deleted(target, names).await.map_err(|error| failed(&error))?;
         for name in deleted {
             peer.release(&target.key, &name.to_string()).await?;
         }

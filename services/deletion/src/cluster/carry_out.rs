@@ -110,6 +110,7 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
     while let Some((holder, found)) = reads.next().await {
         match found.map(|found| learn(&Seen::of(holder), found, outcome)) {
             Ok(None) => gone.extend(holder.reference_name().map(|name| name.to_string())),
+            Ok(Some(found)) if found.is_freed() => gone.extend(holder.reference_name().map(|name| name.to_string())),
             Ok(Some(_)) => {}
             Err(error) => result = Err(error),
         }

@@ -1,5 +1,5 @@
-//! The cleanup of what an object has outside. It is called with the object as it is now, ends by its deadline, and
-//! harms nobody else.
+//! The cleanup of what an object has outside, in the cluster or archived. It is called with the object as it is now,
+//! ends by its deadline, and harms nobody else.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -8,17 +8,21 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use kindex_kube_client::{ClusterApi as _, ClusterError};
+use kindex_model::deletion::Phase;
+use kindex_model::kind::Kind;
+use kindex_model::object::Object as Text;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::archived::failed;
 use super::outcome::{Outcome, Task};
 use super::{Cluster, name_of};
 use crate::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted};
 use crate::kinds;
-use crate::object::KindName;
+use crate::object::{KindName, Object};
 use crate::outside::{Said, is_due};
 
-/// Calls of a kind at a time.
+/// Calls of a kind at a time, for objects of the cluster and for archived ones each.
 const CALLS_AT_A_TIME: usize = 64;
 
 /// The cleanup of a kind, and whose turn it is.
@@ -26,6 +30,8 @@ const CALLS_AT_A_TIME: usize = 64;
 struct Turns {
     cleanup: Arc<dyn Cleanup>,
     turns: Arc<Semaphore>,
+    /// Those of archived objects, which are many at times and keep none of the cluster waiting.
+    archived: Arc<Semaphore>,
 }
 
 /// The cleanups of a cluster.
@@ -40,6 +46,7 @@ impl Callable {
             let turns = Turns {
                 cleanup: cleanup.clone(),
                 turns: Arc::new(Semaphore::new(CALLS_AT_A_TIME)),
+                archived: Arc::new(Semaphore::new(CALLS_AT_A_TIME)),
             };
             (kinds::name_of(kind), turns)
         });
@@ -53,7 +60,7 @@ impl Callable {
 
 pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
     let key = &task.object.key;
-    let Some(Turns { cleanup, turns }) = cluster.cleanups.of.get(&key.kind) else {
+    let Some(Turns { cleanup, turns, .. }) = cluster.cleanups.of.get(&key.kind) else {
         return Ok(());
     };
     let _turn = turns.acquire().await.expect("turns never end");
@@ -64,20 +71,50 @@ pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outco
     };
     let found = cluster.kinds.read(kind, &text);
     let may_be_called = found.uid == task.object.uid && is_due(&found);
+    let deleted = deleted(kind, &found, &text, false);
     outcome.know(found);
-    if !may_be_called {
-        return Ok(());
+    if may_be_called {
+        outcome.said = Some(call(&**cleanup, &deleted).await);
     }
-    let deleted = Deleted {
+    Ok(())
+}
+
+impl Cluster {
+    /// Calls the cleanup of a tombstone, once it is its turn. Nothing where it does not drain any more, or the cluster
+    /// has the object again.
+    pub(crate) async fn clean_up_archived(&self, kind: &KindName, uid: &str) -> Result<Option<Said>, ClusterError> {
+        let (Some(Turns { cleanup, archived, .. }), Some(archive)) =
+            (self.cleanups.of.get(kind), self.archive.as_deref())
+        else {
+            return Ok(None);
+        };
+        let _turn = archived.acquire().await.expect("turns never end");
+        let text = archive.tombstone_text(kind, uid).await;
+        let Some(text) = text.map_err(|error| failed(&error))? else {
+            return Ok(None);
+        };
+        let kind = self.kinds.get(kind).expect("what has a tombstone is of the graph");
+        let found = self.kinds.read(kind, &text);
+        let in_cluster = self.get(&found.key).await?;
+        let is_there_again = in_cluster.is_some_and(|other| other.uid == found.uid);
+        if is_there_again || found.phase != Some(Phase::Draining) {
+            return Ok(None);
+        }
+        let deleted = deleted(kind, &found, &text, true);
+        Ok(Some(call(&**cleanup, &deleted).await))
+    }
+}
+
+fn deleted(kind: &'static Kind, found: &Object, text: &Text, archived: bool) -> Deleted {
+    Deleted {
         kind,
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
-        uid: task.object.uid.clone(),
+        namespace: found.key.namespace.clone(),
+        name: found.key.name.clone(),
+        uid: found.uid.clone(),
+        archived,
         // A text that is an object is JSON.
         object: serde_json::from_str(text.text()).unwrap_or_default(),
-    };
-    outcome.said = Some(call(&**cleanup, &deleted).await);
-    Ok(())
+    }
 }
 
 /// One call: an answer, an error, a panic, or nothing in time.

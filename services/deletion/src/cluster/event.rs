@@ -8,7 +8,7 @@ use kube::api::{Api, PostParams};
 use sha2::{Digest as _, Sha256};
 
 use super::Cluster;
-use crate::notice::{MESSAGE_CHARS_MAX, Notice};
+use crate::notice::Notice;
 use crate::object::Object;
 use crate::web::Post;
 
@@ -21,7 +21,7 @@ impl Cluster {
     /// Reports a notice, and logs it. What an event of the cluster says already is not reported again: a process before
     /// this one has done that.
     pub(crate) async fn report(&self, object: &Object, notice: &Notice) {
-        tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.message);
+        tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.text());
         let (kind, now) = (self.kind(&object.key), Timestamp::now());
         match self.create_event(kind, object, notice, now).await {
             Ok(()) => {}
@@ -61,7 +61,7 @@ impl Cluster {
                 ..ObjectReference::default()
             },
             reason: Some(notice.reason.to_owned()),
-            message: Some(notice.message.chars().take(MESSAGE_CHARS_MAX).collect()),
+            message: Some(notice.text()),
             type_: Some("Warning".to_owned()),
             source: Some(EventSource {
                 component: Some(COMPONENT.to_owned()),
@@ -77,7 +77,8 @@ impl Cluster {
     }
 }
 
-/// What the event of a notice is called, in every process: follows from the object and from what the notice says.
+/// What the event of a notice is called, in every process: follows from the object and from what the notice says. What
+/// the object waits for in the end may change from one process to the next, as its age does.
 fn event_name(object: &Object, notice: &Notice) -> String {
     let text = [object.uid.as_str(), notice.reason, notice.message.as_str()].join("\n");
     let digest = Sha256::digest(text);
@@ -93,6 +94,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{deleting, key};
+    use crate::notice::About;
 
     fn object(name: &str, uid: &str, version: u64) -> Object {
         Object {
@@ -105,7 +107,8 @@ mod tests {
         Notice {
             reason,
             message: message.to_owned(),
-            waits: true,
+            roots: String::new(),
+            about: About::Deletion,
         }
     }
 
@@ -115,6 +118,11 @@ mod tests {
         let name = event_name(&object("n", "u", 1), &blocked);
         assert_eq!(name, "n.145d22c8cb7d0b31");
         assert_eq!(event_name(&object("n", "u", 2), &blocked), name, "a version changes");
+        let aged = Notice {
+            roots: "d (2h)".to_owned(),
+            ..blocked.clone()
+        };
+        assert_eq!(event_name(&object("n", "u", 1), &aged), name, "time passes");
         for (uid, other) in [
             ("v", blocked.clone()),
             ("u", notice("DeletionDraining", "still in use by c")),

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
-use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
@@ -111,6 +109,11 @@ impl Cluster {
         self.cleanups.kinds()
     }
 
+    /// Whether objects of a kind may have something outside.
+    fn may_have_outside(&self, kind: &KindName) -> bool {
+        self.kinds_outside().any(|other| other == kind)
+    }
+
     /// The same, with a web server that gets what is reported.
     #[must_use]
     pub fn notifying(self, web: WebNotices) -> Self {
@@ -163,18 +166,6 @@ impl Cluster {
         let kind = self.kind(&object.key);
         let left = self.api.delete(kind, &target_of(object)).await?;
         Ok(left.map(|left| self.kinds.read(kind, &left)))
-    }
-
-    async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<Object, ClusterError> {
-        let names = &self.kinds.names.recorded;
-        let annotations = json!({
-            &names.phase: phase.as_str(),
-            &names.since: now.to_string(),
-        });
-        let written = self.annotate(object, &annotations).await?;
-        let recorded = self.read(self.kind(&object.key), &written)?;
-        let with_conditions = self.write_phase(&recorded, written).await;
-        Ok(with_conditions.unwrap_or(recorded))
     }
 
     async fn request(&self, object: &Object) -> Result<Object, ClusterError> {

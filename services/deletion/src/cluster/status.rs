@@ -1,21 +1,21 @@
-//! The conditions of objects that wait, written to their status. No decision depends on them, and no step waits for
-//! them but the record of a phase of an object that has them.
+//! The conditions of objects that wait, or cannot hold what they name, written to their status. No decision depends on
+//! them, and no step waits for them but the record of a phase of an object that has them.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_kube_client::ClusterError;
+use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
-use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::{Cluster, refused};
 use crate::conditions::{Deletion, Form, may_be_reported};
 use crate::kinds::name_of;
-use crate::notice::Notice;
+use crate::notice::{About, Notice};
 use crate::object::{Object, Standing};
 
 /// A write that met another one is tried again with what is there then.
@@ -32,15 +32,50 @@ pub(super) struct Known {
     read: Instant,
 }
 
+/// What conditions are to say.
+#[derive(Clone, Copy)]
+enum Said<'a> {
+    /// Of a deletion, what it waits for; nothing where its phase has just begun.
+    Deletion(Option<&'a Notice>),
+    /// What is refused to a live object; nothing where all is placed.
+    Refusal(Option<&'a Notice>),
+}
+
 impl Cluster {
-    /// Writes what an object waits for into its conditions, if it is being deleted and its kind has some.
+    /// Records the phase of an object that is being deleted: as annotations, which count, and in its conditions.
+    pub(super) async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<Object, ClusterError> {
+        let names = &self.kinds.names.recorded;
+        let annotations = json!({
+            &names.phase: phase.as_str(),
+            &names.since: now.to_string(),
+        });
+        let written = self.annotate(object, &annotations).await?;
+        let recorded = self.read(self.kind(&object.key), &written)?;
+        let with_conditions = self.write_phase(&recorded, written).await;
+        Ok(with_conditions.unwrap_or(recorded))
+    }
+
+    /// Writes a notice into the conditions of its object, if it is about an object that is being deleted, or that
+    /// cannot hold what it names, and the kind has some.
     pub(crate) async fn write_conditions(&self, object: &Object, notice: &Notice) {
-        if object.standing != Standing::Deleting {
-            return;
+        match notice.about {
+            About::Deletion if object.standing == Standing::Deleting => {
+                self.say(object, Said::Deletion(Some(notice))).await;
+            }
+            About::Refusal => self.say(object, Said::Refusal(Some(notice))).await,
+            About::Deletion | About::Other => {}
         }
+    }
+
+    /// Writes that nothing is refused to an object any more, if its conditions say that something is.
+    pub(crate) async fn write_placed(&self, object: &Object) {
+        self.say(object, Said::Refusal(None)).await;
+    }
+
+    async fn say(&self, object: &Object, said: Said<'_>) {
         let written = async {
             match self.found(object).await? {
-                Some(found) => self.write(object, found, Some(notice)).await,
+                Some(found) => self.write(object, found, said).await,
                 None => Ok(None),
             }
         };
@@ -49,19 +84,19 @@ impl Cluster {
 
     /// Writes the phase that was just recorded into conditions that say that the object waits. The object as it is
     /// then, if anything was written.
-    pub(super) async fn write_phase(&self, object: &Object, recorded: DynamicObject) -> Option<Object> {
+    async fn write_phase(&self, object: &Object, recorded: DynamicObject) -> Option<Object> {
         match may_be_reported(&recorded.data["status"]) {
-            true => in_time(object, self.write(object, recorded, None)).await,
+            true => in_time(object, self.write(object, recorded, Said::Deletion(None))).await,
             false => None,
         }
     }
 
-    /// Nothing is written for an object that is another one by now, or has another phase.
+    /// Nothing is written for an object that is another one by now, or has another phase or names others.
     async fn write(
         &self,
         object: &Object,
         mut found: DynamicObject,
-        notice: Option<&Notice>,
+        said: Said<'_>,
     ) -> Result<Option<Object>, ClusterError> {
         let kind = self.kind(&object.key);
         let Some(form) = self.form(kind).await? else {
@@ -69,16 +104,10 @@ impl Cluster {
         };
         for _ in 0..ATTEMPTS {
             let known = self.read(kind, &found)?;
-            if known.uid != object.uid || !known.is_leaving() || known.phase != object.phase {
+            if known.uid != object.uid {
                 return Ok(None);
             }
-            let deletion = Deletion {
-                phase: known.phase,
-                since: self.since(&found),
-                notice,
-                now: Timestamp::now(),
-            };
-            let Some(conditions) = form.with(&found.data["status"], deletion) else {
+            let Some(conditions) = conditions(&form, object, &known, &found.data["status"], said) else {
                 return Ok(None);
             };
             let status = json!({"status": {form.list: conditions}});
@@ -101,12 +130,6 @@ impl Cluster {
         objects.get_opt(&object.key.name).await.map_err(refused)
     }
 
-    /// Since when an object has the phase that is recorded.
-    fn since(&self, object: &DynamicObject) -> Option<Timestamp> {
-        let since = object.annotations().get(&self.kinds.names.recorded.since)?;
-        since.parse().ok()
-    }
-
     /// How a kind spells conditions, by its definition.
     async fn form(&self, kind: &'static Kind) -> Result<Option<Form>, ClusterError> {
         let name = name_of(kind);
@@ -125,6 +148,27 @@ impl Cluster {
         };
         self.forms().insert(name, known);
         Ok(form)
+    }
+}
+
+/// The conditions of an object, seen as one and known as another version of it by now; `None` where nothing is to be
+/// written.
+fn conditions(form: &Form, seen: &Object, known: &Object, status: &Value, said: Said<'_>) -> Option<Vec<Value>> {
+    let now = Timestamp::now();
+    match said {
+        Said::Deletion(notice) if known.is_leaving() && known.phase == seen.phase => {
+            let deletion = Deletion {
+                phase: known.phase,
+                since: known.since,
+                notice,
+                now,
+            };
+            form.with(status, deletion)
+        }
+        Said::Refusal(notice) if !known.is_leaving() && known.edges == seen.edges => {
+            form.with_refusal(status, notice, now)
+        }
+        Said::Deletion(_) | Said::Refusal(_) => None,
     }
 }
 

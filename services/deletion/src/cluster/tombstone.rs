@@ -1,10 +1,11 @@
-//! The deletion of an archived object that others hold, one step at a time. Its state is in SQL alone: whatever ends
+//! The deletion of an archived object that others hold, one step at a time. Its state is only in SQL: whatever ends
 //! between two requests, the next reading goes on from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
+use tokio::time::Instant;
 
 use super::Cluster;
 use super::archived::{Along, failed, has_its_name};
@@ -12,8 +13,9 @@ use crate::answers::Swept;
 use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;
 use crate::archive::{Among, Archive, Holder};
-use crate::decide::{Archived, Seen, Step};
+use crate::decide::{Archived, Outside, Seen, Step};
 use crate::object::{Key, KindName, Object};
+use crate::outside::ArchivedOutsides;
 
 /// Holders of one tombstone that are looked at for a cycle.
 const HOLDERS_MAX: usize = 200;
@@ -53,12 +55,13 @@ impl Cluster {
     }
 
     /// Takes one tombstone a step further. Nothing where it is none any more, or the cluster has the object again.
-    /// Services that are silent are not asked.
+    /// Services that are silent are not asked, and the call of a cleanup is left to the caller: it may take long.
     pub(crate) async fn bury(
         &self,
         kind: &KindName,
         uid: &str,
         silent: &BTreeSet<String>,
+        outsides: &ArchivedOutsides,
         now: Timestamp,
     ) -> Result<Option<Buried>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
@@ -83,7 +86,11 @@ impl Cluster {
             return Ok(None);
         };
         let holds = is_free(&swept) && self.holds(archive, &object).await?;
-        let step = decide(&swept, holds);
+        let outside = match self.may_have_outside(kind) {
+            true => outsides.of(&object, Instant::now()),
+            false => Outside::Gone,
+        };
+        let step = decide(&swept, &outside, holds);
         let mut unanswered = None;
         let wrote = if let Step::Record(phase) = &step {
             let written = archive.record(&object, *phase, now).await;

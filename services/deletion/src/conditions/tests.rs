@@ -1,6 +1,7 @@
 //! Definitions with conditions in both forms and without, and what they say of a deletion.
 
 use super::*;
+use crate::notice::{About, MESSAGE_BYTES_MAX};
 
 fn time(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -51,7 +52,8 @@ fn waits(message: &str) -> Notice {
     Notice {
         reason: "DeletionBlocked",
         message: message.to_owned(),
-        waits: true,
+        roots: String::new(),
+        about: About::Deletion,
     }
 }
 
@@ -149,11 +151,49 @@ fn an_object_that_goes_on_has_conditions_only_if_it_waited_before() {
 }
 
 #[test]
+fn what_is_refused_is_said_once_and_taken_back_once() {
+    let form = kubernetes();
+    let refused = |message: &str| Notice {
+        reason: "ReferenceRefused",
+        about: About::Refusal,
+        ..waits(message)
+    };
+    let at = |second: i8| time(&format!("2026-01-01T00:00:{second:02}Z"));
+    let ready = json!({"type": "Ready", "status": "True"});
+    let others = json!({"conditions": [ready]});
+    assert_eq!(form.with_refusal(&others, None, at(1)), None, "nothing was refused");
+    let said = |known: &Value, notice: Option<&Notice>, second| {
+        let conditions = form
+            .with_refusal(known, notice, at(second))
+            .expect("something has changed");
+        assert_eq!(conditions[0], ready);
+        assert_eq!(conditions.len(), 2);
+        json!({"conditions": conditions})
+    };
+    let (first, second) = (refused("network names n"), refused("network names m"));
+    let known = said(&others, Some(&first), 2);
+    let expected = json!({"type": "ReferenceRefused", "status": "True", "reason": "ReferenceRefused",
+        "message": "network names n", "lastTransitionTime": "2026-01-01T00:00:02Z"});
+    assert_eq!(known["conditions"][1], expected);
+    assert_eq!(
+        form.with_refusal(&known, Some(&first), at(3)),
+        None,
+        "it says so already"
+    );
+    let known = said(&known, Some(&second), 4);
+    assert_eq!(known["conditions"][1]["message"], "network names m");
+    let known = said(&known, None, 5);
+    assert_eq!(known["conditions"][1]["status"], "False");
+    assert_eq!(known["conditions"][1]["lastTransitionTime"], "2026-01-01T00:00:05Z");
+    assert_eq!(form.with_refusal(&known, None, at(6)), None, "it says so already");
+}
+
+#[test]
 fn texts_are_as_long_as_those_of_events() {
     let notice = waits(&"x".repeat(100_000));
     let conditions = kubernetes().with(&Value::Null, at(0, Phase::Deleting, Some(&notice)));
     let conditions = conditions.expect("they are new");
-    assert_eq!(conditions[1]["message"].as_str().map(str::len), Some(MESSAGE_CHARS_MAX));
+    assert_eq!(conditions[1]["message"].as_str().map(str::len), Some(MESSAGE_BYTES_MAX));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use serde_json::Value;
 
-use crate::object::{Key, Names, Object, Standing};
+use crate::object::{Key, Names, Object, Released, Standing};
 
 /// What is known of an object from the answer about its references. Its service judges whether it is deleted or leaves
 /// for the archive. What it owns here goes as what cascades does: it drains only once it is released.
@@ -37,6 +37,9 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         references,
         others: BTreeSet::new(),
         phase: is_deleted.then_some(Phase::Draining),
+        since: None,
+        released: Released::default(),
+        refused: false,
         edges: Vec::new(),
     })
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kindex_events::consumer::{Consumer, Item};
-use kindex_events::held::Limits;
+use kindex_events::held::{Limits, Stop};
 use kindex_kube_client::ClusterError;
 use kindex_model::object::Uid;
 use tokio::sync::mpsc::Sender;
@@ -34,7 +34,7 @@ pub enum News {
     Silent(KindName, String),
     /// Something is heard again.
     Heard(KindName),
-    /// A replay that is not to be trusted: nothing of the kind is known any more.
+    /// A replay that is not to be trusted: nothing of the kind is known any more. Why, and what can be done.
     Doubted(KindName, String),
 }
 
@@ -78,13 +78,30 @@ async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Send
             Item::Replayed { .. } => News::Replayed(kind.clone(), peer.bearers(holders).await?),
             Item::Cut(error) => News::Silent(kind.clone(), peer.service.unclear(&error.to_string()).to_string()),
             Item::Stopped(stop) => {
-                let _ = news.send(News::Doubted(kind.clone(), stop.to_string())).await;
+                let _ = news.send(News::Doubted(kind.clone(), doubt(&stop))).await;
                 sleep(DOUBT_FOR).await;
                 return Ok(());
             }
         };
         if news.send(said).await.is_err() {
             return Ok(());
+        }
+    }
+}
+
+/// Why a replay is not believed, and what can be done. The limits are no setting, because nothing is deleted for its
+/// absence: who starts again looks up what its objects name, and holds nothing that is gone.
+fn doubt(stop: &Stop) -> String {
+    let every = DOUBT_FOR.as_secs();
+    let restart = format!(
+        "The replay is read again every {every} s. If the objects are gone for good, restart this process: it looks up \
+         anew which of them exist"
+    );
+    match stop {
+        Stop::Empty { .. } => format!("{stop} {restart}"),
+        Stop::TooMany { .. } => format!("{stop}. {restart}"),
+        Stop::Restored { .. } => {
+            format!("{stop}. The replay is read again in {every} s, and believed then unless too many are gone")
         }
     }
 }
@@ -99,4 +116,43 @@ fn renew(consumer: &mut Consumer, known: &mut BTreeSet<Uid>, held: &Held) {
         consumer.held().remove(uid);
     }
     *known = now;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubt_advises_only_what_whoever_runs_the_service_can_do() {
+        let (topic, first) = ("networks.region.example.com".to_owned(), Uid::from("u"));
+        let empty = Stop::Empty {
+            topic: topic.clone(),
+            held: 12,
+        };
+        let too_many = Stop::TooMany {
+            topic: topic.clone(),
+            gone: 11,
+            held: 12,
+            first: first.clone(),
+            objects: Limits::DEFAULT.objects,
+            percent: Limits::DEFAULT.percent,
+        };
+        let restored = Stop::Restored {
+            topic,
+            absent: 1,
+            held: 12,
+            first,
+        };
+        for (stop, advice) in [
+            (&empty, "restart this process"),
+            (&too_many, "restart this process"),
+            (&restored, "read again in 30 s"),
+        ] {
+            let said = doubt(stop);
+            assert!(said.starts_with(&stop.to_string()) && said.contains(advice), "{said}");
+            for setting in ["limits", "allow"] {
+                assert!(!said.contains(setting), "nobody can set that: {said}");
+            }
+        }
+    }
 }

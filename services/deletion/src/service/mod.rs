@@ -31,12 +31,14 @@ mod peers;
 
 mod walked;
 
+mod archived_cleanups;
+
 mod tombstones;
 
 mod notices;
 
-use notices::Notices;
-use peers::{FAILURES_TOLD, Peers, unanswered};
+use notices::{Due, Notices};
+use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};
 use tombstones::{Blocked, Walk};
 use work::{Setup, Work};
 
@@ -255,7 +257,7 @@ impl Deletion {
         self.figures.failed(&key.kind.kind);
         let failures = work.failed(&key);
         tracing::warn!(object = %key, step = ?task.step, failed, "A step of a deletion is tried again");
-        if failures == FAILURES_TOLD
+        if failures == FAILURES_UNTIL_REPORT
             && let Some(notice) = unanswered(&self.cluster, task, failed)
         {
             beside.notices.add(object.clone(), notice);
@@ -294,21 +296,27 @@ impl Deletion {
         for (object, _) in &vanished {
             self.figures.vanished(&object.key.kind.kind);
         }
-        for (object, notice) in work.overdue(now).into_iter().chain(vanished) {
+        for (object, notice) in work.overdue(now, Timestamp::now()).into_iter().chain(vanished) {
             beside.notices.add(object, notice);
+        }
+        for object in work.placed() {
+            beside.notices.add_placed(object);
         }
     }
 
-    /// Begins to record events that are due.
+    /// Begins to record events and conditions that are due.
     fn record_due(&self, beside: &mut Beside) {
         while beside.recording.len() < NOTICES_AT_A_TIME
-            && let Some((object, notice)) = beside.notices.begin()
+            && let Some((object, due)) = beside.notices.begin()
         {
             let cluster = self.cluster.clone();
             beside.recording.spawn(async move {
-                cluster.report(&object, &notice).await;
-                if notice.waits {
-                    cluster.write_conditions(&object, &notice).await;
+                match due {
+                    Due::Notice(notice) => {
+                        cluster.report(&object, &notice).await;
+                        cluster.write_conditions(&object, &notice).await;
+                    }
+                    Due::Placed => cluster.write_placed(&object).await,
                 }
                 object.key
             });

@@ -5,10 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::notice::Notice;
 use crate::object::{Key, Object};
 
+/// What is to be recorded of an object.
+#[derive(Debug)]
+pub(super) enum Due {
+    /// A notice.
+    Notice(Notice),
+    /// That nothing is refused to it any more.
+    Placed,
+}
+
 /// Notices in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
-    due: BTreeMap<u64, (Object, Notice)>,
+    due: BTreeMap<u64, (Object, Due)>,
     /// The number of the next one.
     next: u64,
     /// By object, the number of what it waits for.
@@ -21,29 +30,37 @@ impl Notices {
     /// What an object waits for takes the place of what it waited for before.
     pub(super) fn add(&mut self, object: Object, notice: Notice) {
         let number = match self.waits.get(&object.key) {
-            Some(number) if notice.waits => *number,
-            Some(_) | None => {
-                self.next += 1;
-                self.next
-            }
+            Some(number) if notice.waits() => *number,
+            Some(_) | None => self.next_number(),
         };
-        if notice.waits {
+        if notice.waits() {
             self.waits.insert(object.key.clone(), number);
         }
-        self.due.insert(number, (object, notice));
+        self.due.insert(number, (object, Due::Notice(notice)));
+    }
+
+    /// Nothing is refused to an object any more.
+    pub(super) fn add_placed(&mut self, object: Object) {
+        let number = self.next_number();
+        self.due.insert(number, (object, Due::Placed));
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
     }
 
     /// The first one of an object of which none is being recorded.
-    pub(super) fn begin(&mut self) -> Option<(Object, Notice)> {
+    pub(super) fn begin(&mut self) -> Option<(Object, Due)> {
         let mut due = self.due.iter();
         let (number, _) = due.find(|(_, (object, _))| !self.busy.contains(&object.key))?;
         let number = *number;
-        let (object, notice) = self.due.remove(&number)?;
-        if notice.waits {
+        let (object, due) = self.due.remove(&number)?;
+        if matches!(&due, Due::Notice(notice) if notice.waits()) {
             self.waits.remove(&object.key);
         }
         self.busy.insert(object.key.clone());
-        Some((object, notice))
+        Some((object, due))
     }
 
     /// It is recorded, or cannot be.
@@ -56,6 +73,7 @@ impl Notices {
 mod tests {
     use super::*;
     use crate::fixture::{deleting, key};
+    use crate::notice::About;
 
     fn object(name: &str) -> Object {
         deleting(key("Network", name), name)
@@ -65,13 +83,18 @@ mod tests {
         Notice {
             reason: "DeletionBlocked",
             message: message.to_owned(),
-            waits,
+            roots: String::new(),
+            about: if waits { About::Deletion } else { About::Other },
         }
     }
 
     fn begun(notices: &mut Notices) -> Option<(String, String)> {
-        let (object, notice) = notices.begin()?;
-        Some((object.key.name, notice.message))
+        let (object, due) = notices.begin()?;
+        let said = match due {
+            Due::Notice(notice) => notice.message,
+            Due::Placed => "placed".to_owned(),
+        };
+        Some((object.key.name, said))
     }
 
     fn some(name: &str, message: &str) -> Option<(String, String)> {
@@ -95,5 +118,16 @@ mod tests {
         assert_eq!(begun(&mut notices), some("a", "by e"));
         notices.end(&object("a").key);
         assert_eq!(begun(&mut notices), None);
+    }
+
+    #[test]
+    fn what_is_taken_back_follows_what_was_said() {
+        let mut notices = Notices::default();
+        notices.add(object("a"), notice("refused", false));
+        notices.add_placed(object("a"));
+        assert_eq!(begun(&mut notices), some("a", "refused"));
+        assert_eq!(begun(&mut notices), None, "one of each object is being recorded");
+        notices.end(&object("a").key);
+        assert_eq!(begun(&mut notices), some("a", "placed"));
     }
 }

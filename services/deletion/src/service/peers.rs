@@ -28,8 +28,8 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const FINDS_AT_A_TIME: usize = 4;
 /// After nobody has said where a holder is: only what people are told depends on it.
 const FIND_AGAIN_AFTER: Duration = Duration::from_secs(10);
-/// As often in succession a step fails before people are told that a service does not answer.
-pub(super) const FAILURES_TOLD: u32 = 3;
+/// As often in succession a step fails before an event says that a service does not answer.
+pub(super) const FAILURES_UNTIL_REPORT: u32 = 3;
 
 /// What ends of it.
 pub(super) enum Heard {
@@ -138,7 +138,7 @@ impl Peers {
                 }
             }
             Heard::News(News::Doubted(kind, why)) => {
-                tracing::error!(%kind, why, "The events of another service are not to be trusted: start again to believe them");
+                tracing::error!(%kind, why, "The events of another service are not to be trusted");
                 work.doubted(&kind);
                 deletion.doubt(&kind, why);
             }

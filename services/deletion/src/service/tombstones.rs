@@ -12,12 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::tombstone::{Buried, Unanswered};
 use crate::cluster::{Cluster, OUTAGE};
-use crate::decide::Step;
+use crate::decide::{Step, Wait};
 use crate::figures::Figures;
 use crate::kinds::name_of;
 use crate::notice::{notice, unanswered};
-use crate::object::KindName;
+use crate::object::{KindName, Object};
 
+use super::archived_cleanups::ArchivedCleanups;
 use super::walked::{Awaited, Walked};
 
 /// Between two walks at least.
@@ -49,6 +50,7 @@ pub(super) struct Walk {
     figures: Figures,
     blocked: Blocked,
     walked: Walked,
+    cleanups: ArchivedCleanups,
     /// Services that have not answered in this walk. Each of them would be waited for once more by every tombstone.
     silent: BTreeSet<String>,
 }
@@ -57,6 +59,7 @@ impl Walk {
     /// One that has not begun.
     pub(super) fn new(cluster: Cluster, figures: Figures, blocked_after: Duration, blocked: Blocked) -> Self {
         Self {
+            cleanups: ArchivedCleanups::new(cluster.clone(), figures.clone()),
             cluster,
             figures,
             blocked,
@@ -68,12 +71,13 @@ impl Walk {
     /// Walks until stopped.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            let began = Instant::now();
+            let (began, mut is_whole) = (Instant::now(), true);
             for kind in self.cluster.clone().kinds().all() {
                 let name = name_of(kind);
                 if let Err(error) = self.walk(&name, &stop).await {
                     self.figures.failed(&name.kind);
                     self.walked.unread_kind(&name.kind);
+                    is_whole = false;
                     // That the database is away, the store says once for all.
                     if !matches!(error, ClusterError::Retryable { cause: OUTAGE, .. }) {
                         tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
@@ -82,24 +86,30 @@ impl Walk {
             }
             self.silent.clear();
             self.blocked.set(self.walked.end(Instant::now()));
+            if is_whole {
+                self.cleanups.end_walk();
+            }
             let rest = REST.max(began.elapsed() * RESTS);
             tokio::select! {
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
                 () = sleep(rest) => {}
             }
         }
+        self.cleanups.end().await;
     }
 
     /// All of a kind, page by page.
     async fn walk(&mut self, kind: &KindName, stop: &CancellationToken) -> Result<(), ClusterError> {
         let mut after = String::new();
         loop {
+            self.cleanups.take_ended();
             let uids = self.cluster.tombstones(kind, &after).await?;
             let Some(last) = uids.last() else {
                 return Ok(());
             };
             last.clone_into(&mut after);
             for uid in &uids {
+                self.cleanups.found(uid);
                 self.visit(kind, uid, stop).await;
             }
             if stop.is_cancelled() {
@@ -114,7 +124,9 @@ impl Walk {
             if stop.is_cancelled() {
                 return;
             }
-            match self.cluster.bury(kind, uid, &self.silent, Timestamp::now()).await {
+            let outsides = self.cleanups.outsides();
+            let buried = self.cluster.bury(kind, uid, &self.silent, outsides, Timestamp::now());
+            match buried.await {
                 Ok(None) => return,
                 Ok(Some(buried)) => {
                     let moved = buried.moved;
@@ -144,15 +156,33 @@ impl Walk {
                 self.cluster.report(&object, &unanswered(&place, &why)).await;
             }
             self.silent.insert(place);
-        } else if !matches!(step, Step::Wait(_)) {
+        } else if step == Step::CleanUp {
+            // Until it has said something, the tombstone waits for what it waited for before.
+            self.walked.unread(uid);
+            self.cleanups.call(&object.key.kind, uid);
+        } else if let Step::Wait(wait) = &step {
+            let awaited = match wait {
+                Wait::Outside(left) => Awaited::Outside(left.clone()),
+                _ => Awaited::Holders(step.clone()),
+            };
+            let waits_for_holders = matches!(awaited, Awaited::Holders(_));
+            if self.walked.waits(uid, kind, awaited, now) {
+                self.report(&object, &step, waits_for_holders).await;
+            }
+        } else {
             self.walked.moves(uid);
             self.figures.carried_out(kind, &step);
-        } else if self.walked.waits(uid, kind, Awaited::Holders(step.clone()), now) {
-            // Without an answer, people are told of the holders.
-            let cycle = self.cluster.cycle_of_tombstones(&object).await.unwrap_or_default();
-            if let Some(notice) = notice(&step, cycle.as_deref()) {
-                self.cluster.report(&object, &notice).await;
-            }
+        }
+    }
+
+    async fn report(&self, object: &Object, step: &Step, waits_for_holders: bool) {
+        // Without an answer, people are told of the holders.
+        let cycle = match waits_for_holders {
+            true => self.cluster.cycle_of_tombstones(object).await.unwrap_or_default(),
+            false => None,
+        };
+        if let Some(notice) = notice(step, cycle.as_deref()) {
+            self.cluster.report(object, &notice).await;
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::decide::Step;
+use crate::decide::{Left, Step};
 
 /// Tombstones of which it is known since when they wait. Events tell of no more.
 const WAITING_MAX: usize = 10_000;
@@ -18,6 +18,8 @@ pub(super) enum Awaited {
     Holders(Step),
     /// Another service, which is to release what the tombstone holds there. What it answers may change every time.
     Service(String),
+    /// What it has outside, as its cleanup has said last. That may change with every call.
+    Outside(Left),
 }
 
 /// One that waits.
@@ -26,8 +28,25 @@ struct Waiting {
     kind: String,
     awaited: Awaited,
     since: Instant,
-    /// Whether an event told of it.
+    /// Whether an event has reported it.
     reported: bool,
+    /// When an event last reported that it waits.
+    last_report: Option<Instant>,
+}
+
+impl Waiting {
+    /// The same wait, of which more may be known now; nothing where it is another one.
+    fn goes_on(self, awaited: &Awaited) -> Option<Self> {
+        match (&self.awaited, awaited) {
+            (before, now) if before == now => Some(self),
+            (Awaited::Outside(_), Awaited::Outside(left)) => Some(Self {
+                awaited: Awaited::Outside(left.clone()),
+                reported: false,
+                ..self
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// All that wait, by uid.
@@ -49,18 +68,23 @@ impl Walked {
         }
     }
 
-    /// A tombstone waits. Whether an event is to tell of it: once, after it has waited for the same for long enough.
+    /// A tombstone waits. Whether an event is to tell of it: once, after it has waited for the same for long enough,
+    /// and of what changes all the time not more often.
     pub(super) fn waits(&mut self, uid: &str, kind: &str, awaited: Awaited, now: Instant) -> bool {
         let known = self.waiting.remove(uid).or_else(|| self.before.remove(uid));
-        let known = known.filter(|known| known.awaited == awaited);
+        let known = known.and_then(|known| known.goes_on(&awaited));
         let mut waiting = known.unwrap_or_else(|| Waiting {
             kind: kind.to_owned(),
             awaited,
             since: now,
             reported: false,
+            last_report: None,
         });
-        let is_due = !waiting.reported && now.duration_since(waiting.since) >= self.blocked_after;
-        waiting.reported |= is_due;
+        let quiet = now.duration_since(waiting.last_report.unwrap_or(waiting.since));
+        let is_due = !waiting.reported && quiet >= self.blocked_after;
+        if is_due {
+            (waiting.reported, waiting.last_report) = (true, Some(now));
+        }
         self.add(uid, waiting);
         is_due
     }
@@ -93,7 +117,7 @@ impl Walked {
         let mut blocked: BTreeMap<String, (usize, Duration)> = BTreeMap::new();
         for waiting in self.waiting.values() {
             let (count, longest) = blocked.entry(waiting.kind.clone()).or_default();
-            *count += usize::from(waiting.reported);
+            *count += usize::from(waiting.last_report.is_some());
             *longest = (*longest).max(now.duration_since(waiting.since));
         }
         self.before = std::mem::take(&mut self.waiting);
@@ -168,6 +192,22 @@ mod tests {
         assert!(!stage.walk(61, holder("b")));
         assert!(!stage.walk(80, service("identity")), "that is something else");
         assert!(stage.walk(110, service("identity")));
+    }
+
+    /// Otherwise a cleanup that says something else each time is never reported, or with every walk.
+    #[test]
+    fn what_a_cleanup_says_is_reported_as_it_changes_and_not_more_often_than_others() {
+        let left = |what: String| Awaited::Outside(Left::Pending(what));
+        let mut stage = Stage::new();
+        let reports: Vec<u64> = (0..=70)
+            .filter(|seconds| stage.walk(*seconds, left(format!("{seconds} machines"))))
+            .collect();
+        assert_eq!(reports, [30, 60]);
+        assert!(!stage.walk(80, left("a disk".to_owned())));
+        assert!(stage.walk(90, left("a disk".to_owned())));
+        assert!(!stage.walk(150, left("a disk".to_owned())), "it is reported");
+        assert!(!stage.walk(151, holder("a")), "that is something else");
+        assert!(!stage.walk(152, left("a disk".to_owned())));
     }
 
     #[test]

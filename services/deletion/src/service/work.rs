@@ -13,8 +13,8 @@ use crate::cluster::outcome::{Task, go_together};
 use crate::decide::{Outside, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
-use crate::notice::{Notice, is_noticed, notice};
-use crate::object::{Key, KindName, Object};
+use crate::notice::is_noticed;
+use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::{Outsides, Said};
 use crate::peer::foreign::Foreign;
 use crate::targets::{Answer, Targets};
@@ -22,6 +22,8 @@ use crate::vanished::Vanished;
 
 use super::turns::Turns;
 use super::waiting::{Waiting, claims};
+
+mod reports;
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +65,8 @@ pub(super) struct Work {
     is_crowded_next: bool,
     waiting: BTreeMap<Key, Waiting>,
     failures: BTreeMap<Key, u32>,
+    /// Live objects whose conditions say that something is refused, though nothing is any more.
+    placed: BTreeSet<Key>,
     vanished: Vanished,
     setup: Setup,
     look_ups: Foreign,
@@ -90,6 +94,7 @@ impl Work {
             is_crowded_next: false,
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
+            placed: BTreeSet::new(),
             vanished: Vanished::default(),
             look_ups: Foreign::default(),
         }
@@ -108,11 +113,18 @@ impl Work {
     }
 
     pub(super) fn seen(&mut self, object: Object, now: Instant) {
+        self.vanished.explain(&object);
         let known = self.graph.get(&object.key);
         let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
-        if let Some(known) = known.filter(|known| !self.setup.foreign.contains(&known.key.kind)) {
-            self.vanished.compare(&self.graph, known, Some(&object), now);
-            self.answers.compare(known, &object);
+        match known {
+            Some(known) if self.setup.foreign.contains(&known.key.kind) => {
+                self.vanished.compare_foreign(&self.graph, known, &object, now);
+            }
+            Some(known) => {
+                self.vanished.compare(&self.graph, known, Some(&object), now);
+                self.answers.compare(known, &object);
+            }
+            None => {}
         }
         self.look_ups.ask_for_targets(&self.setup.foreign, &self.graph, &object);
         let concerned = self.graph.apply(object);
@@ -266,6 +278,7 @@ impl Work {
                 if let Step::Place { target, .. } | Step::Release(target) = &task.step {
                     task.target = self.graph.get(&target.key).cloned();
                 }
+                self.expect(&task, now);
                 return Some(task);
             }
         }
@@ -351,6 +364,10 @@ impl Work {
         self.holders.complete(&mut look, now);
         let step = decide(&look);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
+            let (refused, all_are_placed) = (look.object.refused, step == Step::Rest(Vec::new()));
+            if refused && all_are_placed && look.object.standing == Standing::Live {
+                self.placed.insert(key.clone());
+            }
             self.wait(key, step, now);
             return None;
         }
@@ -412,39 +429,5 @@ impl Work {
         let failures = self.failures.entry(key.clone()).or_default();
         *failures += 1;
         *failures - 1
-    }
-
-    /// How many objects of a kind have waited for too long to go, and for how long one of them has at most.
-    pub(super) fn blocked(&self, kind: &str, now: Instant) -> (usize, Duration) {
-        let waiting = self.waiting.iter();
-        let leaving = waiting.filter(|(key, waiting)| key.kind.kind == kind && matches!(waiting.step, Step::Wait(_)));
-        let (mut count, mut longest) = (0, Duration::ZERO);
-        for (_, waiting) in leaving {
-            count += usize::from(waiting.reported.is_some());
-            longest = longest.max(now.duration_since(waiting.since));
-        }
-        (count, longest)
-    }
-
-    /// The objects from which references vanished, with what to tell.
-    pub(super) fn vanished(&mut self, now: Instant) -> Vec<(Object, Notice)> {
-        self.vanished.judge(&self.graph, now)
-    }
-
-    /// The objects that have waited for too long since somebody was told, with what to tell.
-    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(Object, Notice)> {
-        let mut overdue = Vec::new();
-        for (key, waiting) in &mut self.waiting {
-            if !waiting.is_overdue(now, self.blocked_after) {
-                continue;
-            }
-            let Some(object) = self.graph.get(key) else {
-                continue;
-            };
-            let cycle = self.graph.cycle(key);
-            waiting.reported = Some((waiting.step.clone(), now));
-            overdue.extend(notice(&waiting.step, cycle.as_deref()).map(|notice| (object.clone(), notice)));
-        }
-        overdue
     }
 }

@@ -62,6 +62,14 @@ pub(super) enum Bug {
     BelieveCleanup,
     /// The cleanup of an object does not wait for what it owns, nor for the controllers of others.
     CleanUpEarly,
+    /// What the cleanup of a tombstone was asked for counts as done.
+    BelieveArchivedCleanup,
+    /// The cleanup of a tombstone does not wait for its holders.
+    CleanUpArchivedEarly,
+    /// A tombstone goes whatever it has outside.
+    EndUncleaned,
+    /// What goes along with another object out of the archive goes at once, whatever it has outside.
+    TakeUncleaned,
     /// Nobody looks at what is deleted in the archive.
     LeaveTombstones,
     /// What names the object that has a tombstone's name now goes with the tombstone.
@@ -78,6 +86,8 @@ pub(super) enum Bug {
     WaitForOwned,
     /// Of those whom a change concerns, some are decided on again.
     WakeFew,
+    /// A reference stays that was placed for a holder which had released what it held.
+    PlaceForFreed,
     /// Of the archived holders of an object, the first page is read.
     SweepOnePage,
     /// Of the tombstones, the first page is visited.
@@ -86,7 +96,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 35] = [
+    pub(super) const IN_SMALL: [Self; 40] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -103,6 +113,7 @@ impl Bug {
         Self::ReleaseAnyVersion,
         Self::ReleaseTogether,
         Self::PlaceUnread,
+        Self::PlaceForFreed,
         Self::MoveBeforePlacing,
         Self::MoveWithoutWriting,
         Self::ForgetAtPeer,
@@ -116,6 +127,10 @@ impl Bug {
         Self::SweepOwnedAtOnce,
         Self::BelieveCleanup,
         Self::CleanUpEarly,
+        Self::BelieveArchivedCleanup,
+        Self::CleanUpArchivedEarly,
+        Self::EndUncleaned,
+        Self::TakeUncleaned,
         Self::LeaveTombstones,
         Self::TakeByName,
         Self::TakeLiveAnyway,

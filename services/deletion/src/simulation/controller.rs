@@ -28,7 +28,7 @@ use crate::decide::{Cause, Step};
 use crate::graph::Graph;
 use crate::holders::Holders;
 use crate::object::{Key, KindName, Object, Standing};
-use crate::outside::Outsides;
+use crate::outside::{ArchivedOutsides, Outsides};
 use crate::targets::Targets;
 use planted::decide_with;
 use task::Task;
@@ -61,6 +61,7 @@ pub(super) struct Controller {
     targets: Targets,
     holders: Holders,
     outsides: Outsides,
+    archived_outsides: ArchivedOutsides,
     /// The tombstone that it visits.
     visit: Option<Visit>,
     now: Instant,
@@ -87,6 +88,7 @@ impl Controller {
             targets: Targets::default(),
             holders: Holders::new(Duration::from_secs(30)),
             outsides: Outsides::default(),
+            archived_outsides: ArchivedOutsides::default(),
             visit: None,
             now: Instant::now(),
             wakes: if bug == Bug::WakeFew { CONCERNED } else { usize::MAX },

@@ -1,5 +1,6 @@
 //! Plays of large graphs: some two hundred objects in layers, trees, stars and rings, a part of them archived and some
-//! held out of SQL alone. Users delete a few, and what must become of each object is known beforehand, or users go on.
+//! held by objects of SQL-only kinds. Users delete a few, and what must become of each object is known beforehand, or
+//! users go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -70,7 +71,7 @@ impl Shape {
 pub(super) enum Intent {
     /// An object is deleted.
     Delete(Key, String),
-    /// An object that SQL alone keeps is deleted, and releases what it holds.
+    /// An object of a SQL-only kind is deleted, and releases what it holds.
     Release(String),
 }
 
@@ -224,7 +225,7 @@ impl Play {
         all.map(|object| (object.key.clone(), object.uid.clone())).collect()
     }
 
-    /// Objects that SQL alone keeps hold some of them.
+    /// Objects of SQL-only kinds hold some of them.
     fn hold_from_sql(&mut self) {
         let all = self.everything();
         let number = any(&[0, 4, 16], &mut self.random);
@@ -233,7 +234,7 @@ impl Play {
         }
     }
 
-    /// Users are about to delete a few objects, and some of those in SQL alone.
+    /// Users are about to delete a few objects, and some of those of SQL-only kinds.
     fn intend(&mut self) {
         let all = self.everything();
         // Much follows from the deletion of what is at the bottom.
@@ -337,7 +338,7 @@ fn on_all_processors(count: u64, work: impl Fn(u64) -> ControlFlow<()> + Sync) {
     });
 }
 
-/// `KINDEX_GRAPHS=full` for a release.
+/// `KINDEX_GRAPHS=full` for ten thousand, which take minutes without optimization.
 fn seeds() -> u64 {
     match std::env::var("KINDEX_GRAPHS").as_deref() {
         Ok("full") => 10_000,

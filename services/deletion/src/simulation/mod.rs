@@ -311,6 +311,7 @@ fn all(seed: u64, bug: Bug) -> Result<(), String> {
     stories::moves::come_back(bug)?;
     stories::holds::late(bug)?;
     stories::together::place(bug)?;
+    stories::freed::place(bug)?;
     match seed {
         0 => stories::tombstones::all(bug),
         _ => Ok(()),

@@ -14,7 +14,7 @@ use crate::object::Key;
 enum Location {
     Cluster,
     Archive,
-    /// In SQL alone: it holds others, and the graph knows no more of it.
+    /// Of a SQL-only kind: it holds others, and the graph knows no more of it.
     Sql,
 }
 

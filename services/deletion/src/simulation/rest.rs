@@ -83,7 +83,7 @@ impl Play {
         self.hold()
     }
 
-    /// Only holders that were evicted, or had no chance to release, may leave references behind.
+    /// Only holders that were archived, or had no chance to release, may leave references behind.
     fn left_behind(&self) -> Result<(), String> {
         for object in self.world.objects.values() {
             for name in object.references() {
@@ -99,12 +99,12 @@ impl Play {
                 }
             }
         }
-        let stray = self.world.stray_rows();
+        let orphaned = self.world.orphaned_rows();
         let is_known = |name: &&ReferenceName| {
             let uid = name.uid();
             self.is_there(uid) || self.world.vanished.contains(uid) || self.world.moved.contains(uid)
         };
-        match stray.iter().find(|name| !is_known(name)) {
+        match orphaned.iter().find(|name| !is_known(name)) {
             Some(name) if self.setting.strict() => Err(format!("{name} is a row, and its holder left it behind")),
             Some(_) | None => Ok(()),
         }
@@ -133,7 +133,7 @@ impl Play {
         self.world.objects.values().find(|object| object.uid == uid)
     }
 
-    /// Whether a holder is in the cluster, or in SQL alone.
+    /// Whether a holder is in the cluster, or of a SQL-only kind.
     fn is_there(&self, uid: &str) -> bool {
         self.world.sql_only.contains_key(uid) || self.holder(uid).is_some()
     }
@@ -184,7 +184,7 @@ impl Play {
                 object.key, object.phase, object.finalizers
             ));
         }
-        // What SQL alone keeps may stay, whatever it holds.
+        // Objects of SQL-only kinds may stay, whatever they hold.
         for name in holders
             .iter()
             .filter(|name| !self.world.sql_only.contains_key(name.uid()))

@@ -7,6 +7,16 @@ use kindex_model::deletion::Phase;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+mod absent;
+
+mod clocks;
+
+mod crashes;
+
+mod early;
+
+pub(super) mod freed;
+
 pub(super) mod holds;
 
 pub(super) mod moves;

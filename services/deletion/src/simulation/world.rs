@@ -3,13 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use kindex_model::deletion::Phase;
 use kindex_model::object::{Metadata, ResourceVersion, Uid};
-use kindex_model::reference::OnDelete;
 use kindex_model::reference_name::ReferenceName;
 
 use crate::graph::Declared;
 use crate::object::{Edge, Key, KindName, Names, Object};
+
+mod outside;
+
+mod declared;
 
 mod archive;
 
@@ -17,68 +21,16 @@ mod ends;
 
 mod ingester;
 
-mod outside;
-
 mod sql_only;
 
 mod tombstones;
 
 use archive::Archives;
+pub(super) use declared::{FIELDS, Field, KINDS, fields};
+pub(super) use outside::has_cleanup;
 
-/// A reference of the declared graph.
-pub(super) struct Field {
-    pub(super) holder: &'static str,
-    pub(super) name: &'static str,
-    pub(super) target: &'static str,
-    pub(super) owned: bool,
-    pub(super) on_delete: OnDelete,
-}
-
-const fn cascade(holder: &'static str, name: &'static str, target: &'static str) -> Field {
-    Field {
-        holder,
-        name,
-        target,
-        owned: false,
-        on_delete: OnDelete::Cascade,
-    }
-}
-
-const fn block(holder: &'static str, name: &'static str, target: &'static str) -> Field {
-    Field {
-        on_delete: OnDelete::Block,
-        ..cascade(holder, name, target)
-    }
-}
-
-const fn owned(holder: &'static str, name: &'static str, target: &'static str) -> Field {
-    Field {
-        owned: true,
-        ..cascade(holder, name, target)
-    }
-}
-
-pub(super) const KINDS: [&str; 8] = [
-    "Project", "Budget", "Identity", "Network", "Group", "Tree", "Cluster", "Server",
-];
-pub(super) const FIELDS: [Field; 9] = [
-    block("Budget", "project", "Project"),
-    block("Budget", "cluster", "Cluster"),
-    cascade("Identity", "project", "Project"),
-    cascade("Network", "identity", "Identity"),
-    cascade("Group", "identity", "Identity"),
-    owned("Tree", "parent", "Tree"),
-    cascade("Cluster", "network", "Network"),
-    cascade("Cluster", "group", "Group"),
-    owned("Server", "cluster", "Cluster"),
-];
 const INGESTER: &str = "ingester";
 const FOREIGN: &str = "cleanup";
-
-/// The fields of a kind.
-pub(super) fn fields(kind: &str) -> impl Iterator<Item = &'static Field> {
-    FIELDS.iter().filter(move |field| field.holder == kind)
-}
 
 /// An object as an API server stores it.
 #[derive(Clone, Debug)]
@@ -90,6 +42,8 @@ pub(super) struct Stored {
     pub(super) born: u64,
     pub(super) finalizers: Vec<String>,
     pub(super) terminating: bool,
+    /// The time of its deletion, by whatever clock.
+    pub(super) deleted_at: Timestamp,
     pub(super) requested: bool,
     pub(super) immutable: bool,
     pub(super) phase: Option<Phase>,
@@ -157,11 +111,13 @@ pub(super) struct World {
     outside: BTreeMap<String, bool>,
     /// The group whose API server does not answer.
     pub(super) down: Option<String>,
-    /// Uids of holders that went without the chance to release: evicted, or by force.
+    /// Uids of holders that went without the chance to release: archived, or by force.
     pub(super) vanished: BTreeSet<String>,
     /// Whether a holder may release its old target although its new one has just lost the reference: to somebody who
     /// took it off, or to another controller that had not seen the holder's new field.
     pub(super) lenient: bool,
+    /// The last object of each name that was deleted, as it was then.
+    erased: BTreeMap<Key, Stored>,
     /// What left the cluster.
     pub(super) archives: Archives,
     /// Uids of holders that somebody moved: what they place last may be left behind, when the holder goes meanwhile.
@@ -169,7 +125,7 @@ pub(super) struct World {
     /// Whether the ingester archives what is in use, with the references on it as rows, and only what owns nothing in
     /// the cluster; else what is in use stays there until it is not.
     pub(super) takes_references: bool,
-    /// By uid, the objects that SQL alone keeps: their reference, and the uid of the object that they hold by it.
+    /// By uid, the objects of SQL-only kinds: their reference, and the uid of the object that they hold by it.
     pub(super) sql_only: BTreeMap<String, (ReferenceName, String)>,
     /// By uid, as which one a deletion was through: from then on the object releases what it holds.
     pub(super) ends: BTreeMap<String, usize>,
@@ -189,6 +145,7 @@ impl World {
             down: None,
             vanished: BTreeSet::new(),
             lenient: false,
+            erased: BTreeMap::new(),
             archives: Archives::default(),
             moved: BTreeSet::new(),
             takes_references: false,
@@ -265,7 +222,7 @@ impl World {
             name: object.key.name.clone(),
             resource_version: ResourceVersion(object.version),
             creation_timestamp: None,
-            deletion_timestamp: object.terminating.then(Default::default),
+            deletion_timestamp: object.terminating.then_some(object.deleted_at),
             labels: BTreeMap::new(),
             annotations,
             finalizers: object.finalizers.clone(),
@@ -295,7 +252,7 @@ impl World {
         }
         self.uids += 1;
         let uid = format!("{:08x}-0000-4000-8000-000000000000", self.uids);
-        if key.kind.kind == "Cluster" {
+        if has_cleanup(&key.kind.kind) {
             self.outside.insert(uid.clone(), false);
         }
         let mut finalizers = vec![INGESTER.to_owned()];
@@ -307,6 +264,7 @@ impl World {
             born: self.version + 1,
             finalizers,
             terminating: false,
+            deleted_at: Timestamp::UNIX_EPOCH,
             requested: false,
             immutable,
             phase: None,
@@ -354,8 +312,10 @@ impl World {
         if object.terminating && object.finalizers.is_empty() {
             log.push(Event::Deleted(object.key.clone(), object.uid.clone()));
             self.objects.remove(&object.key);
-            self.outside.remove(&object.uid);
-            if !object.asked {
+            if object.asked {
+                self.outside.remove(&object.uid);
+                self.erased.insert(object.key.clone(), object.clone());
+            } else {
                 self.vanished.insert(object.uid.clone());
                 self.archives.add(object.clone());
             }
@@ -410,6 +370,8 @@ impl World {
             let named = self.objects.get(&edge.target).filter(|named| named.key != holder.key);
             let unheld =
                 named.is_some_and(|named| !named.bears(&reference) && !self.archives.has_row(named, &reference));
+            // A namesake of an archived one that bears it was created since that was read.
+            let unheld = unheld && !self.bears_as_row(&edge.target, &reference);
             edge.target == target.key || (unheld && !self.lenient)
         });
         if lapses || holder.terminating {

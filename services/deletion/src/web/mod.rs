@@ -49,7 +49,8 @@ impl Post {
             "uid": object.uid,
             "reason": notice.reason,
             "message": notice.message,
-            "waits": notice.waits,
+            "roots": notice.roots,
+            "waits": notice.waits(),
             "time": now.to_string(),
         });
         Self {
@@ -187,6 +188,7 @@ mod tests {
     use super::server::Endpoint;
     use super::*;
     use crate::fixture::{deleting, key_in};
+    use crate::notice::About;
     use crate::object::Key;
 
     fn object(namespace: &str) -> Object {
@@ -201,7 +203,8 @@ mod tests {
         let notice = Notice {
             reason: "DeletionBlocked",
             message: "still in use by \"c\"".to_owned(),
-            waits: true,
+            roots: "d (2h)".to_owned(),
+            about: About::Deletion,
         };
         let now = "2026-11-24T12:00:00Z".parse().expect("a time");
         Post::new("region.example.com/v1", &object(namespace), &notice, now)
@@ -218,6 +221,7 @@ mod tests {
             "uid": "5b2c",
             "reason": "DeletionBlocked",
             "message": "still in use by \"c\"",
+            "roots": "d (2h)",
             "waits": true,
             "time": "2026-11-24T12:00:00Z",
         });

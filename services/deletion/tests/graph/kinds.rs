@@ -144,6 +144,7 @@ static IDENTITY: Service = Service {
     name: "identity",
     group: "identity.example.com",
     cluster_scoped: &["Organization"],
+    refers_to: &[],
     address: "https://identity.example.com",
     ca_file: None,
     token_file: None,

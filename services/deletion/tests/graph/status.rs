@@ -128,6 +128,25 @@ fn reason_and_status(object: &DynamicObject) -> Option<[String; 2]> {
 }
 
 #[tokio::test]
+async fn what_a_live_object_cannot_hold_is_in_its_conditions_until_it_is_placed() {
+    let stage = Stage::start().await;
+    let (stop, running) = stage.run();
+    stage.project().await;
+    stage.create("Cluster", "d", json!({"network": "m"})).await;
+    let (cluster, refused) = (("Cluster", "d"), "ReferenceRefused");
+    let target = "network.platform.example.com default/m, which does not exist";
+    stage.until_condition(cluster, refused, "True", refused, target).await;
+    stage.create("Network", "m", json!({})).await;
+    stage
+        .until_condition(cluster, refused, "False", "ReferencesPlaced", "")
+        .await;
+    let reference = stage.reference("Cluster", "d").await;
+    assert!(stage.bears(("Network", "m"), &reference).await);
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+#[tokio::test]
 async fn conditions_name_the_phase_and_what_is_waited_for() {
     Stage::start().await.conditions_follow_the_deletion().await;
 }

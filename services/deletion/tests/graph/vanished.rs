@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Stage;
 
@@ -34,6 +34,34 @@ async fn a_reference_that_is_taken_off_by_hand_is_placed_again_and_reported() {
         })
     };
     stage.until(reported).await;
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+#[tokio::test]
+async fn a_reference_of_another_service_is_reported_unless_the_change_names_it() {
+    const KEPT: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+    const NAMED: &str = "server.other.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+    let stage = Stage::start().await;
+    let (stop, running) = stage.run();
+    stage.project().await;
+    let own = stage
+        .get("Network", "n")
+        .await
+        .expect("it is there")
+        .finalizers()
+        .to_vec();
+    let with = |references: &[&str]| {
+        let references = references.iter().map(|one| (*one).to_owned());
+        own.iter().cloned().chain(references).collect::<Vec<_>>()
+    };
+    let patch = |metadata: Value| stage.patch("Network", "n", json!({"metadata": metadata}));
+    patch(json!({"finalizers": with(&[KEPT, NAMED])})).await;
+    let annotations = json!({"platform.example.com/release-references": NAMED});
+    patch(json!({"finalizers": with(&[KEPT]), "annotations": annotations})).await;
+    patch(json!({"finalizers": with(&[])})).await;
+    stage.until(|| stage.is_reported("n", "ReferenceVanished", KEPT)).await;
+    assert!(!stage.is_reported("n", "ReferenceVanished", NAMED).await);
     stop.cancel();
     running.await.expect("it ends");
 }

@@ -224,10 +224,13 @@ async fn a_web_server_gets_one_notice_of_an_object_and_what_it_waits_for() {
         "uid": uid,
         "reason": "DeletionBlocked",
         "message": format!("{IN_USE}c"),
+        "roots": notices[0]["roots"],
         "waits": true,
         "time": null,
     });
     assert_eq!(notices[0], expected);
+    let roots = notices[0]["roots"].as_str().expect("a text");
+    assert!(roots.starts_with("cluster.platform.example.com default/c ("), "{roots}");
     let posted: Vec<_> = receiver.got().iter().map(without_time).collect();
     assert_distinct(&posted);
     assert!(service.notices("sent") >= 3.0 && service.notices("failed") < 1.0);

@@ -6,6 +6,37 @@ use kube::{Client, ResourceExt as _};
 
 use crate::wire::GroupResource;
 
+/// What a webhook's rule says that is sent to it.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules>
+#[derive(Clone, Copy)]
+enum Operation {
+    All,
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "*" => Self::All,
+            "CREATE" => Self::Create,
+            "UPDATE" => Self::Update,
+            "DELETE" => Self::Delete,
+            "CONNECT" => Self::Connect,
+            _ => return None,
+        })
+    }
+
+    const fn has_updates(self) -> bool {
+        match self {
+            Self::All | Self::Update => true,
+            Self::Create | Self::Delete | Self::Connect => false,
+        }
+    }
+}
+
 /// The webhooks that may change objects of a resource at every write, for people.
 pub(super) async fn suspects(client: &Client, resource: &GroupResource) -> String {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
@@ -42,7 +73,9 @@ fn concerns(rule: &RuleWithOperations, resource: &GroupResource) -> bool {
         let mut values = values.iter().flatten();
         values.any(|value| wanted.contains(&value.as_str()))
     };
-    has(&rule.operations, &["UPDATE", "*"])
+    let operations = rule.operations.iter().flatten();
+    let mut operations = operations.filter_map(|text| Operation::parse(text));
+    operations.any(Operation::has_updates)
         && has(&rule.api_groups, &[&resource.group, "*"])
         && has(&rule.resources, &[&resource.resource, "*", "*/*"])
 }
@@ -71,6 +104,8 @@ mod tests {
             ("UPDATE", "zoo", "pets", true),
             ("*", "*", "*/*", true),
             ("CREATE", "zoo", "pets", false),
+            ("DELETE", "zoo", "pets", false),
+            ("CONNECT", "zoo", "pets", false),
             ("UPDATE", "shop", "pets", false),
             ("UPDATE", "zoo", "pets/status", false),
         ] {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
+use kindex_kube_api::request::Verb;
 use kube::Client;
 use kube::core::ApiResource;
 
@@ -10,6 +11,9 @@ use super::Cluster;
 use crate::discovery::{Discovered, Shown, combine};
 use crate::hash::Hash;
 use crate::wire::GroupResource;
+
+/// What a migration does with the objects of its resource.
+pub(super) const VERBS: [Verb; 2] = [Verb::List, Verb::Patch];
 
 /// A resource that can be listed and patched.
 #[derive(Clone, Debug)]
@@ -119,8 +123,8 @@ fn note(
     resources: Vec<APIResource>,
 ) {
     for found in resources {
-        let can = |verb: &str| found.verbs.iter().any(|one| one == verb);
-        if found.name.contains('/') || !can("list") || !can("patch") {
+        let can = |verb: Verb| found.verbs.iter().any(|one| one == verb.as_str());
+        if found.name.contains('/') || !VERBS.into_iter().all(can) {
             continue;
         }
         let name = GroupResource {

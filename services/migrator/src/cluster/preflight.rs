@@ -1,17 +1,17 @@
 //! What is made sure of before the first write of a migration: the rights, and that an object can be written at all.
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kindex_kube_api::request::Verb;
 use kube::Client;
 use kube::api::{Api, PostParams};
 
+use super::discover::VERBS;
 use super::objects::{Objects, Page};
 use crate::causes::chain;
 use crate::run::Verdict;
 use crate::run::answer::Written;
 use crate::wire::GroupResource;
 
-/// What a migration does with the objects of its resource.
-const VERBS: [&str; 2] = ["list", "patch"];
 /// Objects that are tried before it is said that none can be written.
 const TRIED_MAX: u32 = 10;
 
@@ -33,10 +33,10 @@ pub(super) async fn forbidden(client: &Client, resource: &GroupResource) -> Opti
     for verb in VERBS {
         match is_allowed(client, resource, verb).await {
             Ok(true) => {}
-            Ok(false) => missing.push(verb),
+            Ok(false) => missing.push(verb.as_str()),
             Err(error) => {
                 let why = chain(&error);
-                tracing::info!(%resource, verb, why, "The API server does not say what is allowed");
+                tracing::info!(%resource, verb = verb.as_str(), why, "The API server does not say what is allowed");
             }
         }
     }
@@ -57,12 +57,12 @@ pub(super) async fn is_permitted(client: &Client, resource: &GroupResource) -> b
     true
 }
 
-async fn is_allowed(client: &Client, resource: &GroupResource, verb: &str) -> Result<bool, kube::Error> {
+async fn is_allowed(client: &Client, resource: &GroupResource, verb: Verb) -> Result<bool, kube::Error> {
     let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
     let attributes = ResourceAttributes {
         group: Some(resource.group.clone()),
         resource: Some(resource.resource.clone()),
-        verb: Some(verb.to_owned()),
+        verb: Some(verb.as_str().to_owned()),
         ..ResourceAttributes::default()
     };
     let review = SelfSubjectAccessReview {

@@ -65,7 +65,7 @@ pub struct Ended {
 pub struct Rows {
     /// Objects that the cluster has.
     pub live: u64,
-    /// Objects that SQL alone has.
+    /// Archived objects.
     pub archived: u64,
     /// Deleted objects.
     pub deleted: u64,

@@ -8,7 +8,7 @@ use prost_reflect::{DescriptorPool, MethodDescriptor};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::events::{TOPIC, Transport, unknown_place};
+use super::super::events::{OF_THE_CLUSTER, SQL_ONLY, TOPIC, Transport};
 use super::super::stage::Stage;
 use super::client::{Body, Client};
 
@@ -75,11 +75,17 @@ fn refused(status: Status) -> SourceError {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_over_grpc_fulfil_the_contract() {
     let stage = Stage::with_events().await;
-    let transport = Transport {
-        stage: &stage,
-        source: OverGrpc(Client::plain(stage.address).await),
-        forgotten: Position::encode("outbox", TOPIC, &unknown_place()),
-    };
+    let source = OverGrpc(Client::plain(stage.address).await);
+    let transport = Transport::of_outbox(&stage, &OF_THE_CLUSTER, source);
+    assert_eq!(contract::check(&transport).await, Ok(()));
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_over_grpc_of_what_no_cluster_has_fulfil_the_contract() {
+    let stage = Stage::with_events_of_sql_only_projects().await;
+    let source = OverGrpc(Client::plain(stage.address).await);
+    let transport = Transport::of_outbox(&stage, &SQL_ONLY, source);
     assert_eq!(contract::check(&transport).await, Ok(()));
     stage.end().await;
 }

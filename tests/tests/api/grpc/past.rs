@@ -184,8 +184,9 @@ async fn the_commands_of_the_page_do_what_it_says() {
     let client = Client::plain(stage.address).await;
     let namespace = json!({"kind": "Namespace", "metadata": {"name": "ingester-test"}});
     send(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
-    let earlier = json!({"model": {"metadata": {"namespace": "ingester-test", "name": "earlier"}}});
-    client.call(&model::KIND, "Create*", earlier).await.unwrap();
+    // As one of the samples.
+    let sample = json!({"model": {"metadata": {"namespace": "ingester-test", "name": "ingester-test-model"}}});
+    client.call(&model::KIND, "Create*", sample).await.unwrap();
     let life = async |name: &str| {
         let rows = stage
             .store
@@ -194,7 +195,7 @@ async fn the_commands_of_the_page_do_what_it_says() {
             .unwrap();
         rows.first().map(|row| row.life)
     };
-    eventually("stored", async || life("earlier").await == Some(Life::Live)).await;
+    eventually("stored", async || life("ingester-test-model").await == Some(Life::Live)).await;
     let then = Timestamp::now().to_string();
 
     let printed = run(&stage, "Look around", &then).await;
@@ -203,12 +204,26 @@ async fn the_commands_of_the_page_do_what_it_says() {
     assert!(printed.iter().any(|text| text.contains("xgboost")), "{printed:?}");
     eventually("deleted", async || life("fraud").await == Some(Life::Deleted)).await;
     run(&stage, "List", &then).await;
+    let printed = run(&stage, "References", &then).await;
+    let [put, shown, tree, released] = printed.as_slice() else {
+        panic!("four commands: {printed:?}")
+    };
+    for text in [put, shown, tree] {
+        assert!(text.contains("7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"), "{text}");
+    }
+    assert!(
+        tree.contains("holders") && !released.contains("references"),
+        "{printed:?}"
+    );
     let printed = run(&stage, "The past, and what was deleted", &then).await;
     let [deleted, all, past] = printed.as_slice() else {
         panic!("three commands: {printed:?}")
     };
     assert!(deleted.contains("deletionTimestamp"), "{deleted}");
-    assert!(all.contains("fraud") && all.contains("earlier"), "{all}");
-    assert!(!past.contains("fraud") && past.contains("earlier"), "{past}");
+    assert!(all.contains("fraud") && all.contains("ingester-test-model"), "{all}");
+    assert!(
+        !past.contains("fraud") && past.contains("ingester-test-model"),
+        "{past}"
+    );
     stage.end().await;
 }

@@ -1,10 +1,12 @@
 //! References over gRPC: the same answers as over HTTP.
 
+use kindex_harness::wait::eventually;
+use kindex_query::Life;
 use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::stage::Stage;
+use super::super::stage::{Stage, send};
 use super::client::{Body, Client};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -60,6 +62,63 @@ async fn references_are_set_listed_and_released() {
     ] {
         let refused = call(&client, "PutReference", request.clone()).await.unwrap_err();
         assert_eq!(refused.code(), code, "{request}: {refused}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_reference_is_shown_by_its_name() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    stage.create("a", json!({}), json!({})).await;
+    let of = |name: &str, reference: &str| {
+        let target = json!({"resource": "models", "namespace": "default", "name": name});
+        json!({"target": target, "reference": reference})
+    };
+    call(&client, "PutReference", of("a", HOLDER)).await.unwrap();
+    let answer = call(&client, "GetReference", of("a", HOLDER)).await.unwrap();
+    assert_eq!(answer["reference"]["name"], HOLDER, "{answer}");
+    assert_eq!(answer["target"]["name"], "a", "{answer}");
+    let other = HOLDER.replace("7f7a15ab", "00000000");
+    for (request, code) in [
+        (of("a", &other), Code::NotFound),
+        (of("b", HOLDER), Code::NotFound),
+        (of("a", "nonsense"), Code::InvalidArgument),
+    ] {
+        let refused = call(&client, "GetReference", request.clone()).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{request}: {refused}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_holders_are_those_that_rest_shows() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    stage.create("a", json!({}), json!({})).await;
+    let holder = stage.create("holder", json!({}), json!({})).await;
+    eventually("stored", async || stage.life("holder").await == Some(Life::Live)).await;
+    let own = format!("model.michelangelo.api/{}", holder["metadata"]["uid"].as_str().unwrap());
+    let target = json!({"resource": "models", "namespace": "default", "name": "a"});
+    for reference in [HOLDER, &own] {
+        let put = json!({"target": target, "reference": reference});
+        call(&client, "PutReference", put).await.unwrap();
+    }
+    let path = "/api/v1/models/default/a/references?resolve=true&depth=2";
+    let (code, mut expected) = send(&stage.api, "GET", path, &Value::Null).await;
+    assert_eq!(
+        (code, expected["holders"].as_array().map(Vec::len)),
+        (200, Some(2)),
+        "{expected}"
+    );
+    // What is false is left out of messages.
+    assert_eq!(expected.as_object_mut().unwrap().remove("holds"), Some(json!(false)));
+    let resolved = |depth: u32| json!({"target": target, "resolve": true, "depth": depth});
+    let answer = call(&client, "ListReferences", resolved(2)).await.unwrap();
+    assert_eq!(answer, json!({"tree": expected}));
+    for depth in [0, 17] {
+        let refused = call(&client, "ListReferences", resolved(depth)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{depth}: {refused}");
     }
     stage.end().await;
 }

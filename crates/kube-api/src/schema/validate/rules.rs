@@ -69,7 +69,7 @@ fn node(
                 match (schema.properties.get(name), &schema.additional) {
                     (Some(of), _) => node(of, field, old, &Path::Field(path, name), budget, errors)?,
                     (None, Additional::Schema(of)) => node(of, field, old, &Path::Key(path, name), budget, errors)?,
-                    (None, Additional::Unsaid | Additional::Refused | Additional::Any) => {}
+                    (None, Additional::Absent | Additional::Refused | Additional::Any) => {}
                 }
             }
         }

@@ -89,9 +89,10 @@ fn classes(all: &Everything) -> Vec<Class> {
 #[test]
 fn fields_and_references_that_agree_are_no_difference() {
     assert!(compare(&sound()).is_empty());
-    let mut dangling = sound();
-    dangling.objects.remove("a");
-    assert!(compare(&dangling).is_empty(), "a field may name what is not there");
+    let mut all = sound();
+    all.objects.remove("a");
+    all.objects.get_mut(HOLDER).expect("it is there").names.clear();
+    assert!(compare(&all).is_empty(), "a field may name nothing");
 }
 
 #[test]
@@ -159,9 +160,9 @@ fn who_holds_without_a_declared_field_or_is_of_another_service_is_not_judged() {
 fn rows_of_what_is_gone_are_differences() {
     let mut all = sound();
     let name = format!("cluster.{GROUP}/{HOLDER}");
-    all.stray_references.insert(("Network", "gone".to_owned(), name));
-    all.stray_tombstones.insert(("Network", "gone".to_owned()));
-    assert_eq!(classes(&all), [Class::ReferenceStray, Class::TombstoneStray]);
+    all.orphaned_references.insert(("Network", "gone".to_owned(), name));
+    all.orphaned_tombstones.insert(("Network", "gone".to_owned()));
+    assert_eq!(classes(&all), [Class::OrphanedReference, Class::OrphanedTombstone]);
 }
 
 #[test]
@@ -184,15 +185,75 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     assert_eq!(all.named_elsewhere(), asked);
     assert!(compare(&all).is_empty(), "nobody has said what it bears");
     let bears = |references: BTreeSet<ReferenceName>| {
-        let uid = "u".to_owned();
-        Bearing { uid, references }
+        let (uid, leaving) = ("u".to_owned(), false);
+        Bearing {
+            uid,
+            leaving,
+            references,
+        }
     };
     all.elsewhere.insert(network.clone(), bears(BTreeSet::new()));
     let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
     assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
+    let leaving = Bearing {
+        leaving: true,
+        ..bears(BTreeSet::new())
+    };
+    all.elsewhere.insert(network.clone(), leaving);
+    assert!(compare(&all).is_empty(), "it takes no new references");
     let reference = ReferenceName::new("Cluster", GROUP, HOLDER).expect("a name");
     all.elsewhere.insert(network, bears(BTreeSet::from([reference])));
     assert!(compare(&all).is_empty());
     all.objects.get_mut(HOLDER).expect("it is there").archived = true;
     assert!(all.named_elsewhere().is_empty(), "it needs no reference");
+}
+
+#[test]
+fn a_live_holder_that_names_what_does_not_exist_is_a_difference() {
+    let dangling = |target: &str| {
+        let detail = format!("it names {target} in network, which does not exist");
+        [(Class::Dangling, detail)]
+    };
+    let mut all = sound();
+    all.objects.remove("a");
+    assert_eq!(found(&all), dangling("Network n/a"));
+    let differences = compare(&all);
+    let holder = (differences[0].kind, &*differences[0].name, &*differences[0].uid);
+    assert_eq!(holder, ("Cluster", "c", HOLDER));
+    all.unserved.insert((GROUP, "Network"));
+    assert!(compare(&all).is_empty(), "which networks there are is not known");
+    all.unserved.clear();
+    let leaves: [fn(&mut Known); 2] = [|holder| holder.leaving = true, |holder| holder.archived = true];
+    for leave in leaves {
+        let mut all = sound();
+        all.objects.remove("a");
+        leave(all.objects.get_mut(HOLDER).expect("it is there"));
+        assert!(compare(&all).is_empty(), "it holds nothing there any more");
+    }
+    let mut all = sound();
+    all.objects.remove("a");
+    all.objects.get_mut(HOLDER).expect("it is there").guarded = false;
+    assert!(compare(&all).is_empty(), "nobody acts on declared fields");
+}
+
+#[test]
+fn what_a_service_does_not_have_is_dangling_and_what_it_says_nothing_of_is_not() {
+    let mut all = sound();
+    all.objects.remove("a");
+    let network: FullName = ("region.example.com", "Network", "n".to_owned(), "a".to_owned());
+    all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", network.clone())];
+    assert!(compare(&all).is_empty(), "its service has not answered");
+    all.absent.insert(network);
+    let detail = "it names Network n/a of region.example.com in network, which does not exist";
+    assert_eq!(found(&all), [(Class::Dangling, detail.to_owned())]);
+}
+
+#[test]
+fn what_is_archived_or_being_deleted_exists() {
+    let changes: [fn(&mut Known); 2] = [|target| target.archived = true, |target| target.leaving = true];
+    for change in changes {
+        let mut all = sound();
+        change(all.objects.get_mut("a").expect("it is there"));
+        assert!(compare(&all).is_empty());
+    }
 }

@@ -46,7 +46,7 @@ const SUBJECT: &str = "the adoption";
 /// How to take up a database.
 #[derive(Clone, Debug, Default)]
 pub struct AdoptOptions {
-    /// Names of the kinds all of whose live rows are of evicted objects.
+    /// Names of the kinds all of whose live rows are of archived objects.
     pub evicted: Vec<&'static str>,
     /// Most rows a second that are taken up; `None`: as fast as the database.
     pub rows_per_second: Option<f64>,
@@ -72,7 +72,7 @@ pub struct AdoptedKind {
     pub rows: u64,
     /// Rows that were written.
     pub changed: u64,
-    /// Of these, rows that say now that their objects were evicted.
+    /// Of these, rows that say now that their objects are archived.
     pub evicted: u64,
     /// Rows whose text is no object, which stay as they are.
     pub unread: u64,
@@ -178,9 +178,11 @@ impl<D: Driver> SqlStore<D> {
     }
 
     async fn may_adopt(&self) -> Result<(&'static dyn AdoptionSql, MigrationStanding), MigrateError> {
-        let Some(sql) = self.connections.driver.spelling().adoption() else {
-            let why = "a SQLite database is Kindex's own: nothing is there to be taken up";
-            return Err(MigrateError::Refused(why.to_owned()));
+        let spelling = self.connections.driver.spelling();
+        let Some(sql) = spelling.adoption() else {
+            let products = spelling.products();
+            let why = format!("{products} databases are Kindex's own: nothing is there to be taken up");
+            return Err(MigrateError::Refused(why));
         };
         let standing = super::Migrations::standing(self).await?;
         match &standing {

@@ -44,7 +44,7 @@ struct Found {
 struct Gift {
     proto: Option<Vec<u8>>,
     hash: Option<[u8; 32]>,
-    /// Whether it becomes the row of an evicted object.
+    /// Whether it becomes the row of an archived object.
     evicts: bool,
     columns: Vec<Value>,
 }

@@ -1,10 +1,10 @@
 //! The SQL text of taking up rows of another program.
 
-use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::kind::Kind;
 
 use crate::dialect::Spelling;
 use crate::driver::Statement;
-use crate::statements::{fixed, once, quoted};
+use crate::statements::{cells, fixed, once, quoted};
 
 /// Another adoption begins. Parameter: now.
 pub(super) fn begin_again() -> Statement {
@@ -14,22 +14,18 @@ pub(super) fn begin_again() -> Statement {
     )
 }
 
-/// A page of rows: place, version, text, message, hash, deleted, evicted, extracted columns. Parameters:
+/// A page of rows: place, version, text, message, hash, deleted, archived, extracted columns. Parameters:
 /// place, rows.
 pub(super) fn page(spelling: &'static dyn Spelling, kind: &Kind) -> Statement {
-    let cells = kind.columns.iter().map(|column| match column.ty {
-        ColumnType::Time => format!(", {}", spelling.time_text(column.name)),
-        _ => format!(", [{}]", column.name),
-    });
     once(format!(
         "SELECT [seq], [res_version], [json], [proto], [content_hash], [delete_time] IS NOT NULL, \
          [evicted_time] IS NOT NULL{} FROM [{}] WHERE [seq] > ? ORDER BY [seq] LIMIT ?",
-        cells.collect::<String>(),
+        cells(spelling, kind.columns.iter()),
         kind.table
     ))
 }
 
-/// What a row gets. Parameters: message or NULL, hash or NULL, whether it is evicted, extracted
+/// What a row gets. Parameters: message or NULL, hash or NULL, whether it is archived, extracted
 /// columns, place, version.
 pub(super) fn take_up(kind: &Kind) -> Statement {
     let columns = kind.columns.iter().map(|column| format!(", [{}] = ?", column.name));

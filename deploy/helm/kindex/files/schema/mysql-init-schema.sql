@@ -691,7 +691,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, the references on archived objects with those that wait for their release, and the outbox of events.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that are archived or of SQL-only kinds, for those who watch, the texts of rows before they were converted to another version, the references on archived objects with those that wait for their release, and the outbox of events.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (

@@ -13,7 +13,7 @@ use super::super::{Answer, ObjectKey};
 pub enum State {
     /// In the cluster, and nobody has deleted it.
     Live,
-    /// In SQL alone, and nobody has deleted it.
+    /// Archived, and nobody has deleted it.
     Archived,
     /// Deleted, and not yet gone.
     Deleting,

@@ -98,8 +98,12 @@ impl Operations {
             return Ok(());
         };
         let (kind, now) = (key.resource.kind, self.now());
-        let released = store.release_reference(kind, &Uid::from(uid), reference, now).await;
-        released.map(drop).map_err(|error| refusal::of_store(key, error))
+        let uid = Uid::from(uid);
+        let released = match self.buries(kind) {
+            true => store.drop_reference(kind, &uid, reference).await,
+            false => store.release_reference(kind, &uid, reference, now).await.map(drop),
+        };
+        released.map_err(|error| refusal::of_store(key, error))
     }
 
     /// Carries out a decision. Whether it is done; if not, the object has moved or changed, and is looked at again.
@@ -133,14 +137,14 @@ impl Operations {
                 self.feed()?.nudge();
                 Ok(true)
             }
-            Err(StoreError::Direct { source, .. }) if is_passing(&source) => Ok(false),
+            Err(StoreError::Direct { source, .. }) if is_transient(&source) => Ok(false),
             Err(error) => Err(refusal::of_store(key, error)),
         }
     }
 }
 
 /// Whether the object is another one than was seen, or somewhere else, so that a second look helps.
-fn is_passing(error: &DirectError) -> bool {
+fn is_transient(error: &DirectError) -> bool {
     match error {
         DirectError::Missing | DirectError::Deleted(_) | DirectError::Deleting(_) | DirectError::Live => true,
         DirectError::Conflict { .. } | DirectError::Unchangeable { .. } | DirectError::Exhausted(_) => false,

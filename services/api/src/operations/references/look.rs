@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
-use kindex_kube_api::request::Verb;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
@@ -14,19 +13,17 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
 
 use super::super::cluster::Call;
-use super::super::rights::Wanted;
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
-use super::holder::no_holder;
-use super::naming::{Aim, field, names, select};
+use super::naming::{Aim, by_fields, field, names, select, targets};
 use super::object::references_among;
-use super::tree::{Bounds, Found, Look, Node, grow};
+use super::tree::{Bounds, Found, Look, NamingField, Node};
 
 /// Objects of a kind that are read in search of a field that has no column.
 const SCANNED_MAX: usize = 10_000;
 
 /// One question about the graph.
-struct Looker<'a> {
+pub(super) struct Looker<'a> {
     operations: &'a Operations,
     caller: &'a Caller,
     /// Whether other services are asked about their objects.
@@ -37,51 +34,8 @@ struct Looker<'a> {
     of_peers: Mutex<HashMap<String, Found>>,
 }
 
-impl Operations {
-    /// An object with all that hold it or name it by a declared field, and those that hold them.
-    ///
-    /// # Errors
-    /// 404 where neither the cluster nor SQL has the object. What cannot be read below it is said in its place.
-    pub async fn holders(&self, caller: &Caller, key: &ObjectKey<'_>, bounds: Bounds) -> Result<Node, Refusal> {
-        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
-        let looker = Looker::new(self, caller, bounds);
-        let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
-        Ok(grow(&looker, root, bounds).await)
-    }
-
-    /// The same of the object whose references have this name.
-    ///
-    /// # Errors
-    /// 404 where no object of the uid is known.
-    pub async fn holders_of_holder(&self, caller: &Caller, reference: &str, bounds: Bounds) -> Result<Node, Refusal> {
-        let reference = super::named(reference)?;
-        let Some(kind) = self.kind_of(&reference) else {
-            return Err(no_holder(&reference));
-        };
-        let Some(stored) = self.stored_holder(kind, &reference).await? else {
-            // Whoever may read nothing of the kind learns no more from this.
-            self.allow(caller, Wanted::of(Verb::Get, kind.into(), None)).await?;
-            return Err(self.no_holder_of_ours(&reference));
-        };
-        let metadata = &stored.object.metadata;
-        let key = ObjectKey {
-            resource: kind.into(),
-            namespace: &metadata.namespace,
-            name: &metadata.name,
-        };
-        self.allow(caller, Wanted::at(Verb::Get, &key)).await?;
-        let looker = Looker::new(self, caller, bounds);
-        let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
-        let root = match root {
-            Some(root) => root,
-            None => looker.stored(kind, &stored).await,
-        };
-        Ok(grow(&looker, root, bounds).await)
-    }
-}
-
 impl<'a> Looker<'a> {
-    fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds) -> Self {
+    pub(super) fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds) -> Self {
         Self {
             operations,
             caller,
@@ -93,7 +47,7 @@ impl<'a> Looker<'a> {
     }
 
     /// The object of that name: as the cluster has it, else as it is archived.
-    async fn root(&self, key: &ObjectKey<'_>) -> Result<Option<Node>, Refusal> {
+    pub(super) async fn root(&self, key: &ObjectKey<'_>) -> Result<Option<Node>, Refusal> {
         let kind = key.resource.kind;
         let resource = kind.into();
         let own = ObjectKey { resource, ..*key };
@@ -140,7 +94,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    async fn stored(&self, kind: &'static Kind, stored: &Stored) -> Node {
+    pub(super) async fn stored(&self, kind: &'static Kind, stored: &Stored) -> Node {
         let object = &stored.object;
         match stored.life {
             Life::Live => self.live(kind, object).await,
@@ -158,6 +112,15 @@ impl<'a> Looker<'a> {
         }
     }
 
+    /// The fields by which a stored object holds others. What is gone holds nothing.
+    pub(super) fn targets(&self, kind: &'static Kind, stored: &Stored) -> Vec<NamingField> {
+        if stored.life == Life::Deleted {
+            return Vec::new();
+        }
+        let text = self.operations.view(kind.into()).past(&stored.object);
+        targets(&self.operations.registry, kind, &text)
+    }
+
     /// Keeps in mind which references an object has.
     fn note(&self, uid: &str, references: Vec<ReferenceName>) {
         let mut known = self.references.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +133,7 @@ impl<'a> Looker<'a> {
         known.get(uid).cloned().unwrap_or_default()
     }
 
-    /// The holder of a reference.
+    /// The holder of a reference, with the fields by which it holds others.
     async fn holder(&self, reference: &ReferenceName) -> Node {
         let operations = self.operations;
         let Some(kind) = operations.kind_of(reference) else {
@@ -188,7 +151,10 @@ impl<'a> Looker<'a> {
         };
         let namespace = &stored.object.metadata.namespace;
         match operations.may_read(self.caller, kind, namespace).await {
-            true => self.stored(kind, &stored).await,
+            true => Node {
+                targets: self.targets(kind, &stored),
+                ..self.stored(kind, &stored).await
+            },
             false => noted("you may not read it".to_owned()),
         }
     }
@@ -244,27 +210,33 @@ impl<'a> Looker<'a> {
                 Ok(reference) => self.holder(&reference).await,
                 Err(_) => said.clone(),
             };
-            let is_ours = self.operations.kinds_of_group(&said.group);
-            let service = if is_ours {
-                String::new()
-            } else {
-                self.operations.peers.name_of(&said.group)
-            };
-            let holder = if holder.name.is_empty() {
-                Node {
-                    service,
+            let holder = match holder.name.is_empty() {
+                true => Node {
+                    service: self.service_of(&said.group),
+                    notes: holder.notes,
                     ..said.clone()
-                }
-            } else {
-                holder
+                },
+                false => by_fields(holder, of),
             };
             found.holders.push(Node {
                 holds: said.holds,
-                fields: said.fields,
+                // Of its own objects, the service knows itself by which fields they name this one.
+                fields: match said.fields.is_empty() {
+                    true => holder.fields,
+                    false => said.fields,
+                },
                 ..holder
             });
         }
         found
+    }
+
+    /// The service of the kinds of a group; nothing for ours.
+    fn service_of(&self, group: &str) -> String {
+        match self.operations.kinds_of_group(group) {
+            true => String::new(),
+            false => self.operations.peers.name_of(group),
+        }
     }
 
     /// Adds the objects that name one by a declared field.
@@ -365,7 +337,10 @@ impl Look for Looker<'_> {
         let mut found = Found::default();
         for reference in self.references_of(&of.uid) {
             let holder = self.holder(&reference).await;
-            found.holders.push(Node { holds: true, ..holder });
+            found.holders.push(Node {
+                holds: true,
+                ..by_fields(holder, of)
+            });
         }
         self.add_naming(kind, of, &mut found).await;
         found
@@ -378,6 +353,8 @@ fn add_field(holders: &mut Vec<Node>, node: Node, reference: &Reference) {
         .iter_mut()
         .find(|known| known.uid == node.uid && known.kind == node.kind);
     match known {
+        // The references on the object may have led to it already.
+        Some(known) if known.fields.contains(&field(reference)) => {}
         Some(known) => known.fields.push(field(reference)),
         None => holders.push(Node {
             fields: vec![field(reference)],
@@ -424,6 +401,7 @@ fn unknown(kind: &str, group: &str, uid: &str, state: State) -> Node {
         since: None,
         holds: false,
         fields: Vec::new(),
+        targets: Vec::new(),
         finalizers: Vec::new(),
         cycle: Vec::new(),
         repeated: false,

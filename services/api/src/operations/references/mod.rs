@@ -15,19 +15,25 @@ mod tree;
 
 mod forecast;
 
+pub(super) mod named_object;
+
 mod naming;
+
+mod silent;
 
 mod peers;
 
 mod look;
 
-mod named_object;
+mod resolve;
 
-mod fields;
+pub(super) mod fields;
 
-mod on_named;
+mod picked;
 
-mod moving;
+pub(super) mod on_named;
+
+mod checks;
 
 #[cfg(test)]
 mod race;
@@ -35,6 +41,7 @@ mod race;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
+use kindex_model::deletion::Annotations;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
@@ -46,14 +53,13 @@ use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 pub use answer::{Held, Holder, References, State, Target};
 use archived::ArchivedObject;
 use decide::{Change, Decision, Seen, Standing, Why, decide};
-pub use moving::Moved;
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
-pub use tree::{Bounds, Field, Node};
+pub use tree::{Bounds, Field, NamingField, Node};
 
 /// How often a request is decided anew because somebody else was faster.
-const TRIES: usize = 16;
+pub(super) const TRIES: usize = 16;
 
 impl Operations {
     /// Puts a reference on an object, for its holder to use the object from then on.
@@ -229,7 +235,10 @@ impl Operations {
         let patch = match decision {
             Decision::Done | Decision::Refuse(_) => return Ok(true),
             Decision::Add => found.with(&reference.to_string()),
-            Decision::Remove => found.without(&reference.to_string()),
+            Decision::Remove => {
+                let recorded = Annotations::of(self.registry.platform.group);
+                found.without(&reference.to_string(), &recorded.released)
+            }
         };
         // Its holder may not have the right to change the target.
         let call = Call {
@@ -270,9 +279,9 @@ impl Operations {
 
     /// The object with its references, wherever it is.
     async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<FoundObject>, Refusal> {
-        Ok(match self.place(caller, key).await? {
-            Some(Place::Cluster(found)) => Some(FoundObject::Cluster(found)),
-            Some(Place::Sql(stored)) => {
+        Ok(match self.location(caller, key).await? {
+            Some(Location::Cluster(found)) => Some(FoundObject::Cluster(found)),
+            Some(Location::Sql(stored)) => {
                 let archived = self.with_references(key.resource.kind, &stored).await?;
                 Some(FoundObject::Sql(archived))
             }
@@ -282,13 +291,13 @@ impl Operations {
 
     /// How far the object is, wherever it is. Reads none of the references on it, of which an archived object may have
     /// very many.
-    async fn glance(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Glance>, Refusal> {
-        Ok(match self.place(caller, key).await? {
-            Some(Place::Cluster(found)) => Some(Glance {
+    pub(super) async fn glance(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Glance>, Refusal> {
+        Ok(match self.location(caller, key).await? {
+            Some(Location::Cluster(found)) => Some(Glance {
                 uid: Uid::from(found.uid()),
                 state: found.state(),
             }),
-            Some(Place::Sql(stored)) => {
+            Some(Location::Sql(stored)) => {
                 let (state, _) = self.archived_state(key.resource.kind, &stored).await?;
                 Some(Glance {
                     uid: stored.object.metadata.uid.clone(),
@@ -301,15 +310,15 @@ impl Operations {
 
     /// Where the object is. One that the cluster deletes on its way to the archive is archived: its references were
     /// stored with its row, and nobody has deleted it.
-    async fn place(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Place>, Refusal> {
+    async fn location(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Location>, Refusal> {
         match self.live(caller, key).await? {
-            Some(found) if !found.is_tombstone() => Ok(Some(Place::Cluster(found))),
+            Some(found) if !found.is_tombstone() => Ok(Some(Location::Cluster(found))),
             Some(found) => {
                 let archived = self.find_archived(key).await?;
                 let same = archived.filter(|archived| *archived.object.metadata.uid.0 == *found.uid());
-                Ok(Some(same.map_or(Place::Cluster(found), Place::Sql)))
+                Ok(Some(same.map_or(Location::Cluster(found), Location::Sql)))
             }
-            None => Ok(self.find_archived(key).await?.map(Place::Sql)),
+            None => Ok(self.find_archived(key).await?.map(Location::Sql)),
         }
     }
 
@@ -325,17 +334,17 @@ impl Operations {
 }
 
 /// Where an object is.
-enum Place {
+enum Location {
     /// In the cluster.
     Cluster(LiveObject),
-    /// In SQL alone.
+    /// Archived: SQL has it, and the cluster does not.
     Sql(Stored),
 }
 
 /// How far an object is.
-struct Glance {
-    uid: Uid,
-    state: State,
+pub(super) struct Glance {
+    pub(super) uid: Uid,
+    pub(super) state: State,
 }
 
 /// An object where it is, with its references.

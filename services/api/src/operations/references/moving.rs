@@ -6,6 +6,7 @@
 //! the holder. So whoever is about to let that holder name the same target again finds another version, and tries
 //! anew.
 
+use futures::future::try_join_all;
 use kindex_kube_api::patch::PatchType;
 use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
@@ -19,6 +20,7 @@ use super::answer::State;
 use super::fields::{changed, choose, patch};
 use super::named_object::{NamedObject, named};
 use super::on_named::{Silence, not_there};
+use super::picked::picked;
 
 /// What a move has done, or would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -280,8 +282,22 @@ impl Operations {
         Ok(())
     }
 
-    /// Refuses a new object whose field names one of this program that is being deleted, which takes no references any
-    /// more. Its text may leave the namespace to the path.
+    /// Refuses a new object, of which this is the text, if a field of it names an object that is being deleted: what is
+    /// going takes no children. No more of the text is read than the fields. Nobody waits for another service that does
+    /// not answer.
+    ///
+    /// # Errors
+    /// 409.
+    pub(in super::super) async fn refuse_child(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        text: &str,
+    ) -> Result<(), Refusal> {
+        self.refuse_children(caller, key, picked(key.resource.kind, text)).await
+    }
+
+    /// The same of an object that was read. It may leave the namespace to the path.
     ///
     /// # Errors
     /// 409.
@@ -294,22 +310,32 @@ impl Operations {
         if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("namespace".to_owned(), key.namespace.into());
         }
-        for (reference, [_, named]) in changed(&self.registry, key.resource.kind, &Value::Null, &new) {
-            let Some(named) = named else { continue };
-            // Other services are not asked before each creation: `kindex deletion` finds out what their objects do.
-            let Some(key_of_named) = named.key() else { continue };
-            let found = match self.glance(caller, &key_of_named).await {
-                // The cluster may have no such kind.
-                Err(refusal) if refusal.code == 404 => None,
-                found => found?,
-            };
-            if found.is_some_and(|found| found.state == State::Deleting) {
-                let path = reference.path.join(".");
-                let why = format!("{path} names {named}, which is being deleted; {}", named.why());
-                return Err(Refusal::conflict(key, &why));
-            }
+        let named = changed(&self.registry, key.resource.kind, &Value::Null, &new);
+        let named = named.into_iter();
+        let named = named.filter_map(|(reference, [_, named])| Some((reference, named?)));
+        // At once, so that several services together delay nobody for longer than one.
+        let asked = named.map(|(reference, named)| self.why_no_child(caller, reference, named));
+        let whys = try_join_all(asked).await?;
+        match whys.into_iter().flatten().next() {
+            Some(why) => Err(Refusal::conflict(key, &why)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Why no new object may name this one by a reference.
+    async fn why_no_child(
+        &self,
+        caller: &Caller,
+        reference: &'static Reference,
+        named: NamedObject,
+    ) -> Result<Option<String>, Refusal> {
+        let is_deleting = match self.is_deleting(caller, &named, Silence::PassesForAWhile).await {
+            // The cluster may have no such kind.
+            Err(refusal) if refusal.code == 404 => false,
+            is_deleting => is_deleting?,
+        };
+        let path = reference.path.join(".");
+        Ok(is_deleting.then(|| format!("{path} names {named}, which is being deleted; {}", named.why())))
     }
 
     /// Whether changes of a kind's objects have to be looked at for that, in the version in which they come.

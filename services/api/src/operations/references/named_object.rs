@@ -63,7 +63,7 @@ impl NamedObject {
     }
 
     /// Where it is, if it is of this program.
-    pub(super) fn key(&self) -> Option<ObjectKey<'_>> {
+    pub(in super::super) fn key(&self) -> Option<ObjectKey<'_>> {
         match self.located() {
             Located::Own(key) => Some(key),
             Located::Foreign { .. } => None,
@@ -105,7 +105,7 @@ impl NamedObject {
     }
 
     /// Whether both are the same name of the same kind.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(in super::super) fn is(&self, other: &Self) -> bool {
         let place = |one: &Self| {
             (
                 one.kind.group(),
@@ -176,7 +176,7 @@ impl std::fmt::Display for NamedObject {
 }
 
 /// The object that a field names, where its kind is known.
-pub(super) fn named(
+pub(in super::super) fn named(
     registry: &Registry,
     holder: &Kind,
     reference: &'static Reference,
@@ -209,6 +209,7 @@ mod tests {
         name: "identity",
         group: "identity.example.com",
         cluster_scoped: &["Zone"],
+        refers_to: &[],
         address: "",
         ca_file: None,
         token_file: None,

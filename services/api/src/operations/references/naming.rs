@@ -1,12 +1,13 @@
 //! Which objects name another one by a declared field: the condition for SQL, and the same as a function of the
-//! object's text, for fields that have no columns. Pure.
+//! object's text, for fields that have no columns. And the reverse: which objects one names. Pure.
 
-use kindex_model::kind::{Kind, Scope};
+use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::reference::{Named, Reference};
 use kindex_query::select::Select;
 use serde_json::Value;
 
-use super::tree::Field;
+use super::named_object::named;
+use super::tree::{Field, NamingField, Node};
 
 /// The object that is named.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,45 @@ pub(in super::super) fn names(reference: &Reference, holder: &str, aim: Aim<'_>)
     name == Some(aim.name) && is_there
 }
 
+/// The fields by which an object, in the version of its kind that has them, holds others.
+pub(in super::super) fn targets(registry: &Registry, holder: &'static Kind, object: &str) -> Vec<NamingField> {
+    let waiting = holder.references.iter().filter(|reference| reference.waits());
+    let waiting: Vec<_> = waiting.collect();
+    if waiting.is_empty() {
+        return Vec::new();
+    }
+    let Ok(object) = serde_json::from_str::<Value>(object) else {
+        return Vec::new();
+    };
+    let naming = waiting.into_iter().filter_map(|reference| {
+        let found = named(registry, holder, reference, &object)?;
+        Some(NamingField {
+            field: field(reference),
+            group: found.group().to_owned(),
+            kind: found.kind().to_owned(),
+            namespace: found.namespace,
+            name: found.name,
+        })
+    });
+    naming.collect()
+}
+
+/// A holder with those of its fields that name this object, as far as they are known.
+pub(in super::super) fn by_fields(holder: Node, of: &Node) -> Node {
+    let naming = holder.targets.iter().filter(|target| is_it(target, of));
+    Node {
+        fields: naming.map(|target| target.field.clone()).collect(),
+        targets: Vec::new(),
+        ..holder
+    }
+}
+
+/// Whether a field names this object. Whether that has a namespace is known best to its own service.
+fn is_it(target: &NamingField, object: &Node) -> bool {
+    let is_there = object.namespace.is_empty() || target.namespace == object.namespace;
+    target.group == object.group && target.kind == object.kind && target.name == object.name && is_there
+}
+
 /// A reference as it is shown.
 pub(in super::super) fn field(reference: &Reference) -> Field {
     Field {
@@ -54,10 +94,11 @@ pub(in super::super) fn field(reference: &Reference) -> Field {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::reference::OnDelete;
+    use kindex_model::reference::{OnDelete, Service, Target};
     use serde_json::json;
 
     use super::super::super::token::tests::KIND;
+    use super::super::tree::tests::node;
     use super::*;
 
     const PIPELINE: Reference = Reference {
@@ -154,5 +195,152 @@ mod tests {
             ["pipeline=a"]
         );
         assert!(asked(&PIPELINE, aim).is_empty());
+    }
+
+    static REGION: Service = Service {
+        name: "region",
+        group: "r",
+        cluster_scoped: &["Zone"],
+        refers_to: &[],
+        address: "",
+        ca_file: None,
+        token_file: None,
+    };
+
+    const NETWORK_THERE: Target = Target {
+        service: Some(&REGION),
+        group: "r",
+        kind: "Network",
+    };
+    const ZONE_THERE: Target = Target {
+        kind: "Zone",
+        ..NETWORK_THERE
+    };
+
+    static HOLDERS: Kind = Kind {
+        references: &[
+            Reference {
+                targets: &[Target {
+                    service: None,
+                    group: KIND.group,
+                    kind: KIND.name,
+                }],
+                owned: true,
+                ..PIPELINE
+            },
+            Reference {
+                name: "network",
+                targets: &[NETWORK_THERE],
+                path: &["spec", "network"],
+                on_delete: OnDelete::Block,
+                ..PIPELINE
+            },
+            Reference {
+                name: "zone",
+                targets: &[ZONE_THERE],
+                path: &["spec", "zone"],
+                named: Named::Name,
+                ..PIPELINE
+            },
+            Reference {
+                name: "left",
+                targets: &[NETWORK_THERE],
+                path: &["spec", "left"],
+                on_delete: OnDelete::Orphan,
+                ..PIPELINE
+            },
+        ],
+        ..KIND
+    };
+    const REGISTRY: Registry = Registry {
+        kinds: &[&HOLDERS],
+        ..Registry::EMPTY
+    };
+
+    fn targets_of(spec: &Value) -> Vec<NamingField> {
+        let object = json!({"metadata": {"name": "h", "namespace": "n"}, "spec": spec});
+        targets(&REGISTRY, &HOLDERS, &object.to_string())
+    }
+
+    /// As the service of a holder says it.
+    fn said(spec: &Value) -> Node {
+        let said = Node {
+            targets: targets_of(spec),
+            ..node("h")
+        };
+        serde_json::from_str(&said.to_json()).expect("a node")
+    }
+
+    #[test]
+    fn the_fields_by_which_an_object_holds_others_are_said_with_what_they_name() {
+        let spec = json!({"pipeline": {"name": "a"}, "network": {"name": "b", "namespace": "m"}, "zone": "c",
+            "left": {"name": "d"}});
+        assert_eq!(
+            serde_json::to_value(targets_of(&spec)).expect("JSON"),
+            json!([
+                {"reference": "pipeline", "path": "spec.pipeline", "onDelete": "cascade", "owned": true, "group": "g",
+                    "kind": "Run", "namespace": "n", "name": "a"},
+                {"reference": "network", "path": "spec.network", "onDelete": "block", "group": "r", "kind": "Network",
+                    "namespace": "m", "name": "b"},
+                {"reference": "zone", "path": "spec.zone", "onDelete": "cascade", "group": "r", "kind": "Zone",
+                    "name": "c"},
+            ])
+        );
+        assert!(targets(&REGISTRY, &HOLDERS, "no JSON").is_empty());
+        assert!(targets(&REGISTRY, &KIND, &holder(&json!({"name": "a"}))).is_empty());
+    }
+
+    #[test]
+    fn of_all_fields_of_a_holder_those_count_that_name_the_object() {
+        let network = |namespace: &str, name: &str| Node {
+            kind: "Network".to_owned(),
+            group: "r".to_owned(),
+            namespace: namespace.to_owned(),
+            ..node(name)
+        };
+        let zone = Node {
+            kind: "Zone".to_owned(),
+            ..network("", "c")
+        };
+        let holder = said(&json!({"network": {"name": "b", "namespace": "m"}, "zone": "c"}));
+        for (of, how) in [
+            (network("m", "b"), "spec.network: block, reference"),
+            (network("n", "b"), "reference"),
+            (network("m", "c"), "reference"),
+            (node("b"), "reference"),
+            (zone.clone(), "spec.zone: cascade, reference"),
+        ] {
+            let found = by_fields(holder.clone(), &of);
+            assert_eq!((found.how().as_str(), found.targets.len()), (how, 0), "{of:?}");
+        }
+        // Who declares that a zone has a namespace means the same one.
+        let mut holder = holder;
+        holder.targets[1].namespace = "n".to_owned();
+        assert_eq!(by_fields(holder, &zone).fields.len(), 1);
+    }
+
+    #[test]
+    fn what_its_service_says_to_cascade_goes_along_and_stays_where_that_says_nothing() {
+        let zone = Node {
+            kind: "Zone".to_owned(),
+            group: "r".to_owned(),
+            ..node("c")
+        };
+        let forecast = |holder: Node| {
+            let tree = Node {
+                holders: vec![by_fields(holder, &zone)],
+                ..zone.clone()
+            };
+            tree.forecast()
+        };
+        assert_eq!(
+            forecast(said(&json!({"zone": "c"}))),
+            ["zone/c: thing/h would be deleted first (spec.zone: cascade, reference)"]
+        );
+        // A service of an older version.
+        assert_eq!(
+            forecast(said(&json!({}))),
+            ["zone/c: waits for thing/h, which somebody has to delete (reference)"]
+        );
     }
 }

@@ -69,20 +69,21 @@ impl LiveObject {
     /// The merge patch that adds a finalizer, where the object is still in this version.
     pub(in super::super) fn with(&self, finalizer: &str) -> Bytes {
         let before = self.object.metadata.finalizers.iter().map(String::as_str);
-        self.patch(before.chain([finalizer]).collect())
+        Bytes::from(self.patch(before.chain([finalizer]).collect()).to_string())
     }
 
-    /// The one that removes it.
-    pub(in super::super) fn without(&self, finalizer: &str) -> Bytes {
+    /// The one that removes it. By this annotation, `kindex deletion` knows that nobody has taken it off by hand.
+    pub(in super::super) fn without(&self, finalizer: &str, annotation: &str) -> Bytes {
         let finalizers = self.object.metadata.finalizers.iter().map(String::as_str);
-        self.patch(finalizers.filter(|known| *known != finalizer).collect())
+        let mut patch = self.patch(finalizers.filter(|known| *known != finalizer).collect());
+        patch["metadata"]["annotations"] = json!({(annotation): format!("{finalizer}@{}", self.version())});
+        Bytes::from(patch.to_string())
     }
 
-    fn patch(&self, finalizers: Vec<&str>) -> Bytes {
-        let patch: Value = json!({
+    fn patch(&self, finalizers: Vec<&str>) -> Value {
+        json!({
             "metadata": {"uid": self.uid(), "resourceVersion": self.version(), "finalizers": finalizers},
-        });
-        Bytes::from(patch.to_string())
+        })
     }
 }
 
@@ -116,8 +117,9 @@ mod tests {
             json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester", "run.g/one", "run.g/two"]})
         );
         assert_eq!(
-            patch(object.without("run.g/one")),
-            json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester"]})
+            patch(object.without("run.g/one", "g/released-reference")),
+            json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester"],
+                "annotations": {"g/released-reference": "run.g/one@7"}})
         );
     }
 

@@ -19,16 +19,18 @@ use super::named_object::{Located, NamedObject};
 use super::{FoundObject, TRIES, refused};
 
 /// How long a write waits for another service.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// What it means that another service does not say how far an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(in super::super) enum Silence {
     /// The change is refused.
     Refuses,
     /// The change passes: one service that is down must not stop the writes of others. `kindex deletion` places the
     /// reference once the service is back.
     Passes,
+    /// The same, and whoever comes within a few seconds does not wait for that service either.
+    PassesForAWhile,
 }
 
 impl Operations {
@@ -36,7 +38,11 @@ impl Operations {
     ///
     /// # Errors
     /// 503 where its service does not answer.
-    pub(super) async fn state_of(&self, caller: &Caller, object: &NamedObject) -> Result<Option<State>, Refusal> {
+    pub(in super::super) async fn state_of(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+    ) -> Result<Option<State>, Refusal> {
         match object.located() {
             Located::Own(key) => Ok(self.glance(caller, &key).await?.map(|found| found.state)),
             Located::Foreign { service, kind, name } => {
@@ -64,13 +70,18 @@ impl Operations {
         if is_certain {
             return Ok(self.state_of(caller, object).await? == Some(State::Deleting));
         }
-        let asked = timeout(PATIENCE, self.state_of(caller, object)).await;
+        let (peers, group) = (&self.peers, object.group());
+        if silence == Silence::PassesForAWhile && !peers.may_be_asked(group) {
+            return Ok(false);
+        }
+        let asked = timeout(ANSWER_WAIT_MAX, self.state_of(caller, object)).await;
+        peers.note(group, matches!(asked, Ok(Ok(_))));
         let why = match asked {
             Ok(Ok(state)) => return Ok(state == Some(State::Deleting)),
             Ok(Err(refusal)) => refusal.message,
-            Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+            Err(_) => format!("no answer within {} s", ANSWER_WAIT_MAX.as_secs()),
         };
-        tracing::warn!(%object, why, "A field changes without the check that no object is being deleted");
+        tracing::warn!(%object, why, "A field is written without the check that no object is being deleted");
         Ok(false)
     }
 
@@ -79,7 +90,7 @@ impl Operations {
     ///
     /// # Errors
     /// 404 where it is not there, 409 where it is being deleted, 503 where its service does not answer.
-    pub(super) async fn place_on(
+    pub(in super::super) async fn place_on(
         &self,
         caller: &Caller,
         object: &NamedObject,
@@ -146,7 +157,7 @@ impl Operations {
     ///
     /// # Errors
     /// 503 where its service does not answer.
-    pub(super) async fn release_on(
+    pub(in super::super) async fn release_on(
         &self,
         caller: &Caller,
         object: &NamedObject,
@@ -175,7 +186,7 @@ impl Operations {
 }
 
 /// 404, by which its service says that it is not there.
-pub(super) fn not_there(object: &NamedObject) -> Refusal {
+pub(in super::super) fn not_there(object: &NamedObject) -> Refusal {
     match object.key() {
         Some(key) => Refusal::not_found(&key),
         None => Refusal::new(Reason::NotFound, format!("{object} not found")),

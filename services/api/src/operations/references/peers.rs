@@ -13,7 +13,9 @@ use kindex_model::kind::Registry;
 use kindex_model::reference::Service;
 use kindex_model::reference_name::ReferenceName;
 use kube::client::Body;
+use tokio::time::Instant;
 
+use super::silent::Silent;
 use super::tree::Node;
 
 /// How long a service may take.
@@ -30,6 +32,7 @@ pub struct Peers {
     addresses: BTreeMap<String, Address>,
     /// Those that were asked: how they are served is asked once.
     kinds: Arc<Mutex<ForeignKinds>>,
+    silent: Arc<Mutex<Silent>>,
 }
 
 impl Peers {
@@ -39,7 +42,7 @@ impl Peers {
         let addresses = services.map(|service| (service.group.to_owned(), service.into()));
         Self {
             addresses: addresses.collect(),
-            kinds: Arc::default(),
+            ..Self::default()
         }
     }
 
@@ -55,6 +58,7 @@ impl Peers {
         });
         address.move_to(url);
         self.kinds = Arc::default();
+        self.silent = Arc::default();
         self
     }
 
@@ -74,6 +78,18 @@ impl Peers {
             Arc::new(ForeignKind::new(service.group, kind, address))
         });
         known.clone()
+    }
+
+    /// Whether the service of a group is asked now by whoever cannot wait for it: not if it was silent a moment ago.
+    pub(super) fn may_be_asked(&self, group: &'static str) -> bool {
+        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        silent.may_be_asked(group, Instant::now())
+    }
+
+    /// The service of a group has answered, or it was silent.
+    pub(super) fn note(&self, group: &'static str, has_answered: bool) {
+        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        silent.note(group, has_answered, Instant::now());
     }
 
     /// The holder of a reference as its service shows it, with those that hold it. The reason where that is not known.

@@ -38,6 +38,10 @@ pub struct Node {
     /// The declared fields by which it names the object above it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
+    /// All fields by which it holds others, where it is asked about by its own reference. A service of an older version
+    /// does not say them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<NamingField>,
     /// Finalizers that are no references: what else keeps it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
@@ -68,6 +72,24 @@ pub struct Field {
     /// Whether the named object owns the one with the field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub owned: bool,
+}
+
+/// A declared field with the object that it names, which may be of another service and need not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamingField {
+    /// The field.
+    #[serde(flatten)]
+    pub field: Field,
+    /// Group of the named object.
+    pub group: String,
+    /// Its kind: `Network`.
+    pub kind: String,
+    /// Absent for kinds of the whole cluster.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// What is found of the holders of an object.
@@ -270,6 +292,7 @@ pub(super) mod tests {
             since: None,
             holds: true,
             fields: Vec::new(),
+            targets: Vec::new(),
             finalizers: Vec::new(),
             cycle: Vec::new(),
             repeated: false,

@@ -1,5 +1,5 @@
-//! Watches: the cluster's events without the deletions of evicted objects, merged with the changes of archived objects.
-//! An evicted object still exists, so its watchers must not receive a deletion.
+//! Watches: the cluster's events without the deletions that archive objects, merged with the changes of archived
+//! objects. An archived object still exists, so its watchers must not receive a deletion.
 
 mod moved;
 

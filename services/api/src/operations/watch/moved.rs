@@ -333,13 +333,13 @@ mod tests {
     #[test]
     fn a_watch_is_told_of_the_objects_of_its_namespace_alone() {
         let changed = moved(&["x"], "x", Life::Archived);
-        for (namespace, is_told) in [(None, true), (Some("n"), true), (Some("other"), false)] {
+        for (namespace, is_sent) in [(None, true), (Some("n"), true), (Some("other"), false)] {
             let which = ListOptions {
                 namespace: namespace.map(str::to_owned),
                 ..ListOptions::default()
             };
             let event = Filter::of(&which, VIEW).expect("no selectors").event(&changed);
-            assert_eq!(event.expect("an event").is_some(), is_told, "{namespace:?}");
+            assert_eq!(event.expect("an event").is_some(), is_sent, "{namespace:?}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What people are reported of an object that waits, and when.
 
+use jiff::Timestamp;
 use kindex_model::deletion::Phase;
 
 use super::*;
@@ -68,7 +69,7 @@ impl Stage {
             self.work.free(&task.object.key);
         }
         assert!(self.work.next(now).is_none(), "it waits");
-        let reported = self.work.overdue(now).into_iter();
+        let reported = self.work.overdue(now, Timestamp::UNIX_EPOCH).into_iter();
         reported.map(|(_, notice)| (notice.reason, notice.message)).collect()
     }
 }

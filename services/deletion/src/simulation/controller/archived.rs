@@ -146,8 +146,8 @@ impl Controller {
         let going = task.holders.iter();
         let mut going = going.filter(|holder| fate(holder, &task.key, phase) == Fate::Goes);
         if let Some(holder) = going.nth(task.done - 2) {
-            let (stale, held) = (bug == Bug::CascadeByStaleRow, bug == Bug::DeleteHeldRow);
-            if world.delete_archived(&task.uid, holder, stale, held) {
+            let stale = bug == Bug::CascadeByStaleRow;
+            if world.delete_archived(&task.uid, holder, stale, bug) {
                 task.gone.insert(holder.uid.clone());
             }
             return Progress::Next;

@@ -1,7 +1,7 @@
 //! The cleanup outside, request by request.
 
 use super::super::Bug;
-use super::super::world::World;
+use super::super::world::{World, has_cleanup};
 use super::{Controller, Progress, Task};
 use crate::decide::Outside;
 use crate::object::Object;
@@ -10,9 +10,17 @@ use crate::outside::{Said, is_due};
 impl Controller {
     /// What an object has outside, as far as was said.
     pub(super) fn outside(&self, object: &Object) -> Outside {
-        match &*object.key.kind.kind {
-            "Cluster" => self.outsides.of(object, self.now),
-            _ => Outside::Gone,
+        match has_cleanup(&object.key.kind.kind) {
+            true => self.outsides.of(object, self.now),
+            false => Outside::Gone,
+        }
+    }
+
+    /// The same of an archived one.
+    pub(super) fn archived_outside(&self, object: &Object) -> Outside {
+        match has_cleanup(&object.key.kind.kind) {
+            true => self.archived_outsides.of(object, self.now),
+            false => Outside::Gone,
         }
     }
 

@@ -1,7 +1,11 @@
 //! Several references of one target, placed or released by one write.
 
+use std::collections::BTreeSet;
+
+use kindex_model::reference_name::ReferenceName;
+
 use super::super::Bug;
-use super::super::world::World;
+use super::super::world::{Stored, World};
 use super::task::Member;
 use super::{Controller, Progress, Task};
 use crate::cluster::outcome::go_together;
@@ -18,10 +22,13 @@ impl Controller {
             return Vec::new();
         }
         let queue = self.queue.iter().filter_map(|key| self.graph.get(key));
-        let known = self.graph.get(&target.key);
+        let known = self.graph.get(&target.key).into_iter();
+        let holders: BTreeSet<&str> = known
+            .flat_map(|known| &known.references)
+            .map(ReferenceName::uid)
+            .collect();
         let concerns = |other: &Object| {
-            let bears = |name| known.is_some_and(|known| known.references.contains(&name));
-            other.edges.iter().any(|edge| edge.target == target.key) || other.reference_name().is_some_and(bears)
+            other.edges.iter().any(|edge| edge.target == target.key) || holders.contains(other.uid.as_str())
         };
         let queue: Vec<Object> = queue.filter(|other| concerns(other)).cloned().collect();
         let mut others = Vec::new();
@@ -47,7 +54,7 @@ impl Controller {
         known.map(|known| known.version.0)
     }
 
-    /// Places references, then takes back that of each holder which is gone by then.
+    /// Places references, then takes back that of each holder which is gone by then, or freed.
     pub(super) fn place(&mut self, world: &mut World, task: &Task, target: &Seen, bug: Bug) -> Progress {
         let members = task.members();
         let Some(before) = task.done.checked_sub(1) else {
@@ -56,7 +63,11 @@ impl Controller {
         let is_last = before + 1 == members.len() || bug == Bug::PlaceUnread;
         let member = &members[before];
         let holder = world.get(&member.key);
-        let is_there = holder.map(|found| found.is_some_and(|found| found.uid == member.uid));
+        let stays = |found: &Stored| {
+            let freed = world.read(found, true).is_freed() && bug != Bug::PlaceForFreed;
+            found.uid == member.uid && !freed
+        };
+        let is_there = holder.map(|found| found.is_some_and(stays));
         let progress = match is_there {
             Ok(true) => Progress::Done,
             Ok(false) => self.take_off(world, std::slice::from_ref(member), target, None, false),

@@ -8,8 +8,9 @@ use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
 use crate::archive::{Fate, Holder, fate, goes_along};
-use crate::decide::{Archived, Step};
-use crate::object::{Key, Standing};
+use crate::decide::{Archived, Outside, Step};
+use crate::object::{Key, Object, Standing};
+use crate::outside::Said;
 
 /// One tombstone under way.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub(super) struct Visit {
     key: Key,
     version: u64,
     phase: Option<Phase>,
+    object: Object,
     /// Whether fields with its name mean it.
     is_named: bool,
     holders: Vec<Holder>,
@@ -26,6 +28,9 @@ pub(super) struct Visit {
     gone: Vec<String>,
     /// Live ones whose fields name others by now, in the version in which they were read.
     former: Vec<Holder>,
+    /// Whether its cleanup is to be called, and what that has said.
+    cleans_up: bool,
+    said: Option<Said>,
     /// Requests that were answered.
     done: usize,
 }
@@ -47,11 +52,14 @@ impl Controller {
                 key: found.key.clone(),
                 version: found.version,
                 phase: found.phase,
+                object: world.read(found, true),
                 is_named: false,
                 holders: Vec::new(),
                 going: Vec::new(),
                 gone: Vec::new(),
                 former: Vec::new(),
+                cleans_up: false,
+                said: None,
                 done: 0,
             });
             return true;
@@ -77,7 +85,10 @@ impl Controller {
     }
 
     /// Whether another request follows.
-    fn visit_on(&self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
+    fn visit_on(&mut self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
+        if visit.cleans_up {
+            return self.clean_up_archived(world, visit, bug);
+        }
         match visit.done {
             // Whether the cluster has the name is asked of it.
             0 => {
@@ -106,12 +117,44 @@ impl Controller {
                 }
                 None if release_former(world, visit, at - 4 - visit.going.len(), bug) => true,
                 None => {
-                    let step = decide(&swept(visit), true);
-                    finish(world, visit, &step, bug);
-                    false
+                    let outside = self.archived_outside(&visit.object);
+                    let is_early = bug == Bug::CleanUpArchivedEarly && outside == Outside::Unconfirmed;
+                    let outside = if bug == Bug::EndUncleaned {
+                        Outside::Gone
+                    } else {
+                        outside
+                    };
+                    let step = decide(&swept(visit), &outside, true);
+                    visit.cleans_up = step == Step::CleanUp || is_early;
+                    if !visit.cleans_up {
+                        finish(world, visit, &step, bug);
+                    }
+                    visit.cleans_up
                 }
             },
         }
+    }
+
+    /// Its cleanup is called, if it still drains, and then says what is left. In between, a crash leaves nobody who
+    /// knows of the call. Whether another request follows.
+    fn clean_up_archived(&mut self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
+        if let Some(said) = visit.said.take() {
+            // Time goes on: what follows from that is done later.
+            world.version += 1;
+            self.archived_outsides.said(&visit.uid, said, self.now);
+            return false;
+        }
+        let found = world.tombstone(&visit.uid);
+        let drains = found.is_some_and(|found| found.phase == Some(Phase::Draining));
+        if !drains && bug != Bug::CleanUpArchivedEarly {
+            return false;
+        }
+        let is_left = world.clean_up_archived(&visit.uid) && bug != Bug::BelieveArchivedCleanup;
+        visit.said = Some(match is_left {
+            true => Said::Pending("machines".to_owned(), None),
+            false => Said::Gone,
+        });
+        true
     }
 
     /// The archived holders that go, and the live ones as they are in the cluster.
@@ -144,7 +187,7 @@ impl Controller {
             .any(|one| one.uid == holder.uid && one.version.is_some());
         if archived {
             let stale = bug == Bug::CascadeByStaleRow;
-            if world.delete_archived(&visit.uid, holder, stale, bug == Bug::DeleteHeldRow) {
+            if world.delete_archived(&visit.uid, holder, stale, bug) {
                 visit.gone.push(holder.uid.clone());
             }
             return;

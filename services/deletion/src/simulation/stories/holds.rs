@@ -41,11 +41,11 @@ pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
         return Err(format!("{network} does not go"));
     }
     play.controllers[0].send(&mut play.world, 0, false, true, bug);
-    if play.world.stray_rows().is_empty() {
+    if play.world.orphaned_rows().is_empty() {
         return Err("the slow controller places it".to_owned());
     }
     play.controllers[0].send(&mut play.world, 0, false, true, bug);
-    match play.world.stray_rows().first() {
+    match play.world.orphaned_rows().first() {
         None => play.hold(),
         Some(name) => Err(format!("{identity} bears {name}, whose holder is gone")),
     }

@@ -19,7 +19,9 @@ pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     change_before(bug)?;
     keep_what_is_owned(bug)?;
     wait_for_each_other(bug)?;
-    bury_late(bug)
+    bury_late(bug)?;
+    clean_up_what_goes_along(bug)?;
+    clean_up_over_crashes(bug)
 }
 
 #[test]
@@ -30,6 +32,12 @@ fn an_archived_object_goes_last_and_takes_along_what_cascades() {
 #[test]
 fn archived_objects_that_wait_for_each_other_go_once_one_of_their_references_is_released() {
     wait_for_each_other(Bug::None).expect("nothing is broken");
+}
+
+#[test]
+fn an_archived_object_goes_once_what_it_has_outside_is_gone_whenever_the_process_dies() {
+    clean_up_what_goes_along(Bug::None).expect("nothing is broken");
+    clean_up_over_crashes(Bug::None).expect("nothing is broken");
 }
 
 impl Play {
@@ -295,4 +303,47 @@ fn bury_late(bug: Bug) -> Result<(), String> {
     play.hold()?;
     play.settle()?;
     demand(!play.is_archived(&cluster), "it goes in the end")
+}
+
+/// An archived cluster of an archived network, with machines outside. The cluster goes along, and the network waits for
+/// it as long as a machine is there.
+fn clean_up_what_goes_along(bug: Bug) -> Result<(), String> {
+    let mut play = calm(false);
+    let network = play.with("Network", "a", &[]);
+    let cluster = play.archived("Cluster", "a", &[("network", "a")]);
+    play.evict(&network);
+    play.bug = bug;
+    play.bury(&network);
+    for _ in 0..8 {
+        // Nobody lets machines go meanwhile.
+        play.drain_queue(0)?;
+    }
+    demand(
+        play.is_archived(&cluster) && play.is_archived(&network),
+        "machines are left",
+    )?;
+    let drains = play.phase_of_archived(&cluster) == Some(Phase::Draining);
+    demand(drains, "the cluster drains")?;
+    play.settle()?;
+    demand(!play.is_archived(&cluster) && !play.is_archived(&network), "both go")?;
+    play.hold()
+}
+
+/// A process dies after each request for a cluster that nobody holds: also between the call of its cleanup and what is
+/// made of the answer.
+fn clean_up_over_crashes(bug: Bug) -> Result<(), String> {
+    for requests in 0..20 {
+        let mut play = calm(false);
+        let cluster = play.archived("Cluster", "a", &[]);
+        play.bug = bug;
+        play.bury(&cluster);
+        demand(play.is_archived(&cluster), "it is cleaned up before")?;
+        play.requests(0, requests);
+        play.hold()?;
+        play.crash(0);
+        play.settle()?;
+        demand(!play.is_archived(&cluster), "it goes in the end")?;
+        play.hold()?;
+    }
+    Ok(())
 }

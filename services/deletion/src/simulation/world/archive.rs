@@ -1,4 +1,4 @@
-//! The archives of the services: objects that were evicted, and the rows of references. What controllers do there is
+//! The archives of the services: objects that were archived, and the rows of references. What controllers do there is
 //! judged by the same rules as what they do in the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use super::{Stored, World};
+use super::super::bug::Bug;
+use super::{Stored, World, has_cleanup};
 use crate::archive::{Fate, Held, Holder, HolderState, fate};
 use crate::decide::Seen;
 use crate::object::Key;
@@ -143,14 +144,14 @@ impl World {
     }
 
     /// The rows on archived objects whose holders are not archived, and never were.
-    pub(in super::super) fn stray_rows(&self) -> Vec<ReferenceName> {
+    pub(in super::super) fn orphaned_rows(&self) -> Vec<ReferenceName> {
         let rows = self
             .archives
             .references
             .iter()
             .filter(|(held, _)| self.archives.is_archived(held));
-        let stray = rows.filter(|(_, name)| !self.archives.rows.contains_key(name.uid()));
-        stray.map(|(_, name)| name.clone()).collect()
+        let orphaned = rows.filter(|(_, name)| !self.archives.rows.contains_key(name.uid()));
+        orphaned.map(|(_, name)| name.clone()).collect()
     }
 
     /// Who holds an object out of the archive of its service. Rows of what was deleted there are released.
@@ -181,7 +182,7 @@ impl World {
         if rows.any(|(held, name)| held == uid && !self.archives.rows.contains_key(name.uid())) {
             let live = self.live_holders(target, uid).into_iter();
             holders.extend(live.filter(|holder| holder.reference.is_some()));
-            holders.extend(self.stray_holders(uid));
+            holders.extend(self.orphaned_holders(uid));
         }
         holders
     }
@@ -193,7 +194,7 @@ impl World {
         with: &str,
         holder: &Holder,
         any_version: bool,
-        though_held: bool,
+        bug: Bug,
     ) -> bool {
         let read = holder.version.map(|version| version.0);
         let row = self.archives.rows.get(&holder.uid).filter(|row| !row.deleted);
@@ -204,7 +205,9 @@ impl World {
         if !row.tombstone {
             self.judge_deletion(&object);
         }
-        if !though_held && self.is_named_by_others(&object, with) {
+        let though_held = bug == Bug::DeleteHeldRow;
+        let waits = has_cleanup(&object.key.kind.kind) && bug != Bug::TakeUncleaned;
+        if waits || (!though_held && self.is_named_by_others(&object, with)) {
             self.bury(&object.uid);
             return false;
         }
@@ -267,7 +270,8 @@ impl World {
 
     /// A user deletes this one. What it holds is released by whoever finds its rows.
     pub(in super::super) fn drop_row(&mut self, uid: &str) {
-        if self.archives.is_held(uid) {
+        let row = self.archives.rows.get(uid);
+        if self.archives.is_held(uid) || row.is_some_and(|row| has_cleanup(&row.object.key.kind.kind)) {
             return self.bury(uid);
         }
         self.mark_deleted(uid);
@@ -277,6 +281,8 @@ impl World {
         self.version += 1;
         let row = self.archives.rows.get_mut(uid).expect("it is there");
         (row.deleted, row.object.version) = (true, self.version);
+        let object = row.object.clone();
+        self.judge_outside(&object);
         self.through(uid);
     }
 

@@ -1,4 +1,4 @@
-//! Objects that no cluster has and SQL alone keeps. The graph does not know their kinds, and nothing goes along with
+//! Objects of SQL-only kinds. The graph does not know their kinds, and nothing goes along with
 //! them or they with it: no field of theirs has an order of deletion. They hold others by references that are placed
 //! and released by the API: finalizers in the cluster, and rows in the archive.
 

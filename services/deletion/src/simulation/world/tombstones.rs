@@ -50,11 +50,11 @@ impl World {
     }
 
     /// Of the rows on an object, those whose holders nobody has any more, neither live nor archived.
-    pub(in super::super) fn stray_holders(&self, uid: &str) -> Vec<Holder> {
+    pub(in super::super) fn orphaned_holders(&self, uid: &str) -> Vec<Holder> {
         let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
-        let stray =
+        let orphaned =
             on_it.filter(|(_, name)| self.of_uid(name.uid()).is_none() && !self.archives.rows.contains_key(name.uid()));
-        let holders = stray.map(|(_, name)| Holder {
+        let holders = orphaned.map(|(_, name)| Holder {
             key: None,
             uid: name.uid().to_owned(),
             reference: Some(name.clone()),
@@ -68,7 +68,7 @@ impl World {
     pub(in super::super) fn tombstone_holders(&mut self, key: &Key, uid: &str, is_named: bool) -> Vec<Holder> {
         let mut holders = self.archived_holders(key, uid);
         holders.extend(self.live_holders(key, uid));
-        holders.extend(self.stray_holders(uid));
+        holders.extend(self.orphaned_holders(uid));
         holders.retain(|holder| {
             let goes = || goes_along(&holder.edges, key, Some(Phase::Finalizing));
             let matters = holder.reference.is_some() || (is_named && (holder.version.is_some() || goes()));
@@ -118,9 +118,14 @@ impl World {
             return;
         };
         let (target, holder) = &found[at];
-        let holder = self.of_uid(holder).filter(|holder| !holder.terminating);
-        let name = holder.and_then(|holder| ReferenceName::of_finalizer(&holder.reference()));
-        if let Some(name) = name {
+        let Some(holder) = self.of_uid(holder).filter(|holder| !holder.terminating) else {
+            return;
+        };
+        if let Some(name) = ReferenceName::of_finalizer(&holder.reference()) {
+            // Nobody releases it for a holder that goes before it is guarded.
+            let is_guarded = holder.bears(&super::names(&holder.key.kind.group).finalizer);
+            let uid = (!is_guarded).then(|| holder.uid.clone());
+            self.moved.extend(uid);
             self.version += 1;
             self.archives.references.insert((target.clone(), name));
         }
@@ -146,6 +151,9 @@ impl World {
         if let Some((_, name)) = waits {
             self.broken(format!("{} is in {phase}, and {name} holds it", found.key));
         }
+        if phase == Phase::Finalizing {
+            self.judge_outside(&found);
+        }
         self.version += 1;
         let version = self.version;
         let row = self.archives.rows.get_mut(uid).expect("it is there");
@@ -165,7 +173,11 @@ impl World {
         let reached = self.edges(object).iter().any(|edge| {
             let target = self.objects.get(&edge.target);
             let live = target.filter(|target| target.terminating && target.asked);
-            live.is_some_and(|target| takes(target, edge)) || self.is_reached_from_archive(object, edge)
+            // It may have gone since the archive was asked who holds it.
+            let gone = self.erased.get(&edge.target);
+            let gone = gone.filter(|target| target.version > object.version);
+            let mut targets = live.into_iter().chain(gone);
+            targets.any(|target| takes(target, edge)) || self.is_reached_from_archive(object, edge)
         });
         if !reached && !object.asked {
             self.broken(format!("{} is deleted out of reach", object.key));

@@ -175,7 +175,7 @@ fn field<'a>(object: Type<'a>, name: &str) -> Result<Field<'a>, Refusal> {
     match (schema.properties.get(name), &schema.additional) {
         (Some(field), _) => Ok(Field::Declared(field)),
         (None, Additional::Schema(_)) => unsupported("a field of a map"),
-        (None, Additional::Unsaid | Additional::Refused | Additional::Any) => {
+        (None, Additional::Absent | Additional::Refused | Additional::Any) => {
             wrong(&format!("undefined field '{name}'"))
         }
     }
@@ -220,7 +220,7 @@ fn comparable(schema: &Structural, steps: &Cell<u32>) -> Result<(), Refusal> {
     match &schema.additional {
         Additional::Schema(inner) => comparable(inner, steps)?,
         Additional::Any => return says("unknown fields"),
-        Additional::Unsaid | Additional::Refused => {}
+        Additional::Absent | Additional::Refused => {}
     }
     let mut inner = schema.items.as_deref().into_iter().chain(schema.properties.values());
     inner.try_for_each(|inner| comparable(inner, steps))

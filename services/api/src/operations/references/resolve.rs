@@ -1,0 +1,57 @@
+//! The tree below an object that is asked for by its own name, or by that of its references.
+
+use kindex_kube_api::request::Verb;
+
+use super::super::rights::Wanted;
+use super::super::{Caller, ObjectKey, Operations, Refusal};
+use super::holder::no_holder;
+use super::look::Looker;
+use super::tree::{Bounds, Node, grow};
+
+impl Operations {
+    /// An object with all that hold it or name it by a declared field, and those that hold them.
+    ///
+    /// # Errors
+    /// 404 where neither the cluster nor SQL has the object. What cannot be read below it is said in its place.
+    pub async fn holders(&self, caller: &Caller, key: &ObjectKey<'_>, bounds: Bounds) -> Result<Node, Refusal> {
+        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        let looker = Looker::new(self, caller, bounds);
+        let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
+        Ok(grow(&looker, root, bounds).await)
+    }
+
+    /// The same of the object whose references have this name, with the fields by which it holds others.
+    ///
+    /// # Errors
+    /// 404 where no object of the uid is known.
+    pub async fn holders_of_holder(&self, caller: &Caller, reference: &str, bounds: Bounds) -> Result<Node, Refusal> {
+        let reference = super::named(reference)?;
+        let Some(kind) = self.kind_of(&reference) else {
+            return Err(no_holder(&reference));
+        };
+        let Some(stored) = self.stored_holder(kind, &reference).await? else {
+            // Whoever may read nothing of the kind learns no more from this.
+            self.allow(caller, Wanted::of(Verb::Get, kind.into(), None)).await?;
+            return Err(self.no_holder_of_ours(&reference));
+        };
+        let metadata = &stored.object.metadata;
+        let key = ObjectKey {
+            resource: kind.into(),
+            namespace: &metadata.namespace,
+            name: &metadata.name,
+        };
+        self.allow(caller, Wanted::at(Verb::Get, &key)).await?;
+        let looker = Looker::new(self, caller, bounds);
+        let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
+        let root = match root {
+            Some(root) => root,
+            None => looker.stored(kind, &stored).await,
+        };
+        // By these, the service that asks knows how its own objects are held.
+        let root = Node {
+            targets: looker.targets(kind, &stored),
+            ..root
+        };
+        Ok(grow(&looker, root, bounds).await)
+    }
+}

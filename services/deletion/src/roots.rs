@@ -1,0 +1,121 @@
+//! What an object waits for in the end: the objects at the ends of the chains of those that hold it. Reads only what is
+//! known in memory, of the objects of one service.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+
+use crate::graph::Graph;
+use crate::object::{Key, Object, Standing};
+
+/// Objects that a search looks at.
+const REACHED_MAX: usize = 200;
+
+/// One that others wait for, and that waits for no holder itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The object; its reference where the object is not known here.
+    pub name: String,
+    /// Since when it has its phase, or what it holds has; `None` where none is recorded.
+    pub since: Option<Timestamp>,
+}
+
+/// Those that an object waits for in the end, the longest wait first.
+pub fn roots(graph: &Graph, key: &Key) -> Vec<Root> {
+    let mut found: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
+    let (mut reached, mut next) = (BTreeSet::from([key.clone()]), VecDeque::from([key.clone()]));
+    while let Some(object) = next.pop_front().and_then(|key| graph.get(&key)) {
+        for name in &object.references {
+            let holder = graph.find(name.uid()).and_then(|key| graph.get(key));
+            if let Some(holder) = holder.filter(|holder| waits(holder)) {
+                if reached.len() < REACHED_MAX && reached.insert(holder.key.clone()) {
+                    next.push_back(holder.key.clone());
+                }
+                continue;
+            }
+            let root = holder.map_or_else(|| name.to_string(), |holder| holder.key.to_string());
+            let since = holder.and_then(|holder| holder.since).or(object.since);
+            let known = found.entry(root).or_insert(since);
+            *known = [*known, since].into_iter().flatten().min();
+        }
+    }
+    let mut roots: Vec<_> = found.into_iter().map(|(name, since)| Root { name, since }).collect();
+    roots.sort_by_key(|root| (root.since.is_none(), root.since));
+    roots
+}
+
+/// Whether an object that goes waits for a holder.
+fn waits(object: &Object) -> bool {
+    object.standing == Standing::Deleting && !object.references.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+    use kindex_model::reference_name::ReferenceName;
+
+    use super::*;
+    use crate::fixture::{deleting, key, live};
+
+    fn reference(uid: &str) -> ReferenceName {
+        ReferenceName::new("Node", "x.example.com", uid).expect("a name")
+    }
+
+    fn at(second: i64) -> Option<Timestamp> {
+        Some(Timestamp::from_second(second).expect("a time"))
+    }
+
+    /// One whose uid is its name, in a phase since then, held by these.
+    fn going(name: &str, since: i64, held_by: &[&str]) -> Object {
+        Object {
+            since: at(since),
+            references: held_by.iter().map(|uid| reference(uid)).collect(),
+            ..deleting(key("Node", name), name)
+        }
+    }
+
+    fn found(objects: Vec<Object>) -> Vec<(String, Option<Timestamp>)> {
+        let mut graph = Graph::new(Vec::new());
+        for (version, object) in objects.into_iter().enumerate() {
+            let version = u64::try_from(version).expect("few");
+            graph.apply(Object {
+                version: ResourceVersion(version + 1),
+                ..object
+            });
+        }
+        let roots = roots(&graph, &key("Node", "a"));
+        roots.into_iter().map(|root| (root.name, root.since)).collect()
+    }
+
+    fn node(name: &str) -> String {
+        key("Node", name).to_string()
+    }
+
+    #[test]
+    fn the_ends_of_all_chains_are_found_with_the_longest_wait_first() {
+        let objects = vec![
+            going("a", 1, &["b", "c"]),
+            going("b", 5, &["d", "elsewhere"]),
+            going("c", 3, &["d"]),
+            live(key("Node", "d"), "d"),
+        ];
+        assert_eq!(
+            found(objects),
+            [(node("d"), at(3)), (reference("elsewhere").to_string(), at(5))]
+        );
+        let cleans_up = vec![going("a", 1, &["b"]), going("b", 7, &[])];
+        assert_eq!(found(cleans_up), [(node("b"), at(7))], "it waits for no object");
+        assert!(found(vec![going("a", 1, &[])]).is_empty());
+    }
+
+    #[test]
+    fn a_search_through_a_cycle_or_very_many_ends() {
+        let cycle = vec![going("a", 1, &["b"]), going("b", 2, &["a", "c"]), going("c", 3, &["b"])];
+        assert!(found(cycle).is_empty(), "nobody is at its end");
+        let names: Vec<_> = (0..2 * REACHED_MAX).map(|number| format!("n{number}")).collect();
+        let mut chain: Vec<_> = names.windows(2).map(|two| going(&two[0], 1, &[&two[1]])).collect();
+        chain.push(going("a", 1, &["n0", "z"]));
+        chain.push(live(key("Node", "z"), "z"));
+        assert_eq!(found(chain), [(node("z"), at(1))]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Processes that die between two steps of a deletion. Whoever comes after them knows what the cluster has, and goes on
+//! from there: nothing is left out, and nothing done twice.
+
+use std::collections::BTreeMap;
+
+use kindex_model::deletion::Phase;
+
+use super::super::world::Event;
+use super::super::{Controller, Play};
+use super::calm;
+use crate::decide::{Step, Wait};
+use crate::object::Key;
+
+impl Play {
+    /// A controller hears one report of each kind, decides once and sends one request.
+    pub(super) fn little(&mut self, at: usize) {
+        let controller = &mut self.controllers[at];
+        for kind in controller.kinds() {
+            controller.hear(&self.world, &kind, None, self.bug);
+        }
+        controller.decide(0, self.bug);
+        controller.send(&mut self.world, 0, false, true, self.bug);
+    }
+
+    /// One controller works alone, request by request, until something is so.
+    fn work_until(&mut self, at: usize, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..400 {
+            if is_so(self) {
+                return;
+            }
+            self.little(at);
+        }
+        panic!("it never is");
+    }
+
+    /// A process dies with all that it knows and has under way, and another one begins.
+    pub(super) fn crash(&mut self, at: usize) {
+        let group = self.controllers[at].group().to_owned();
+        self.controllers[at] = Controller::new(&self.world, &group, self.bug);
+    }
+
+    fn at_service(&self, of: &Key) -> usize {
+        let mut controllers = self.controllers.iter();
+        let at = controllers.position(|controller| controller.group() == of.kind.group);
+        at.expect("a controller")
+    }
+
+    /// The writes to an object since a version that changed nothing of it.
+    fn needless_writes(&self, key: &Key, since: u64) -> usize {
+        let log = self.world.log.get(&key.kind).into_iter().flatten();
+        let written: Vec<_> = log
+            .filter_map(|event| match event {
+                Event::Applied(object) if object.key == *key && object.version > since => {
+                    Some((object.terminating, object.phase, &object.finalizers))
+                }
+                Event::Applied(_) | Event::Deleted(..) => None,
+            })
+            .collect();
+        written.windows(2).filter(|two| two[0] == two[1]).count()
+    }
+}
+
+/// Between the deletion of a project and the reports of it, and after any number of steps that follow.
+#[test]
+fn a_deletion_that_is_stored_before_a_crash_is_heard_of_after_it_and_recorded_once() {
+    for steps in 0..40 {
+        let mut play = calm(true);
+        let project = play.with("Project", "a", &[]);
+        let identity = play.with("Identity", "a", &[("project", "a")]);
+        let network = play.with("Network", "a", &[("identity", "a")]);
+        play.settled();
+        let before = play.world.version;
+        play.delete(&project);
+        let all = 0..play.controllers.len();
+        for _ in 0..steps {
+            all.clone().for_each(|at| play.little(at));
+        }
+        all.for_each(|at| play.crash(at));
+        play.settled();
+        for key in [&network, &identity, &project] {
+            assert!(play.erased(key), "{steps}: {key}");
+            assert_eq!(play.needless_writes(key, before), 0, "{steps}: {key}");
+        }
+    }
+}
+
+/// Of five servers, two are deleted and take their time when the process dies.
+#[test]
+fn a_crash_while_an_owner_drains_leaves_out_nobody_and_deletes_nobody_twice() {
+    let mut play = calm(false);
+    let cluster = play.with("Cluster", "a", &[]);
+    let servers = ["a", "b", "c", "d", "e"].map(|name| play.world.key("Server", name));
+    for server in &servers {
+        let named = BTreeMap::from([("cluster", "a".to_owned())]);
+        play.world.create(server.clone(), named, true, false);
+    }
+    play.settled();
+    let going = |play: &Play| {
+        let left = servers.iter().filter_map(|server| play.world.objects.get(server));
+        left.filter(|server| server.terminating).count()
+    };
+    let before = play.world.version;
+    play.delete(&cluster);
+    play.work_until(0, |play| going(play) == 2);
+    assert_eq!(play.phase(&cluster), Some(Phase::Draining));
+    play.crash(0);
+    play.drain_queue(0).expect("nothing is broken");
+    assert_eq!(going(&play), 5, "the other three follow");
+    let Step::Wait(Wait::Owned(claims, _)) = play.decided(&cluster) else {
+        panic!("it waits for all of them");
+    };
+    assert_eq!(claims.len(), 5);
+    for server in &servers {
+        assert_eq!(play.needless_writes(server, before), 0, "{server}");
+    }
+    play.settled();
+    assert!(servers.iter().chain([&cluster]).all(|key| play.erased(key)));
+}
+
+/// A budget that holds three, and is through.
+fn holder_of_three(play: &mut Play) -> (Key, [Key; 3]) {
+    let projects = ["a", "b"].map(|name| play.with("Project", name, &[]));
+    let cluster = play.with("Cluster", "a", &[]);
+    let budget = play.with("Budget", "a", &[("project", "a"), ("cluster", "a")]);
+    play.settled();
+    let reference = play.world.objects[&budget].reference();
+    play.delete(&budget);
+    // Somebody has placed the third one by hand.
+    let placed = play
+        .world
+        .write(&projects[1], None, None, |project| project.finalizers.push(reference));
+    placed.expect("it is there");
+    let [one, other] = projects;
+    (budget, [one, other, cluster])
+}
+
+fn held(play: &Play, budget: &Key, targets: &[Key; 3]) -> usize {
+    let Some(budget) = play.world.objects.get(budget) else {
+        return 0;
+    };
+    let targets = targets.iter().filter_map(|target| play.world.objects.get(target));
+    targets.filter(|target| target.bears(&budget.reference())).count()
+}
+
+#[test]
+fn a_crash_between_two_releases_leaves_no_reference_behind() {
+    for left in [2, 1] {
+        let mut play = calm(true);
+        let (budget, targets) = holder_of_three(&mut play);
+        let (before, at) = (play.world.version, play.at_service(&budget));
+        let reference = play.world.objects[&budget].reference();
+        play.work_until(at, |play| held(play, &budget, &targets) == left);
+        assert_eq!(play.phase(&budget), Some(Phase::Finalizing));
+        play.crash(at);
+        play.settled();
+        assert!(play.erased(&budget), "{left}");
+        for target in &targets {
+            assert!(!play.world.objects[target].bears(&reference), "{left}: {target}");
+            assert_eq!(play.needless_writes(target, before), 0, "{left}: {target}");
+        }
+    }
+}
+
+/// The service of one target is down, and the target has gone by force before it is back.
+#[test]
+fn a_release_waits_for_a_service_that_is_down_and_a_target_that_is_gone_counts_as_released() {
+    for is_gone in [false, true] {
+        let mut play = calm(true);
+        let (budget, targets) = holder_of_three(&mut play);
+        let (cluster, at) = (&targets[2], play.at_service(&budget));
+        play.world.down = Some(cluster.kind.group.clone());
+        play.drain_queue(at).expect("nothing is broken");
+        assert_eq!(play.phase(&budget), Some(Phase::Finalizing));
+        assert!(!play.erased(&budget) && held(&play, &budget, &targets) > 0);
+        play.crash(at);
+        play.world.down = None;
+        if is_gone {
+            play.erase_by_force(cluster);
+        }
+        play.settled();
+        assert!(play.erased(&budget) && play.erased(cluster) == is_gone);
+    }
+}

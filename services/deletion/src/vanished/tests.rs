@@ -1,0 +1,287 @@
+//! What goes with a trace and without one, whoever holds by it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kindex_model::deletion::Annotations;
+use kindex_model::object::Metadata;
+use kindex_model::reference::OnDelete;
+
+use super::*;
+use crate::fixture::{GROUP, key, live};
+use crate::object::{Edge, KindName, Names};
+
+const HOLDER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+/// The version in which the network bears the reference.
+const BEFORE: u64 = 6;
+
+fn object(kind: &str, uid: &str, version: u64) -> Object {
+    Object {
+        version: ResourceVersion(version),
+        ..live(key(kind, "a"), uid)
+    }
+}
+
+fn holder(phase: Option<Phase>, names: bool) -> Object {
+    let edge = Edge {
+        reference: "network",
+        target: key("Network", "a"),
+        owned: false,
+        on_delete: OnDelete::Block,
+    };
+    Object {
+        phase,
+        edges: names.then_some(edge).into_iter().collect(),
+        ..object("Cluster", HOLDER, 5)
+    }
+}
+
+fn name() -> ReferenceName {
+    ReferenceName::new("Cluster", GROUP, HOLDER).expect("a name")
+}
+
+fn held() -> Object {
+    Object {
+        references: BTreeSet::from([name()]),
+        ..object("Network", "n", BEFORE)
+    }
+}
+
+fn bare() -> Object {
+    object("Network", "n", 8)
+}
+
+/// The network without the reference, as an annotation explains it.
+fn saying(version: u64, annotation: &str, value: String) -> Object {
+    let metadata = Metadata {
+        api_version: String::new(),
+        uid: "n".into(),
+        namespace: "default".to_owned(),
+        name: "a".to_owned(),
+        resource_version: ResourceVersion(version),
+        creation_timestamp: None,
+        deletion_timestamp: None,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::from([(annotation.to_owned(), value)]),
+        finalizers: vec![format!("{GROUP}/deletion")],
+    };
+    let kind = KindName::new(GROUP, "Network");
+    Object::read(kind, &metadata, &Names::of_service(GROUP), false, Vec::new())
+}
+
+/// A graph with this holder, if any, and what is suspected in it.
+struct Stage {
+    graph: Graph,
+    vanished: Vanished,
+    at: Instant,
+}
+
+impl Stage {
+    fn new(holder: Option<Object>) -> Self {
+        let mut graph = Graph::new(Vec::new());
+        if let Some(holder) = holder {
+            graph.apply(holder);
+        }
+        Self {
+            graph,
+            vanished: Vanished::default(),
+            at: Instant::now(),
+        }
+    }
+
+    fn compare(&mut self, known: &Object, now: Option<&Object>) {
+        self.vanished.compare(&self.graph, known, now, self.at);
+    }
+
+    /// What is reported in the end, of which object.
+    fn judge(&mut self) -> Vec<(String, Notice)> {
+        let judged = self.vanished.judge(&self.graph, self.at + JUDGED_AFTER);
+        let again = self.vanished.judge(&self.graph, self.at + JUDGED_AFTER * 2);
+        assert!(again.is_empty(), "once");
+        let judged = judged.into_iter();
+        judged.map(|(object, notice)| (object.key.kind.kind, notice)).collect()
+    }
+}
+
+/// What is reported if the reference goes, and the holder is `then` when it is judged.
+fn reported(now: Option<&Object>, first: Object, then: Option<Object>) -> Vec<String> {
+    let mut stage = Stage::new(Some(first));
+    stage.compare(&held(), now);
+    let early = stage.vanished.judge(&stage.graph, stage.at);
+    assert!(early.is_empty(), "nothing is judged at once");
+    match then {
+        Some(mut then) => {
+            then.version = ResourceVersion(7);
+            stage.graph.apply(then);
+        }
+        None => {
+            stage.graph.remove(&key("Cluster", "a"), HOLDER);
+        }
+    }
+    stage.judge().into_iter().map(|(_, notice)| notice.message).collect()
+}
+
+#[test]
+fn a_reference_that_goes_while_its_holder_names_the_object_is_reported() {
+    let messages = reported(Some(&bare()), holder(None, true), Some(holder(None, true)));
+    assert_eq!(
+        messages,
+        [format!(
+            "somebody has taken off cluster.x.example.com/{HOLDER}, past the API, while cluster.x.example.com \
+             default/a still names the object; it is placed again"
+        )]
+    );
+    let deleting = Object {
+        standing: Standing::Deleting,
+        ..bare()
+    };
+    let messages = reported(
+        Some(&deleting),
+        holder(None, true),
+        Some(holder(Some(Phase::Draining), true)),
+    );
+    assert!(messages[0].ends_with("cannot be placed again"), "{messages:?}");
+    assert_eq!(reported(None, holder(None, true), Some(holder(None, true))).len(), 1);
+}
+
+#[test]
+fn what_a_holder_releases_itself_is_not_reported() {
+    let now = &bare();
+    let first = || holder(None, true);
+    assert!(
+        reported(Some(now), first(), Some(holder(None, false))).is_empty(),
+        "moved"
+    );
+    let finalizing = holder(Some(Phase::Finalizing), true);
+    assert!(reported(Some(now), first(), Some(finalizing)).is_empty(), "released");
+    assert!(reported(Some(now), first(), None).is_empty(), "gone");
+}
+
+#[test]
+fn a_reference_that_no_field_declares_is_reported_too() {
+    let messages = reported(Some(&bare()), holder(None, false), Some(holder(None, false)));
+    assert_eq!(messages.len(), 1);
+    assert!(
+        messages[0].ends_with("default/a may still use the object"),
+        "{messages:?}"
+    );
+}
+
+#[test]
+fn references_that_stay_or_go_to_the_archive_are_not_reported() {
+    assert!(reported(Some(&held()), holder(None, true), Some(holder(None, true))).is_empty());
+    let evicting = Object {
+        standing: Standing::Evicting,
+        ..bare()
+    };
+    assert!(reported(Some(&evicting), holder(None, true), Some(holder(None, true))).is_empty());
+}
+
+#[test]
+fn a_reference_of_a_holder_that_nobody_has_seen_is_reported_unless_a_trace_is_left() {
+    let recorded = Annotations::of(GROUP);
+    let (named, by_api) = (name().to_string(), format!("{}@{BEFORE}", name()));
+    let earlier = format!("{}@{}", name(), BEFORE - 1);
+    for (now, is_reported) in [
+        (bare(), true),
+        (saying(8, &recorded.release, named), false),
+        (saying(8, &recorded.released, by_api.clone()), false),
+        (saying(8, &recorded.released, earlier), true),
+    ] {
+        let mut stage = Stage::new(None);
+        stage.compare(&held(), Some(&now));
+        let said = stage.judge();
+        assert_eq!(said.len(), usize::from(is_reported), "{now:?}: {said:?}");
+        let all_are = said.iter().all(|(_, notice)| notice.reason == "ReferenceVanished");
+        assert!(all_are, "{said:?}");
+    }
+    // The API has released two; the version in between is reported late.
+    let mut stage = Stage::new(None);
+    stage.compare(&held(), Some(&bare()));
+    stage.vanished.explain(&saying(7, &recorded.released, by_api));
+    assert!(stage.judge().is_empty());
+}
+
+#[test]
+fn what_our_own_steps_take_off_is_not_reported() {
+    let mut stage = Stage::new(None);
+    stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    stage.compare(&held(), Some(&bare()));
+    stage.compare(&held(), Some(&bare()));
+    assert_eq!(stage.judge().len(), 1, "it was expected once");
+    stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    assert!(stage.judge().is_empty());
+    let late = stage.at + EXPECTED_FOR;
+    assert!(stage.vanished.judge(&stage.graph, late).is_empty());
+    assert!(stage.vanished.expected.is_empty(), "not for ever");
+}
+
+#[test]
+fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
+    let deleting = |guarded: bool| Object {
+        standing: Standing::Deleting,
+        guarded,
+        ..bare()
+    };
+    let known = Object {
+        version: ResourceVersion(BEFORE),
+        ..deleting(true)
+    };
+    for (now, is_expected, is_reported) in [
+        (Some(deleting(false)), false, true),
+        (None, false, true),
+        (Some(deleting(false)), true, false),
+        (None, true, false),
+        (Some(deleting(true)), false, false),
+    ] {
+        let mut stage = Stage::new(None);
+        if is_expected {
+            stage.vanished.expect("n", Lost::Guard, stage.at);
+        }
+        stage.compare(&known, now.as_ref());
+        let reasons: Vec<_> = stage.judge().into_iter().map(|(_, notice)| notice.reason).collect();
+        let expected: &[&str] = if is_reported { &["FinalizerVanished"] } else { &[] };
+        assert_eq!(reasons, expected, "{now:?} {is_expected}");
+    }
+    let mut stage = Stage::new(None);
+    stage.compare(
+        &bare(),
+        Some(&Object {
+            guarded: false,
+            ..bare()
+        }),
+    );
+    assert!(stage.judge().is_empty(), "it stays, and is guarded anew");
+}
+
+#[test]
+fn what_goes_with_its_last_reference_says_nothing_of_it() {
+    let last = Object {
+        standing: Standing::Deleting,
+        guarded: false,
+        ..held()
+    };
+    let mut stage = Stage::new(None);
+    stage.compare(&last, None);
+    assert!(stage.judge().is_empty(), "the API may have released it");
+    let mut stage = Stage::new(Some(holder(None, true)));
+    stage.compare(&last, None);
+    assert_eq!(stage.judge().len(), 1, "a field names it");
+}
+
+#[test]
+fn a_reference_that_goes_from_an_object_of_another_service_is_reported_on_its_holder() {
+    let now = &bare();
+    for (holder, reported) in [(holder(None, true), 1), (holder(None, false), 0)] {
+        let mut stage = Stage::new(Some(holder));
+        stage.vanished.compare_foreign(&stage.graph, &held(), now, stage.at);
+        let said = stage.judge();
+        assert_eq!(said.len(), reported, "{said:?}");
+        let all_are = said.iter().all(|(kind, notice)| {
+            kind == "Cluster" && notice.message.contains("network.x.example.com default/a, past the API")
+        });
+        assert!(all_are, "{said:?}");
+    }
+    let mut stage = Stage::new(None);
+    stage.vanished.compare_foreign(&stage.graph, &held(), now, stage.at);
+    assert!(stage.judge().is_empty(), "it is nobody's of ours");
+}

@@ -1,0 +1,139 @@
+//! The modules of one crate, from the file that declares the first of them, and what each uses of which other one.
+//! Knows no rule.
+
+use std::collections::BTreeMap;
+
+use super::methods::Method;
+use super::rust::Rust;
+
+/// One crate. A module is known by its path, which is empty for the root.
+pub(super) struct Tree<'r> {
+    modules: BTreeMap<Vec<String>, Module<'r>>,
+}
+
+/// One module in a file of its own.
+#[derive(Clone, Copy)]
+struct Module<'r> {
+    file: &'r str,
+    rust: &'r Rust,
+}
+
+/// A file that declares modules, with the path of its own module.
+pub(super) struct List<'t> {
+    pub(super) file: &'t str,
+    path: &'t [String],
+    /// In order.
+    modules: &'t [String],
+}
+
+impl List<'_> {
+    /// The two modules of this list in which two others lie, unless it is the same one.
+    pub(super) fn siblings<'m>(&self, one: &'m [String], other: &'m [String]) -> Option<(&'m str, &'m str)> {
+        let (one, other) = (one.strip_prefix(self.path)?, other.strip_prefix(self.path)?);
+        let (one, other) = (one.first()?, other.first()?);
+        (one != other).then_some((one.as_str(), other.as_str()))
+    }
+
+    /// Whether a module is declared below another one.
+    pub(super) fn is_below(&self, module: &str, other: &str) -> bool {
+        let place = |wanted: &str| self.modules.iter().position(|module| module == wanted);
+        place(module) > place(other)
+    }
+}
+
+impl<'r> Tree<'r> {
+    /// The crate of a root file, such as `lib.rs`, out of these.
+    pub(super) fn of(root: &'r str, files: &BTreeMap<&'r str, &'r Rust>) -> Self {
+        let mut modules = BTreeMap::new();
+        let folder = root.rfind('/').map_or("", |end| &root[..=end]);
+        add(&mut modules, Vec::new(), root, folder, files);
+        Self { modules }
+    }
+
+    /// Every file that declares modules.
+    pub(super) fn lists(&self) -> impl Iterator<Item = List<'_>> {
+        self.modules.iter().map(|(path, module)| List {
+            file: module.file,
+            path,
+            modules: &module.rust.modules,
+        })
+    }
+
+    /// Modules, and what they import other ones for, wherever these are in the crate.
+    pub(super) fn imports(&self) -> Vec<(&[String], Vec<String>)> {
+        let mut found = Vec::new();
+        for (module, Module { rust, .. }) in &self.modules {
+            let imported = rust.imports.iter().map(|path| self.module_of(module, path));
+            let others = imported.filter(|other| other != module);
+            found.extend(others.map(|other| (&module[..], other)));
+        }
+        found
+    }
+
+    /// Modules, the one other module that defines a method that they call, and the method. What several files define
+    /// says nothing: types and their methods may share a name.
+    pub(super) fn calls(&self) -> Vec<(&[String], &[String], &Method)> {
+        let mut defined: BTreeMap<&Method, Vec<&[String]>> = BTreeMap::new();
+        for (module, Module { rust, .. }) in &self.modules {
+            for method in &rust.methods.defined {
+                defined.entry(method).or_default().push(module);
+            }
+        }
+        let mut found = Vec::new();
+        for (module, Module { rust, .. }) in &self.modules {
+            for method in &rust.methods.called {
+                if let Some([other]) = defined.get(method).map(Vec::as_slice)
+                    && *other != &module[..]
+                {
+                    found.push((&module[..], *other, method));
+                }
+            }
+        }
+        found
+    }
+
+    /// The module that has what a path means in another module. Follows what modules export.
+    fn module_of(&self, from: &[String], path: &[String]) -> Vec<String> {
+        let supers = path.iter().take_while(|name| *name == "super").count();
+        let (mut module, mut rest) = match path {
+            [start, rest @ ..] if start == "crate" => (Vec::new(), rest.to_vec()),
+            _ => {
+                let above = from.len().saturating_sub(supers);
+                (from[..above].to_vec(), path[supers..].to_vec())
+            }
+        };
+        while let (Some(name), Some(Module { rust, .. })) = (rest.first(), self.modules.get(&module)) {
+            if rust.modules.contains(name) {
+                module.push(rest.remove(0));
+            } else if let Some(exported) = rust.exported.get(name) {
+                // Begins with one of the modules.
+                rest = [&exported[..], &rest[1..]].concat();
+            } else {
+                break;
+            }
+        }
+        module
+    }
+}
+
+/// Adds a module and those below it. Their files stand in `folder`.
+fn add<'r>(
+    modules: &mut BTreeMap<Vec<String>, Module<'r>>,
+    path: Vec<String>,
+    file: &'r str,
+    folder: &str,
+    files: &BTreeMap<&'r str, &'r Rust>,
+) {
+    let Some(rust) = files.get(file).copied() else {
+        return;
+    };
+    for name in &rust.modules {
+        let places = [format!("{folder}{name}.rs"), format!("{folder}{name}/mod.rs")];
+        let found = places.iter().find_map(|place| files.get_key_value(place.as_str()));
+        if let Some((&file, _)) = found {
+            let below = [&path[..], std::slice::from_ref(name)].concat();
+            add(modules, below, file, &format!("{folder}{name}/"), files);
+        }
+    }
+    modules.insert(path, Module { file, rust });
+}
