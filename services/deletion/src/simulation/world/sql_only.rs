@@ -5,6 +5,7 @@
 use kindex_model::reference_name::ReferenceName;
 
 use super::World;
+use super::outside::has_cleanup;
 use crate::object::Key;
 
 impl World {
@@ -29,8 +30,8 @@ impl World {
         true
     }
 
-    /// One of them releases what it holds, and is deleted. The last release ends the deletion of what is archived.
-    /// Whether all servers answer.
+    /// One of them releases what it holds, and is deleted. The last release ends the deletion of what is archived and
+    /// may have nothing outside. Whether all servers answer.
     pub(in super::super) fn release_from_sql(&mut self, holder: &str) -> bool {
         let Some((name, _)) = self.sql_only.get(holder).cloned() else {
             return true;
@@ -50,7 +51,8 @@ impl World {
         let held: Vec<String> = rows.map(|(held, _)| held).collect();
         for uid in held {
             self.version += 1;
-            if let Some(found) = self.tombstone(&uid).filter(|_| !self.archives.is_held(&uid)).cloned() {
+            let found = self.tombstone(&uid).filter(|_| !self.archives.is_held(&uid));
+            if let Some(found) = found.filter(|found| !has_cleanup(&found.key.kind.kind)).cloned() {
                 self.erase_unless_held(&found, false);
             }
         }
