@@ -117,6 +117,32 @@ fn the_record_of_a_newer_version_outlives_the_storing_of_an_older_one() {
     }
 }
 
+/// After a crash, nothing but its own event would lead to the record again.
+#[test]
+fn the_checkpoint_stays_before_an_object_until_its_record_is_removed() {
+    let mut bench = with_record(6);
+    let read = bench.applied(&thing("a", 7));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    bench.written(ticket, 1);
+    let later = |bench: &mut Bench| {
+        bench.elapsed += Duration::from_secs(30);
+        bench.step(Input::Timer)
+    };
+    let answered = |answer| Input::QuarantineReleased(Uid::from("a"), ResourceVersion(7), answer);
+    later(&mut bench);
+    bench.step(answered(Err(away())));
+    let again = later(&mut bench);
+    assert!(
+        matches!(&again[..], [Output::ReleaseQuarantine(_, ResourceVersion(7))]),
+        "{again:?}"
+    );
+    later(&mut bench);
+    assert!(!bench.checkpoints.contains(&settled(7)), "{:?}", bench.checkpoints);
+    bench.step(answered(Ok(())));
+    later(&mut bench);
+    assert!(bench.checkpoints.contains(&settled(7)), "{:?}", bench.checkpoints);
+}
+
 #[test]
 fn a_refusal_is_over_when_a_write_of_unknown_outcome_turns_out_to_have_been_committed() {
     let mut bench = with_record(6);
