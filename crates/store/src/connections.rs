@@ -12,6 +12,7 @@ use crate::address::PoolConfig;
 use crate::calls::{Call, Calls, Step};
 use crate::driver::{Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Raw, Statement, begin};
 use crate::error::StoreError;
+use crate::occupied::Occupied;
 use crate::outage::Outage;
 
 /// How often a transaction is repeated that lost against another writer.
@@ -263,12 +264,12 @@ impl<D: Driver> Connections<D> {
     async fn transact_once<T: InTransaction<D>>(&self, work: &T) -> Result<T::Done, sqlx::Error> {
         let mut stale = 0;
         loop {
-            let mut connection = self.acquire(Purpose::Write).await?;
+            let mut connection = Occupied::<D>::new(self.acquire(Purpose::Write).await?);
             let mut begun = false;
             let under_way = self.calls.begin(Step::Write, work.kind());
             let call = self.transact_on(&mut connection, &mut begun, &under_way, work);
             let answer = under_way.bound(self.driver.call_timeout(), call).await;
-            match self.settle(connection, answer) {
+            match self.settle(connection.ended(), answer) {
                 // Later than at the beginning the outcome may be unknown: the caller decides anew.
                 Err(error) if !begun && self.is_stale(&error, stale) => stale += 1,
                 answer => return answer,

@@ -43,6 +43,8 @@ mod packed;
 
 mod cells;
 
+mod occupied;
+
 mod connections;
 
 mod catalogue;

@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::archived_holders::no_row_outlasts_its_holder;
 use super::backend::{Backend, mysql_rows};
+use super::cut_off::nothing_stays;
 use super::outbox::EVENTFUL;
 use super::outbox_histories::{no_position_is_skipped, nothing_is_missed};
 use super::reference_races::{nothing_waits, one_of_both_wins, one_takes_the_object_along};
@@ -54,6 +55,15 @@ async fn references_and_deletions_exclude_each_other_on_two_nodes() {
     nothing_waits(&one, &two, ROUNDS).await;
     let [one, two] = nodes::<2>(&galera, "holders", REGISTRY).await;
     no_row_outlasts_its_holder(&one, &two, ROUNDS).await;
+}
+
+#[tokio::test]
+async fn nothing_of_a_call_that_is_cut_off_stays_on_its_connection_to_a_node() {
+    let Some((galera, _alone)) = cluster(1).await else {
+        return;
+    };
+    let [one] = nodes::<1>(&galera, "cuts", REGISTRY).await;
+    nothing_stays(&one).await;
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ mod collection;
 mod concurrent;
 mod conditions;
 mod convert;
+mod cut_off;
 mod direct;
 mod encrypted;
 mod expressions;
