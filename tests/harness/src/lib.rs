@@ -19,6 +19,8 @@ pub mod galera;
 
 pub mod controlplane;
 
+pub mod definition;
+
 pub mod helm;
 
 pub mod grpcurl;

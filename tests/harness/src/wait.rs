@@ -44,6 +44,28 @@ pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
+/// Looks again and again, among other tasks, until there is what is waited for.
+///
+/// # Panics
+/// When it does not come; the message holds what was seen last.
+pub async fn eventually_ok<T>(what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let deadline = tokio::time::Instant::now() + WAIT_MAX;
+    let mut last = "nothing".to_owned();
+    loop {
+        // A look that never ends is no reason to wait for ever.
+        match tokio::time::timeout_at(deadline, look()).await {
+            Ok(Ok(found)) => return found,
+            Ok(Err(seen)) => last = seen,
+            Err(_) => {}
+        }
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "{what} did not come within {WAIT_MAX:?}: {last}"
+        );
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +79,20 @@ mod tests {
         })
         .await;
         assert_eq!(looks, 3);
+    }
+
+    #[tokio::test]
+    async fn what_comes_late_is_waited_for_among_other_tasks() {
+        let mut looks = 0;
+        let found = eventually_ok("the third look", async || {
+            looks += 1;
+            match looks {
+                3 => Ok(looks),
+                _ => Err(format!("look {looks}")),
+            }
+        })
+        .await;
+        assert_eq!(found, 3);
     }
 
     #[test]

@@ -179,13 +179,9 @@ impl Stage {
         patched.expect("patched");
     }
 
+    /// Deletes the definition of trials with all of them, and waits until it is gone.
     pub async fn delete_definition(&self) {
-        let deleted = self.definitions().delete(NAME, &Default::default()).await;
-        deleted.expect("deleted");
-        eventually("the definition is gone", async || {
-            self.definitions().get_opt(NAME).await.expect("an answer").is_none()
-        })
-        .await;
+        kindex_harness::definition::delete(&self.definitions(), NAME).await;
     }
 
     /// One look of the trigger.

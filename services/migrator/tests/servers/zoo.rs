@@ -112,13 +112,7 @@ impl Zoo {
     /// Deletes the definition and all pets, and waits until they are gone.
     pub(super) async fn abolish(&self) {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &definition::resource());
-        let name = self.resource().to_string();
-        let deleted = api.delete(&name, &DeleteParams::default()).await;
-        deleted.expect("deleted");
-        eventually("the end of the definition", async || {
-            api.get_opt(&name).await.expect("an answer").is_none()
-        })
-        .await;
+        kindex_harness::definition::delete(&api, &self.resource().to_string()).await;
     }
 
     /// All pets, by one of their versions.

@@ -6,7 +6,7 @@ use kindex_harness::wait::eventually;
 use kindex_migrator::certificate::Keeper;
 use kindex_migrator::wire::definition;
 use kube::Api;
-use kube::api::{DeleteParams, DynamicObject};
+use kube::api::DynamicObject;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ async fn definitions_that_somebody_deleted_are_installed_again() {
     let api: Api<DynamicObject> = Api::all_with(stage.client.clone(), &definition::resource());
     let name = "storagestates.migration.k8s.io";
     let before = api.get(name).await.expect("a definition").metadata.uid;
-    api.delete(name, &DeleteParams::default()).await.expect("deleted");
+    kindex_harness::definition::delete(&api, name).await;
     eventually("another definition", async || {
         let now = api.get_opt(name).await.expect("an answer");
         now.is_some_and(|now| now.metadata.uid != before)
@@ -61,11 +61,7 @@ async fn a_definition_that_is_applied_anew_gets_its_authority_before_the_next_lo
             config["caBundle"].is_string() && config["service"]["name"] == "kindex"
         })
         .await;
-        api.delete(NAME, &DeleteParams::default()).await.expect("deleted");
-        eventually("the end of the definition", async || {
-            api.get_opt(NAME).await.expect("an answer").is_none()
-        })
-        .await;
+        kindex_harness::definition::delete(&api, NAME).await;
     }
     stop.cancel();
     kept.await.expect("it ends");
