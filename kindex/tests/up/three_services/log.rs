@@ -1,5 +1,7 @@
 //! The event logs of the three services, followed while these are killed.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::graph::{OBJECTS, Object};
@@ -21,23 +23,24 @@ pub(super) struct EventLog {
 }
 
 impl EventLog {
-    /// Follows each object's log at its place, a flag of `kindex events`, and waits until it is known to exist.
+    /// Follows the log of each object's kind at its place, a flag of `kindex events`, and waits until the object is
+    /// known to exist. Two followers of one log might repeat an event after a later one.
     pub(super) fn follow(place: impl Fn(&Object) -> (&'static str, String)) -> Self {
         let printed = Printed::default();
-        let followers = OBJECTS.map(|object| {
-            let (flag, address) = place(object);
-            let topic = object.topic();
+        let topics = BTreeSet::from(OBJECTS.map(|object| (object.topic(), place(object))));
+        let followers = topics.iter().map(|(topic, (flag, address))| {
             wait_for(&format!("the log of {topic}"), || {
-                events(&[topic.as_str(), flag, &address]).status.success()
+                events(&[topic.as_str(), flag, address]).status.success()
             });
-            Follower::begin_with(&topic, &[flag, &address], printed.clone())
+            Follower::begin_with(topic, &[flag, address], printed.clone())
         });
+        let followers = followers.collect();
         for object in OBJECTS {
-            wait_for(object.kind, || printed.has(object.name, false));
+            wait_for(object.name, || printed.has(object.name, false));
         }
         Self {
             printed,
-            _followers: followers.into(),
+            _followers: followers,
         }
     }
 
@@ -50,13 +53,11 @@ impl EventLog {
     }
 
     pub(super) fn until_deleted(&self, object: &Object) {
-        wait_for(&format!("the {} to be deleted", object.kind), || {
-            self.is_deleted(object)
-        });
+        wait_for(&format!("{object} to be deleted"), || self.is_deleted(object));
     }
 
     pub(super) fn until_erased(&self, object: &Object) {
-        wait_for(&format!("the {} to be erased", object.kind), || self.is_erased(object));
+        wait_for(&format!("{object} to be erased"), || self.is_erased(object));
     }
 
     /// Whether it existed, was deleted and was erased, and nothing was taken back. Events may be repeated.

@@ -1,8 +1,7 @@
 //! The services of examples/deletion-graph as three processes, each with a cluster and a database of its own. They hear
 //! of each other from their APIs, by events or by lists and watches, or over NATS. A project is deleted, and takes
-//! everything along. In each state in which a deletion can stand still, the process whose object is in it is killed; to
-//! save restarts, each of the three tests does so in other states. The order is read from the event logs. Takes minutes
-//! to build, and runs where `KINDEX_REQUIRE` names `walk`.
+//! everything along. Over each transport, processes are killed in every state in which a deletion can stand still. The
+//! order is read from the event logs. Takes minutes to build, and runs where `KINDEX_REQUIRE` names `walk`.
 
 mod graph;
 mod log;
@@ -15,89 +14,43 @@ use crate::process::{kubectl_is_there, wait_for};
 use crate::text_of;
 use crate::workspace::walk_is_required;
 use graph::{
-    CLOUD_IDENTITY, CLUSTER, LEAVING_PROJECT, NETWORK, OBJECTS, OTHER_PROJECT, Object, PROJECT, REFERENCES,
-    SERVER_GROUP,
+    CLOUD_IDENTITY, CLUSTER, LEAVING_PROJECT, MANIFESTS, NETWORK, OBJECTS, OTHER_CLOUD_IDENTITY, OTHER_CLUSTER,
+    OTHER_PROJECT, Object, PROJECT, REFERENCES, SERVER_GROUP,
 };
 use log::EventLog;
 use service::Service;
 
-/// A state in which a deletion stands still, and processes are killed.
-///
-/// A network and a server group release a target of their own service, so that nothing keeps them FINALIZING. Their
-/// service is killed while the server group is on its way there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    /// The service of the holders is away.
-    ProjectDeleting,
-    /// All three objects of the region are: the service of their holder is away.
-    RegionDeleting,
-    ClusterDraining,
-    /// The service of its targets is away.
-    ClusterFinalizing,
-    NetworksDraining,
-    CloudIdentityDraining,
-    /// The service of its target is away.
-    CloudIdentityFinalizing,
-    /// Nothing holds it any more.
-    ProjectDraining,
-}
-
-impl Stop {
-    /// The objects after which somebody cleans up, so that they stand still. The others go as soon as they can.
-    fn cleanups(self) -> &'static [&'static Object] {
-        const NETWORKS: &[&Object] = &[&NETWORK, &SERVER_GROUP];
-        const CLOUD_IDENTITIES: &[&Object] = &[&CLOUD_IDENTITY];
-        const PROJECTS: &[&Object] = &[&PROJECT];
-        match self {
-            // The cluster has a cleanup in any case.
-            Self::ProjectDeleting | Self::RegionDeleting | Self::ClusterDraining | Self::ClusterFinalizing => &[],
-            Self::NetworksDraining => NETWORKS,
-            Self::CloudIdentityDraining | Self::CloudIdentityFinalizing => CLOUD_IDENTITIES,
-            Self::ProjectDraining => PROJECTS,
-        }
-    }
-}
-
 #[test]
 fn a_project_of_three_services_goes_in_order_whichever_of_them_is_killed_between_two_steps() {
-    walk(
-        "api",
-        &[Stop::ProjectDeleting, Stop::ClusterFinalizing, Stop::NetworksDraining],
-    );
+    walk("api");
 }
 
 #[test]
 fn it_does_so_too_where_services_hear_of_each_other_by_lists_and_watches() {
-    walk(
-        "watch",
-        &[Stop::RegionDeleting, Stop::ClusterDraining, Stop::CloudIdentityDraining],
-    );
+    walk("watch");
 }
 
 #[test]
 fn it_does_so_too_where_services_hear_of_each_other_over_nats() {
-    walk(
-        "nats",
-        &[
-            Stop::ClusterDraining,
-            Stop::CloudIdentityFinalizing,
-            Stop::ProjectDraining,
-        ],
-    );
+    walk("nats");
 }
 
-fn walk(events: &str, stops: &'static [Stop]) {
+/// Deletes the project. Each step ends what stood still before, kills processes in the next state, and starts them
+/// again.
+fn walk(events: &str) {
     if !walk_is_required() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let mut walk = Walk::begin(events, stops);
+    let mut walk = Walk::begin(events);
     walk.the_project_is_deleted();
     walk.the_region_follows();
-    walk.the_cluster_goes();
-    walk.the_networks_go();
-    walk.the_cloud_identity_goes();
-    walk.the_project_goes();
+    walk.a_cluster_drains();
+    walk.the_other_cluster_releases_its_targets();
+    walk.the_networks_drain();
+    walk.a_cloud_identity_drains();
+    walk.the_other_cloud_identity_releases_its_target();
+    walk.the_project_drains();
     walk.assert_order();
 }
 
@@ -108,12 +61,12 @@ struct Walk {
     compute: Service,
     nats: Option<Nats>,
     log: EventLog,
-    stops: &'static [Stop],
 }
 
 impl Walk {
-    /// Until the samples are there and held by those that name them. The log is read from NATS where there is one.
-    fn begin(events: &str, stops: &'static [Stop]) -> Self {
+    /// Until all objects are there and held by those that name them, and somebody is about to clean up after each of
+    /// them, without which it would not stand still. The log is read from NATS where there is one.
+    fn begin(events: &str) -> Self {
         let nats = (events == "nats").then(|| {
             assert!(require("nats", Nats::installed()), "the walk uses NATS");
             Nats::start()
@@ -125,14 +78,16 @@ impl Walk {
         for service in services {
             service.apply();
         }
+        for (object, manifest) in MANIFESTS {
+            service(object).run.kubectl(&["apply", "-f", "-"], manifest);
+        }
         for (holder, target) in REFERENCES {
-            let reference = format!("{}.{}/", holder.kind, holder.group());
-            wait_for(&format!("the reference {reference} on the {}", target.kind), || {
+            let reference = format!("{}.{}/{}", holder.kind, holder.group(), service(holder).uid(holder));
+            wait_for(&format!("the reference of {holder} on {target}"), || {
                 service(target).finalizers(target).contains(&reference)
             });
         }
-        let cleanups = stops.iter().flat_map(|stop| stop.cleanups()).copied();
-        for object in cleanups.chain([&CLUSTER]) {
+        for object in OBJECTS {
             service(object).begin_cleanup(object);
         }
         wait_for("every reference to be verified", || {
@@ -148,141 +103,132 @@ impl Walk {
             compute,
             nats,
             log,
-            stops,
         }
-    }
-
-    fn stops_at(&self, stop: Stop) -> bool {
-        self.stops.contains(&stop)
     }
 
     fn service(&self, object: &Object) -> &Service {
         service_of([&self.identity, &self.region, &self.compute], object)
     }
 
-    /// The region learns of it once it is back.
+    /// DELETING, while the service of its holders is away. That one learns of it once it is back.
     fn the_project_is_deleted(&mut self) {
         self.region.kill();
         self.identity.delete(&PROJECT);
         self.log.until_deleted(&PROJECT);
         self.identity.until_phase(&PROJECT, "DELETING");
         wait_for("people to be told who holds the project", || {
-            self.identity
-                .said("DeletionBlocked")
-                .contains("cloudidentity.region.example.com")
+            self.identity.is_blocked(&PROJECT, "cloudidentity.region.example.com")
         });
-        if self.stops_at(Stop::ProjectDeleting) {
-            self.identity.kill_and_restart();
-        }
+        self.identity.kill_and_restart();
         self.compute.kill();
         self.region.restart();
     }
 
-    /// Compute learns of it once it is back.
+    /// All that is held is DELETING, while the service of the clusters is away. Nothing holds the other cloud identity.
     fn the_region_follows(&mut self) {
+        self.log.until_deleted(&OTHER_CLOUD_IDENTITY);
+        self.region.until_phase(&OTHER_CLOUD_IDENTITY, "DRAINING");
         for object in [&CLOUD_IDENTITY, &NETWORK, &SERVER_GROUP] {
             self.log.until_deleted(object);
             self.region.until_phase(object, "DELETING");
         }
-        if self.stops_at(Stop::RegionDeleting) {
-            self.region.kill_and_restart();
-        }
+        self.region.kill_and_restart();
         self.compute.restart();
     }
 
-    fn the_cluster_goes(&mut self) {
-        self.log.until_deleted(&CLUSTER);
-        self.compute.until_phase(&CLUSTER, "DRAINING");
+    /// DRAINING, and the cleanup ends while its service hears nothing of its targets.
+    fn a_cluster_drains(&mut self) {
+        for cluster in [&CLUSTER, &OTHER_CLUSTER] {
+            self.log.until_deleted(cluster);
+            self.compute.until_phase(cluster, "DRAINING");
+        }
         assert_eq!(self.region.phase(&NETWORK), "DELETING");
         for object in OBJECTS {
-            assert!(!self.log.is_erased(object), "all of them wait for the cluster");
+            assert!(!self.log.is_erased(object), "all of them wait for the clusters");
         }
-        if self.stops_at(Stop::ClusterDraining) {
-            self.compute.kill();
-            match &mut self.nats {
-                Some(nats) => nats.kill(),
-                None => {
-                    self.region.kill();
-                    self.identity.kill();
-                }
+        self.compute.kill();
+        match &mut self.nats {
+            Some(nats) => nats.kill(),
+            None => {
+                self.region.kill();
+                self.identity.kill();
             }
-            self.compute.restart();
-            self.compute.end_cleanup(&CLUSTER);
-            self.assert_compute_waits();
-            match &mut self.nats {
-                Some(nats) => nats.resume(),
-                None => self.region.restart(),
-            }
-        } else if self.stops_at(Stop::ClusterFinalizing) {
-            self.region.kill();
-            self.compute.end_cleanup(&CLUSTER);
-            self.compute.until_phase(&CLUSTER, "FINALIZING");
-            self.compute.kill_and_restart();
-            self.assert_compute_waits();
-            self.region.restart();
-        } else {
-            self.compute.end_cleanup(&CLUSTER);
+        }
+        self.compute.restart();
+        self.compute.end_cleanup(&CLUSTER);
+        self.until_waits_for(&CLUSTER, "network.region.example.com");
+        match &mut self.nats {
+            Some(nats) => nats.resume(),
+            None => self.region.restart(),
         }
         self.log.until_erased(&CLUSTER);
     }
 
-    /// It came back, hears nothing of the region, says so, and keeps the cluster.
-    fn assert_compute_waits(&self) {
-        wait_for("people to be told", || {
-            self.compute
-                .said("DeletionBlocked")
-                .contains("network.region.example.com")
-        });
-        assert!(!self.compute.phase(&CLUSTER).is_empty(), "the cluster is there");
+    /// FINALIZING, while the service of its targets is away. Its own one knows these: it has just released them for the
+    /// first cluster, and was not killed since.
+    fn the_other_cluster_releases_its_targets(&mut self) {
+        self.region.kill();
+        self.compute.end_cleanup(&OTHER_CLUSTER);
+        self.compute.until_phase(&OTHER_CLUSTER, "FINALIZING");
+        self.compute.kill_and_restart();
+        self.until_waits_for(&OTHER_CLUSTER, "network.region.example.com");
+        self.region.restart();
+        self.log.until_erased(&OTHER_CLUSTER);
     }
 
-    fn the_networks_go(&mut self) {
-        if self.stops_at(Stop::NetworksDraining) {
-            self.region.until_phase(&NETWORK, "DRAINING");
-            self.region.until_phase(&SERVER_GROUP, "DRAINING");
-            assert_eq!(self.region.phase(&CLOUD_IDENTITY), "DELETING");
-            self.region.end_cleanup(&SERVER_GROUP);
-            self.region.kill_and_restart();
-            self.region.end_cleanup(&NETWORK);
-        }
+    /// DRAINING, and one of the two is on its way to FINALIZING, in which nothing keeps them: they release a target of
+    /// their own service.
+    fn the_networks_drain(&mut self) {
+        self.region.until_phase(&NETWORK, "DRAINING");
+        self.region.until_phase(&SERVER_GROUP, "DRAINING");
+        assert_eq!(self.region.phase(&CLOUD_IDENTITY), "DELETING");
+        self.region.end_cleanup(&SERVER_GROUP);
+        self.region.kill_and_restart();
+        self.region.end_cleanup(&NETWORK);
         self.log.until_erased(&NETWORK);
         self.log.until_erased(&SERVER_GROUP);
     }
 
-    fn the_cloud_identity_goes(&mut self) {
-        if self.stops_at(Stop::CloudIdentityDraining) {
-            self.region.until_phase(&CLOUD_IDENTITY, "DRAINING");
-            self.region.kill_and_restart();
-            self.region.end_cleanup(&CLOUD_IDENTITY);
-        } else if self.stops_at(Stop::CloudIdentityFinalizing) {
-            // The region has known the project since it deleted the cloud identity: it was not killed after that.
-            self.region.until_phase(&CLOUD_IDENTITY, "DRAINING");
-            self.identity.kill();
-            self.region.end_cleanup(&CLOUD_IDENTITY);
-            self.region.until_phase(&CLOUD_IDENTITY, "FINALIZING");
-            self.region.kill_and_restart();
-        }
+    /// DRAINING. Without NATS, the service of the project has been away since a cluster drained.
+    fn a_cloud_identity_drains(&mut self) {
+        self.region.until_phase(&CLOUD_IDENTITY, "DRAINING");
+        self.region.kill_and_restart();
+        self.region.end_cleanup(&CLOUD_IDENTITY);
         if self.identity.is_killed {
-            wait_for("people to be told", || {
-                self.region
-                    .said("DeletionBlocked")
-                    .contains("all objects of project.identity.example.com are known")
-            });
-            let phase = self.region.phase(&CLOUD_IDENTITY);
-            assert!(!phase.is_empty(), "the cloud identity is there");
+            self.until_waits_for(&CLOUD_IDENTITY, "project.identity.example.com");
             self.identity.restart();
         }
         self.log.until_erased(&CLOUD_IDENTITY);
     }
 
-    fn the_project_goes(&mut self) {
-        if self.stops_at(Stop::ProjectDraining) {
-            self.identity.until_phase(&PROJECT, "DRAINING");
-            assert!(!self.identity.finalizers(&PROJECT).contains("cloudidentity."));
-            self.identity.kill_and_restart();
-            self.identity.end_cleanup(&PROJECT);
-        }
+    /// FINALIZING, while the service of its target is away. Its own one knows the project: it has just released it for
+    /// the first cloud identity, and was not killed since.
+    fn the_other_cloud_identity_releases_its_target(&mut self) {
+        self.identity.kill();
+        self.region.end_cleanup(&OTHER_CLOUD_IDENTITY);
+        self.region.until_phase(&OTHER_CLOUD_IDENTITY, "FINALIZING");
+        self.region.kill_and_restart();
+        self.until_waits_for(&OTHER_CLOUD_IDENTITY, "project.identity.example.com");
+        self.identity.restart();
+        self.log.until_erased(&OTHER_CLOUD_IDENTITY);
+    }
+
+    /// DRAINING: nothing holds it any more.
+    fn the_project_drains(&mut self) {
+        self.identity.until_phase(&PROJECT, "DRAINING");
+        assert!(!self.identity.finalizers(&PROJECT).contains("cloudidentity."));
+        self.identity.kill_and_restart();
+        self.identity.end_cleanup(&PROJECT);
         self.log.until_erased(&PROJECT);
+    }
+
+    /// Until its service, which came back and hears nothing of these targets, has said so. It keeps the object.
+    fn until_waits_for(&self, object: &Object, targets: &str) {
+        let service = self.service(object);
+        wait_for(&format!("people to be told why {object} waits"), || {
+            service.is_blocked(object, targets)
+        });
+        assert!(!service.phase(object).is_empty(), "{object} is there");
     }
 
     /// Events of several services, and of several kinds, may arrive in any order, and a process may be killed between

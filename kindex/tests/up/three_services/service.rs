@@ -134,6 +134,10 @@ impl Service {
         self.of_object(object, "{.metadata.finalizers}")
     }
 
+    pub(super) fn uid(&self, object: &Object) -> String {
+        self.of_object(object, "{.metadata.uid}")
+    }
+
     /// The phase of its deletion; nothing of an object that is gone.
     pub(super) fn phase(&self, object: &Object) -> String {
         let group = object.group().replace('.', "\\.");
@@ -147,9 +151,7 @@ impl Service {
     }
 
     pub(super) fn until_phase(&self, object: &Object, phase: &str) {
-        wait_for(&format!("the {} to be {phase}", object.kind), || {
-            self.phase(object) == phase
-        });
+        wait_for(&format!("{object} to be {phase}"), || self.phase(object) == phase);
     }
 
     /// Since when the object, which is gone, was in its last phase.
@@ -186,9 +188,15 @@ impl Service {
         output.status.success() && !text_of(&output.stdout).contains("is not compared")
     }
 
-    /// The messages of the cluster's events with a reason.
-    pub(super) fn said(&self, reason: &str) -> String {
-        let path = format!("-o=jsonpath={{.items[?(@.reason==\"{reason}\")].message}}");
-        self.run.kubectl(&["get", "events", &path], "")
+    /// Whether an event of the cluster on the object says why its deletion waits, in these words.
+    pub(super) fn is_blocked(&self, object: &Object, words: &str) -> bool {
+        let events: Value =
+            serde_json::from_str(&self.run.kubectl(&["get", "events", "-o", "json"], "")).expect("JSON");
+        events["items"].as_array().expect("a list").iter().any(|event| {
+            let message = event["message"].as_str().unwrap_or_default();
+            event["involvedObject"]["name"] == object.name
+                && event["reason"] == "DeletionBlocked"
+                && message.contains(words)
+        })
     }
 }
