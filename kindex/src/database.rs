@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use kindex_model::kind::Registry;
 use kindex_store::{Address, MetadataStorage, PoolConfig, StoreError};
+use kube::Client;
 
 use crate::config::MetadataStorageChoice;
-use crate::config_file;
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
+use crate::{config_file, sql_only};
 
 /// A store that several tasks share.
 pub(crate) type Store = Arc<dyn MetadataStorage>;
@@ -21,6 +22,19 @@ pub(crate) enum Rows {
     Stored(Store),
     /// Nowhere: metadata storage is off, for this reason.
     Off(String),
+}
+
+impl Rows {
+    /// A client of the kinds that no cluster has, which are in the database alone; `None` without either.
+    ///
+    /// # Errors
+    /// Those of [`sql_only::client`].
+    pub(crate) async fn sql_only_api(&self, registry: &Registry) -> CommandResult<Option<Client>> {
+        match self {
+            Self::Stored(store) => sql_only::client(registry, store.clone()).await,
+            Self::Off(_) => Ok(None),
+        }
+    }
 }
 
 /// What the flags of a service name: an address, which goes over a configuration file; `None` where they name neither.

@@ -1,14 +1,18 @@
 //! `kindex references`: lists the references on an object, and releases one that its holder has left behind. An event
 //! and an annotation of the object, written first, say by whom and why: the event to people, and the annotation for as
-//! long as SQL has the object.
+//! long as SQL has the object. Another annotation names the reference until it is released.
+
+mod event;
 
 use jiff::Timestamp;
 use kindex_api::operations::{Caller, Held, ObjectKey, Operations, Part, References, WriteOptions};
 use kindex_kube_api::patch::PatchType;
 use kindex_model::kind::{Kind, Scope};
-use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+
+use event::{record, said, seconds};
 
 use crate::cli::{DropReferenceArgs, Form, ListReferencesArgs, ReferencesCommand, TargetArgs};
 use crate::client::{Access, api_resource};
@@ -22,8 +26,8 @@ use crate::{output, say, sides};
 const RELEASED: &str = "release-references";
 /// The same, with the uid of a holder behind it: who has released its reference, when and why.
 const DROPPED: &str = "dropped-";
-/// Longest text of an event.
-const MESSAGE_CHARS: usize = 1024;
+/// How often a change is sent that met another one.
+const TRIES: usize = 4;
 
 /// An object, with what is needed to ask about it.
 struct Target<'a> {
@@ -89,16 +93,9 @@ impl<'a> Target<'a> {
             self.annotate_stored(&dropped, said).await;
             return Ok(());
         }
-        let resource = api_resource(self.kind);
-        let client = self.access.client.clone();
-        let api: Api<DynamicObject> = match self.kind.scope {
-            Scope::Namespaced => Api::namespaced_with(client, self.namespace, &resource),
-            Scope::Cluster => Api::all_with(client, &resource),
-        };
-        let released = format!("{}/{RELEASED}", self.group);
-        let annotations = json!({(released): held.name, (dropped.as_str()): said});
+        let annotations = json!({(self.released()): held.name, (dropped.as_str()): said});
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
-        match api.patch(self.name, &PatchParams::default(), &patch).await {
+        match self.objects().patch(self.name, &PatchParams::default(), &patch).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 self.annotate_stored(&dropped, said).await;
@@ -128,6 +125,59 @@ impl<'a> Target<'a> {
             say::note(format_args!(
                 "note: the event alone says who released the reference, for the object cannot be annotated: {refusal}"
             ));
+        }
+    }
+
+    /// Takes the name off the object again, which would excuse that somebody takes a later reference of the same holder
+    /// off. Who dropped this one stays there.
+    async fn clear(&self, held: &Held) {
+        if !self.kind.cluster {
+            return;
+        }
+        if let Err(error) = self.try_to_clear(held).await {
+            say::note(format_args!(
+                "note: the annotation {} stays on the object, which cannot be changed: {}",
+                self.released(),
+                chain(&error)
+            ));
+        }
+    }
+
+    /// Where the annotation has another value, somebody else needs it.
+    async fn try_to_clear(&self, held: &Held) -> Result<(), kube::Error> {
+        let (objects, released) = (self.objects(), self.released());
+        let mut tries = TRIES;
+        loop {
+            let found = objects.get_opt(self.name).await?;
+            let named = found.filter(|found| found.annotations().get(&released) == Some(&held.name));
+            let Some(named) = named else {
+                return Ok(());
+            };
+            let metadata = json!({
+                "uid": named.uid(),
+                "resourceVersion": named.resource_version(),
+                "annotations": {(released.as_str()): null},
+            });
+            let patch = Patch::Merge(json!({"metadata": metadata}));
+            tries -= 1;
+            match objects.patch(self.name, &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                Err(kube::Error::Api(status)) if status.code == 409 && tries > 0 => {}
+                cleared => return cleared.map(drop),
+            }
+        }
+    }
+
+    fn released(&self) -> String {
+        format!("{}/{RELEASED}", self.group)
+    }
+
+    /// The objects of its kind where it is, in the cluster.
+    fn objects(&self) -> Api<DynamicObject> {
+        let (client, resource) = (self.access.client.clone(), api_resource(self.kind));
+        match self.kind.scope {
+            Scope::Namespaced => Api::namespaced_with(client, self.namespace, &resource),
+            Scope::Cluster => Api::all_with(client, &resource),
         }
     }
 
@@ -193,7 +243,7 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
     }
     let user = user(&target.access.client).await;
     let (said, now) = (said(reference, &user, reason), Timestamp::now());
-    record(&target.access.client, &event(&found, &said, now)).await?;
+    record(&target.access.client, target.kind, &found.target, &said, now).await?;
     for held in &found.references {
         target.annotate(held, &format!("{}: {said}", seconds(now))).await?;
     }
@@ -201,6 +251,9 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
         .operations
         .delete_reference(&Caller::default(), &target.key(), reference)
         .await;
+    for held in &found.references {
+        target.clear(held).await;
+    }
     done.map_err(CommandError::failure)?;
     Ok(format!(
         "{}/{}: {reference} released\n",
@@ -237,113 +290,16 @@ async fn authenticated(client: &Client) -> Result<String, String> {
     }
 }
 
-/// Writes the event: without one, nothing is released.
-async fn record(client: &Client, event: &Value) -> CommandResult {
-    let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
-    let request = axum::http::Request::post(format!("/api/v1/namespaces/{namespace}/events"))
-        .header("content-type", "application/json")
-        .body(event.to_string().into_bytes())
-        .map_err(|error| CommandError::failure(chain(&error)))?;
-    let written = client.request::<Value>(request).await;
-    written.map(drop).map_err(|error| {
-        CommandError::failure(format_args!(
-            "nothing was released, for no event can be written: {}",
-            chain(&error)
-        ))
-    })
-}
-
-/// By whom a reference was released, and why.
-fn said(reference: &str, user: &str, reason: &str) -> String {
-    let said = format!("{reference} was released by {user} with force: {reason}");
-    said.chars().take(MESSAGE_CHARS).collect()
-}
-
-fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-fn event(found: &References, message: &str, now: Timestamp) -> Value {
-    let target = &found.target;
-    let namespace = match target.namespace.as_str() {
-        "" => "default",
-        namespace => namespace,
-    };
-    let time = seconds(now);
-    let short: String = target.name.chars().take(200).collect();
-    let mut object = json!({"apiVersion": target.api_version, "kind": target.kind, "name": target.name,
-        "uid": target.uid});
-    if !target.namespace.is_empty() {
-        object["namespace"] = target.namespace.as_str().into();
-    }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": format!("{short}.{:x}", now.as_nanosecond()), "namespace": namespace},
-        "involvedObject": object,
-        "reason": "ReferenceDropped",
-        "message": message,
-        "type": "Warning",
-        "source": {"component": "kindex-references"},
-        "count": 1,
-        "firstTimestamp": time,
-        "lastTimestamp": time,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
     use std::future::ready;
 
     use axum::http::{Request, Response};
-    use kindex_api::operations::{Holder, State, Target as Shown};
+    use kindex_api::operations::{Holder, State};
     use kube::client::Body;
 
     use super::*;
-
-    fn found() -> References {
-        let held = Held {
-            name: "cluster.g.example/u".to_owned(),
-            kind: "Cluster".to_owned(),
-            group: "g.example".to_owned(),
-            uid: "u".to_owned(),
-            holder: Some(Holder {
-                namespace: "prod".to_owned(),
-                name: "one".to_owned(),
-                state: State::Deleted,
-            }),
-        };
-        References {
-            target: Shown {
-                api_version: "g.example/v1".to_owned(),
-                kind: "Network".to_owned(),
-                namespace: String::new(),
-                name: "blue".to_owned(),
-                uid: "t".to_owned(),
-                state: Some(State::Deleting),
-            },
-            references: vec![held],
-        }
-    }
-
-    #[test]
-    fn the_event_says_what_was_released_and_why() {
-        let now = "2026-11-24T12:00:00Z".parse().expect("a time");
-        let said = said("cluster.g.example/u", "ada", "gone for good");
-        assert_eq!(
-            said,
-            "cluster.g.example/u was released by ada with force: gone for good"
-        );
-        let event = event(&found(), &said, now);
-        assert_eq!(event["message"], said.as_str());
-        assert_eq!(
-            event["metadata"]["namespace"], "default",
-            "that of events about objects of the whole cluster"
-        );
-        assert_eq!(event["involvedObject"]["namespace"], Value::Null);
-        assert_eq!(event["lastTimestamp"], "2026-11-24T12:00:00Z");
-    }
 
     /// A cluster that answers every review with this.
     fn cluster(code: u16, answer: Value) -> Client {
@@ -375,7 +331,17 @@ mod tests {
 
     #[test]
     fn a_holder_that_is_not_known_is_shown_as_such() {
-        let mut held = found().references.remove(0);
+        let mut held = Held {
+            name: "cluster.g.example/u".to_owned(),
+            kind: "Cluster".to_owned(),
+            group: "g.example".to_owned(),
+            uid: "u".to_owned(),
+            holder: Some(Holder {
+                namespace: "prod".to_owned(),
+                name: "one".to_owned(),
+                state: State::Deleted,
+            }),
+        };
         assert_eq!(row(&held), ["cluster.g.example/u", "prod/one", "Deleted"]);
         held.holder = None;
         assert_eq!(row(&held), ["cluster.g.example/u", "<unknown>", "<unknown>"]);

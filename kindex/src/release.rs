@@ -17,14 +17,16 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
-use crate::{say, sides};
+use crate::{say, sides, sql_only};
 
+/// What the command calls itself.
+const AGENT: &str = concat!("kindex-release/", env!("CARGO_PKG_VERSION"));
 /// From so many objects on, a person is asked first.
 const MUCH: u64 = 100;
 
 /// Releases kind by kind and prints what was done.
 pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResult {
-    let kinds = sides::cluster_kinds(registry, &args.kinds)?;
+    let kinds = kinds(registry, args)?;
     if args.objects_per_second.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
         return Err(CommandError::usage("--objects-per-second must be above 0"));
     }
@@ -59,6 +61,26 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
     judge(&released)
 }
 
+/// SQL-only kinds are in the deletion graph too, and come last. Without a database, nobody serves them.
+fn kinds(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Vec<&'static Kind>> {
+    let mut kinds = sides::kinds(registry, &args.kinds)?;
+    if !args.force {
+        kinds.sort_by_key(|kind| !kind.cluster);
+        return Ok(kinds);
+    }
+    if let Some(kind) = kinds.iter().find(|kind| !kind.cluster && !args.kinds.is_empty()) {
+        let error = CommandError::usage(format_args!(
+            "--force uses no database, and {} is only in SQL",
+            kind.name
+        ));
+        return Err(error.hint("release that kind in a run of its own, without --force"));
+    }
+    kinds.retain(|kind| kind.cluster);
+    Ok(kinds)
+}
+
+/// Kind by kind. Where the cluster serves none of its own, it may be another one than was meant: then nothing is
+/// released in the database either.
 async fn all(
     sides: &ReleaseSides,
     kinds: &[&'static Kind],
@@ -69,6 +91,9 @@ async fn all(
     let mut released: Vec<Released> = Vec::new();
     let mut checks = Checks::default();
     for kind in kinds {
+        if !kind.cluster {
+            unserved.check(kinds)?;
+        }
         match release(sides, kind, &mut checks, options, &bar).await {
             Err(error) if error.is_unserved() => unserved.add(kind),
             done => released.push(done.map_err(|error| stopped(&error))?),
@@ -126,10 +151,16 @@ async fn store(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Option<
 /// Both sides, or the cluster alone.
 async fn sides(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) -> CommandResult<ReleaseSides> {
     let access = sides::cluster(&args.sides).await?;
-    let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
+    let client = access
+        .client_of(AGENT)
+        .map_err(|error| CommandError::usage(chain(&error)))?;
+    let client = match &store {
+        Some(store) => sql_only::with_cluster(client, registry, store.clone()).await?,
+        None => client,
+    };
     Ok(ReleaseSides {
         platform: registry.platform,
-        cluster: Arc::new(cluster),
+        cluster: Arc::new(KubeCluster::from(client)),
         storage: store.map(|store| store as Arc<dyn IngesterStorage>),
     })
 }
@@ -207,7 +238,73 @@ fn judge(released: &[Released]) -> CommandResult {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+    use std::sync::Mutex;
+
+    use axum::http::{Request, Response};
+    use clap::Parser;
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+
     use super::*;
+
+    static TEAM: Kind = Kind {
+        name: "Team",
+        plural: "teams",
+        group: "g.example",
+        version: "v1",
+        cluster: false,
+        ..Kind::EMPTY
+    };
+    static MODEL: Kind = Kind {
+        name: "Model",
+        plural: "models",
+        group: "g.example",
+        version: "v1",
+        ..Kind::EMPTY
+    };
+    static KINDS: [&Kind; 2] = [&TEAM, &MODEL];
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        release: ReleaseArgs,
+    }
+
+    /// As if kinds went in the order of the registry, or a kind that no cluster has showed that it is the right one.
+    #[tokio::test]
+    async fn nothing_is_released_in_the_database_beside_a_cluster_that_serves_no_kind() {
+        let registry = Registry {
+            kinds: &KINDS,
+            ..Registry::EMPTY
+        };
+        let kinds = kinds(&registry, &Line::parse_from(["kindex"]).release).expect("all kinds");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = asked.clone();
+        let answer = move |request: Request<Body>| {
+            seen.lock().expect("no panic").push(request.uri().path().to_owned());
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+                "reason": "NotFound", "message": "the server could not find the requested resource"});
+            let response = Response::builder().status(404);
+            ready(Ok::<_, Infallible>(
+                response
+                    .body(Body::from(status.to_string().into_bytes()))
+                    .expect("an answer"),
+            ))
+        };
+        let client = Client::new(tower::service_fn(answer), "default");
+        let sides = ReleaseSides {
+            platform: registry.platform,
+            cluster: Arc::new(KubeCluster::from(client)),
+            storage: None,
+        };
+        let released = all(&sides, &kinds, &Options::default(), &mut Unserved::default()).await;
+        let error = released.expect_err("it is another cluster").to_string();
+        assert!(error.contains("the cluster serves no models.g.example"), "{error}");
+        assert_eq!(*asked.lock().expect("no panic"), ["/apis/g.example/v1/models"]);
+    }
 
     #[test]
     fn much_is_asked_about_and_so_is_force_wherever_it_does_anything() {

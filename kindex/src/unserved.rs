@@ -28,11 +28,18 @@ impl Unserved {
         }
     }
 
-    /// Says which they are. An error where they are all that was kinds for: nothing was done then, and it may be
-    /// another cluster than the one that was meant.
+    /// Says which they are, where [`check`](Self::check) finds no error.
     pub(crate) fn report(&self, kinds: &[&'static Kind]) -> CommandResult {
-        let Some(first) = self.0.first().filter(|_| self.0.len() == kinds.len()) else {
-            self.name();
+        self.check(kinds)?;
+        self.name();
+        Ok(())
+    }
+
+    /// An error where they are all that was kinds for a cluster: nothing was done then, and it may be another cluster
+    /// than the one that was meant. SQL-only kinds say nothing about that, since no cluster serves them.
+    pub(crate) fn check(&self, kinds: &[&'static Kind]) -> CommandResult {
+        let of_clusters = kinds.iter().filter(|kind| kind.cluster).count();
+        let Some(first) = self.0.first().filter(|_| self.0.len() == of_clusters) else {
             return Ok(());
         };
         let error = match self.0.len() {
@@ -59,6 +66,11 @@ fn reason(kind: &Kind) -> String {
 mod tests {
     use super::*;
 
+    static STORED: Kind = Kind {
+        cluster: false,
+        ..Kind::EMPTY
+    };
+
     #[test]
     fn kinds_that_are_not_served_are_an_error_only_where_there_is_no_other() {
         let [first, second, ..] = kindex_generated::registry().kinds else {
@@ -74,5 +86,8 @@ mod tests {
         );
         let none = both.report(&[first, second]).expect_err("nothing was done");
         assert!(none.to_string().contains("serves none of these 2 kinds"), "{none}");
+        both.report(&[first, second, &STORED])
+            .expect_err("no cluster serves the third");
+        one.report(&[first, second, &STORED]).expect("the other was looked at");
     }
 }

@@ -245,11 +245,12 @@ impl ServiceRole {
         }
     }
 
-    /// A rule for each API group of its kinds; none without verbs.
+    /// A rule for each API group of its kinds that the cluster has; none without verbs.
     fn on(&self, model: &Model, verbs: &'static [Verb], resource: impl Fn(&Kind) -> Option<String>) -> Vec<Rule> {
+        let resource = |kind: &Kind| resource(kind).filter(|_| kind.cluster);
         match (verbs, self.of) {
             ([], _) => Vec::new(),
-            (verbs, Kinds::All) => grouped(model, verbs, |kind| resource(kind).filter(|_| kind.cluster)),
+            (verbs, Kinds::All) => grouped(model, verbs, resource),
             (verbs, Kinds::OfGraph) => of_graph(model, verbs, resource),
         }
     }

@@ -29,14 +29,17 @@ const TAKEN_OFF: &str = "oldObject.metadata.finalizers.filter(f, \
 /// Those of them that nobody names, or whose holder the user may not speak for. That is the right which the API wants
 /// of whoever releases a reference of a holder that it does not know: to update `references` of all objects of its
 /// kind. As there, the plural of a kind of another service is taken to be the kind and an `s`.
+///
+/// Of what an expression may cost (`PerCallLimit` of `k8s.io/apiserver/pkg/apis/cel`), a check takes more than a third
+/// (`CallCost` of `k8s.io/apiserver/pkg/cel/library`): with three of them, kube-apiserver refuses the change.
 const REFUSED: &str = "variables.takenOff.filter(f, !(f in variables.released) \
     || !authorizer.group(f.substring(f.indexOf('.') + 1, f.indexOf('/')))\
     .resource(f.substring(0, f.indexOf('/')) in variables.plurals \
     ? variables.plurals[f.substring(0, f.indexOf('/'))] : f.substring(0, f.indexOf('.')) + 's')\
     .subresource('references').check('update').allowed())";
 const KEPT: &str = "has(object.metadata.finalizers) ? object.metadata.finalizers : []";
-/// What costs most comes last: kube-apiserver limits how many rights one request may ask for, and the accounts release
-/// many references at once, after the API has checked the same right of its caller.
+/// What costs most comes last, and is evaluated for others alone: the accounts release many references at once, after
+/// the API has checked the same right of its caller.
 const ALLOWED: &str = "request.userInfo.username in variables.accounts \
     || request.userInfo.groups.exists(group, group in variables.groups) || variables.refused.size() == 0";
 
@@ -125,13 +128,16 @@ fn plurals(model: &Model) -> String {
     format!("{{{}}}", plurals.join(", "))
 }
 
-/// Every kind: others than those of the declared graph may be held too.
+/// Every kind that the cluster has: others than those of the declared graph may be held too. Where it has none, every
+/// kind, since kube-apiserver takes no policy without rules.
 fn rules(model: &Model) -> Vec<Rule> {
-    let mut groups: Vec<&str> = model.kinds.iter().map(|kind| kind.group.as_str()).collect();
+    let has_some = model.kinds.iter().any(|kind| kind.cluster);
+    let kinds = model.kinds.iter().filter(|kind| kind.cluster || !has_some);
+    let mut groups: Vec<&str> = kinds.clone().map(|kind| kind.group.as_str()).collect();
     groups.sort_unstable();
     groups.dedup();
     let rule = |group: &str| {
-        let kinds = model.kinds.iter().filter(|kind| kind.group.as_str() == group);
+        let kinds = kinds.clone().filter(|kind| kind.group.as_str() == group);
         Rule {
             api_groups: [group.to_owned()],
             api_versions: ["*"],

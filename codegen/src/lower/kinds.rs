@@ -9,8 +9,8 @@ use super::messages::{Enums, Messages};
 use super::{keys, references, retention, sql_only, storage_version, versions};
 use crate::diag::{Collector, messages as errors};
 use crate::model::{
-    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType,
-    QualifiedName as _, Scope, Service, Shape, SideTable, SubresourceStatus, Version,
+    Cardinality, FieldType, HistoryColumn, Kind, Message, MessageName, PrinterColumn, PrinterType, QualifiedName as _,
+    Scope, Service, Shape, SideTable, SubresourceStatus, Version,
 };
 use crate::source::{Span, Text};
 use crate::spec::ColumnSpec;
@@ -36,7 +36,6 @@ pub(super) fn lower(drafts: &[Draft<'_>], known: Known<'_>, found: &mut Collecto
         messages: known.messages,
         enums: known.enums,
         complete: known.complete,
-        sql_only: sql_only::names(drafts),
     };
     let mut objects = sql_objects(drafts);
     let mut kinds = Vec::new();
@@ -56,8 +55,6 @@ struct Context<'a> {
     messages: &'a Messages,
     enums: &'a Enums,
     complete: bool,
-    /// The kinds that no cluster has.
-    sql_only: Vec<KindName>,
 }
 
 /// The message that is the whole object.
@@ -155,10 +152,9 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
         messages: context.messages,
     };
     let references = references::lower(&holding, &context.targets, found);
-    let references = sql_only::among_clusters(references, &context.sql_only);
     let mut keys = keys::base(&draft.table);
     keys.extend(columns.keys);
-    sql_only::check(spec, &references, &context.sql_only, found);
+    sql_only::check(spec, found);
     let names = draft.names.clone();
     let versions = versions(draft, root, &columns.printers, context, found);
     let printers = columns.printers.into_iter().map(|printer| printer.column);

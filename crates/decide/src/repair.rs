@@ -62,8 +62,8 @@ pub fn release(head: &Head, row: Option<&Row>) -> Release {
         // Others have written since.
         (Life::Deleted, Standing::Behind) if leaving => Release::AfterClosing,
         (Life::Deleted, _) | (_, Standing::Ahead) => Release::Now,
-        // On its way out by our own delete.
-        (Life::Archived, _) if head.immutable => Release::Now,
+        // On its way out by our own delete, unless the Deleting annotation says that a user deleted it.
+        (Life::Archived, _) if head.immutable && !(leaving && head.deleting) => Release::Now,
         (Life::Archived | Life::Live, Standing::Current) if !leaving => Release::Now,
         (Life::Archived | Life::Live, _) => lacking,
     }
@@ -247,6 +247,15 @@ mod tests {
         };
         let evicted = row(5, Life::Archived, RowText::Trusted);
         assert_eq!(release(&immutable, Some(&evicted)), Release::Now);
+        let marked = Head {
+            deleting: true,
+            ..immutable
+        };
+        assert_eq!(
+            release(&marked, Some(&evicted)),
+            Release::AfterClosing,
+            "a user deleted it"
+        );
     }
 
     #[test]

@@ -139,6 +139,9 @@ pub struct Notice {
     pub message: String,
 }
 
+/// The cause of a refusal from which nothing follows for the object that was asked about.
+const UNCLEAR: &str = "unclear";
+
 /// Why the cluster did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
@@ -164,6 +167,17 @@ pub enum ClusterError {
     /// The cluster will not do this: forbidden, invalid, or an answer that is none.
     #[error("refused: {0}")]
     Refused(String),
+}
+
+impl ClusterError {
+    /// Whether whoever was asked is away or overloaded, does not know who asks, or has no such path, so that nothing
+    /// else will be answered at this moment either. A refusal says something of the one object that was asked about.
+    pub fn is_silence(&self) -> bool {
+        match self {
+            Self::Retryable { cause, .. } => *cause != UNCLEAR,
+            Self::NotFound(_) | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => false,
+        }
+    }
 }
 
 /// The Kubernetes API of all kinds.

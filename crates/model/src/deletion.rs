@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::object::Metadata;
 
@@ -74,6 +74,8 @@ pub struct Annotations {
     pub phase: String,
     /// The time at which it began.
     pub since: String,
+    /// The conditions of an object whose status has no place for them, as JSON.
+    pub conditions: String,
     /// On a holder that stays: the target whose reference is released next.
     pub detached: String,
     /// On a target: the references, separated by commas, that somebody is about to take off by hand.
@@ -89,6 +91,7 @@ impl Annotations {
         Self {
             phase: format!("{group}/deletion-phase"),
             since: format!("{group}/deletion-since"),
+            conditions: format!("{group}/deletion-conditions"),
             detached: format!("{group}/detached-from"),
             release: format!("{group}/release-references"),
             released: format!("{group}/released-reference"),
@@ -96,8 +99,23 @@ impl Annotations {
     }
 
     /// All of them.
-    pub fn names(&self) -> [&str; 5] {
-        [&self.phase, &self.since, &self.detached, &self.release, &self.released]
+    pub fn names(&self) -> [&str; 6] {
+        let Self {
+            phase,
+            since,
+            conditions,
+            detached,
+            release,
+            released,
+        } = self;
+        [phase, since, conditions, detached, release, released]
+    }
+
+    /// The conditions among the annotations of an object, where a status has them.
+    pub fn status_in(&self, annotations: &BTreeMap<String, String>) -> Value {
+        let text = annotations.get(&self.conditions);
+        let conditions = text.and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
+        conditions.map_or(Value::Null, |conditions| json!({ (CONDITION_LISTS[0]): conditions }))
     }
 
     /// Whether a deletion is recorded. An archived object without a record has left the cluster, and its

@@ -96,6 +96,9 @@ pub trait References: Send + Sync {
     /// The references on these objects, in order of uid and name.
     async fn references(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Reference>, StoreError>;
 
+    /// The first references on an object, as [`references`](Self::references) has them. No more rows are read.
+    async fn first_references(&self, kind: &Kind, uid: &Uid, limit: u32) -> Result<Vec<Reference>, StoreError>;
+
     /// A page of the references on all objects of a kind, in order of uid and name.
     async fn reference_page(
         &self,
@@ -267,6 +270,14 @@ impl<D: Driver> References for SqlStore<D> {
             }
         }
         Ok(found)
+    }
+
+    async fn first_references(&self, kind: &Kind, uid: &Uid, limit: u32) -> Result<Vec<Reference>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let params = [Param::Text(kind.name), Param::Text(&uid.0), Param::Int(limit.into())];
+        let statement = sql::first_of_object(self.connections.driver.spelling());
+        let rows = self.connections.query(statement, &params).await.map_err(failed)?;
+        rows.iter().map(reference).collect::<Result<_, _>>().map_err(failed)
     }
 
     async fn reference_page(

@@ -34,7 +34,7 @@ use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
 use crate::platform::Platform;
-use crate::{database, front_proxy, sql_only, unknown_versions};
+use crate::{database, front_proxy, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -184,7 +184,7 @@ impl Api {
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
         let whose = args.rights.unwrap_or(process.usual_rights());
-        let operations = operations(context, whose).await?;
+        let operations = operations(context, whose)?;
         let outside = context.platform.cleanups.all().map(|(kind, _)| kind);
         let operations = operations.with_graph(graph.is_at_work).with_peers(graph.peers);
         let operations = operations.with_outside(outside);
@@ -294,10 +294,11 @@ impl Service for Api {
         let registry = &platform.registry;
         let graph = args.graph.graph(registry)?;
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
-        let context = Context {
+        let mut context = Context {
             platform,
             rows: rows
                 .ok_or_else(|| CommandError::usage("no database").hint("name one with --database or --config"))?,
+            sql_only: None,
             access: client::named(args.kubeconfig.as_deref()).await?,
             figures: prometheus::Registry::new(),
             limits: args.limits.clone(),
@@ -324,6 +325,7 @@ impl Service for Api {
                 (Some(front_proxy), Some(Box::new(source)))
             }
         };
+        context.sql_only = context.rows.sql_only_api(registry).await?;
         let process = Process::Alone { source };
         Self::bind(&context, &args.listen, process, graph, front_proxy).await
     }
@@ -372,7 +374,7 @@ impl Service for Api {
 }
 
 /// The verbs over cluster and database.
-async fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> {
+fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> {
     let rights = match whose {
         Whose::Caller => RightsOf::Caller,
         Whose::Server => RightsOf::Server,
@@ -382,7 +384,10 @@ async fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operat
         Rows::Stored(store) => {
             let operations = Operations::new(context.platform.registry, behind, store.clone(), rights);
             let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
-            return sql_only::beside(operations, &context.platform.registry, store).await;
+            return Ok(match &context.sql_only {
+                Some(api) => operations.with_sql_only(api.clone()),
+                None => operations,
+            });
         }
         Rows::Off(reason) => {
             tracing::info!(

@@ -37,10 +37,16 @@ use crate::health::Health;
 use crate::install::Whose;
 use crate::platform::Platform;
 use crate::replicas::{self, LeaseArgs};
-use crate::unknown_versions;
+use crate::{sql_only, unknown_versions};
 
 /// What the graph calls itself.
 const AGENT: &str = concat!("kindex-deletion/", env!("CARGO_PKG_VERSION"));
+/// How `kindex deletion` gets the database without which it does not begin.
+const NAME_A_DATABASE: &str =
+    "name it in the configuration file of --config, with metadataStorage on, or with --database";
+/// The same of `kindex up`, which has one unless its file says otherwise.
+const SWITCH_IT_ON: &str = "switch metadataStorage on in the configuration file of --config, or name a database with \
+                            --database; with --deletion=false, objects go in any order";
 /// What begins the names of the graph's leases, and of the feeder's.
 const LEASES: &str = "kindex-deletion";
 const FEEDER_LEASES: &str = "kindex-nats-feeder";
@@ -99,10 +105,17 @@ impl Service for Deletion {
             let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
             shown.expect("nothing of a database is registered yet");
         }
-        let graph = (!kinds.is_empty()).then(|| {
-            let cluster = cluster(client, platform, kinds, store.as_ref()).beside(peers);
-            graph(cluster, server, &args.waits, &figures)
-        });
+        let graph = if kinds.is_empty() {
+            None
+        } else {
+            check_database(&kinds, store.as_ref(), NAME_A_DATABASE)?;
+            let own = match &store {
+                Some(store) => sql_only::client(registry, store.clone()).await?,
+                None => None,
+            };
+            let cluster = cluster(client, platform, kinds, store.as_ref(), own).beside(peers);
+            Some(graph(cluster, server, &args.waits, &figures))
+        };
         Ok(Self {
             graph,
             feeding,
@@ -135,9 +148,11 @@ impl Service for Deletion {
                 Rows::Stored(store) => Some(store),
                 Rows::Off(_) => None,
             };
+            check_database(&kinds, store, SWITCH_IT_ON)?;
             let client = client_of(&context.access)?;
             let server = args.notify.server().await?;
-            let cluster = cluster(client, context.platform, kinds, store).beside(peers);
+            let own = context.sql_only.clone();
+            let cluster = cluster(client, context.platform, kinds, store, own).beside(peers);
             Some(graph(cluster, server, &args.waits, &context.figures))
         } else {
             None
@@ -228,19 +243,30 @@ impl Health for Held {
     }
 }
 
-/// The cluster, with what removes what its objects have outside, and with what is archived of it in a database.
-fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Store>) -> Cluster {
+/// The cluster, with what removes what its objects have outside. A database has what is archived of it; the objects of
+/// SQL-only kinds are behind a client of their own.
+fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Store>, own: Option<Client>) -> Cluster {
+    let client = sql_only::over(client, own, &platform.registry);
     let cluster = Cluster::new(client, kinds.clone()).with_cleanups(&platform.cleanups);
-    match store {
-        Some(store) => {
-            let archive = SqlArchive::new(store.clone(), platform.registry, kinds);
-            cluster.with_archive(Arc::new(archive.with_cleanups(&platform.cleanups)))
-        }
-        None => {
-            tracing::info!("Without a database, objects that are archived are not deleted with what they refer to");
-            cluster
-        }
-    }
+    let Some(store) = store else {
+        tracing::info!("Without a database, objects that are archived are not deleted with what they refer to");
+        return cluster;
+    };
+    let archive = SqlArchive::new(store.clone(), platform.registry, kinds);
+    cluster.with_archive(Arc::new(archive.with_cleanups(&platform.cleanups)))
+}
+
+/// Refuses kinds that are only in SQL without a database: what waits for them would wait for ever.
+fn check_database(kinds: &Kinds, store: Option<&Store>, hint: &str) -> CommandResult {
+    let in_sql = kinds.all().find(|kind| !kind.cluster);
+    let Some(kind) = in_sql.filter(|_| store.is_none()) else {
+        return Ok(());
+    };
+    let error = CommandError::usage(format_args!(
+        "the order of deletions includes kind {}, whose objects are only in SQL, and there is no database",
+        kind.name
+    ));
+    Err(error.hint(hint))
 }
 
 fn graph(cluster: Cluster, server: Option<Server>, waits: &WaitArgs, figures: &prometheus::Registry) -> Arc<Graph> {
@@ -268,4 +294,56 @@ fn nothing_to_do() -> CommandError {
 fn client_of(access: &Access) -> CommandResult<Client> {
     let client = access.client_of(AGENT);
     client.map_err(|error| CommandError::usage(chain(&error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::kind::{Kind, Registry};
+    use kindex_model::reference::{Named, OnDelete, Reference, Target};
+
+    use super::*;
+
+    const PARENT: Reference = Reference {
+        name: "parent",
+        targets: &[Target {
+            service: None,
+            group: "g.example",
+            kind: "Team",
+        }],
+        kind_column: None,
+        path: &["spec", "parent"],
+        named: Named::Name,
+        columns: &["parent"],
+        owned: false,
+        on_delete: OnDelete::Block,
+    };
+
+    const TEAM: Kind = Kind {
+        name: "Team",
+        group: "g.example",
+        references: &[PARENT],
+        ..Kind::EMPTY
+    };
+    static OF_CLUSTERS: [&Kind; 1] = [&TEAM];
+    static OF_SQL: [&Kind; 1] = [&Kind { cluster: false, ..TEAM }];
+
+    fn refused(kinds: &'static [&'static Kind], hint: &str) -> Option<String> {
+        let kinds = Kinds::of(&Registry {
+            kinds,
+            ..Registry::EMPTY
+        });
+        assert!(!kinds.is_empty(), "it waits for others of its kind");
+        let checked = check_database(&kinds, None, hint);
+        checked.err().map(|error| error.to_string())
+    }
+
+    /// As if the graph began and never found their objects, or every graph needed a database.
+    #[test]
+    fn without_a_database_a_graph_of_sql_only_kinds_is_refused() {
+        for hint in [NAME_A_DATABASE, SWITCH_IT_ON] {
+            let error = refused(&OF_SQL, hint).expect("refused");
+            assert!(error.contains("includes kind Team") && error.contains(hint), "{error}");
+            assert_eq!(refused(&OF_CLUSTERS, hint), None);
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Access;
@@ -24,6 +25,9 @@ pub(crate) struct Context<'a> {
     pub(crate) access: Access,
     /// The database.
     pub(crate) rows: Rows,
+    /// The kinds that no cluster has, for all of its parts, since each API follows every change; `None` where there are
+    /// none, or no database.
+    pub(crate) sql_only: Option<Client>,
     /// Where it registers what it counts.
     pub(crate) figures: prometheus::Registry,
     /// What its listeners may take.

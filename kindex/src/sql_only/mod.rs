@@ -5,6 +5,8 @@ mod as_of;
 
 mod rows;
 
+mod together;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -40,6 +42,26 @@ pub async fn client(registry: &Registry, store: Arc<dyn MetadataStorage>) -> Com
     let api = FixedApi::open(definitions, Arc::new(Rows::new(kinds, store)), options).await;
     let api = api.map_err(|error| CommandError::failure(chain(&error)))?;
     Ok(Some(Client::new(api.in_process(NOWHERE), "default")))
+}
+
+/// A client of all kinds: of those that no cluster has, and of everything else in this cluster.
+///
+/// # Errors
+/// As [`client`].
+pub async fn with_cluster(
+    cluster: Client,
+    registry: &Registry,
+    store: Arc<dyn MetadataStorage>,
+) -> CommandResult<Client> {
+    Ok(over(cluster, client(registry, store).await?, registry))
+}
+
+/// The same, where [`client`] was called already.
+pub(crate) fn over(cluster: Client, own: Option<Client>, registry: &Registry) -> Client {
+    match own {
+        Some(own) => together::together(cluster, own, *registry),
+        None => cluster,
+    }
 }
 
 /// The same verbs, over these kinds too.

@@ -61,14 +61,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         &place.ingester,
         Division::Alone,
     )?);
-    let context = Context {
-        platform,
-        access: place.access.clone(),
-        rows: ingestion.rows(),
-        figures: ingestion.figures(),
-        limits: args.limits.clone(),
-        data_dir: Some(data_dir.clone()),
-    };
+    let context = context(platform, args, &place, &ingestion, &data_dir).await?;
     let mut health: health::Parts = vec![ingestion.clone()];
     let mut announced = Vec::new();
     for part in args.services.beside(&context).await? {
@@ -86,7 +79,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     report::announce(platform, args, &place, &setup, health_addr, &announced)?;
 
     let done = tokio::select! {
-        done = work(platform, args, &place, &ingestion) => done,
+        done = work(&context, args, &place, &ingestion) => done,
         () = interrupt::wait() => Ok(()),
     };
     ingestion.stop().await;
@@ -94,6 +87,26 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     tasks.close();
     tasks.wait().await;
     done
+}
+
+/// What the services of a run work on.
+async fn context<'a>(
+    platform: &'a Platform,
+    args: &UpArgs,
+    place: &ClusterPlace,
+    ingestion: &Ingestion,
+    data_dir: &DataDir,
+) -> CommandResult<Context<'a>> {
+    let rows = ingestion.rows();
+    Ok(Context {
+        platform,
+        access: place.access.clone(),
+        sql_only: rows.sql_only_api(&platform.registry).await?,
+        rows,
+        figures: ingestion.figures(),
+        limits: args.limits.clone(),
+        data_dir: Some(data_dir.clone()),
+    })
 }
 
 /// Refuses what the flags have wrong, whatever they meet.
@@ -120,15 +133,11 @@ fn uses(args: &UpArgs) -> bool {
     args.kubeconfig.is_none() || (args.database.database.is_none() && args.config.is_none())
 }
 
-async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
-    let limit = Duration::from_secs(args.timeout);
+async fn work(context: &Context<'_>, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
+    let (platform, limit) = (context.platform, Duration::from_secs(args.timeout));
     if args.samples {
-        let (cluster, registry) = (&place.access.client, &platform.registry);
-        let sql_only = match ingestion.store() {
-            Some(store) => sql_only::client(registry, store.clone()).await?,
-            None => None,
-        };
-        samples::apply(cluster, sql_only.as_ref(), registry, platform.samples).await?;
+        let (cluster, sql_only) = (&place.access.client, context.sql_only.as_ref());
+        samples::apply(cluster, sql_only, &platform.registry, platform.samples).await?;
     }
     if args.samples || args.once {
         let settled = settled::wait(&platform.registry, &place.access.client, ingestion, limit).await?;

@@ -124,7 +124,12 @@ fn why_shows_what_is_known_where_a_service_does_not_answer() {
     let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].message}"], "");
     assert!(events.contains("with force: restored from a backup"), "{events}");
     let annotations = ["get", "modelfamily", "fraud", "-o", "jsonpath={.metadata.annotations}"];
-    says_who_dropped(&run.kubectl(&annotations, ""));
+    let annotations = run.kubectl(&annotations, "");
+    says_who_dropped(&annotations);
+    assert!(
+        !annotations.contains("release-references"),
+        "it excuses no other: {annotations}"
+    );
     assert_eq!(run.command(&dropped).status.code(), Some(1), "it is not there any more");
 }
 

@@ -301,9 +301,10 @@ async fn prepare(
     true
 }
 
-/// The kinds whose objects those of a kind may own.
+/// The kinds of the cluster whose objects those of a kind may own.
 fn owned_by(registry: &Registry, kind: &Kind) -> Vec<&'static Kind> {
-    let owned = registry.referrers(kind).filter(|(_, reference, _)| reference.owned);
+    let referrers = registry.referrers(kind);
+    let owned = referrers.filter(|(holder, reference, _)| reference.owned && holder.cluster);
     owned.map(|(holder, _, _)| holder).collect()
 }
 

@@ -61,7 +61,7 @@ pub enum Answer {
 /// # Guarantees
 /// - Of an object, one call is under way at a time in the process that works.
 /// - A call that takes too long, fails or panics keeps its object and no other one. For each kind, 64 calls are under
-///   way at most; others wait for their turn.
+///   way at most; others wait for their turn, which comes however many calls take too long.
 ///
 /// # Assumptions
 /// - It is idempotent. What came of a call is unknown after a crash, and the next process calls it again, also for an
@@ -105,7 +105,7 @@ pub trait Cleanup: Send + Sync {
     /// Removes what an object has outside, as far as that is possible now, and says what is left.
     async fn clean_up(&self, deleted: &Deleted) -> Result<Answer, CleanupError>;
 
-    /// After which time a call is dropped and counts as failed; a minute.
+    /// After which time a call is dropped and counts as failed; a minute. No call has longer than an hour.
     fn deadline(&self) -> Duration {
         DEADLINE
     }
@@ -126,9 +126,6 @@ pub enum Useless {
     /// Nothing waits for its objects, and they wait for nothing.
     #[error("the kind {0} has a cleanup, and no reference that a deletion waits for")]
     OutOfGraph(&'static str),
-    /// Its objects are neither in a cluster nor archived: they are deleted at once, and nothing waits for a cleanup.
-    #[error("the kind {0} has a cleanup and is SQL-only")]
-    SqlOnly(&'static str),
     /// There is another one.
     #[error("the kind {0} has two cleanups")]
     Twice(&'static str),
@@ -140,7 +137,6 @@ impl Useless {
         match self {
             Self::Unknown(_) => "name a kind of the registry that the program runs with",
             Self::OutOfGraph(_) => "declare a reference with on_delete or owned in crds.toml, of the kind or to it",
-            Self::SqlOnly(_) => "leave out the cleanup, or `cluster = false` in crds.toml",
             Self::Twice(_) => "let one of them do all of it",
         }
     }
@@ -176,9 +172,6 @@ impl Cleanups {
             };
             if self.of[..at].iter().any(|(other, _)| is_same(other)) {
                 return Err(Useless::Twice(kind.name));
-            }
-            if !registry.cluster_kinds().any(is_same) {
-                return Err(Useless::SqlOnly(kind.name));
             }
             if !registry.is_of_graph(known) {
                 return Err(Useless::OutOfGraph(kind.name));

@@ -1,6 +1,6 @@
 //! Conditions in the status of an object that waits: `DeletionPhase` names the phase, `DeletionBlocked` says what the
 //! object waits for. `ReferenceRefused` says what a live object cannot hold. How a kind spells conditions is read from
-//! its CustomResourceDefinition.
+//! its CustomResourceDefinition. Those of a kind whose status has none are in an annotation.
 
 use jiff::Timestamp;
 use kindex_model::deletion::{BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION, Phase, REFUSED_CONDITION};
@@ -52,6 +52,16 @@ struct Condition<'a> {
 }
 
 impl Form {
+    /// That of conditions in an annotation, as Kubernetes spells them.
+    pub fn recorded() -> Self {
+        Self {
+            list: CONDITION_LISTS[0],
+            holds: "True".to_owned(),
+            holds_not: "False".to_owned(),
+            time: Some(TimeField::Transition),
+        }
+    }
+
     /// That of a kind in one of its versions, by its definition; `None` where its status has no conditions or is no
     /// subresource.
     pub fn of(definition: &Value, version: &str) -> Option<Self> {

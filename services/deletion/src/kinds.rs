@@ -20,15 +20,22 @@ pub struct Kinds {
     of: BTreeMap<KindName, &'static Kind>,
     /// By what objects are guarded and marked.
     pub names: Names,
+    /// The same of objects that are only in SQL: these leave for no archive, whatever their annotations say.
+    names_of_sql_only: Names,
 }
 
 impl Kinds {
     /// Those that wait for each other, or for kinds of other services.
     pub fn of(registry: &Registry) -> Self {
-        let in_graph = registry.cluster_kinds().filter(|kind| registry.is_of_graph(kind));
+        let in_graph = registry.kinds.iter().copied().filter(|kind| registry.is_of_graph(kind));
+        let names = Names::of(&registry.platform);
         Self {
             of: in_graph.map(|kind| (name_of(kind), kind)).collect(),
-            names: Names::of(&registry.platform),
+            names_of_sql_only: Names {
+                immutable: String::new(),
+                ..names.clone()
+            },
+            names,
         }
     }
 
@@ -110,9 +117,14 @@ impl Kinds {
             }
         };
         let edges = edges(kind, &text, scope);
+        let recorded = self.names.recorded.status_in(&object.metadata.annotations);
+        let names = match kind.cluster {
+            true => &self.names,
+            false => &self.names_of_sql_only,
+        };
         Object {
-            refused: says_refused(&text["status"]),
-            ..Object::read(name_of(kind), &object.metadata, &self.names, kind.immutable, edges)
+            refused: says_refused(&text["status"]) || says_refused(&recorded),
+            ..Object::read(name_of(kind), &object.metadata, names, kind.immutable, edges)
         }
     }
 }
@@ -161,6 +173,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{GROUP, key};
+    use crate::object::Standing;
 
     const PLATFORM: Platform = Platform {
         group: GROUP,
@@ -202,6 +215,10 @@ mod tests {
         }],
         ..NETWORK
     };
+    static SQL_ONLY: Kind = Kind {
+        cluster: false,
+        ..NETWORK
+    };
     static KINDS: [&Kind; 2] = [&NETWORK, &CLUSTER];
 
     #[test]
@@ -238,5 +255,29 @@ mod tests {
         assert_eq!(targets("v2", "network"), [key("Network", "blue")]);
         assert_eq!(targets("v1", "net"), [key("Network", "blue")]);
         assert!(targets("v9", "net").is_empty(), "nobody knows such a version");
+    }
+
+    /// As if what is only in SQL left for the archive: its deletion would have no phases, and release nothing.
+    #[test]
+    fn no_annotation_makes_an_eviction_of_the_deletion_of_an_sql_only_object() {
+        const FINAL: &str = "x/Immutable";
+        let platform = Platform {
+            immutable: FINAL,
+            ..PLATFORM
+        };
+        let kinds = Kinds::of(&Registry {
+            platform,
+            kinds: &KINDS,
+            ..Registry::EMPTY
+        });
+        let text = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7",
+            "annotations": {FINAL: "true"}, "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        let deleted = Text::parse_str(&text.to_string()).expect("an object");
+        let read = |kind: &Kind| {
+            let read = kinds.read(kind, &deleted);
+            (read.standing, read.immutable)
+        };
+        assert_eq!(read(&NETWORK), (Standing::Evicting, true));
+        assert_eq!(read(&SQL_ONLY), (Standing::Deleting, false));
     }
 }

@@ -113,12 +113,20 @@ impl Released {
         }
     }
 
-    /// Whether it says so of a reference that the object bore in this version. The API may have released it in a later
-    /// one.
+    /// Whether somebody names any reference, to take it off by hand.
+    pub fn names_any(&self) -> bool {
+        !self.named.is_empty()
+    }
+
+    /// Whether somebody names the reference, to take it off by hand.
+    pub fn names(&self, name: &ReferenceName) -> bool {
+        self.names_any() && self.named.contains(&name.to_string())
+    }
+
+    /// Whether the API has released a reference that the object bore in this version, maybe in a later one.
     pub fn says(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
-        let name = name.to_string();
         let last = self.last.as_ref();
-        self.named.contains(&name) || last.is_some_and(|(last, version)| *last == name && *version >= before)
+        last.is_some_and(|(last, version)| *version >= before && *last == name.to_string())
     }
 }
 
@@ -305,7 +313,7 @@ mod tests {
             Released::read(&object.metadata, &recorded)
         };
         let named = read(&recorded.release, &format!("x,{name}"));
-        assert!(named.says(&name, ResourceVersion(100)) && !named.says(&other, ResourceVersion(1)));
+        assert!(named.names(&name) && !named.names(&other) && !named.says(&name, ResourceVersion(1)));
         let last = read(&recorded.released, &format!("{name}@7"));
         for (name, before, says) in [
             (&name, 6, true),
@@ -314,6 +322,7 @@ mod tests {
             (&other, 6, false),
         ] {
             assert_eq!(last.says(name, ResourceVersion(before)), says, "{name} {before}");
+            assert!(!last.names(name), "{name}");
         }
         for unclear in ["", "x", "x@", "@7", "x@y"] {
             assert!(

@@ -10,6 +10,8 @@ use crate::object::{Key, Object, Standing};
 
 /// Objects that a search looks at.
 const REACHED_MAX: usize = 200;
+/// References that it looks at, on all of them together: one object may bear very many.
+const REFERENCES_MAX: usize = 10_000;
 
 /// One that others wait for, and that waits for no holder itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +22,15 @@ pub struct Root {
     pub since: Option<Timestamp>,
 }
 
-/// Those that an object waits for in the end, the longest wait first.
+/// Those that an object waits for in the end, the longest wait first. Of very many, some.
 pub fn roots(graph: &Graph, key: &Key) -> Vec<Root> {
     let mut found: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
     let (mut reached, mut next) = (BTreeSet::from([key.clone()]), VecDeque::from([key.clone()]));
+    let mut left = REFERENCES_MAX;
     while let Some(object) = next.pop_front().and_then(|key| graph.get(&key)) {
-        for name in &object.references {
+        let looked = object.references.iter().take(left);
+        left = left.saturating_sub(object.references.len());
+        for name in looked {
             let holder = graph.find(name.uid()).and_then(|key| graph.get(key));
             if let Some(holder) = holder.filter(|holder| waits(holder)) {
                 if reached.len() < REACHED_MAX && reached.insert(holder.key.clone()) {
@@ -106,6 +111,19 @@ mod tests {
         let cleans_up = vec![going("a", 1, &["b"]), going("b", 7, &[])];
         assert_eq!(found(cleans_up), [(node("b"), at(7))], "it waits for no object");
         assert!(found(vec![going("a", 1, &[])]).is_empty());
+    }
+
+    #[test]
+    fn a_search_looks_at_so_many_references_on_all_objects_together() {
+        let holders: Vec<_> = (0..REFERENCES_MAX).map(|number| format!("n{number:05}")).collect();
+        let all: Vec<&str> = holders.iter().map(String::as_str).collect();
+        assert_eq!(found(vec![going("a", 1, &all)]).len(), REFERENCES_MAX);
+        let more = [&all[..], &["z"]].concat();
+        assert_eq!(found(vec![going("a", 1, &more)]).len(), REFERENCES_MAX);
+        let behind = vec![going("a", 1, &["b", "c"]), going("b", 1, &all), going("c", 1, &["y"])];
+        let found = found(behind);
+        assert_eq!(found.len(), REFERENCES_MAX - 2, "two lead to the others");
+        assert!(found.iter().all(|(name, _)| *name != reference("y").to_string()));
     }
 
     #[test]

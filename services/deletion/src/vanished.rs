@@ -2,10 +2,11 @@
 //! somebody has taken it off by hand. Pure; holds who is suspected until all watches had the time to report why.
 //!
 //! The API says on the object which reference it releases, people name what they take off, and our own steps are known
-//! here before they are carried out. A holder that has released what it had has come to its last phase, has moved, or
-//! is gone.
+//! here before they are carried out, with the versions that they have made after that. A holder that has released what
+//! it had has come to its last phase, has moved, or is gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_model::deletion::Phase;
@@ -20,7 +21,7 @@ use crate::object::{Object, Standing};
 
 /// What a holder did before a reference went is known by then, whichever watch it comes by.
 const JUDGED_AFTER: Duration = Duration::from_secs(5);
-/// For so long after its beginning, a step of ours may be what has taken something off.
+/// For so long after its beginning, a step of which nobody knows what came of it may be what has taken something off.
 const EXPECTED_FOR: Duration = Duration::from_secs(120);
 
 /// A finalizer that may go from an object: a reference, or Kindex's own.
@@ -32,13 +33,40 @@ pub enum Lost {
     Guard,
 }
 
+/// What has come of a step of ours that takes something off an object.
+#[derive(Clone, Copy, Debug)]
+pub enum Ended<'a> {
+    /// It has written the object in these versions, and did not where there are none.
+    Known(&'a [ResourceVersion]),
+    /// It is done, in a version that nobody says: the object is of another service.
+    Done,
+    /// It was decided on this version, and others have written since. What is off since then was taken off by a process
+    /// that had decided the same, as happens when one takes over from another.
+    Overtaken(ResourceVersion),
+    /// Nobody knows whether it has taken effect, or will.
+    Unclear,
+}
+
+/// A step of ours that is about to take something off, or may have done so.
+#[derive(Debug)]
+struct Expected {
+    since: Instant,
+    in_flight: bool,
+    /// Whether an earlier one may have taken effect.
+    is_unclear: bool,
+}
+
 /// Something that went, and of which nothing has said why.
 #[derive(Debug)]
 struct Suspect {
-    target: Object,
+    target: Arc<Object>,
     /// The version in which it still had that.
     before: ResourceVersion,
+    /// The one in which it had not; `None` where it is gone.
+    after: Option<ResourceVersion>,
     lost: Lost,
+    /// Whether it was placed when somebody had named it already, to take off an earlier one.
+    is_renewed: bool,
     /// The holder of a reference, if it was seen.
     holder: Option<Holder>,
     since: Instant,
@@ -58,62 +86,123 @@ struct Holder {
 #[derive(Debug, Default)]
 pub struct Vanished {
     suspects: Vec<Suspect>,
-    /// By uid, what our own steps take off, and since when.
-    expected: BTreeMap<(String, Lost), Instant>,
+    /// By uid, what our own steps take off.
+    expected: BTreeMap<(String, Lost), Expected>,
+    /// By uid, what was placed when somebody had named it already, as long as it is named.
+    renewed: BTreeSet<(String, Lost)>,
 }
 
 impl Vanished {
     /// A step of ours is about to take something off the object with this uid.
     pub fn expect(&mut self, uid: &str, lost: Lost, at: Instant) {
-        self.expected.insert((uid.to_owned(), lost), at);
+        let expected = self.expected.entry((uid.to_owned(), lost)).or_insert(Expected {
+            since: at,
+            in_flight: true,
+            is_unclear: false,
+        });
+        (expected.since, expected.in_flight) = (at, true);
+    }
+
+    /// The step is over, and the object was seen as far as it was read or written. Only what went by a write of ours is
+    /// ours: what somebody else takes off meanwhile is not.
+    pub fn settle(&mut self, uid: &str, lost: &Lost, ended: Ended<'_>) {
+        let of = (uid.to_owned(), lost.clone());
+        let expected = self.expected.remove(&of);
+        let was_unclear = expected.as_ref().is_some_and(|expected| expected.is_unclear);
+        let before = self.suspects.len();
+        let is_ours = |suspect: &Suspect| was_unclear || ended.explains(suspect);
+        self.suspects
+            .retain(|suspect| !suspect.is_of(uid, lost) || !is_ours(suspect));
+        let is_open = matches!(ended, Ended::Unclear) && self.suspects.len() == before;
+        if let Some(expected) = expected.filter(|_| is_open) {
+            let open = Expected {
+                in_flight: false,
+                is_unclear: true,
+                ..expected
+            };
+            self.expected.insert(of, open);
+        }
     }
 
     /// An object is about to be known as `now`, or as gone. What one that is gone said last, no watch reports.
     pub fn compare(&mut self, graph: &Graph, known: &Object, now: Option<&Object>, at: Instant) {
+        self.compare_names(known, now);
         let is_evicted = |object: &Object| object.standing == Standing::Evicting;
         // The references of what is archived are in SQL.
         if is_evicted(known) || now.is_some_and(is_evicted) {
             return;
         }
+        let mut lost = Vec::new();
         let left = |name: &ReferenceName| now.is_some_and(|now| now.references.contains(name));
         for name in known.references.iter().filter(|name| !left(name)) {
             let holder = holder(graph, known, name, false);
             // Where the reference was all that kept the object, its release was the last that happened to it.
             let is_unclear = now.is_none() && !known.guarded && !holder.as_ref().is_some_and(|holder| holder.named);
             if !is_unclear {
-                self.suspect(known, now, Lost::Reference(name.clone()), holder, at);
+                lost.push((Lost::Reference(name.clone()), holder));
             }
         }
         let is_guarded = now.is_some_and(|now| now.guarded);
         if known.guarded && !is_guarded && known.standing == Standing::Deleting {
-            self.suspect(known, now, Lost::Guard, None, at);
+            lost.push((Lost::Guard, None));
         }
+        self.suspect((known, now), lost, at);
     }
 
     /// The same of an object of another service: of its references, those that we have placed.
     pub fn compare_foreign(&mut self, graph: &Graph, known: &Object, now: &Object, at: Instant) {
-        let lost = known.references.difference(&now.references);
-        for name in lost {
+        let mut lost = Vec::new();
+        for name in known.references.difference(&now.references) {
             let holder = holder(graph, known, name, true);
             if holder.as_ref().is_some_and(|holder| holder.named) {
-                self.suspect(known, Some(now), Lost::Reference(name.clone()), holder, at);
+                lost.push((Lost::Reference(name.clone()), holder));
+            }
+        }
+        self.suspect((known, Some(now)), lost, at);
+    }
+
+    /// A name speaks of the reference that was there when it was written, and of none that is placed after that.
+    fn compare_names(&mut self, known: &Object, now: Option<&Object>) {
+        let is_named = |lost: &Lost| now.is_some_and(|now| lost.is_named_by(now));
+        self.renewed.retain(|(uid, lost)| *uid != known.uid || is_named(lost));
+        if !known.released.names_any() {
+            return;
+        }
+        let placed = now
+            .into_iter()
+            .flat_map(|now| now.references.difference(&known.references));
+        for name in placed {
+            let lost = Lost::Reference(name.clone());
+            if lost.is_named_by(known) && is_named(&lost) {
+                self.renewed.insert((known.uid.clone(), lost));
             }
         }
     }
 
-    fn suspect(&mut self, known: &Object, now: Option<&Object>, lost: Lost, holder: Option<Holder>, at: Instant) {
-        if self.expected.remove(&(known.uid.clone(), lost.clone())).is_some() {
+    fn suspect(&mut self, (known, now): (&Object, Option<&Object>), lost: Vec<(Lost, Option<Holder>)>, at: Instant) {
+        if lost.is_empty() {
             return;
         }
-        let suspect = Suspect {
-            target: now.unwrap_or(known).clone(),
-            before: known.version,
-            lost,
-            holder,
-            since: at,
-        };
-        if !now.is_some_and(|now| suspect.is_said_by(now)) {
-            self.suspects.push(suspect);
+        let target = Arc::new(now.unwrap_or(known).clone());
+        for (lost, holder) in lost {
+            let of = (known.uid.clone(), lost);
+            // A step of which nothing more is known may have done it, once.
+            if self.expected.get(&of).is_some_and(|expected| !expected.in_flight) {
+                self.expected.remove(&of);
+                continue;
+            }
+            let suspect = Suspect {
+                target: target.clone(),
+                before: known.version,
+                after: now.map(|now| now.version),
+                is_renewed: self.renewed.contains(&of),
+                lost: of.1,
+                holder,
+                since: at,
+            };
+            if !now.is_some_and(|now| suspect.is_said_by(now)) {
+                self.suspects.push(suspect);
+            }
         }
     }
 
@@ -122,24 +211,63 @@ impl Vanished {
         self.suspects.retain(|suspect| !suspect.is_said_by(object));
     }
 
-    /// What nobody has released, as is known by now: the objects, with what is to be reported.
+    /// What nobody has released, as is known by now: the objects, with what is to be reported. What a step under way
+    /// may have taken off is judged once that is over.
     pub fn judge(&mut self, graph: &Graph, at: Instant) -> Vec<(Object, Notice)> {
         self.expected
-            .retain(|_, since| at.duration_since(*since) < EXPECTED_FOR);
-        let is_due = |suspect: &mut Suspect| at.duration_since(suspect.since) >= JUDGED_AFTER;
+            .retain(|_, expected| at.duration_since(expected.since) < EXPECTED_FOR);
+        let expected = &self.expected;
+        let is_due = |suspect: &mut Suspect| {
+            at.duration_since(suspect.since) >= JUDGED_AFTER && !expected.contains_key(&suspect.of())
+        };
         let due: Vec<_> = self.suspects.extract_if(.., is_due).collect();
         let found = due.into_iter().filter(|suspect| !suspect.is_released(graph));
         found.filter_map(|suspect| suspect.report(graph)).collect()
     }
 }
 
+impl Lost {
+    /// Whether somebody names it on the object, to take it off by hand.
+    fn is_named_by(&self, object: &Object) -> bool {
+        match self {
+            Self::Reference(name) => object.released.names(name),
+            Self::Guard => false,
+        }
+    }
+}
+
+impl Ended<'_> {
+    /// Whether the step has taken off what is missed. An API server may answer the write by which an object goes with
+    /// the version before.
+    fn explains(self, suspect: &Suspect) -> bool {
+        match self {
+            Self::Known(versions) => versions.iter().any(|version| match suspect.after {
+                Some(after) => suspect.before < *version && *version <= after,
+                None => suspect.before <= *version,
+            }),
+            Self::Overtaken(decided_on) => decided_on <= suspect.before,
+            Self::Done | Self::Unclear => true,
+        }
+    }
+}
+
 impl Suspect {
+    fn of(&self) -> (String, Lost) {
+        (self.target.uid.clone(), self.lost.clone())
+    }
+
+    fn is_of(&self, uid: &str, lost: &Lost) -> bool {
+        self.target.uid == uid && self.lost == *lost
+    }
+
     /// Whether the object says that the reference was released.
     fn is_said_by(&self, object: &Object) -> bool {
-        match &self.lost {
-            Lost::Reference(name) => object.uid == self.target.uid && object.released.says(name, self.before),
-            Lost::Guard => false,
-        }
+        let name = match &self.lost {
+            Lost::Reference(name) if object.uid == self.target.uid => name,
+            Lost::Reference(_) | Lost::Guard => return false,
+        };
+        let is_named = !self.is_renewed && object.released.names(name);
+        is_named || object.released.says(name, self.before)
     }
 
     /// Whether the holder has come to the phase in which it releases, names other objects, or is gone.
@@ -161,7 +289,10 @@ impl Suspect {
         let bearer = self.holder.as_ref().filter(|holder| holder.has_event);
         let bearer = bearer.map(|holder| graph.get(&holder.seen.key).cloned());
         let notice = notice(&self);
-        Some((bearer.unwrap_or(Some(self.target))?, notice))
+        Some((
+            bearer.unwrap_or_else(|| Some(Arc::unwrap_or_clone(self.target)))?,
+            notice,
+        ))
     }
 }
 

@@ -12,6 +12,7 @@ use kindex_runtime::settings::Settings;
 
 use super::cluster::{Departure, SimCluster};
 use super::database::{SimDatabase, SimRow, Transition};
+use super::marked::{came_back_closed, what_a_user_deletes_is_not_archived};
 use super::object::Revision;
 use super::stored::{holds_lost_version, stored_revision};
 use super::thing::{FINALIZER, IMMUTABLE, OWNED, REFERENCES};
@@ -137,6 +138,7 @@ impl Checks {
     fn what_is_in_use_is_not_closed(&self, row: &SimRow, cluster: &SimCluster) -> Result<(), String> {
         let uid = &row.object().metadata.uid;
         let found = cluster.find_uid(&uid.0).filter(|object| object.is_in_use());
+        let found = found.filter(|object| !came_back_closed(object, row, self.kind_immutable, cluster));
         let stored = stored_revision(row, cluster).filter(|stored| stored.is_in_use());
         if row.life() == Life::Deleted && found.is_some() && stored.is_some() && self.alone && !self.unaware {
             return Err(format!("the row of {uid} is marked deleted, but others use the object"));
@@ -252,7 +254,12 @@ impl Checks {
         if *stays {
             self.our_finalizer_goes_last(object, cluster)?;
         }
-        self.no_reference_is_lost(departure, database)?;
+        if row.is_none_or(|row| !came_back_closed(object, row, self.kind_immutable, cluster)) {
+            self.no_reference_is_lost(departure, database)?;
+        }
+        if !self.unaware {
+            what_a_user_deletes_is_not_archived(departure, row, cluster)?;
+        }
         match row {
             // Of two ingesters, one may take a deletion for an eviction, and the other not.
             Some(row) if row.life() == Life::Live && !stays => {

@@ -42,6 +42,8 @@ mod stored;
 
 pub mod unsaved;
 
+mod marked;
+
 pub mod checks;
 
 pub mod convergence;

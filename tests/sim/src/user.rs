@@ -36,6 +36,9 @@ pub enum ActionKind {
     MarkImmutable(bool),
     /// The deleting annotation is set.
     MarkDeleting,
+    /// It is deleted as the API server deletes what is final: with the deleting annotation and our finalizer, unless it
+    /// is terminating.
+    MarkAndDelete,
     /// It is deleted.
     Delete,
     /// The finalizer of another controller comes, or goes.
@@ -99,7 +102,8 @@ impl UserAction {
             55..58 => ActionKind::ToggleForeignFinalizer,
             58..66 => ActionKind::MarkImmutable(true),
             66..68 => ActionKind::MarkImmutable(false),
-            68..75 => ActionKind::MarkDeleting,
+            68..72 => ActionKind::MarkDeleting,
+            72..75 => ActionKind::MarkAndDelete,
             75..87 => ActionKind::Delete,
             87..91 => ActionKind::ToggleForeignFinalizer,
             91..93 => ActionKind::StripFinalizer,
@@ -122,6 +126,7 @@ impl UserAction {
             ActionKind::Delete => {
                 cluster.delete(name, now, false);
             }
+            ActionKind::MarkAndDelete => mark_and_delete(cluster, name, now),
             ActionKind::Recreate { value } => {
                 cluster.delete(name, now, false);
                 cluster.create(name, value, true);
@@ -164,11 +169,29 @@ impl UserAction {
                 object.labels.insert(POISON_LABEL.to_owned(), POISON_LABEL.to_owned());
             }
             ActionKind::Cure => cure(object),
-            ActionKind::Create { .. } | ActionKind::Delete | ActionKind::Recreate { .. } => {
+            ActionKind::Create { .. }
+            | ActionKind::Delete
+            | ActionKind::MarkAndDelete
+            | ActionKind::Recreate { .. } => {
                 unreachable!("not a change of an object")
             }
         }
     }
+}
+
+/// Two requests, between which an ingester may have received nothing.
+fn mark_and_delete(cluster: &mut SimCluster, name: &str, now: Timestamp) {
+    let object = cluster.objects.get(name);
+    if object.is_none_or(|object| object.deleted_at.is_some()) {
+        return;
+    }
+    cluster.update(name, false, |object| {
+        object.annotations.insert(DELETING.to_owned(), "true".to_owned());
+        if !object.guarded() {
+            object.finalizers.push(FINALIZER.to_owned());
+        }
+    });
+    cluster.delete(name, now, false);
 }
 
 /// Removes what prevents convergence: content that the database rejects, finalizers of others, and references.

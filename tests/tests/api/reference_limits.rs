@@ -13,6 +13,13 @@ const ONE: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d85
 const TWO: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OF_A: &str = "/api/v1/models/default/a/references";
 
+/// On the only model, rows of the second one and of one after it.
+const ROWS: &str = "INSERT INTO kindex_reference \
+    SELECT 'Model', uid, 'cluster.compute.example.com/' || holder, 'cluster', 'compute.example.com', holder, \
+    '2026-01-01T00:00:00.000000Z', 'jane' \
+    FROM model, (SELECT '7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce' AS holder \
+    UNION SELECT 'ffffffff-f1cc-4f3b-b1c0-232ae8d852ce')";
+
 async fn get(stage: &Stage, path: &str) -> (u16, Value) {
     send(&stage.api, "GET", path, &Value::Null).await
 }
@@ -67,6 +74,48 @@ async fn alter(stage: &Stage, statement: &'static str) {
     let mut sqlite = SqliteConnection::connect_with(&options).await.unwrap();
     sqlx::query(statement).execute(&mut sqlite).await.unwrap();
     sqlite.close().await.unwrap();
+}
+
+/// As if they were all read, of which an archived object may have very many, and cut for the answer: one of them cannot
+/// be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn references_beyond_the_limit_are_not_read() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_evicted("a", json!({}), json!({})).await;
+    hold(&stage).await;
+    let (code, all) = get(&stage, OF_A).await;
+    assert_eq!(code, 200, "{all}");
+    alter(
+        &stage,
+        "UPDATE kindex_reference SET place_time = 'x' WHERE name LIKE '%/7f7a%'",
+    )
+    .await;
+    let (code, answer) = get(&stage, &format!("{OF_A}?limit=1")).await;
+    let expected = json!({"target": all["target"], "references": [all["references"][0]]});
+    assert_eq!((code, &answer), (200, &expected));
+    let (code, answer) = get(&stage, &format!("{OF_A}?limit=2")).await;
+    assert!(code >= 500, "{code}: {answer}");
+    stage.end().await;
+}
+
+/// An object in the cluster bears some itself, and has rows of archived holders. As if no more rows were read than are
+/// still to be shown, of which the first one is of a reference that it bears.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_follow_what_an_object_bears_itself_up_to_the_limit() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({}), json!({})).await;
+    eventually("stored", async || stage.life("a").await == Some(Life::Live)).await;
+    hold(&stage).await;
+    alter(&stage, ROWS).await;
+    let (code, all) = get(&stage, OF_A).await;
+    let references = all["references"].as_array().unwrap();
+    assert_eq!((code, references.len()), (200, 3), "{all}");
+    for limit in 0..4 {
+        let (code, answer) = get(&stage, &format!("{OF_A}?limit={limit}")).await;
+        let expected = json!({"target": all["target"], "references": references[..limit]});
+        assert_eq!((code, &answer), (200, &expected), "limit {limit}");
+    }
+    stage.end().await;
 }
 
 /// It is said while nobody can read them.

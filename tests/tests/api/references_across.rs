@@ -217,6 +217,32 @@ async fn a_holder_of_another_service_goes_along_with_what_is_below_it_as_its_fie
     both.end().await;
 }
 
+/// Otherwise everybody who asks about an object with thousands of holders there waits for each of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_silent_is_asked_once_by_a_question() {
+    let identity = Stage::of_kinds(IDENTITY_KINDS).await;
+    create_project(&identity, "a", json!({})).await;
+    for number in 0..3 {
+        let holder = format!("cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-{number:012}");
+        place(&identity.api, &format!("projects/default/a/references/{holder}")).await;
+    }
+    let key = ObjectKey {
+        resource: (&OF_MODELS).into(),
+        namespace: "default",
+        name: "a",
+    };
+    let nobody = Peers::default().at("compute.example.com", IDENTITY.address);
+    let operations = identity.operations().with_peers(nobody);
+    let tree = operations.holders(&Caller::default(), &key, Bounds::default()).await;
+    let tree = tree.expect("it is there");
+    let notes: Vec<&String> = tree.holders.iter().flat_map(|holder| &holder.notes).collect();
+    let again = "the service compute.example.com was not asked again";
+    let unasked = notes.iter().filter(|note| note.contains(again)).count();
+    assert_eq!((notes.len(), unasked), (3, 2), "{notes:?}");
+    assert!(!tree.is_whole());
+    identity.end().await;
+}
+
 /// The service of `m` says that a cluster holds it; nobody here knows where clusters are.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_known_below_a_holder_of_another_service_is_noted() {

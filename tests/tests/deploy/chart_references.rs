@@ -267,12 +267,13 @@ fn a_reference_is_taken_off_by_kindex_or_by_whoever_names_it() {
 /// Who may change a model must also have the right that the API wants of those who release for its holders.
 #[test]
 fn whoever_names_a_reference_may_speak_for_its_holder() {
-    let Some(cluster) = Cluster::with_model(&[REFERENCE, OWN]) else {
+    let Some(cluster) = Cluster::with_model(&[REFERENCE, OWN, OTHER]) else {
         return;
     };
     let (ana, dry) = ("--as=ana", "--dry-run=server");
-    let named = |left: Value| json!({"finalizers": left, "annotations": {ANNOTATION: format!("{REFERENCE},{OWN}")}});
-    let without_both = named(Value::Null);
+    let names = format!("{REFERENCE},{OWN},{OTHER}");
+    let named = |left: Value| json!({"finalizers": left, "annotations": {ANNOTATION: names}});
+    let without_both = named(json!([OTHER]));
     cluster.grant("ana", "models", (&["get", "patch"], "michelangelo.api", "models"));
     let is_of_policy = |message: &str| message.contains("kindex references drop");
     wait_until("the policy at work", || {
@@ -287,11 +288,11 @@ fn whoever_names_a_reference_may_speak_for_its_holder() {
     cluster.grant("ana", "others", (&["update"], "other.example.com", clusters));
     cluster.grant("ana", "kind", (&["update"], "compute.example.com", "clusters"));
     cluster.grant("ana", "clusters", (&["update"], "compute.example.com", clusters));
-    let without_one = named(json!([OWN]));
+    let without_one = named(json!([OWN, OTHER]));
     wait_until("the right to speak for clusters", || granted(&without_one));
     let message = granted(&without_both).expect_err("she may not speak for families");
     assert!(is_of_policy(&message) && message.contains(OWN), "{message}");
-    let unnamed = json!({"finalizers": [OWN]});
+    let unnamed = json!({"finalizers": [OWN, OTHER]});
     granted(&unnamed).expect_err("the right does not do without the name");
 
     cluster.grant(
@@ -300,4 +301,5 @@ fn whoever_names_a_reference_may_speak_for_its_holder() {
         (&["update"], "michelangelo.api", "modelfamilys/references"),
     );
     wait_until("the right to speak for families", || granted(&without_both));
+    granted(&named(Value::Null)).expect_err("three rights cost more than an expression may");
 }

@@ -22,6 +22,7 @@ scenarios!(
     a_holder_finds_what_it_uses_in_all_kinds,
     of_another_kind_with_the_same_uid_everything_stays,
     references_and_tombstones_are_read_page_by_page,
+    the_first_references_on_an_object_are_those_with_which_all_of_them_begin,
     an_eviction_takes_the_references_of_the_cluster_along,
     a_reference_that_comes_again_stays_as_it_was_placed,
     what_references_hold_is_not_purged,
@@ -311,6 +312,20 @@ async fn references_and_tombstones_are_read_page_by_page(backend: Backend) {
         let page = backend.store.tombstone_page(&WIDGET, after, 2).await;
         let page = page.expect("readable");
         assert_eq!(page.iter().map(|one| &*one.uid.0).collect::<Vec<_>>(), uids);
+    }
+}
+
+async fn the_first_references_on_an_object_are_those_with_which_all_of_them_begin(backend: Backend) {
+    for uid in ["u0", "u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    for (uid, number) in [("u0", 1), ("u1", 3), ("u1", 1), ("u1", 2), ("u2", 1)] {
+        place(&backend, uid, number, 1).await.expect("placed");
+    }
+    let all = references(&backend, "u1").await;
+    for (limit, shown) in [(0, 0), (1, 1), (3, 3), (9, 3), (u32::MAX, 3)] {
+        let first = backend.store.first_references(&WIDGET, &Uid::from("u1"), limit).await;
+        assert_eq!(first.expect("readable"), all[..shown], "limit {limit}");
     }
 }
 

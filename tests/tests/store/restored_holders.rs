@@ -17,18 +17,21 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::reference::{Named, OnDelete, Reference as Field, Service, Target};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{HolderRow, ReadVersion, Reference};
+use kindex_store::{HolderRow, ReadVersion, Reference, SqlOnlyWrite, SqlOnlyWritten};
 use serde_json::json;
 
 use super::backend::Backend;
 use super::shelf::Shelf;
-use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, soft_delete, widget};
+use super::widget::{KEEPSAKE, KEEPSAKE_PARTS, PARTS, REGISTRY, Widget, at, soft_delete, widget};
 
 scenarios!(
     what_an_archived_object_holds_the_restored_one_holds,
     an_ingester_that_closes_the_row_hands_over_what_it_held,
     nothing_goes_over_to_an_object_that_took_the_name_or_is_gone,
     a_reference_that_is_a_finalizer_still_is_a_row_before,
+    an_object_that_the_cluster_refuses_leaves_no_row,
+    an_object_that_the_cluster_refuses_holds_what_it_held_before,
+    a_reference_on_an_object_that_no_cluster_has_is_a_row_before,
     a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_one,
     what_is_being_deleted_in_the_archive_is_refused_until_it_is_gone,
     under_another_name_a_reference_at_another_service_would_be_lost,
@@ -77,7 +80,26 @@ static HOSTED: Kind = Kind {
     ..PARTS
 };
 
+/// Keepsakes that no cluster has.
+static KEPT: Kind = Kind {
+    cluster: false,
+    ..KEEPSAKE_PARTS
+};
+/// Widgets that name such keepsakes.
+static KEEPING: Kind = Kind {
+    references: &[Field {
+        targets: &[Target {
+            service: None,
+            group: "test.kindex",
+            kind: "Keepsake",
+        }],
+        ..PARENT
+    }],
+    ..PARTS
+};
+
 static LINKED_KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
+static KEEPING_KINDS: [&Kind; 2] = [&KEEPING, &KEPT];
 static HOSTED_KINDS: [&Kind; 1] = [&HOSTED];
 
 fn registry(kinds: &'static [&'static Kind]) -> Registry {
@@ -230,6 +252,74 @@ async fn a_reference_that_is_a_finalizer_still_is_a_row_before(backend: Backend)
     assert_eq!(holders(&backend, &LINKED, "t").await, none, "a dry run stores nothing");
     assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
+}
+
+/// As if rows stayed that were placed for nothing, or those of others went as well.
+async fn an_object_that_the_cluster_refuses_leaves_no_row(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    hold(&backend).await;
+    shelf.put(&Widget {
+        finalizers: vec!["test.kindex/deletion".to_owned()],
+        ..widget("t", "t", 60)
+    });
+    *shelf.creations_refused.lock().expect("no panic") = 1;
+    let reason = reason(restored(&backend, &shelf, Mode::Create).await);
+    assert_eq!(reason, "no room today");
+    shelf.put(&widget("u9", "a", 5));
+    let by_uid = "u9".to_owned();
+    assert_eq!(
+        restored(&backend, &shelf, Mode::Create).await,
+        Outcome::Taken { by_uid }
+    );
+    let none: [String; 0] = [];
+    assert_eq!(holders(&backend, &LINKED, "t").await, none);
+    assert_eq!(holders(&backend, &KEEPSAKE, "k").await, [name("u1").to_string()]);
+    shelf.take("a");
+    assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
+    assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
+}
+
+/// As if a row counted as one of this attempt by its finalizer, which whoever carries out the deletion takes off once
+/// there is a row, or by who placed it: an earlier restoration of the holder, before it was archived again.
+async fn an_object_that_the_cluster_refuses_holds_what_it_held_before(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    backend.write(old().store(Life::Archived, false), at(1)).await;
+    let guarded = Widget {
+        finalizers: vec!["test.kindex/deletion".to_owned(), name("u1").to_string()],
+        ..widget("t", "t", 60)
+    };
+    *shelf.creations_refused.lock().expect("no panic") = 2;
+    for finalizers in [guarded.finalizers.clone(), vec!["test.kindex/deletion".to_owned()]] {
+        shelf.put(&Widget {
+            finalizers,
+            ..guarded.clone()
+        });
+        assert_eq!(reason(restored(&backend, &shelf, Mode::Create).await), "no room today");
+        let row = rows(&backend, &LINKED, "t").await.remove(0);
+        assert_eq!(
+            (row.name, row.placed_by.as_deref()),
+            (name("u1").to_string(), Some("kindex-restore"))
+        );
+    }
+    assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
+    assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
+}
+
+/// As if such a target held itself, or the cluster were asked for it.
+async fn a_reference_on_an_object_that_no_cluster_has_is_a_row_before(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    backend.write(old().store(Life::Archived, false), at(1)).await;
+    let target = Widget {
+        finalizers: vec!["test.kindex/deletion".to_owned(), name("u1").to_string()],
+        ..widget("t", "t", 0)
+    };
+    let target = Object::parse_str(&target.text().replace("Widget", "Keepsake")).expect("an object");
+    let create = SqlOnlyWrite::Create;
+    let written = backend.store.write_sql_only(&KEPT, &target, create, at(1)).await;
+    assert!(matches!(written, Ok(SqlOnlyWritten::Done(_))), "{written:?}");
+    let outcome = restored_as(&backend, &shelf, &KEEPING_KINDS, Mode::Create, None).await;
+    assert_eq!(outcome, new("a"));
+    assert_eq!(holders(&backend, &KEPT, "t").await, [name("new-a").to_string()]);
 }
 
 async fn a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_one(backend: Backend) {

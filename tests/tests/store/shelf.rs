@@ -29,6 +29,8 @@ pub(crate) struct Shelf {
     /// How many versions it has given to objects that were created on it: it begins with 1, like a
     /// cluster that was built anew.
     versions: Mutex<u64>,
+    /// How often a new object is refused before one is taken.
+    pub(crate) creations_refused: Mutex<u32>,
     /// How often a status is refused before one is taken.
     pub(crate) statuses_refused: Mutex<u32>,
 }
@@ -142,6 +144,13 @@ impl ClusterApi for Shelf {
 impl CreateApi for Shelf {
     async fn create(&self, kind: &Kind, name: &ObjectName, text: &str) -> Result<Object, ClusterError> {
         self.rehearse(kind, name, text).await?;
+        {
+            let mut refused = locked(&self.creations_refused);
+            if *refused > 0 {
+                *refused -= 1;
+                return Err(ClusterError::Refused("no room today".to_owned()));
+            }
+        }
         let mut sent: Value = serde_json::from_str(text).expect("JSON is sent");
         sent.as_object_mut().expect("an object is sent").remove("status");
         sent["metadata"]["uid"] = format!("new-{}", name.name).into();

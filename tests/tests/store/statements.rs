@@ -290,6 +290,30 @@ async fn a_reference_is_placed_and_released_by_one_statement() {
     assert_eq!(Statements::of(&log), one_transaction(2, 0, 0, 1), "{log:#?}");
 }
 
+/// As if an object with many references were read as a whole to show a few of them.
+#[tokio::test]
+async fn the_first_references_on_an_object_are_found_by_their_key_and_no_more_rows_are_read() {
+    let Some(server) = Logged::start().await else {
+        return;
+    };
+    let archived = widget("u1", "u1", 1).store(Life::Archived, false);
+    server.costs(&WIDGET, &[archived]).await;
+    let (store, uid) = (&server.store, Uid::from("u1"));
+    for holder in 0..40 {
+        let name = ReferenceName::new("Cluster", "example.com", &format!("h{holder:02}")).expect("a name");
+        let placed = store.place_reference(&WIDGET, &uid, &name, "jane", at(2)).await;
+        placed.expect("placed");
+    }
+    server.forget().await;
+    let first = store.first_references(&WIDGET, &uid, 2).await.expect("readable");
+    assert_eq!(first.len(), 2);
+    let mut log = server.executed().await;
+    log.retain(|statement| statement.contains("kindex_reference"));
+    assert!(matches!(&log[..], [only] if only.ends_with("LIMIT 2")), "{log:#?}");
+    let key = ("SELECT kindex_reference".to_owned(), "PRIMARY".to_owned());
+    assert_eq!(server.keys_walked(&log).await, BTreeSet::from([key]));
+}
+
 /// Counter, its value, entries and mark: after everything else, since others wait for the counter from then on. After
 /// some hundred changes, old entries are looked for as well.
 #[tokio::test]

@@ -112,6 +112,19 @@ fn members() -> BTreeMap<&'static str, &'static Package> {
     members.collect()
 }
 
+/// The files with which the compiler begins, with forward slashes.
+static ROOTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let targets = members().into_values().flat_map(|package| &package.targets);
+    let paths = targets.map(|target| target.src_path.strip_prefix(&WORKSPACE.workspace_root));
+    let paths = paths.map(|path| path.expect("below the root").as_str().replace('\\', "/"));
+    paths.collect()
+});
+
+/// One for each library, program, test, benchmark, example and build script.
+pub(super) fn roots() -> Vec<&'static str> {
+    ROOTS.iter().map(String::as_str).collect()
+}
+
 fn manifest(member: &str) -> Table {
     let text = fs::read_to_string(root().join(member).join("Cargo.toml")).expect("the manifest is readable");
     text.parse().expect("the manifest is TOML")

@@ -3,17 +3,22 @@
 
 mod agreement;
 mod commands;
+mod commits;
+mod declarations;
 mod dependencies;
 mod dialects;
 mod empty;
 mod files;
+mod free_functions;
 mod licence;
 mod manifests;
 mod methods;
 mod modules;
 mod pages;
 mod paths;
+mod reached;
 mod rust;
+mod schemas;
 mod snapshots;
 mod sources;
 mod tokens;

@@ -1,5 +1,6 @@
 //! The file that declares modules is their reading order: a module imports only those that are declared above it,
-//! and calls no method that leads back to it, so that neither a crate nor a folder has circles.
+//! and calls no method that leads back to it, so that neither a crate nor a folder has circles. The file itself and its
+//! modules call each other in one direction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,14 @@ fn a_module_imports_only_modules_above_it() {
 #[test]
 fn no_call_of_a_method_closes_a_circle() {
     let found = crates().iter().flat_map(circles).collect();
+    expect_none(found);
+}
+
+/// A file that declares modules is what they build upon, or what puts them together, and not both: else nobody can read
+/// one of them alone. Its types and constants are for all of them in any case.
+#[test]
+fn no_module_calls_the_file_back_that_calls_it() {
+    let found = crates().iter().flat_map(calls_back).collect();
     expect_none(found);
 }
 
@@ -68,6 +77,37 @@ fn circles(tree: &Tree<'_>) -> BTreeSet<String> {
                 let file = list.file;
                 found.insert(format!(
                     "{file}: `{module}` calls {on}::{method} of `{other}`, which needs `{module}` in turn"
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// The calls of a file to a module that it declares, which calls the file back, by itself or by way of another one.
+fn calls_back(tree: &Tree<'_>) -> BTreeSet<String> {
+    let methods = tree.calls().into_iter();
+    let methods = methods.map(|(from, to, (on, method))| (from, to.to_vec(), format!("{on}::{method}")));
+    let calls: Vec<(&[String], Vec<String>, String)> = methods.chain(tree.function_uses()).collect();
+    let mut found = BTreeSet::new();
+    for list in tree.lists() {
+        let mut beside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (module, other) in calls.iter().filter_map(|(from, to, _)| list.siblings(from, to)) {
+            beside.entry(module).or_default().insert(other);
+        }
+        for (from, to, called) in &calls {
+            let Some(module) = list.member(to).filter(|_| list.is_own(from)) else {
+                continue;
+            };
+            let mut up = calls.iter().filter(|(_, to, _)| list.is_own(to));
+            let back = up.find_map(|(from, _, back)| {
+                let other = list.member(from)?;
+                leads(&beside, module, other).then_some((other, back))
+            });
+            if let Some((other, back)) = back {
+                let file = list.file;
+                found.insert(format!(
+                    "{file}: calls {called} of `{module}`, and `{other}` calls {back} of this file in turn"
                 ));
             }
         }
@@ -171,4 +211,55 @@ fn a_call_that_leads_back_is_a_circle() {
     let tests = "#[cfg(test)]\nmod tests {\n    impl super::super::super::Run {\n        fn three(&self) {\n            \
                  self.two();\n        }\n    }\n}\n";
     assert_eq!(closed("", BACK, tests), none, "tests may");
+}
+
+/// As if only methods or only functions were called, only in one form, or only without another module between; and as
+/// if types and exports were calls.
+#[test]
+fn a_module_that_calls_its_file_back_is_found() {
+    let back = |call: &str, b: &str, up: &str| {
+        let file = format!(
+            "mod a;\n\nmod b;\n\npub use b::{{g, h}};\n\nstruct Run;\n\nconst MOST: u8 = 1;\n\nfn f() {{}}\n\nimpl Run {{\n    \
+             fn one(&self) {{\n        {call}\n    }}\n}}\n"
+        );
+        let a = format!("pub(super) fn i() {{\n    {up}\n}}\n");
+        let b = format!(
+            "pub fn g() {{\n    {b}\n}}\n\npub fn h() {{}}\n\nimpl super::Run {{\n    fn two(&self) {{\n        {b}\n    }}\n}}\n"
+        );
+        let files = [
+            ("x/src/lib.rs", "mod y;\n"),
+            ("x/src/y/mod.rs", file.as_str()),
+            ("x/src/y/a.rs", a.as_str()),
+            ("x/src/y/b.rs", b.as_str()),
+        ];
+        found(calls_back, &files).into_iter().collect::<Vec<_>>()
+    };
+    let circle = |called: &str, by: &str, back: &str| {
+        [format!(
+            "x/src/y/mod.rs: calls {called} of `b`, and `{by}` calls {back} of this file in turn"
+        )]
+    };
+    assert_eq!(back("b::g();", "super::f();", ""), circle("g", "b", "f"));
+    assert_eq!(back("g();", "super::f();", ""), circle("g", "b", "f"), "taken out");
+    assert_eq!(back("join!(g());", "super::f();", ""), circle("g", "b", "f"));
+    assert_eq!(back("x.map(g);", "super::f();", ""), circle("g", "b", "f"), "handed on");
+    assert_eq!(back("crate::y::b::g();", "crate::y::f();", ""), circle("g", "b", "f"));
+    assert_eq!(
+        back("self.two();", "self.one();", ""),
+        circle("Run::two", "b", "Run::one")
+    );
+    assert_eq!(back("self.two();", "super::f();", ""), circle("Run::two", "b", "f"));
+    assert_eq!(back("g();", "Run::one(self);", ""), circle("g", "b", "Run::one"));
+    let by_a = back("g();", "super::a::i();", "super::f();");
+    assert_eq!(by_a, circle("g", "a", "f"), "by way of another module");
+    let none: [&str; 0] = [];
+    assert_eq!(back("", "super::f();", ""), none, "only exported");
+    assert_eq!(back("g();", "", ""), none, "nothing leads back");
+    assert_eq!(back("g();", "", "super::f();"), none, "it has nothing to do with `a`");
+    assert_eq!(back("g();", "use super::{MOST, Run};", ""), none, "no functions");
+    assert_eq!(
+        back("self.g(X { h: 1 });", "super::f();", ""),
+        none,
+        "a field and another method"
+    );
 }

@@ -11,6 +11,8 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, ExprStruct, ImplItem, Item, Macro, Member, Token, UseTree};
 
+use super::declarations::{Declaration, declarations};
+use super::free_functions::FreeFunctions;
 use super::methods::Methods;
 use super::tokens::{braces, each_sequence, is_punct, line};
 
@@ -24,6 +26,8 @@ pub(super) struct Rust {
     pub(super) texts: Vec<(usize, String)>,
     /// First line, from zero, and number of lines of every function with a body.
     pub(super) functions: Vec<(usize, usize)>,
+    /// The files that this one makes part of its crate, those of tests too.
+    pub(super) declarations: Vec<Declaration>,
     /// The modules that the file declares, in order, without those of tests.
     pub(super) modules: Vec<String>,
     /// What the file takes out of its modules: the name, and the path from the module on.
@@ -31,6 +35,7 @@ pub(super) struct Rust {
     /// Paths outside of tests that begin with `crate` or `super` and name something.
     pub(super) imports: BTreeSet<Vec<String>>,
     pub(super) methods: Methods,
+    pub(super) free_functions: FreeFunctions,
     /// The literals of structs that take nothing from a base.
     pub(super) structs: Vec<StructLiteral>,
     tests: Vec<Range<usize>>,
@@ -70,15 +75,19 @@ impl Rust {
         let is_test = |line: usize| tests.lines.iter().any(|lines| lines.contains(&line));
         imports.retain(|(line, _)| !is_test(*line));
         let modules = declared(&syntax.items);
+        let exported = exported(&syntax.items, &modules);
+        let free_functions = FreeFunctions::read(&syntax, tokens.clone(), &modules, &exported, is_test);
         Ok(Self {
             code: marks.only(Mark::Code),
             comments: marks.only(Mark::Between),
             texts: marks.texts,
             functions,
-            exported: exported(&syntax.items, &modules),
+            declarations: declarations(&syntax),
+            exported,
             modules,
             imports: imports.into_iter().map(|(_, path)| path).collect(),
             methods: Methods::read(&syntax, tokens, is_test),
+            free_functions,
             structs: structs.found,
             tests: tests.lines,
         })

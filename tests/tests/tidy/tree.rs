@@ -29,9 +29,18 @@ pub(super) struct List<'t> {
 impl List<'_> {
     /// The two modules of this list in which two others lie, unless it is the same one.
     pub(super) fn siblings<'m>(&self, one: &'m [String], other: &'m [String]) -> Option<(&'m str, &'m str)> {
-        let (one, other) = (one.strip_prefix(self.path)?, other.strip_prefix(self.path)?);
-        let (one, other) = (one.first()?, other.first()?);
-        (one != other).then_some((one.as_str(), other.as_str()))
+        let (one, other) = (self.member(one)?, self.member(other)?);
+        (one != other).then_some((one, other))
+    }
+
+    /// The module of this list in which another one lies; none for the file itself.
+    pub(super) fn member<'m>(&self, module: &'m [String]) -> Option<&'m str> {
+        module.strip_prefix(self.path)?.first().map(String::as_str)
+    }
+
+    /// Whether a module is that of the file itself.
+    pub(super) fn is_own(&self, module: &[String]) -> bool {
+        module == self.path
     }
 
     /// Whether a module is declared below another one.
@@ -63,7 +72,7 @@ impl<'r> Tree<'r> {
     pub(super) fn imports(&self) -> Vec<(&[String], Vec<String>)> {
         let mut found = Vec::new();
         for (module, Module { rust, .. }) in &self.modules {
-            let imported = rust.imports.iter().map(|path| self.module_of(module, path));
+            let imported = rust.imports.iter().map(|path| self.resolve(module, path).0);
             let others = imported.filter(|other| other != module);
             found.extend(others.map(|other| (&module[..], other)));
         }
@@ -92,8 +101,26 @@ impl<'r> Tree<'r> {
         found
     }
 
-    /// The module that has what a path means in another module. Follows what modules export.
-    fn module_of(&self, from: &[String], path: &[String]) -> Vec<String> {
+    /// Modules, the other modules whose functions they use, and the functions.
+    pub(super) fn function_uses(&self) -> Vec<(&[String], Vec<String>, String)> {
+        let mut found = Vec::new();
+        for (module, Module { rust, .. }) in &self.modules {
+            for path in rust.imports.iter().chain(&rust.free_functions.named) {
+                let (other, rest) = self.resolve(module, path);
+                if let (Some(name), Some(Module { rust, .. })) = (rest.first(), self.modules.get(&other))
+                    && rust.free_functions.defined.contains(name)
+                    && other != *module
+                {
+                    found.push((&module[..], other, name.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// The module that has what a path means in another module, and what is left of the path there. Follows what
+    /// modules export.
+    fn resolve(&self, from: &[String], path: &[String]) -> (Vec<String>, Vec<String>) {
         let supers = path.iter().take_while(|name| *name == "super").count();
         let (mut module, mut rest) = match path {
             [start, rest @ ..] if start == "crate" => (Vec::new(), rest.to_vec()),
@@ -112,7 +139,7 @@ impl<'r> Tree<'r> {
                 break;
             }
         }
-        module
+        (module, rest)
     }
 }
 

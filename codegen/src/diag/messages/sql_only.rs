@@ -13,10 +13,3 @@ pub(crate) fn without_cluster(kind: &Text, key: &str, span: Span) -> Diagnostic 
     };
     Diagnostic::at(span, title).help(help)
 }
-
-/// `kind` is on one side of a reference by which deletions have an order.
-pub(crate) fn order_without_cluster(kind: &str, on_delete: &str, span: Span) -> Diagnostic {
-    let title = format!("nobody keeps the order of \"{on_delete}\": no cluster has kind {kind}");
-    Diagnostic::at(span, title)
-        .help("write on_delete = \"orphan\": a reference on an object, placed by its API, still holds up its deletion")
-}

@@ -1,6 +1,6 @@
 //! An example of a kind's query, which the tests of the documentation compile.
 
-use super::{constant, method};
+use super::columns::{constant, method};
 use crate::model::{Column, ColumnType, Kind};
 
 /// The lines of the example, without marks.

@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::Ident;
 
-use super::{constant, identifier, method, operand};
+use super::columns::{constant, identifier, method, operand};
 use crate::emit::rust_types::placement::Placement;
 use crate::model::{
     self, BaseColumn, ColumnRef, ColumnType, Comparison, Condition, Direction, Kind, Operand, Order, Query,

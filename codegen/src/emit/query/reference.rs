@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Ident;
 
-use super::{identifier, pair};
+use super::columns::{identifier, pair};
 use crate::emit::rust_types::ident;
 use crate::model::{Holder, Kind, Model, Reference, ReferenceTarget, TargetKind};
 

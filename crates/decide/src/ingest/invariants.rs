@@ -130,14 +130,14 @@ fn our_finalizer_goes_last_while_we_wait() {
 }
 
 #[test]
-fn what_is_in_use_is_released_only_into_the_archive() {
+fn what_is_in_use_is_released_only_out_of_the_archive_or_into_it() {
     for_all(|head, row, context, action| {
         let life = after(head, row, action).map(|row| row.life);
         match action.then {
             Then::Release => assert!(!head.in_use(), "{head:?} {row:?} {context:?} {action:?}"),
             Then::ReleaseArchived => {
                 assert!(
-                    head.in_use() && life == Some(Life::Archived),
+                    head.in_use() && row.is_some_and(|row| row.life != Life::Live && life == Some(row.life)),
                     "{head:?} {row:?} {action:?}"
                 );
             }
@@ -152,7 +152,12 @@ fn what_is_in_use_is_released_only_into_the_archive() {
                 } | Write::SoftDelete
             )
         );
-        assert!(!(head.in_use() && closed), "{head:?} {row:?} {action:?}");
+        // The row of what was deleted in the archive follows the object until that is gone.
+        let was_closed = row.is_some_and(|row| row.life == Life::Deleted);
+        let by_us = head.immutable || context.own_delete != OwnDelete::Unknown;
+        let is_evicted = head.deletion_timestamp.is_some() && by_us && !head.deleting && !context.owns;
+        let stays_live = head.in_use() && !(was_closed && is_evicted);
+        assert!(!(stays_live && closed), "{head:?} {row:?} {context:?} {action:?}");
     });
 }
 
@@ -187,6 +192,19 @@ fn what_is_archived_was_final_before_it_was_deleted() {
                 "its references could be taken off already: {head:?}"
             );
         }
+    });
+}
+
+#[test]
+fn what_a_user_deletes_is_not_archived() {
+    for_all(|head, row, context, action| {
+        let life = after(head, row, action).map(|row| row.life);
+        let archives = match action.then {
+            Then::ReleaseArchived => true,
+            Then::Release => context.own_delete == OwnDelete::Unknown && life == Some(Life::Archived),
+            _ => false,
+        };
+        assert!(!(head.deleting && archives), "{head:?} {row:?} {context:?} {action:?}");
     });
 }
 

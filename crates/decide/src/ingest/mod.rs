@@ -35,8 +35,9 @@ pub enum Observed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnDelete {
     /// Unknown, after a restart or a conflict: another ingester may have sent the delete. An immutable object whose row
-    /// is archived counts as evicted. If a user deleted it after its row was written, the result is the same as if that
-    /// delete had arrived during the eviction.
+    /// is archived, or was deleted since, counts as evicted, unless the Deleting annotation says that a user deleted
+    /// it. A user's deletion without it, after the row was written, has the same result as if it had arrived during the
+    /// eviction.
     #[default]
     Unknown,
     /// Our delete was accepted and produced this version of the object.
@@ -92,7 +93,8 @@ pub enum Then {
     AddFinalizer,
     /// Our finalizer is removed.
     Release,
-    /// Our finalizer is removed, and with it the references, which SQL holds with the archived row.
+    /// Our finalizer is removed, and with it the references, which SQL holds with the archived row, or held until that
+    /// was deleted.
     ReleaseArchived,
     /// The object is deleted if it still has this version, and released if it has our finalizer.
     Delete {
@@ -140,8 +142,9 @@ impl Action {
 /// Total: every observation with every row has a decision. A decision that removes the object from the cluster
 /// (`Release`, `Delete`) writes the observed version first, unless SQL holds it or a version that differs only by our
 /// own delete. Our finalizer is removed last, unless finalizers of others hold the object for longer than
-/// [`Context::finalizer_wait`]. An object that is in use is never released, but for one that is archived with its
-/// references, and its row is live for as long. An object that owns others in the cluster is not archived.
+/// [`Context::finalizer_wait`]. An object that is in use is never released, and its row is live for as long, but for
+/// one that we evict: it is archived with its references, or was deleted in the archive since. An object that owns
+/// others in the cluster is not archived.
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
         Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),
@@ -217,7 +220,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         Some(Life::Archived) => (is_own_delete(head, context).then_some(Life::Archived), Life::Archived),
         Some(Life::Live) | None => (None, Life::Live),
     };
-    if head.in_use() && (settled != Some(Life::Archived) || context.owns) {
+    if head.in_use() && (!is_held_by_sql(head, row, context) || context.owns) {
         return decide_live(head, row, context, Then::Nothing);
     }
     let delay = settled.is_none().then(|| {
@@ -233,7 +236,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
         // Others hold the object without our finalizer: a live row stays live.
         (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
-        (None, Some(None) | None) if head.in_use() => (Life::Archived, Then::ReleaseArchived),
+        (None, Some(None) | None) if head.in_use() => (meanwhile, Then::ReleaseArchived),
         (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
     };
     Action {
@@ -247,7 +250,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
 fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
     let write = needed(head, row, life, context);
-    if head.in_use() && life == Life::Archived && is_own_delete(head, context) && !context.owns {
+    if head.in_use() && is_held_by_sql(head, row, context) && !context.owns {
         let then = Then::ReleaseArchived;
         return Action { write, then };
     }
@@ -341,11 +344,27 @@ fn store(life: Life) -> Write {
     Write::Store { life, revive: false }
 }
 
+/// Whether a deletion is our own. The Deleting annotation makes it the user's as long as the object shows who uses it:
+/// once our delete was accepted, others place references on the archived row, and with our finalizer all references go
+/// there. Then the row stays archived, and is deleted as an archived one.
 fn is_own_delete(head: &Head, context: &Context) -> bool {
+    let is_released = head.deletion_timestamp.is_some() && !head.has_finalizer && !head.in_use();
     match context.own_delete {
-        OwnDelete::Accepted(_) => true,
-        OwnDelete::Unknown => head.immutable,
+        OwnDelete::Accepted(_) => !(head.deleting && head.in_use()),
+        OwnDelete::Unknown => head.immutable && (!head.deleting || is_released),
     }
+}
+
+/// Whether SQL alone knows who uses an object that we evict. References that SQL has released since may still be on the
+/// object, as finalizers that nobody else takes off: if its row was deleted as an archived one, they hold nothing. A
+/// rewound row does not say so: the cluster was restored, and shows who uses the object.
+fn is_held_by_sql(head: &Head, row: Option<&Row>, context: &Context) -> bool {
+    let is_closed = row.is_some_and(|row| match row.life {
+        Life::Live => false,
+        Life::Archived => true,
+        Life::Deleted => row.cluster_version() > ResourceVersion(0),
+    });
+    is_closed && is_own_delete(head, context)
 }
 
 fn remaining(waited: Duration, whole: Duration) -> Option<Duration> {

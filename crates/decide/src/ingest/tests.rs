@@ -264,6 +264,131 @@ fn checks_run_in_order_deletion_then_deleting_then_immutable() {
     assert_eq!(decided(all, None).then, Then::Release);
 }
 
+// final, and deleted by a user
+
+fn marked_final(version: u64) -> Head {
+    Head {
+        deleting: true,
+        immutable: true,
+        ..terminating(version)
+    }
+}
+
+/// Its row was archived just before it was marked.
+#[test]
+fn the_deletion_of_a_marked_final_object_is_no_eviction() {
+    let archived = Some(row(5, Life::Archived));
+    let deleted = action(stored(Life::Deleted), Then::Release);
+    assert_eq!(decided(marked_final(7), archived), deleted);
+    let guarded = Head {
+        has_deletion_finalizer: true,
+        ..marked_final(7)
+    };
+    let stripped = Head {
+        has_finalizer: false,
+        ..guarded
+    };
+    for in_use in [guarded, stripped] {
+        assert_eq!(
+            decided(in_use, archived),
+            action(stored(Life::Live), Then::Nothing),
+            "first come its phases"
+        );
+    }
+    assert_eq!(decided(marked_final(8), Some(row(7, Life::Live))), deleted);
+    assert_eq!(
+        gone_since(Some(marked_final(9)), Some(8), archived).write,
+        stored(Life::Deleted)
+    );
+}
+
+/// After our delete, others place references on the archived row, and our finalizer takes those on the object there.
+#[test]
+fn a_mark_that_follows_an_eviction_counts_while_the_object_is_in_use() {
+    let archived = row(5, Life::Archived);
+    let accepted = Context {
+        own_delete: OwnDelete::Accepted(at(6)),
+        ..context()
+    };
+    let decided_on = |head| decide(&Observed::Present(head), Some(&archived), &accepted);
+    let in_use = Head {
+        has_references: true,
+        ..marked_final(7)
+    };
+    assert_eq!(decided_on(in_use), action(stored(Life::Live), Then::Nothing));
+    assert_eq!(
+        decided_on(marked_final(7)),
+        action(stored(Life::Archived), Then::Release)
+    );
+    let released = Head {
+        has_finalizer: false,
+        held: true,
+        ..marked_final(7)
+    };
+    assert_eq!(
+        decided(released, Some(archived)),
+        action(stored(Life::Archived), Then::Nothing)
+    );
+    assert_eq!(
+        gone_since(Some(released), Some(7), Some(archived)).write,
+        stored(Life::Archived)
+    );
+}
+
+/// The row was deleted in SQL while others held the object in the cluster, where nobody takes off what SQL released.
+#[test]
+fn what_was_deleted_on_its_way_to_the_archive_takes_its_references_along() {
+    let deleted = Some(row(6, Life::Deleted));
+    let accepted = Context {
+        own_delete: OwnDelete::Accepted(at(6)),
+        ..context()
+    };
+    let evicted = Head {
+        immutable: true,
+        ..terminating(7)
+    };
+    let borne = [(true, false), (false, true)].map(|(has_references, has_deletion_finalizer)| Head {
+        has_references,
+        has_deletion_finalizer,
+        ..evicted
+    });
+    let stripped = borne.map(|head| Head {
+        has_finalizer: false,
+        ..head
+    });
+    let expected = action(stored(Life::Deleted), Then::ReleaseArchived);
+    for head in borne.into_iter().chain(stripped) {
+        for known in [accepted, context()] {
+            let decided_by = |owns| decide(&Observed::Present(head), deleted.as_ref(), &Context { owns, ..known });
+            assert_eq!(decided_by(false), expected);
+            assert_eq!(decided_by(true), Action::CONFIRM, "first goes what it owns");
+        }
+    }
+}
+
+/// A user marks what others use, or a restored cluster shows that they do.
+#[test]
+fn a_deleted_row_comes_back_where_the_cluster_knows_who_uses_the_object() {
+    let in_use = Head {
+        has_references: true,
+        ..marked_final(7)
+    };
+    let unmarked = Head {
+        deleting: false,
+        ..in_use
+    };
+    for (head, version) in [(in_use, 6), (unmarked, 0)] {
+        let closed = row(version, Life::Deleted);
+        assert_eq!(decided(head, Some(closed)), Action::CONFIRM);
+        let confirmed = Context {
+            confirmed: Some(closed),
+            ..context()
+        };
+        let decision = decide(&Observed::Present(head), Some(&closed), &confirmed);
+        assert_eq!(decision, action(revived(Life::Live), Then::Nothing));
+    }
+}
+
 // observations older than the row
 
 #[test]

@@ -1,16 +1,22 @@
 //! A value against a compiled schema, with the API server's messages. Nothing is cloned and no path is written
 //! unless a rule is broken. Refuses to know resources: the metadata at the root of an object is not looked at.
 
+mod keys;
+mod words;
+
 mod rules;
 mod scalar;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use super::problem::{FieldError, Path, is_enough};
-use super::structural::{Additional, ListType, Structural};
+use super::structural::{Additional, Structural};
 use super::{go_text, listtype, metadata};
+
+use keys::{entries_by_key, key_of};
+use words::path_or_nil;
 
 /// Checks `value`, a new object. The list is empty when it is valid.
 pub(super) fn validate(schema: &Structural, value: &Value) -> Vec<FieldError> {
@@ -30,19 +36,6 @@ pub fn validate_update(schema: &Structural, value: &Value, old: Option<&Value>) 
     }
     rules::check(schema, value, old, &mut errors);
     errors
-}
-
-/// The name of a value's JSON type.
-pub(super) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_i64() => "integer",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Checks one value and what is inside it. Gives the number of checks passed, by which the best failing alternative
@@ -117,27 +110,6 @@ fn list(
         errors.push(FieldError::too_many(path_or_nil(path), count, most));
     }
     passed
-}
-
-/// The entries of an old list by their keys, the first of each: only the entries of list maps can be told apart.
-fn entries_by_key<'a>(schema: &Structural, old: Option<&'a Value>) -> HashMap<String, &'a Value> {
-    let mut entries = HashMap::new();
-    for entry in old.and_then(Value::as_array).into_iter().flatten() {
-        if let Some(key) = key_of(schema, entry) {
-            entries.entry(key).or_insert(entry);
-        }
-    }
-    entries
-}
-
-/// The key of a list map's entry, where all of its fields are there.
-fn key_of(schema: &Structural, entry: &Value) -> Option<String> {
-    if schema.list_type != ListType::Map {
-        return None;
-    }
-    let field = |key: &String| entry.get(key).filter(|value| !value.is_object() && !value.is_array());
-    let fields: Option<Vec<&Value>> = schema.list_map_keys.iter().map(field).collect();
-    serde_json::to_string(&fields?).ok()
 }
 
 fn object(
@@ -272,14 +244,6 @@ impl Alternatives {
 fn junctor_error(path: &Path<'_>, rule: &str) -> FieldError {
     let detail = format!("{} {rule}", go_text::quote(&path.to_string()));
     FieldError::invalid("<nil>", &Value::String(String::new()), &detail)
-}
-
-/// The path as a field name; the root has none, which a Go program prints as `<nil>`.
-fn path_or_nil(path: &Path<'_>) -> String {
-    match path {
-        Path::Root => "<nil>".to_owned(),
-        Path::Field(..) | Path::Item(..) | Path::Key(..) => path.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::answer::{About, Unanswered, path, topic};
 use crate::classify::chain;
-use crate::{ClusterError, ObjectName};
+use crate::{ClusterError, ObjectName, UNCLEAR};
 
 /// How long a service may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -140,8 +140,12 @@ impl ForeignKind {
 
     /// The service does not answer, for this reason.
     pub fn unclear(&self, why: &str) -> ClusterError {
+        self.unknown("unavailable", why)
+    }
+
+    fn unknown(&self, cause: &'static str, why: &str) -> ClusterError {
         ClusterError::Retryable {
-            cause: "unavailable",
+            cause,
             retry_after: None,
             message: format!("{} does not answer: {why}", self.place()),
         }
@@ -203,8 +207,11 @@ impl ForeignKind {
     }
 
     fn refused(&self, status: &Status) -> ClusterError {
+        // An expired token and a path that the service does not have are the same for every object.
         match status.code {
-            404 | 408 | 409 | 429 | 500.. => self.unclear(&status.message),
+            409 => self.unknown(UNCLEAR, &status.message),
+            404 if names_an_object(status) => self.unknown(UNCLEAR, &status.message),
+            401 | 404 | 408 | 429 | 500.. => self.unclear(&status.message),
             _ => ClusterError::Refused(format!("{}: {}", self.place(), status.message)),
         }
     }
@@ -212,6 +219,12 @@ impl ForeignKind {
     fn late(&self) -> ClusterError {
         self.unclear("no answer in time")
     }
+}
+
+/// Whether a refusal is about one object.
+fn names_an_object(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    details.is_some_and(|details| !details.name.is_empty())
 }
 
 /// A refusal. What stands between the service and us may refuse in a form of its own.
@@ -228,22 +241,49 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_refusal_is_not_tried_again_and_an_outage_is() {
-        let said = |code: u16| {
-            let status = json!({"code": code, "message": "", "details": {"name": "blue"}});
-            Unanswered::Status(serde_json::from_value(status).expect("a status"))
-        };
+    fn networks() -> ForeignKind {
         let address = Address {
             name: "region".to_owned(),
             url: "http://region".to_owned(),
             ca_file: None,
             token_file: None,
         };
-        let networks = ForeignKind::new("region.example.com", "Network", address);
-        let why = networks.why(said(503));
+        ForeignKind::new("region.example.com", "Network", address)
+    }
+
+    fn said(code: u16) -> Unanswered {
+        let status = json!({"code": code, "message": "", "details": {"name": "blue"}});
+        Unanswered::Status(serde_json::from_value(status).expect("a status"))
+    }
+
+    #[test]
+    fn a_refusal_is_not_tried_again_and_an_outage_is() {
+        let why = networks().why(said(503));
         assert!(matches!(why, ClusterError::Retryable { .. }), "{why}");
-        assert!(matches!(networks.why(said(403)), ClusterError::Refused(_)));
+        assert!(matches!(networks().why(said(403)), ClusterError::Refused(_)));
+    }
+
+    #[test]
+    fn a_refusal_of_one_object_is_no_silence_of_its_service() {
+        for code in [400, 403, 404, 409, 413, 422] {
+            let why = networks().why(said(code));
+            assert!(!why.is_silence(), "{code}: {why}");
+        }
+        for code in [401, 408, 429, 500, 502, 503, 504] {
+            let why = networks().why(said(code));
+            assert!(why.is_silence(), "{code}: {why}");
+        }
+        assert!(networks().late().is_silence(), "nobody has answered");
+    }
+
+    /// A service of an older version has no such path, for any object.
+    #[test]
+    fn a_path_that_a_service_does_not_have_is_a_silence() {
+        for body in ["404 page not found", r#"{"code": 404, "message": "", "details": {}}"#] {
+            let unserved = status(StatusCode::NOT_FOUND, body.as_bytes());
+            let why = networks().why(Unanswered::Status(Box::new(unserved)));
+            assert!(why.is_silence(), "{body}: {why}");
+        }
     }
 
     #[test]

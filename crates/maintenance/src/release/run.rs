@@ -42,7 +42,8 @@ pub async fn release(
         kind,
         platform: sides.platform,
         cluster: sides.cluster.clone(),
-        filler: match &sides.storage {
+        // SQL has nothing but the object itself where no cluster has it.
+        filler: match sides.storage.as_ref().filter(|_| kind.cluster) {
             None => None,
             Some(storage) => Some(filler(sides, storage, kind, options).await?),
         },

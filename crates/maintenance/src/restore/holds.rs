@@ -1,6 +1,6 @@
 //! What an archived object holds, which the object that is restored from it has to hold from its first moment on. Rows
 //! of references go over when the store closes the row of the holder (`kindex_store`). What is held otherwise becomes a
-//! row before, or the restoration is refused.
+//! row before, which is taken back where the cluster refuses the new object, or the restoration is refused.
 
 use std::borrow::Cow;
 
@@ -28,30 +28,20 @@ pub(super) struct Lookup<'a> {
     pub(super) retry_budget: RetryBudget,
 }
 
+/// An object on which an archived one has a row.
+pub(super) type Bearer = (&'static Kind, Uid);
+
 impl Lookup<'_> {
-    /// Stores what the object of this uid holds while it is archived, or says why it has to stay in the archive. A
-    /// rehearsal stores nothing. Others than archived objects hold nothing that a restoration could lose.
-    pub(super) async fn prepare(
-        &self,
-        kind: &'static Kind,
-        uid: &Uid,
-        new_name: Option<&str>,
-        is_rehearsal: bool,
-    ) -> Result<Option<String>, RepairError> {
+    /// The object of this uid while it is archived. Others hold nothing that a restoration could lose.
+    pub(super) async fn archived(&self, kind: &'static Kind, uid: &Uid) -> Result<Option<Object>, RepairError> {
         let read = || self.sides.storage.get_by_id(kind, uid);
         let found = with_retries(self.retry_budget, read).await?;
-        let Some(found) = found.filter(|found| found.life == Life::Archived) else {
-            return Ok(None);
-        };
-        let refusal = self.refusal(kind, &found.object, new_name).await?;
-        if refusal.is_none() && !is_rehearsal {
-            self.keep(kind, &found.object).await?;
-        }
-        Ok(refusal)
+        let found = found.filter(|found| found.life == Life::Archived);
+        Ok(found.map(|found| found.object))
     }
 
     /// Why an archived object cannot be restored.
-    async fn refusal(
+    pub(super) async fn refusal(
         &self,
         kind: &'static Kind,
         archived: &Object,
@@ -80,46 +70,73 @@ impl Lookup<'_> {
     }
 
     /// Stores what an archived object holds without a row: an object that is guarded in the cluster may have its
-    /// reference as a finalizer still, and the deletion of an object may have found it by its field alone.
-    async fn keep(&self, kind: &'static Kind, archived: &Object) -> Result<(), RepairError> {
+    /// reference as a finalizer still, and the deletion of an object may have found it by its field alone. Returns on
+    /// which objects it had neither a row nor a finalizer before.
+    pub(super) async fn keep(&self, kind: &'static Kind, archived: &Object) -> Result<Vec<Bearer>, RepairError> {
+        let mut bearers = Vec::new();
         let Ok(name) = ReferenceName::new(kind.name, kind.group, &archived.metadata.uid.0) else {
-            return Ok(());
+            return Ok(bearers);
         };
         let names = [name];
         for object in named_by(self.registry, kind, archived) {
-            let Some(target) = own(self.registry, object.target).filter(|target| target.cluster) else {
+            let Some(target) = own(self.registry, object.target) else {
                 continue;
             };
             let place = ObjectName {
                 namespace: object.namespace,
                 name: object.name,
             };
-            let Some(uid) = self.waits_for_holders(target, &place).await? else {
+            let Some(waiting) = self.waits_for_holders(target, &place).await? else {
                 continue;
             };
-            let (target, now) = ((target, &uid), Timestamp::now());
+            let uid = waiting.metadata.uid.clone();
+            // Whoever takes the finalizer off has placed the row before: a row that is read later is not missed.
+            let is_new = !waiting.metadata.finalizers.contains(&names[0].to_string())
+                && !self.has_row(&archived.metadata.uid, target, &uid).await?;
+            let now = Timestamp::now();
             let keep = || {
                 let storage = &self.sides.storage;
-                storage.keep_references(kind, &names, target, PLACED_BY, now)
+                storage.keep_references(kind, &names, (target, &uid), PLACED_BY, now)
             };
             with_retries(self.retry_budget, keep).await?;
+            if is_new {
+                bearers.push((target, uid));
+            }
+        }
+        Ok(bearers)
+    }
+
+    /// Whether an object has a row on another one.
+    async fn has_row(&self, holder: &Uid, kind: &Kind, uid: &Uid) -> Result<bool, RepairError> {
+        let read = || self.sides.storage.references_of_holder(holder);
+        let rows = with_retries(self.retry_budget, read).await?;
+        Ok(rows.iter().any(|row| row.kind == kind.name && row.uid == *uid))
+    }
+
+    /// Removes what [`keep`](Self::keep) has stored for an object that stays in the archive, on the objects that it
+    /// named. The object holds these all the same, since its fields name them. The rows of others stay.
+    pub(super) async fn take_back(&self, holder: &Uid, bearers: &[Bearer]) -> Result<(), RepairError> {
+        let read = || self.sides.storage.references_of_holder(holder);
+        let rows = with_retries(self.retry_budget, read).await?;
+        let ours = rows.iter().filter(|row| row.placed_by.as_deref() == Some(PLACED_BY));
+        for row in ours {
+            let is_of = |(kind, uid): &&Bearer| kind.name == row.kind && *uid == row.uid;
+            let (Some((kind, uid)), Ok(name)) = (bearers.iter().find(is_of), row.name.parse::<ReferenceName>()) else {
+                continue;
+            };
+            let remove = || self.sides.storage.drop_reference(kind, uid, &name);
+            with_retries(self.retry_budget, remove).await?;
         }
         Ok(())
     }
 
-    /// The uid of an object whose deletion `kindex deletion` carries out. Without that service, nobody would release a
-    /// row of an object in the cluster.
-    async fn waits_for_holders(&self, kind: &'static Kind, place: &ObjectName) -> Result<Option<Uid>, RepairError> {
-        let get = || self.sides.cluster.get(kind, place);
-        let live = with_retries(self.retry_budget, get).await;
-        let live = match live.map_err(|source| RepairError::cluster(kind, source)) {
-            Err(error) if error.is_unserved() => None,
-            live => live?,
-        };
-        if let Some(live) = live {
+    /// An object if its deletion is carried out by `kindex deletion`. Without that service, nobody would release a
+    /// row of a live object.
+    async fn waits_for_holders(&self, kind: &'static Kind, place: &ObjectName) -> Result<Option<Object>, RepairError> {
+        if let Some(live) = self.live(kind, place).await? {
             let mut finalizers = live.metadata.finalizers.iter();
             let is_guarded = finalizers.any(|one| is_deletion_finalizer(one, &self.registry.platform));
-            return Ok(is_guarded.then(|| live.metadata.uid.clone()));
+            return Ok(is_guarded.then_some(live));
         }
         let read = || self.sides.storage.get_by_name(kind, &place.namespace, &place.name);
         let found = with_retries(self.retry_budget, read).await?;
@@ -129,7 +146,22 @@ impl Lookup<'_> {
         let uids = [found.object.metadata.uid.clone()];
         let waiting = || self.sides.storage.tombstones(kind, &uids);
         let waiting = with_retries(self.retry_budget, waiting).await?;
-        Ok(waiting.into_iter().next().map(|tombstone| tombstone.uid))
+        Ok((!waiting.is_empty()).then_some(found.object))
+    }
+
+    /// The live object of a name: the cluster's, or that of SQL if the kind is SQL-only.
+    async fn live(&self, kind: &'static Kind, place: &ObjectName) -> Result<Option<Object>, RepairError> {
+        if !kind.cluster {
+            let read = || self.sides.storage.get_by_name(kind, &place.namespace, &place.name);
+            let found = with_retries(self.retry_budget, read).await?;
+            return Ok(found.filter(|found| found.life == Life::Live).map(|found| found.object));
+        }
+        let get = || self.sides.cluster.get(kind, place);
+        let live = with_retries(self.retry_budget, get).await;
+        match live.map_err(|source| RepairError::cluster(kind, source)) {
+            Err(error) if error.is_unserved() => Ok(None),
+            live => live,
+        }
     }
 }
 

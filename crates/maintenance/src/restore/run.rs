@@ -157,11 +157,11 @@ impl Restorer<'_> {
     /// deleted, even if the old one has the higher version: in a rebuilt cluster, versions start again. The references
     /// on the old object are on the new one, and the new one holds what the old one held while it was archived. One
     /// that is being deleted in the archive is refused, and so is one that would lose a reference on an object of
-    /// another service.
+    /// another service. Where the cluster refuses the new object, the old one holds what it held before the attempt.
     /// An ingester may run at the same time.
     ///
     /// # Assumptions
-    /// The row of the text was chosen by [`choose`](super::choose).
+    /// The row of the text was chosen by [`choose`](super::choose). Nobody else restores the same object at that time.
     ///
     /// # Errors
     /// If the cluster or the database does not answer within the retry budget.
@@ -172,7 +172,17 @@ impl Restorer<'_> {
             name: name.clone(),
             source,
         };
-        if let Some(reason) = self.prepare(kind, object).await? {
+        let unheld = |source| RestoreError::Holds {
+            kind: kind.name,
+            name: name.clone(),
+            source,
+        };
+        // The text may be one of the past: what the object holds now is in its row.
+        let (lookup, uid) = (self.lookup(), &object.metadata.uid);
+        let archived = lookup.archived(kind, uid).await.map_err(unheld)?;
+        if let Some(archived) = &archived
+            && let Some(reason) = lookup.refusal(kind, archived, self.new_name).await.map_err(unheld)?
+        {
             return Ok(Done {
                 outcome: Outcome::Refused { reason },
                 owners_left_out: Vec::new(),
@@ -194,7 +204,7 @@ impl Restorer<'_> {
                 Outcome::Refused { reason }
             }
             Ok(manifest) => {
-                let sent = self.send(kind, &manifest).await.map_err(failed)?;
+                let sent = self.send_holding(kind, archived.as_ref(), &manifest).await?;
                 if let Sent::There(object, _) = &sent {
                     self.update_rows(kind, &manifest, object).await?;
                     self.hand_over(kind, &manifest, &references, object).await?;
@@ -208,21 +218,12 @@ impl Restorer<'_> {
         })
     }
 
-    /// Stores what the object holds in the archive, or says why it stays there.
-    async fn prepare(&self, kind: &'static Kind, object: &Object) -> Result<Option<String>, RestoreError> {
-        let lookup = Lookup {
+    fn lookup(&self) -> Lookup<'_> {
+        Lookup {
             sides: self.sides,
             registry: self.registry,
             retry_budget: self.retry_budget,
-        };
-        // The text may be one of the past: what the object holds now is in its row.
-        let (uid, is_rehearsal) = (&object.metadata.uid, self.mode == Mode::DryRun);
-        let prepared = lookup.prepare(kind, uid, self.new_name, is_rehearsal).await;
-        prepared.map_err(|source| RestoreError::Holds {
-            kind: kind.name,
-            name: ObjectName::of(object),
-            source,
-        })
+        }
     }
 
     /// The names of the references that SQL has on an object.
@@ -261,6 +262,42 @@ impl Restorer<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Sends a manifest. What the object holds in the archive has rows before: whoever closes its own row may do so as
+    /// soon as the new object is there. Where the cluster refuses that one, the rows that are new are taken back.
+    async fn send_holding(
+        &self,
+        kind: &'static Kind,
+        archived: Option<&Object>,
+        manifest: &Manifest,
+    ) -> Result<Sent, RestoreError> {
+        let failed = |source| RestoreError::Cluster {
+            kind: kind.name,
+            name: manifest.name.clone(),
+            source,
+        };
+        let unheld = |source| RestoreError::Holds {
+            kind: kind.name,
+            name: manifest.name.clone(),
+            source,
+        };
+        let lookup = self.lookup();
+        let bearers = match archived {
+            Some(archived) if self.mode == Mode::Create => lookup.keep(kind, archived).await.map_err(unheld)?,
+            Some(_) | None => Vec::new(),
+        };
+        let sent = self.send(kind, manifest).await.map_err(failed)?;
+        if matches!(sent, Sent::Not(_)) && !bearers.is_empty() {
+            // An attempt without an answer may have created the object before one was refused.
+            let get = || self.sides.cluster.get(kind, &manifest.name);
+            let there = with_retries(self.retry_budget, get).await.map_err(failed)?;
+            if !there.is_some_and(|there| self.is_restored(&there, &manifest.old_uid)) {
+                let taken_back = lookup.take_back(&manifest.old_uid, &bearers).await;
+                taken_back.map_err(unheld)?;
+            }
+        }
+        Ok(sent)
     }
 
     async fn send(&self, kind: &'static Kind, manifest: &Manifest) -> Result<Sent, ClusterError> {

@@ -36,6 +36,14 @@ pub(crate) fn of_objects(spelling: &'static dyn Spelling, uids: usize) -> Statem
     ))
 }
 
+/// As [`of_objects`], the first ones of one object. Parameters: kind, uid, the limit.
+pub(crate) fn first_of_object(spelling: &'static dyn Spelling) -> Statement {
+    kept(format!(
+        "{} WHERE [kind] = ? AND [uid] = ? ORDER BY [name] LIMIT ?",
+        selected(spelling),
+    ))
+}
+
 /// A row if the object has the reference. Parameters: kind, uid, name.
 pub(crate) fn has() -> Statement {
     fixed("SELECT [uid] FROM [kindex_reference] WHERE [kind] = ? AND [uid] = ? AND [name] = ?")

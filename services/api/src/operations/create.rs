@@ -1,9 +1,10 @@
-//! Creates an object in the cluster, with our finalizer, if no archived object has its name. Without storage, creates
-//! it unchanged.
+//! Creates an object with a finalizer of ours: in the cluster, if no archived object has its name, or only in SQL.
+//! Without storage, creates it unchanged.
 
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::request::Verb;
+use kindex_model::kind::Kind;
 
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
@@ -27,12 +28,10 @@ impl Operations {
         let resource = resource.into();
         self.allow(caller, Wanted::of(Verb::Create, resource, Some(namespace)))
             .await?;
-        let path = resource.collection(Some(namespace));
-        if !self.archives(resource.kind) {
-            let call = Call::json(Method::POST, path, options.query(), Bytes::from(text.to_owned()));
-            return self.behind(resource.kind)?.call(caller, call).await;
-        }
-        let guarded = with_finalizer(text, &self.registry.platform)?;
+        let guarded = match self.finalizer_of(resource.kind) {
+            Some(finalizer) => with_finalizer(text, &finalizer)?,
+            None => text.to_owned(),
+        };
         let head = Head::read(text.as_bytes());
         let name = head.metadata.name.as_str();
         let key = ObjectKey {
@@ -43,13 +42,25 @@ impl Operations {
         if self.may_move(&key) {
             self.refuse_child(caller, &key, text).await?;
         }
-        if !name.is_empty() {
+        if self.archives(resource.kind) && !name.is_empty() {
             let is_free = self.names.is_free(self.store()?, &key).await?;
             if !is_free && self.find_archived(&key).await?.is_some() {
                 return Err(Refusal::already_exists(&key));
             }
         }
+        let path = resource.collection(Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));
-        self.upstream.call(caller, call).await
+        self.behind(resource.kind)?.call(caller, call).await
+    }
+
+    /// The finalizer that objects of a kind have from their creation on, so that none goes unseen: the ingester's in a
+    /// cluster. Of what is only in SQL, `kindex deletion` has to see the end, where deletions wait for each other.
+    pub(super) fn finalizer_of(&self, kind: &Kind) -> Option<String> {
+        let platform = &self.registry.platform;
+        if self.archives(kind) {
+            return Some(platform.finalizer.to_owned());
+        }
+        let is_guarded = !kind.cluster && self.has_graph && self.registry.is_of_graph(kind);
+        is_guarded.then(|| format!("{}/deletion", platform.group))
     }
 }

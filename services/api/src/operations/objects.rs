@@ -1,6 +1,5 @@
 //! Reads fields of an object's JSON, and changes fields without touching the rest of the text.
 
-use kindex_model::kind::Platform;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -36,12 +35,12 @@ struct Metadata<'a> {
     metadata: &'a RawValue,
 }
 
-/// The object with our finalizer, its text otherwise the same to the byte: so that what a client gave twice, or
+/// The object with a finalizer of ours, its text otherwise the same to the byte: so that what a client gave twice, or
 /// misspelt, is seen by the cluster as it was sent. An object that is being deleted gets none.
 ///
 /// # Errors
 /// A text without metadata.
-pub(super) fn with_finalizer(text: &str, platform: &Platform) -> Result<String, Refusal> {
+pub(super) fn with_finalizer(text: &str, finalizer: &str) -> Result<String, Refusal> {
     let unreadable = |error: serde_json::Error| Refusal::bad_request(format!("the body is no object: {error}"));
     let found: Metadata<'_> = serde_json::from_str(text).map_err(unreadable)?;
     let place = found.metadata.get();
@@ -59,10 +58,10 @@ pub(super) fn with_finalizer(text: &str, platform: &Platform) -> Result<String, 
     let Some(list) = finalizers.as_array_mut() else {
         return Err(Refusal::bad_request("metadata.finalizers is no list"));
     };
-    if list.iter().any(|known| known == platform.finalizer) {
+    if list.iter().any(|known| known == finalizer) {
         return Ok(text.to_owned());
     }
-    list.push(platform.finalizer.into());
+    list.push(finalizer.into());
     // Borrowed from the text, so that it says where it stands.
     let start = place.as_ptr().addr() - text.as_ptr().addr();
     let (before, after) = (&text[..start], &text[start + place.len()..]);
@@ -71,6 +70,8 @@ pub(super) fn with_finalizer(text: &str, platform: &Platform) -> Result<String, 
 
 #[cfg(test)]
 pub(super) mod tests {
+    use kindex_model::kind::Platform;
+
     use super::*;
 
     pub(in super::super) const PLATFORM: Platform = Platform {
@@ -85,20 +86,21 @@ pub(super) mod tests {
     #[test]
     fn the_finalizer_comes_in_once_and_nothing_else_changes() {
         let text = r#"{"spec": {"n": 1.0e0, "n": 2},  "metadata": {"name": "a"} , "x":1}"#;
-        let with = with_finalizer(text, &PLATFORM).expect("an object");
+        let with = with_finalizer(text, PLATFORM.finalizer).expect("an object");
         assert_eq!(
             with,
             r#"{"spec": {"n": 1.0e0, "n": 2},  "metadata": {"finalizers":["g/Ingester"],"name":"a"} , "x":1}"#
         );
-        assert_eq!(with_finalizer(&with, &PLATFORM).expect("an object"), with);
+        assert_eq!(with_finalizer(&with, PLATFORM.finalizer).expect("an object"), with);
     }
 
     #[test]
     fn what_is_being_deleted_gets_no_finalizer_and_what_is_no_object_is_refused() {
         let leaving = r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
-        assert_eq!(with_finalizer(leaving, &PLATFORM).expect("an object"), leaving);
+        let unchanged = with_finalizer(leaving, PLATFORM.finalizer).expect("an object");
+        assert_eq!(unchanged, leaving);
         for text in ["", "[]", "{}", r#"{"metadata":1}"#, r#"{"metadata":{"finalizers":1}}"#] {
-            assert!(with_finalizer(text, &PLATFORM).is_err(), "{text}");
+            assert!(with_finalizer(text, PLATFORM.finalizer).is_err(), "{text}");
         }
     }
 }

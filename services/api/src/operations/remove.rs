@@ -1,5 +1,5 @@
 //! Deletes one object: a live one by the annotation for the ingester or, where others wait for it or it for others, by
-//! a tombstone; an archived one in SQL.
+//! a tombstone; an archived one in SQL, also while it is still on its way out of the cluster.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -7,7 +7,7 @@ use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
 use kindex_model::head::Head as Leaving;
 use kindex_model::object::{Object, ResourceVersion};
-use kindex_query::Stored;
+use kindex_query::{Life, Stored};
 use kindex_store::Deletion;
 use serde_json::json;
 
@@ -15,31 +15,23 @@ use super::cluster::Call;
 use super::objects::Head;
 use super::references::{Bounds, LiveObject, references_among};
 use super::rights::Wanted;
+use super::way::{Way, mark, way};
 use super::{Answer, Caller, DeleteOptions, ObjectKey, Operations, Refusal, refusal};
 
 /// How often a deletion is decided anew because somebody else changed the object.
 const TRIES: usize = 16;
 
-/// How a live object is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// The ingester stores it, and then deletes it.
-    Annotation,
-    /// The cluster deletes it, and our finalizer holds it until SQL has it.
-    Tombstone,
-    /// The same, and it needs our finalizer first.
-    GuardedTombstone,
+/// A deletion that somebody asked for.
+struct Asked {
+    /// How. Once an object was found, it is about this one: what has its name next is another one.
+    options: DeleteOptions,
+    /// The object with the mark that it got. From then on it goes, whoever changes it.
+    marked: Option<Answer>,
 }
 
-/// How a live object is deleted. One that is final leaves the cluster anyway, by a deletion that is not its end: only
-/// the annotation tells the two apart, and only as long as the cluster does not delete it. Its row may be archived
-/// already; then the ingester takes a tombstone for its own, also one that is marked, and archives what is to go.
-fn way(of_graph: bool, object: Leaving) -> Way {
-    match (of_graph && !object.immutable, object.has_finalizer) {
-        (false, _) => Way::Annotation,
-        (true, true) => Way::Tombstone,
-        (true, false) => Way::GuardedTombstone,
-    }
+/// Whether somebody else changed or removed the object in between.
+fn is_overtaken(refusal: &Refusal) -> bool {
+    refusal.code == StatusCode::CONFLICT.as_u16() || refusal.is_of_absent_object()
 }
 
 /// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
@@ -69,7 +61,10 @@ impl Operations {
     /// Deletes an object: in the cluster by the annotation that asks the ingester, so that SQL has its final version
     /// before it goes. Where the dependents are to be orphaned or waited for, the cluster deletes it, and our
     /// finalizer holds it until SQL has it; without storage the cluster deletes everything. So it does where the object
-    /// is of the graph: its deletionTimestamp is what others act on, and from then on it takes no new references.
+    /// is of the graph: its deletionTimestamp is what others act on, and from then on it takes no new references. A
+    /// final one bears the annotation as well, so that it is not archived.
+    ///
+    /// What is on its way to the archive is deleted there.
     ///
     /// An archived object that references hold stays until the last one is released: the answer then has the code 202.
     ///
@@ -96,11 +91,19 @@ impl Operations {
         }
         // The cluster sees what the server does, and the caller needs the right to delete and no other.
         let server = caller.on_behalf();
+        let mut asked = Asked {
+            options: options.clone(),
+            marked: None,
+        };
         for _ in 0..TRIES {
             let done = match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
-                Ok(found) => self.request_deletion(&server, key, options, found).await?,
+                Ok(found) => self.request_deletion(&server, key, &mut asked, found).await?,
                 Err(refusal) if refusal.is_of_absent_object() => {
-                    return self.delete_stored(key, options, refusal).await;
+                    return match asked.marked.take() {
+                        // The ingester was faster.
+                        Some(marked) => Ok(marked),
+                        None => self.delete_stored(key, &asked.options, refusal).await,
+                    };
                 }
                 Err(refusal) => return Err(refusal),
             };
@@ -111,36 +114,55 @@ impl Operations {
         Err(Refusal::conflict(key, "others change it all the time; try again"))
     }
 
+    /// Nothing where somebody else changed the object in between.
     async fn request_deletion(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        options: &DeleteOptions,
+        asked: &mut Asked,
         found: Answer,
     ) -> Result<Option<Answer>, Refusal> {
         let head = Head::read(&found.text).metadata;
-        check_preconditions(options, key, &head.uid, &head.resource_version)?;
-        if head.deletion_timestamp.is_some() {
-            return Ok(Some(found));
+        let is_another = |marked: &mut Answer| Head::read(&marked.text).metadata.uid != head.uid;
+        if let Some(marked) = asked.marked.take_if(is_another) {
+            // It has gone, and another one has its name.
+            return Ok(Some(marked));
         }
-        match self.way_of(key, &found.text) {
-            Way::Annotation => {}
-            Way::Tombstone => {
-                return self
-                    .delete_in_cluster(caller, key, &options.of_uid(&head.uid))
-                    .await
-                    .map(Some);
-            }
+        check_preconditions(&asked.options, key, &head.uid, &head.resource_version)?;
+        asked.options = asked.options.of_uid(&head.uid);
+        let object = std::str::from_utf8(&found.text).ok();
+        let object = object.and_then(|text| Object::parse_str(text).ok());
+        let Some(object) = object else {
+            return match head.deletion_timestamp {
+                Some(_) => Ok(Some(found)),
+                None => self.annotate(caller, key, &head.uid, &asked.options).await.map(Some),
+            };
+        };
+        match self.way_of(key, &object) {
+            Way::Annotation => self.annotate(caller, key, &head.uid, &asked.options).await.map(Some),
+            Way::Tombstone => self.delete_in_cluster(caller, key, &asked.options).await.map(Some),
             Way::GuardedTombstone => {
                 // Decided anew with the version that this gives it.
                 let guarded = self.guard(caller, key, &found.text).await?;
                 let Some(version) = guarded else { return Ok(None) };
-                let options = options.of_uid(&head.uid).of_version(&version);
-                return self.delete_in_cluster(caller, key, &options).await.map(Some);
+                let options = asked.options.of_version(&version);
+                self.delete_in_cluster(caller, key, &options).await.map(Some)
             }
+            Way::MarkedTombstone => self.delete_marked(caller, key, asked, &object).await,
+            Way::Leaving { unmarked } => self.delete_leaving(caller, key, &object, found, unmarked).await,
         }
+    }
+
+    /// The ingester deletes it, once SQL has its final version.
+    async fn annotate(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        uid: &str,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
         let deleting = self.registry.platform.deleting;
-        let mut metadata = json!({"uid": head.uid, "annotations": {deleting: "true"}});
+        let mut metadata = json!({"uid": uid, "annotations": {deleting: "true"}});
         let version = options
             .preconditions
             .as_ref()
@@ -149,11 +171,77 @@ impl Operations {
             metadata["resourceVersion"] = version.as_str().into();
         }
         let patch = json!({"metadata": metadata}).to_string();
+        self.send_patch(caller, key, Bytes::from(patch)).await
+    }
+
+    /// A tombstone of a final object, in the version that the mark gives it: whoever takes the mark off makes the
+    /// deletion an eviction.
+    async fn delete_marked(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        asked: &mut Asked,
+        object: &Object,
+    ) -> Result<Option<Answer>, Refusal> {
+        let Some(marked) = self.mark_final(caller, key, object).await? else {
+            return Ok(None);
+        };
+        let mut options = asked.options.clone();
+        let version = Head::read(&marked.text).metadata.resource_version;
+        options.preconditions.get_or_insert_default().resource_version = Some(version);
+        // It was in the version that was asked for.
+        asked.options.preconditions.get_or_insert_default().resource_version = None;
+        asked.marked = Some(marked);
+        match self.delete_in_cluster(caller, key, &options).await {
+            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    /// Deletes what leaves the cluster for the archive: its row is there already, and bears the references that are
+    /// placed from now on, whatever the annotations say since. Where it is not, the cluster was asked to delete the
+    /// object, and it is marked. One whose row is deleted already is not: the mark would bring the row back as long as
+    /// the object bears references.
+    async fn delete_leaving(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        object: &Object,
+        found: Answer,
+        unmarked: bool,
+    ) -> Result<Option<Answer>, Refusal> {
+        let row = self.store()?.get_by_id(key.resource.kind, &object.metadata.uid).await;
+        match row.map_err(|error| refusal::of_store(key, error))? {
+            Some(archived) if archived.life == Life::Archived => match self.delete_row(key, &archived).await {
+                Err(refusal) if is_overtaken(&refusal) => Ok(None),
+                answer => answer.map(Some),
+            },
+            Some(deleted) if deleted.life == Life::Deleted => Ok(Some(found)),
+            Some(_) | None if unmarked => self.mark_final(caller, key, object).await,
+            Some(_) | None => Ok(Some(found)),
+        }
+    }
+
+    /// The object with the annotation that makes its deletion one; nothing where it changed in between.
+    async fn mark_final(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        object: &Object,
+    ) -> Result<Option<Answer>, Refusal> {
+        let patch = mark(object, &self.registry.platform).to_string();
+        match self.send_patch(caller, key, Bytes::from(patch)).await {
+            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    async fn send_patch(&self, caller: &Caller, key: &ObjectKey<'_>, patch: Bytes) -> Result<Answer, Refusal> {
         let call = Call {
             content_type: PatchType::Merge.media_type(),
-            ..Call::json(Method::PATCH, key.path(), Vec::new(), Bytes::from(patch))
+            ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
-        self.upstream.call(caller, call).await.map(Some)
+        self.upstream.call(caller, call).await
     }
 
     /// What others make of a deletion, for a dry run; nothing for who may not read the object.
@@ -162,15 +250,11 @@ impl Operations {
         tree.map(|tree| tree.forecast()).unwrap_or_default()
     }
 
-    fn way_of(&self, key: &ObjectKey<'_>, text: &[u8]) -> Way {
+    fn way_of(&self, key: &ObjectKey<'_>, object: &Object) -> Way {
         let kind = key.resource.kind;
-        let text = std::str::from_utf8(text).unwrap_or_default();
-        let Ok(object) = Object::parse_str(text) else {
-            return Way::Annotation;
-        };
         let holders = references_among(&object.metadata.finalizers);
         let of_graph = self.registry.is_of_graph(kind) || !holders.is_empty();
-        way(of_graph, Leaving::of(&object, kind, &self.registry.platform))
+        way(of_graph, Leaving::of(object, kind, &self.registry.platform))
     }
 
     /// A deletion as Kubernetes has it: the object stays as a tombstone until nobody holds it.
@@ -190,13 +274,9 @@ impl Operations {
     async fn guard(&self, caller: &Caller, key: &ObjectKey<'_>, text: &[u8]) -> Result<Option<String>, Refusal> {
         let object = LiveObject::read(text, key.resource.kind, &self.registry.platform)?;
         let patch = object.with(self.registry.platform.finalizer);
-        let call = Call {
-            content_type: PatchType::Merge.media_type(),
-            ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
-        };
-        match self.upstream.call(caller, call).await {
+        match self.send_patch(caller, key, patch).await {
             Ok(answer) => Ok(Some(Head::read(&answer.text).metadata.resource_version)),
-            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(None),
+            Err(refusal) if is_overtaken(&refusal) => Ok(None),
             Err(refusal) => Err(refusal),
         }
     }
@@ -210,30 +290,35 @@ impl Operations {
         let Some(found) = self.find_archived(key).await? else {
             return Err(absent);
         };
-        let shown = self.view(key.resource).shown(&found)?;
         let version = stored_version(&found);
         check_preconditions(options, key, &found.object.metadata.uid.0, &version.to_string())?;
-        let mut answer = Answer::found(shown);
-        if !options.is_dry_run() {
-            let uid = &found.object.metadata.uid;
-            let store = self.store()?;
-            let (kind, now) = (key.resource.kind, self.now());
-            let deleted = match self.buries(kind) {
-                true => store
-                    .bury_direct(kind, uid, Some(version), now)
-                    .await
-                    .map(|()| Deletion::Held),
-                false => store.delete_direct(kind, uid, Some(version), now).await,
-            };
-            let deletion = deleted.map_err(|error| refusal::of_store(key, error))?;
-            if deletion == Deletion::Held {
-                if let Some(recorded) = self.record_deletion(key, &found).await? {
-                    answer = Answer::found(recorded);
-                }
-                answer.code = StatusCode::ACCEPTED.as_u16();
-            }
-            self.feed()?.nudge();
+        match options.is_dry_run() {
+            true => Ok(Answer::found(self.view(key.resource).shown(&found)?)),
+            false => self.delete_row(key, &found).await,
         }
+    }
+
+    /// Deletes an archived object, if its row is as it was found.
+    async fn delete_row(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Answer, Refusal> {
+        let mut answer = Answer::found(self.view(key.resource).shown(found)?);
+        let (uid, version) = (&found.object.metadata.uid, stored_version(found));
+        let store = self.store()?;
+        let (kind, now) = (key.resource.kind, self.now());
+        let deleted = match self.buries(kind) {
+            true => store
+                .bury_direct(kind, uid, Some(version), now)
+                .await
+                .map(|()| Deletion::Held),
+            false => store.delete_direct(kind, uid, Some(version), now).await,
+        };
+        let deletion = deleted.map_err(|error| refusal::of_store(key, error))?;
+        if deletion == Deletion::Held {
+            if let Some(recorded) = self.record_deletion(key, found).await? {
+                answer = Answer::found(recorded);
+            }
+            answer.code = StatusCode::ACCEPTED.as_u16();
+        }
+        self.feed()?.nudge();
         Ok(answer)
     }
 }
@@ -244,37 +329,7 @@ fn stored_version(found: &Stored) -> ResourceVersion {
 
 #[cfg(test)]
 mod tests {
-    use super::super::objects::tests::PLATFORM;
-    use super::super::token::tests::KIND;
     use super::*;
-
-    #[test]
-    fn what_others_wait_for_is_deleted_by_a_tombstone() {
-        let object = |immutable, has_finalizer| {
-            let finalizers = if has_finalizer {
-                json!(["g/Ingester"])
-            } else {
-                json!([])
-            };
-            let object =
-                json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7", "finalizers": finalizers}});
-            let object = Object::parse_str(&object.to_string()).expect("an object");
-            Leaving {
-                immutable,
-                ..Leaving::of(&object, &KIND, &PLATFORM)
-            }
-        };
-        for (of_graph, immutable, has_finalizer, expected) in [
-            (false, false, false, Way::Annotation),
-            (false, false, true, Way::Annotation),
-            (true, false, true, Way::Tombstone),
-            (true, false, false, Way::GuardedTombstone),
-            (true, true, true, Way::Annotation),
-            (true, true, false, Way::Annotation),
-        ] {
-            assert_eq!(way(of_graph, object(immutable, has_finalizer)), expected);
-        }
-    }
 
     /// Orphans and dependents to wait for are the work of the cluster's own garbage collector.
     #[test]

@@ -1,7 +1,7 @@
 //! Archived objects that are deleted, as tombstones: which of them wait for `kindex deletion`, and how they are shown.
 
 use kindex_model::deletion::{Annotations, Phase};
-use kindex_model::kind::Kind;
+use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Object;
 use kindex_query::Stored;
 use kindex_store::StoreError;
@@ -19,14 +19,12 @@ impl Operations {
     /// Whether the deletion of an archived object of a kind is left to `kindex deletion`: others may name it without a
     /// reference, it may hold objects of other services, which are told there, or it may have something outside.
     pub(super) fn buries(&self, kind: &Kind) -> bool {
-        let mut referrers = self.registry.referrers(kind);
         let waiting = kind.references.iter().filter(|reference| reference.waits());
         let mut targets = waiting.flat_map(|reference| reference.targets);
-        let is_named = referrers.any(|(holder, reference, _)| holder.cluster && reference.waits());
         let is_same = |other: &&Kind| (other.group, other.name) == (kind.group, kind.name);
         let has_outside = self.outside.iter().any(is_same);
         let holds_elsewhere = targets.any(|target| target.service.is_some());
-        self.has_graph && kind.cluster && (is_named || holds_elsewhere || has_outside)
+        self.has_graph && kind.cluster && (may_be_named(&self.registry, kind) || holds_elsewhere || has_outside)
     }
 
     /// Records that an archived object is being deleted, so that lists and watches show it with its deletionTimestamp.
@@ -54,5 +52,70 @@ impl Operations {
             Err(StoreError::Direct { .. }) => Ok(None),
             Err(error) => Err(refusal::of_store(key, error)),
         }
+    }
+}
+
+/// Whether a field of some object, in a cluster or only in SQL, may name objects of a kind so that their deletion waits
+/// for it.
+fn may_be_named(registry: &Registry, kind: &Kind) -> bool {
+    let mut referrers = registry.referrers(kind);
+    referrers.any(|(_, reference, _)| reference.waits())
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::reference::{Named, OnDelete, Reference, Target};
+
+    use super::*;
+
+    const GROUP: &str = "platform.example.com";
+    const PROJECT: Reference = Reference {
+        name: "project",
+        targets: &[Target {
+            service: None,
+            group: GROUP,
+            kind: "Project",
+        }],
+        kind_column: None,
+        path: &["spec", "project"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Block,
+    };
+    static PROJECTS: Kind = Kind {
+        name: "Project",
+        group: GROUP,
+        ..Kind::EMPTY
+    };
+    static TEAMS: Kind = Kind {
+        name: "Team",
+        group: GROUP,
+        cluster: false,
+        references: &[PROJECT],
+        ..Kind::EMPTY
+    };
+    static NOTES: Kind = Kind {
+        name: "Note",
+        references: &[Reference {
+            on_delete: OnDelete::Orphan,
+            ..PROJECT
+        }],
+        ..TEAMS
+    };
+
+    static HELD: [&Kind; 2] = [&PROJECTS, &TEAMS];
+    static NOTED: [&Kind; 2] = [&PROJECTS, &NOTES];
+
+    /// As if holders that no cluster has did not count: what they hold would go at once.
+    #[test]
+    fn holders_of_sql_only_kinds_are_waited_for() {
+        let of = |kinds: &'static [&'static Kind]| Registry {
+            kinds,
+            ..Registry::EMPTY
+        };
+        assert!(may_be_named(&of(&HELD), &PROJECTS));
+        assert!(!may_be_named(&of(&HELD), &TEAMS));
+        assert!(!may_be_named(&of(&NOTED), &PROJECTS), "an orphan stays");
     }
 }

@@ -39,10 +39,10 @@ impl Operations {
             self.look_for_moves(caller, key, part, wanted.ok().map(Edit::Replace))
                 .await?;
         }
-        let body = match part {
+        let body = match (part, self.finalizer_of(key.resource.kind)) {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
-            Part::Main if self.archives(key.resource.kind) => with_finalizer(text, &self.registry.platform)?,
-            Part::Main | Part::Status => text.to_owned(),
+            (Part::Main, Some(finalizer)) => with_finalizer(text, &finalizer)?,
+            (Part::Main | Part::Status, _) => text.to_owned(),
         };
         let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
         match self.behind(key.resource.kind)?.call(caller, call).await {
@@ -79,8 +79,10 @@ impl Operations {
             };
             self.look_for_moves(caller, key, part, edit.ok()).await?;
         }
-        if patch_type == PatchType::Apply && self.archives(key.resource.kind) {
-            return self.apply(caller, key, part, patch, options).await;
+        if patch_type == PatchType::Apply
+            && let Some(finalizer) = self.finalizer_of(key.resource.kind)
+        {
+            return self.apply(caller, key, part, patch, &finalizer, options).await;
         }
         let call = Call {
             content_type: patch_type.media_type(),
@@ -108,7 +110,8 @@ impl Operations {
             return Ok(());
         };
         let server = caller.on_behalf();
-        let found = match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
+        let behind = self.behind(key.resource.kind)?;
+        let found = match behind.call(&server, Call::get(key.path(), Vec::new())).await {
             Ok(answer) => answer,
             // A change of an archived object is looked at where it is made.
             Err(refusal) if refusal.is_of_absent_object() && self.find_archived(key).await?.is_some() => return Ok(()),
@@ -127,16 +130,19 @@ impl Operations {
         }
     }
 
+    /// Applies a configuration; what that creates gets the finalizer.
     async fn apply(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
         part: Part,
         configuration: Bytes,
+        finalizer: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let server = caller.on_behalf();
-        let present = self.upstream.call(&server, Call::get(key.path(), Vec::new())).await;
+        let behind = self.behind(key.resource.kind)?;
+        let present = behind.call(&server, Call::get(key.path(), Vec::new())).await;
         match present {
             Err(refusal) if refusal.is_of_absent_object() => {
                 if self.find_archived(key).await?.is_some() {
@@ -154,17 +160,23 @@ impl Operations {
             content_type: PatchType::Apply.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), configuration)
         };
-        let applied = self.upstream.call(caller, call).await?;
+        let applied = behind.call(caller, call).await?;
         if applied.code == 201 && !options.dry_run {
-            return self.guard_applied(&server, key, applied).await;
+            return self.guard_applied(&server, key, applied, finalizer).await;
         }
         Ok(applied)
     }
 
     /// Gives our finalizer to what an apply has created. Not as a part of the configuration: its manager would own
     /// the finalizer, and take it away with the next apply.
-    async fn guard_applied(&self, caller: &Caller, key: &ObjectKey<'_>, applied: Answer) -> Result<Answer, Refusal> {
-        let guarded = with_finalizer(&String::from_utf8_lossy(&applied.text), &self.registry.platform)?;
+    async fn guard_applied(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        applied: Answer,
+        finalizer: &str,
+    ) -> Result<Answer, Refusal> {
+        let guarded = with_finalizer(&String::from_utf8_lossy(&applied.text), finalizer)?;
         let mut object: Value = serde_json::from_str(&guarded).unwrap_or_default();
         let head = Head::read(&applied.text).metadata;
         let patch = serde_json::json!({"metadata": {
@@ -181,13 +193,13 @@ impl Operations {
                 Bytes::from(patch.to_string()),
             )
         };
-        match self.upstream.call(caller, call).await {
+        match self.behind(key.resource.kind)?.call(caller, call).await {
             Ok(answer) => Ok(Answer {
                 code: applied.code,
                 warnings: applied.warnings,
                 text: answer.text,
             }),
-            // Somebody was faster: the ingester, which gives objects the finalizer as well, or a controller.
+            // Somebody was faster: the ingester or `kindex deletion`, which give it as well, or a controller.
             Err(refusal) if refusal.code == 409 => Ok(applied),
             Err(refusal) => Err(refusal),
         }

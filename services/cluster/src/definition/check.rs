@@ -5,7 +5,8 @@ use kindex_kube_api::schema::Structural;
 use kindex_kube_api::status::FieldProblem;
 use serde_json::Value;
 
-use super::{selectable, versions};
+use super::selectable;
+use super::serve::versions;
 
 /// Types that a printer column may have.
 const COLUMN_TYPES: &str = "boolean,date,integer,number,string";

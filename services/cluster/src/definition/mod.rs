@@ -15,6 +15,8 @@ pub(crate) use check::problems;
 pub(crate) use names::{Claims, settle};
 pub(crate) use serve::{is_established, resources};
 
+use serve::versions;
+
 /// Keeps a definition until its objects are gone.
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
@@ -56,10 +58,6 @@ pub(crate) fn mark_terminating(definition: &mut Value, now: &str) {
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
         now,
     );
-}
-
-fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
-    definition["spec"]["versions"].as_array().into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -8,8 +8,12 @@ use kindex_kube_api::table::PrinterColumn;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::versions;
 use crate::resource::{Conversion, Convert, Names, Nature, Resource, storage_name};
+
+/// The versions that a definition declares.
+pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+    definition["spec"]["versions"].as_array().into_iter().flatten()
+}
 
 /// Whether the definition's names were ever all granted, so that its resources are served.
 pub(crate) fn is_established(definition: &Value) -> bool {

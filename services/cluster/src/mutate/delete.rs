@@ -6,11 +6,11 @@ use kindex_kube_api::meta;
 use kindex_kube_api::status::{Named, Status};
 use serde_json::Value;
 
-use super::{ATTEMPTS_MAX, find, not_shown, store_failed, write_failed};
+use super::{ATTEMPTS_MAX, find, not_shown, removal_guards, store_failed, write_failed};
 use crate::admit;
 use crate::api::Api;
 use crate::resource::{Nature, Resource, shown, stored};
-use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, WriteError};
+use crate::store::{Intent, Mutation, ObjectKey, Revision, WriteError};
 
 /// Namespaces that cannot be deleted.
 const PROTECTED_NAMESPACES: [&str; 2] = ["default", "kube-system"];
@@ -107,15 +107,6 @@ pub(crate) async fn delete(
         }
     }
     Err(Status::modified(resource.named(), &key.name))
-}
-
-/// Nothing may be left behind by a container that goes.
-pub(super) fn removal_guards(resource: &Resource, object: &Value) -> Vec<Guard> {
-    match resource.nature {
-        Nature::Namespace => vec![Guard::NamespaceEmpty(meta::name(object).to_owned())],
-        Nature::Definition => vec![Guard::ResourceEmpty(meta::name(object).into())],
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => Vec::new(),
-    }
 }
 
 fn check_preconditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> Result<(), Status> {

@@ -168,6 +168,15 @@ pub(crate) async fn find(api: &Api, resource: &Resource, key: &ObjectKey) -> Res
     found.ok_or_else(|| Status::not_found(resource.named(), &key.name))
 }
 
+/// Nothing may be left behind by a container that goes.
+fn removal_guards(resource: &Resource, object: &Value) -> Vec<Guard> {
+    match resource.nature {
+        Nature::Namespace => vec![Guard::NamespaceEmpty(meta::name(object).to_owned())],
+        Nature::Definition => vec![Guard::ResourceEmpty(meta::name(object).into())],
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => Vec::new(),
+    }
+}
+
 /// Updates an object with `edit`, which may be called several times.
 pub(crate) async fn change(
     api: &Api,
@@ -191,11 +200,7 @@ pub(crate) async fn change(
             // What is stored in another version is written in that of today.
             Outcome::Unchanged => (before.clone(), Intent::Replace(present()), Vec::new()),
             Outcome::Changed(object) => (object, Intent::Replace(present()), Vec::new()),
-            Outcome::Gone(object) => (
-                object,
-                Intent::Remove(present()),
-                delete::removal_guards(resource, before),
-            ),
+            Outcome::Gone(object) => (object, Intent::Remove(present()), removal_guards(resource, before)),
         };
         check_size(&object)?;
         if dry_run {

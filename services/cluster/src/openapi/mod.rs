@@ -60,9 +60,5 @@ pub(crate) fn document(group_version: &str, resources: &[ResourceDoc]) -> Value 
     })
 }
 
-fn reference(schema_name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{schema_name}")})
-}
-
 #[cfg(test)]
 mod tests;

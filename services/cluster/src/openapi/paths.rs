@@ -5,7 +5,8 @@ use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
 use serde_json::{Map, Value, json};
 
-use super::{ResourceDoc, reference, schemas};
+use super::ResourceDoc;
+use super::schemas::{self, reference};
 
 /// A query parameter: name, type, description.
 type Parameter = (&'static str, &'static str, &'static str);

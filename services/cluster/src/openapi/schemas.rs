@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ResourceDoc, reference};
+use super::ResourceDoc;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 /// The names of the schemas that operations refer to.
@@ -13,6 +13,11 @@ pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.De
 
 const API_VERSION: &str = "The version of the schema that this object is written in.";
 const KIND: &str = "What this object is, in the words of its API version.";
+
+/// Where a document refers to a schema.
+pub(super) fn reference(schema_name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema_name}")})
+}
 
 /// The schema of a resource's objects.
 pub(super) fn object(resource: &ResourceDoc) -> Value {

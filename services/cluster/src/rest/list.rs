@@ -10,8 +10,9 @@ use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_serve::pages::PageSize;
 use serde::{Deserialize, Serialize};
 
+use super::Reply;
+use super::call::{Call, bad_version, refused};
 use super::render::{self, ListMeta};
-use super::{Call, Reply, bad_version, refused};
 use crate::mutate::{not_shown, store_failed};
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::{Page, PageRequest, Revision, StoreError};

@@ -1,6 +1,8 @@
 //! The verbs of the Kubernetes API over resources: from a parsed request to a reply. Each verb has a file; refuses
 //! to know sockets.
 
+mod call;
+
 mod lines;
 
 mod reply;
@@ -17,67 +19,18 @@ mod write;
 
 mod review;
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use hyper::Method;
-use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath, Subresource, Verb};
-use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
+use kindex_kube_api::request::{ResourcePath, Subresource, Verb};
+use kindex_kube_api::status::Status;
 
 use crate::api::Api;
 use crate::mutate;
 use crate::resource::{Nature, Resource};
-use crate::store::ObjectKey;
 
+use call::{Call, bad_version, is_custom};
+
+pub(crate) use call::ObjectRequest;
 pub(crate) use reply::{Body, Reply};
-
-/// A request for objects, as far as it is known before the body is understood.
-#[derive(Debug)]
-pub(crate) struct ObjectRequest {
-    pub(crate) method: Method,
-    pub(crate) path: ResourcePath,
-    pub(crate) query: Query,
-    pub(crate) rendering: Rendering,
-    pub(crate) content_type: String,
-    pub(crate) user_agent: String,
-    pub(crate) body: Bytes,
-}
-
-/// A request whose resource has been found.
-pub(crate) struct Call<'a> {
-    pub(crate) api: &'a Api,
-    pub(crate) resource: &'a Arc<Resource>,
-    pub(crate) request: &'a ObjectRequest,
-}
-
-impl Call<'_> {
-    /// The namespace of the path, empty for cluster scope.
-    fn namespace(&self) -> &str {
-        self.request.path.namespace.as_deref().unwrap_or_default()
-    }
-
-    fn key(&self, name: &str) -> ObjectKey {
-        mutate::key(self.resource, self.namespace(), name)
-    }
-
-    /// The field manager: as the client says, or the first word of its user agent.
-    fn manager(&self) -> &str {
-        let agent = || {
-            self.request
-                .user_agent
-                .split('/')
-                .next()
-                .filter(|agent| !agent.is_empty())
-                .unwrap_or("unknown")
-        };
-        self.request.query.get("fieldManager").unwrap_or_else(agent)
-    }
-
-    /// Whether the request must leave no trace; `options` is what Kubernetes calls the parameters of the verb.
-    fn dry_run(&self, options: &str) -> Result<bool, Status> {
-        self.request.query.dry_run().map_err(|error| refused(options, &error))
-    }
-}
 
 /// Answers a request for objects.
 pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, Status> {
@@ -129,25 +82,12 @@ fn check_scope(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     }
 }
 
-fn is_custom(resource: &Resource) -> bool {
-    resource.nature == Nature::Custom
-}
-
 /// Nothing is served at a path, in a group that is built in or not.
 fn unserved(built_in: bool) -> Status {
     if built_in {
         Status::unknown_path()
     } else {
         Status::page_not_found()
-    }
-}
-
-/// A collection that belongs to namespaces, changed without one.
-fn no_namespace(call: &Call<'_>) -> Status {
-    if is_custom(call.resource) {
-        Status::page_not_found()
-    } else {
-        Status::method_not_allowed()
     }
 }
 
@@ -171,29 +111,6 @@ fn check_subresource(resource: &Resource, path: &ResourcePath) -> Result<(), Sta
         Some(Subresource::Finalize) if resource.nature != Nature::Namespace => Err(Status::unknown_path()),
         _ => Ok(()),
     }
-}
-
-/// The refusal of a request for its parameters.
-fn refused(options: &str, error: &QueryError) -> Status {
-    match error {
-        QueryError::Unsupported(field, value, allowed) => {
-            let problem = FieldProblem {
-                field: (*field).to_owned(),
-                reason: FieldReason::NotSupported,
-                message: format!("Unsupported value: {value}: supported values: {allowed}"),
-            };
-            Status::invalid_options(options, &[problem])
-        }
-        QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) => {
-            Status::bad_request(error.to_string())
-        }
-    }
-}
-
-/// A version that is none, where it does not belong to a list.
-fn bad_version(error: &QueryError) -> Status {
-    let text = error.to_string();
-    Status::unexplained(text.trim_start_matches("invalid resource version: "))
 }
 
 async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {

@@ -5,8 +5,9 @@ use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_kube_api::{decode, meta};
 use serde_json::{Value, json};
 
+use super::call::{Call, no_namespace, refused};
 use super::list::matching;
-use super::{Call, Reply, no_namespace, refused, render};
+use super::{Reply, render};
 use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
 use crate::resource::Shown;
 

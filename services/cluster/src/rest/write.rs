@@ -9,7 +9,8 @@ use kindex_kube_api::request::{FieldValidation, Subresource};
 use kindex_kube_api::status::{Cause, FieldProblem, Status};
 use serde_json::Value;
 
-use super::{Call, Reply, no_namespace, refused, render};
+use super::call::{Call, no_namespace, refused};
+use super::{Reply, render};
 use crate::admit::{self, Author, Sent};
 use crate::mutate;
 

@@ -1,6 +1,8 @@
 //! The archive in SQL. References on what is archived, and on what archived objects hold in the cluster, are rows; what
 //! names an object without one is found by the columns of its reference.
 
+mod rows;
+
 mod going;
 
 mod restored;
@@ -14,17 +16,17 @@ use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::select::{Condition, Select};
+use kindex_query::select::Select;
 use kindex_query::{Life, Stored};
-use kindex_store::{
-    DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError, select_naming,
-};
+use kindex_store::{DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError};
 
 use super::{After, Among, Archive, ArchiveError, Held, Holder, HolderState, Page};
 use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
 use crate::object::{Key, KindName, Object, Standing};
+
+use rows::failed;
 
 /// By whom rows are placed.
 const PLACED_BY: &str = "kindex-deletion";
@@ -61,27 +63,10 @@ impl SqlArchive {
         }
     }
 
-    fn kind(&self, name: &KindName) -> Result<&'static Kind, ArchiveError> {
-        let found = self.kinds.get(name);
-        found.ok_or_else(|| ArchiveError::wrong(format!("{name} is no kind of the graph")))
-    }
-
     /// The kind of a holder; `None` where it is of another service, or of no kind of the graph.
     fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
         let mut kinds = self.kinds.all();
         kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
-    }
-
-    fn holder(&self, kind: &'static Kind, stored: &Stored, reference: Option<ReferenceName>) -> Holder {
-        let read = self.kinds.read_stored(&self.registry.platform, kind, &stored.object);
-        let is_archived = stored.life == Life::Archived;
-        Holder {
-            key: Some(read.key),
-            uid: read.uid,
-            reference,
-            version: is_archived.then_some(read.version),
-            edges: read.edges,
-        }
     }
 
     /// The rows on an object, each with its holder.
@@ -154,32 +139,6 @@ impl SqlArchive {
             }
         }
         Ok(holders)
-    }
-
-    /// What names an object by one field.
-    async fn naming(&self, target: &Seen, among: Among, at: usize, token: Option<&str>) -> Result<Page, ArchiveError> {
-        let Key { kind, namespace, name } = &target.key;
-        let Some((holder, field)) = self.kinds.referrers(kind).nth(at) else {
-            return Ok(Page::default());
-        };
-        let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
-        let mut select = select_naming(holder, field, &kind.kind, namespace, name);
-        if among == Among::Archived {
-            let is_archived = Condition::NotNull { column: "evicted_time" };
-            select.conditions.push(is_archived);
-        }
-        select.limit = Some(PAGE_ROWS);
-        let page = self.store.select(&select, token).await.map_err(failed)?;
-        let holders = page.items.iter().map(|stored| self.holder(holder, stored, None));
-        let names = |holder: &Holder| holder.edges.iter().any(|edge| edge.target == target.key);
-        let next = match page.continue_token {
-            Some(token) => After::Naming(at, Some(token)),
-            None => After::Naming(at + 1, None),
-        };
-        Ok(Page {
-            holders: holders.filter(names).collect(),
-            next: Some(next),
-        })
     }
 }
 
@@ -433,16 +392,4 @@ impl Archive for SqlArchive {
 /// Whether an object was deleted out of the archive.
 fn was_deleted(stored: &Stored) -> bool {
     stored.life == Life::Deleted && stored.evicted_time.is_some()
-}
-
-fn failed(error: StoreError) -> ArchiveError {
-    let is_outage = error.is_outage();
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    ArchiveError { what: text, is_outage }
 }

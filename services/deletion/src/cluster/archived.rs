@@ -7,7 +7,7 @@ use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
-use super::outcome::{Outcome, Task, holds_all, read, written};
+use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
 use crate::answers::Swept;
 use crate::archive::{Among, Archive, ArchiveError, Fate, Held, Holder, HolderState, fate, goes_along};
 use crate::decide::{Archived, Seen};
@@ -55,7 +55,7 @@ pub(super) async fn keep(
     }
     let finalizers = task.object.finalizers.iter();
     let left: Vec<_> = finalizers.filter(|one| !off.contains(*one)).cloned().collect();
-    written(cluster.set_finalizers(&task.object, &left).await, outcome)
+    taken_off(cluster.set_finalizers(&task.object, &left).await, outcome)
 }
 
 /// Places its reference on an archived object. After that, both are read: the object may be in the cluster again, and
@@ -168,7 +168,7 @@ enum Row {
     Stays,
     Released,
     /// It stays as long as this service does not say whether the holder holds what it names now.
-    Unanswered(String),
+    Unanswered(Unanswered),
 }
 
 /// Who is left, as people know them.
@@ -176,8 +176,8 @@ enum Row {
 struct Left {
     plain: Vec<String>,
     owned: Vec<String>,
-    /// Whether a service did not answer. It may take long to answer: no other holder is asked about in this sweep.
-    is_unanswered: bool,
+    /// Whether a service was silent. It may take long to answer: no other holder is asked about in this sweep.
+    is_silent: bool,
 }
 
 impl Left {
@@ -188,9 +188,9 @@ impl Left {
         }
     }
 
-    fn wait_for(&mut self, place: &str, holder: &Holder) {
-        self.plain.push(format!("{holder} (waits for {place})"));
-        self.is_unanswered = true;
+    fn wait_for(&mut self, service: &Unanswered, holder: &Holder) {
+        self.plain.push(format!("{holder} (waits for {})", service.place));
+        self.is_silent |= service.is_silent;
     }
 
     fn cut(&mut self) {
@@ -255,7 +255,7 @@ impl Along {
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
         let (mut live, mut released) = (Vec::new(), false);
         for (fate, holder) in staying {
-            let row = match left.is_unanswered {
+            let row = match left.is_silent {
                 true => Row::Stays,
                 false => self.release_former(cluster, archive, holder).await?,
             };
@@ -265,8 +265,8 @@ impl Along {
                     released = true;
                     continue;
                 }
-                Row::Unanswered(place) => {
-                    left.wait_for(&place, holder);
+                Row::Unanswered(service) => {
+                    left.wait_for(&service, holder);
                     continue;
                 }
             }
@@ -337,9 +337,9 @@ impl Along {
         match (held, outcome.unanswered) {
             (Ok(true), _) => {}
             (Ok(false), _) => return Ok(Row::Stays),
-            (Err(error), Some(place)) => {
+            (Err(error), Some(service)) => {
                 tracing::warn!(%holder, %error, "Whether a row can be released is asked again");
-                return Ok(Row::Unanswered(place));
+                return Ok(Row::Unanswered(service));
             }
             (Err(error), None) => return Err(error),
         }
@@ -386,4 +386,32 @@ async fn delete_live(cluster: &Cluster, object: &Object) -> Result<(), ClusterEr
 /// Whether no other object has taken the name of an archived one in the archive.
 pub(super) async fn has_its_name(archive: &dyn Archive, seen: &Seen) -> Result<bool, ClusterError> {
     archive.has_its_name(seen).await.map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_service_that_is_silent_ends_the_questions_of_a_sweep() {
+        let holder = Holder {
+            key: None,
+            uid: "u".to_owned(),
+            reference: None,
+            version: None,
+            edges: Vec::new(),
+        };
+        let service = |is_silent| Unanswered {
+            place: "the service identity".to_owned(),
+            why: String::new(),
+            is_silent,
+        };
+        let mut left = Left::default();
+        left.wait_for(&service(false), &holder);
+        assert!(!left.is_silent, "another holder may name what it answers about");
+        left.wait_for(&service(true), &holder);
+        left.wait_for(&service(false), &holder);
+        assert!(left.is_silent);
+        assert_eq!(left.plain[0], "u (waits for the service identity)");
+    }
 }

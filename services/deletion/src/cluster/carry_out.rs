@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::Cluster;
 use super::archived;
 use super::clean_up::clean_up;
-use super::outcome::{Outcome, Task, holds_all, learn, read, written};
+use super::outcome::{Outcome, Task, holds_all, learn, read, sent, taken_off, written};
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{Key, Object, Standing};
 
@@ -181,7 +181,8 @@ async fn write_without(
 ) -> Result<(), ClusterError> {
     if let Some(peer) = cluster.peers.of(&found.key.kind) {
         for name in names {
-            peer.release(&found.key, name).await?;
+            sent(peer.release(&found.key, name).await, outcome)?;
+            outcome.writes.released.push(name.clone());
         }
         return read(cluster, &Seen::of(found), outcome).await.map(drop);
     }
@@ -191,8 +192,11 @@ async fn write_without(
         .cloned()
         .collect();
     match left.len() < found.finalizers.len() {
-        true => written(cluster.set_finalizers(found, &left).await, outcome),
-        false => Ok(()),
+        true => taken_off(cluster.set_finalizers(found, &left).await, outcome),
+        false => {
+            outcome.writes.is_overtaken = true;
+            Ok(())
+        }
     }
 }
 
@@ -223,20 +227,26 @@ async fn free(
     let own = &cluster.kinds.names.finalizer;
     let finalizers = task.object.finalizers.iter();
     let left: Vec<_> = finalizers.filter(|finalizer| *finalizer != own).cloned().collect();
-    written(cluster.set_finalizers(&task.object, &left).await, outcome)
+    taken_off(cluster.set_finalizers(&task.object, &left).await, outcome)
 }
 
-/// After a write that failed, or of which nobody knows whether it did, both objects are read again.
+/// After a write that failed, or of which nobody knows whether it did, both objects are read again. Where they cannot
+/// be, what has come of it is seen later.
 async fn failed(cluster: &Cluster, task: &Task, error: ClusterError, outcome: &mut Outcome) {
     match error {
-        ClusterError::NotFound(_) | ClusterError::Conflict(_) => {}
+        ClusterError::NotFound(_) | ClusterError::Conflict(_) => outcome.writes.is_overtaken = true,
         ClusterError::Expired(_) | ClusterError::Retryable { .. } | ClusterError::Refused(_) => {
             outcome.failed = Some(error.to_string());
         }
     }
+    let may_be_done = outcome.writes.is_overtaken || !outcome.writes.released.is_empty();
     for object in std::iter::once(&task.object).chain(&task.target) {
         if let Err(error) = read(cluster, &Seen::of(object), outcome).await {
+            outcome.writes.is_unclear |= may_be_done;
             outcome.failed = Some(error.to_string());
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use kindex_kube_client::{ClusterApi as _, ClusterError};
@@ -24,6 +25,8 @@ use crate::outside::{Said, is_due};
 
 /// Calls of a kind at a time, for objects of the cluster and for archived ones each.
 const CALLS_AT_A_TIME: usize = 64;
+/// A call has its turn no longer than this, whatever its cleanup says: those that never end would keep all turns.
+const DEADLINE_MAX: Duration = Duration::from_hours(1);
 
 /// The cleanup of a kind, and whose turn it is.
 #[derive(Clone)]
@@ -80,6 +83,15 @@ pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outco
 }
 
 impl Cluster {
+    /// The same, with what removes what objects have outside.
+    #[must_use]
+    pub fn with_cleanups(self, cleanups: &Cleanups) -> Self {
+        Self {
+            cleanups: Callable::new(cleanups),
+            ..self
+        }
+    }
+
     /// Calls the cleanup of a tombstone, once it is its turn. Nothing where it does not drain any more, or the cluster
     /// has the object again.
     pub(crate) async fn clean_up_archived(&self, kind: &KindName, uid: &str) -> Result<Option<Said>, ClusterError> {
@@ -120,7 +132,7 @@ fn deleted(kind: &'static Kind, found: &Object, text: &Text, archived: bool) -> 
 /// One call: an answer, an error, a panic, or nothing in time.
 async fn call(cleanup: &dyn Cleanup, deleted: &Deleted) -> Said {
     let called = async {
-        let deadline = cleanup.deadline();
+        let deadline = cleanup.deadline().min(DEADLINE_MAX);
         let answered = timeout(deadline, cleanup.clean_up(deleted)).await;
         answered.map_err(|_elapsed| format!("no answer in {deadline:?}"))
     };
@@ -147,4 +159,46 @@ fn said_in(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use serde_json::Value;
+
+    use super::*;
+
+    static CLUSTER: Kind = Kind {
+        name: "Cluster",
+        ..Kind::EMPTY
+    };
+
+    /// Never answers, and would never have to.
+    struct Endless;
+
+    #[async_trait]
+    impl Cleanup for Endless {
+        async fn clean_up(&self, _: &Deleted) -> Result<Answer, CleanupError> {
+            std::future::pending().await
+        }
+
+        fn deadline(&self) -> Duration {
+            Duration::MAX
+        }
+    }
+
+    /// Otherwise 64 of these keep every other object of their kind from being cleaned up.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_may_take_for_ever_ends_all_the_same() {
+        let deleted = Deleted {
+            kind: &CLUSTER,
+            namespace: String::new(),
+            name: "c".to_owned(),
+            uid: "u".to_owned(),
+            archived: true,
+            object: Value::Null,
+        };
+        let said = call(&Endless, &deleted).await;
+        assert_eq!(said, Said::Failed("no answer in 3600s".to_owned()));
+    }
 }

@@ -23,7 +23,14 @@ impl Cluster {
     pub(crate) async fn report(&self, object: &Object, notice: &Notice) {
         tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.text());
         let (kind, now) = (self.kind(&object.key), Timestamp::now());
-        match self.create_event(kind, object, notice, now).await {
+        let mut created = self
+            .create_event(kind, object, &object.key.namespace, notice, now)
+            .await;
+        if !kind.cluster && created.as_ref().is_err_and(is_not_found) {
+            // The namespace of an SQL-only object need not exist in the cluster.
+            created = self.create_event(kind, object, "", notice, now).await;
+        }
+        match created {
             Ok(()) => {}
             Err(kube::Error::Api(status)) if status.is_already_exists() => return,
             Err(error) => tracing::warn!(object = %object.key, %error, "An event cannot be recorded"),
@@ -33,17 +40,17 @@ impl Cluster {
         }
     }
 
+    /// In this namespace, or among the events of what has none.
     async fn create_event(
         &self,
         kind: &Kind,
         object: &Object,
+        namespace: &str,
         notice: &Notice,
         now: Timestamp,
     ) -> Result<(), kube::Error> {
-        let namespace = match object.key.namespace.as_str() {
-            "" => "default",
-            namespace => namespace,
-        };
+        let about = Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty());
+        let namespace = about.as_deref().unwrap_or("default");
         let now = Time(now);
         let event = Event {
             metadata: ObjectMeta {
@@ -54,7 +61,7 @@ impl Cluster {
             involved_object: ObjectReference {
                 api_version: Some(kind.api_version()),
                 kind: Some(kind.name.to_owned()),
-                namespace: Some(object.key.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+                namespace: about.clone(),
                 name: Some(object.key.name.clone()),
                 uid: Some(object.uid.clone()),
                 resource_version: Some(object.version.to_string()),
@@ -75,6 +82,10 @@ impl Cluster {
         let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         events.create(&PostParams::default(), &event).await.map(drop)
     }
+}
+
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// What the event of a notice is called, in every process: follows from the object and from what the notice says. What

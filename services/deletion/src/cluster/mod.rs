@@ -15,7 +15,6 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::archive::Archive;
-use crate::cleanup::Cleanups;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
@@ -93,15 +92,6 @@ impl Cluster {
     /// Whether the objects that left it are known.
     pub fn has_archive(&self) -> bool {
         self.archive.is_some()
-    }
-
-    /// The same, with what removes what objects have outside.
-    #[must_use]
-    pub fn with_cleanups(self, cleanups: &Cleanups) -> Self {
-        Self {
-            cleanups: Callable::new(cleanups),
-            ..self
-        }
     }
 
     /// The kinds whose objects may have something outside.

@@ -1,6 +1,7 @@
 //! A step that is to be carried out, and what came of it so far.
 
 use kindex_kube_client::ClusterError;
+use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
@@ -64,7 +65,44 @@ pub struct Outcome {
     /// What came of the cleanup outside, where it was called.
     pub said: Option<Said>,
     /// The service that did not answer when the target of a field was read.
-    pub unanswered: Option<String>,
+    pub unanswered: Option<Unanswered>,
+    /// What is known of its writes.
+    pub writes: Writes,
+}
+
+/// What is known of the writes of a step.
+#[derive(Debug, Default)]
+pub struct Writes {
+    /// Objects of ours that were written, by uid, with the versions that the writes have made.
+    pub made: Vec<(String, ResourceVersion)>,
+    /// References that another service has released from its object.
+    pub released: Vec<String>,
+    /// Whether somebody else has written what the step was decided on. That may be a process like ours, with the same
+    /// step.
+    pub is_overtaken: bool,
+    /// Whether something may have been taken off, or still be, of which nothing more is known.
+    pub is_unclear: bool,
+}
+
+/// Another service that does not answer, or refuses.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Which one, and where.
+    pub place: String,
+    /// What came instead of an answer.
+    pub why: String,
+    /// Whether it would answer nothing else either: one that refuses something of one object may answer about others.
+    pub is_silent: bool,
+}
+
+impl Unanswered {
+    pub(super) fn by(place: String, error: &ClusterError) -> Self {
+        Self {
+            place,
+            why: error.to_string(),
+            is_silent: error.is_silence(),
+        }
+    }
 }
 
 impl Outcome {
@@ -77,7 +115,22 @@ impl Outcome {
 }
 
 pub(super) fn written(result: Result<Object, ClusterError>, outcome: &mut Outcome) -> Result<(), ClusterError> {
-    result.map(|object| outcome.know(object))
+    result.map(|object| {
+        outcome.writes.made.push((object.uid.clone(), object.version));
+        outcome.know(object);
+    })
+}
+
+/// As [`written`], of a write that takes finalizers off.
+pub(super) fn taken_off(result: Result<Object, ClusterError>, outcome: &mut Outcome) -> Result<(), ClusterError> {
+    written(sent(result, outcome), outcome)
+}
+
+/// What was asked to take something off has ended with this. One that refuses has not done it, and an outage may have
+/// come after it was done.
+pub(super) fn sent<T>(result: Result<T, ClusterError>, outcome: &mut Outcome) -> Result<T, ClusterError> {
+    outcome.writes.is_unclear |= result.as_ref().is_err_and(ClusterError::is_silence);
+    result
 }
 
 /// Reads an object again; nothing where another one has its name.
@@ -110,9 +163,9 @@ pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut 
     };
     for edge in &holder.edges {
         let found = cluster.get(&edge.target).await;
-        if found.is_err() {
+        if let Err(error) = &found {
             let peer = cluster.peers.of(&edge.target.kind);
-            outcome.unanswered = peer.map(|peer| peer.place());
+            outcome.unanswered = peer.map(|peer| Unanswered::by(peer.place(), error));
         }
         let Some(found) = found? else {
             if cluster.bears_in_archive(&edge.target, &name).await? {

@@ -1,5 +1,6 @@
-//! The conditions of objects that wait, or cannot hold what they name, written to their status. No decision depends on
-//! them, and no step waits for them but the record of a phase of an object that has them.
+//! The conditions of objects that wait, or cannot hold what they name, written to their status, or to an annotation
+//! where that has none. No decision depends on them, and no step waits for them but the record of a phase of an object
+//! that has them.
 
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kindex_kube_client::ClusterError;
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
+use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
@@ -31,6 +33,9 @@ pub(super) struct Known {
     form: Option<Form>,
     read: Instant,
 }
+
+/// Conditions that are not written. Why, the log says.
+struct Unwritten;
 
 /// What conditions are to say.
 #[derive(Clone, Copy)]
@@ -56,42 +61,46 @@ impl Cluster {
     }
 
     /// Writes a notice into the conditions of its object, if it is about an object that is being deleted, or that
-    /// cannot hold what it names, and the kind has some.
+    /// cannot hold what it names.
     pub(crate) async fn write_conditions(&self, object: &Object, notice: &Notice) {
-        match notice.about {
-            About::Deletion if object.standing == Standing::Deleting => {
-                self.say(object, Said::Deletion(Some(notice))).await;
-            }
-            About::Refusal => self.say(object, Said::Refusal(Some(notice))).await,
-            About::Deletion | About::Other => {}
-        }
+        let said = match notice.about {
+            About::Deletion if object.standing == Standing::Deleting => Said::Deletion(Some(notice)),
+            About::Refusal => Said::Refusal(Some(notice)),
+            About::Deletion | About::Other => return,
+        };
+        self.say(object, said).await;
     }
 
-    /// Writes that nothing is refused to an object any more, if its conditions say that something is.
-    pub(crate) async fn write_placed(&self, object: &Object) {
-        self.say(object, Said::Refusal(None)).await;
+    /// Writes that nothing is refused to an object any more, if its conditions say that something is. Whether they do
+    /// not say that any more, as far as it can be known.
+    pub(crate) async fn write_placed(&self, object: &Object) -> bool {
+        self.say(object, Said::Refusal(None)).await
     }
 
-    async fn say(&self, object: &Object, said: Said<'_>) {
+    async fn say(&self, object: &Object, said: Said<'_>) -> bool {
         let written = async {
             match self.found(object).await? {
                 Some(found) => self.write(object, found, said).await,
                 None => Ok(None),
             }
         };
-        in_time(object, written).await;
+        in_time(object, written).await.is_ok()
     }
 
     /// Writes the phase that was just recorded into conditions that say that the object waits. The object as it is
     /// then, if anything was written.
     async fn write_phase(&self, object: &Object, recorded: DynamicObject) -> Option<Object> {
-        match may_be_reported(&recorded.data["status"]) {
-            true => in_time(object, self.write(object, recorded, Said::Deletion(None))).await,
+        match may_be_reported(&recorded.data["status"]) || may_be_reported(&self.recorded(&recorded)) {
+            true => {
+                let written = in_time(object, self.write(object, recorded, Said::Deletion(None))).await;
+                written.ok().flatten()
+            }
             false => None,
         }
     }
 
-    /// Nothing is written for an object that is another one by now, or has another phase or names others.
+    /// Nothing is said of an object that is another one by now, or has another phase or names others. The annotation of
+    /// a kind whose status has a list by now goes.
     async fn write(
         &self,
         object: &Object,
@@ -99,19 +108,33 @@ impl Cluster {
         said: Said<'_>,
     ) -> Result<Option<Object>, ClusterError> {
         let kind = self.kind(&object.key);
-        let Some(form) = self.form(kind).await? else {
-            return Ok(None);
-        };
+        let of_status = self.form(kind).await?;
+        let form = of_status.clone().unwrap_or_else(Form::recorded);
         for _ in 0..ATTEMPTS {
             let known = self.read(kind, &found)?;
             if known.uid != object.uid {
                 return Ok(None);
             }
-            let Some(conditions) = conditions(&form, object, &known, &found.data["status"], said) else {
-                return Ok(None);
+            let before = match of_status {
+                Some(_) => found.data["status"].clone(),
+                None => self.recorded(&found),
             };
-            let status = json!({"status": {form.list: conditions}});
-            match self.patch(&known, Some("status"), status).await {
+            let written = match (&of_status, conditions(&form, object, &known, &before, said)) {
+                (Some(_), Some(conditions)) => {
+                    let status = json!({"status": {form.list: conditions}});
+                    self.patch(&known, Some("status"), status).await
+                }
+                (None, Some(conditions)) => self.write_recorded(&known, Some(conditions)).await,
+                (Some(_), None) if self.has_recorded(&found) => Ok(found),
+                (Some(_) | None, None) => return Ok(None),
+            };
+            let written = match written {
+                Ok(written) if of_status.is_some() && self.has_recorded(&written) => {
+                    self.write_recorded(&self.read(kind, &written)?, None).await
+                }
+                written => written,
+            };
+            match written {
                 Err(ClusterError::Conflict(_)) => {}
                 Err(ClusterError::NotFound(_)) => return Ok(None),
                 Ok(written) => return self.read(kind, &written).map(Some),
@@ -123,6 +146,26 @@ impl Cluster {
             }
         }
         Err(ClusterError::Conflict("others write it all the time".to_owned()))
+    }
+
+    /// The conditions in the annotation of an object.
+    fn recorded(&self, object: &DynamicObject) -> Value {
+        self.kinds.names.recorded.status_in(object.annotations())
+    }
+
+    fn has_recorded(&self, object: &DynamicObject) -> bool {
+        object.annotations().contains_key(&self.kinds.names.recorded.conditions)
+    }
+
+    /// Writes that annotation; without conditions, it goes.
+    async fn write_recorded(
+        &self,
+        object: &Object,
+        conditions: Option<Vec<Value>>,
+    ) -> Result<DynamicObject, ClusterError> {
+        let text = conditions.map(|conditions| Value::Array(conditions).to_string());
+        let annotations = json!({ &self.kinds.names.recorded.conditions: text });
+        self.annotate(object, &annotations).await
     }
 
     async fn found(&self, object: &Object) -> Result<Option<DynamicObject>, ClusterError> {
@@ -138,9 +181,7 @@ impl Cluster {
         {
             return Ok(known.form.clone());
         }
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let definition = definitions.get_opt(&kind.crd_name()).await.map_err(refused)?;
-        let definition = definition.and_then(|definition| serde_json::to_value(definition).ok());
+        let definition = self.definition(kind).await?;
         let form = definition.and_then(|definition| Form::of(&definition, kind.version));
         let known = Known {
             form: form.clone(),
@@ -148,6 +189,16 @@ impl Cluster {
         };
         self.forms().insert(name, known);
         Ok(form)
+    }
+
+    /// The definition that the cluster has. No cluster has that of an SQL-only kind.
+    async fn definition(&self, kind: &'static Kind) -> Result<Option<Value>, ClusterError> {
+        if !kind.cluster {
+            return Ok(serde_saphyr::from_str(kind.manifest).ok());
+        }
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let definition = definitions.get_opt(&kind.crd_name()).await.map_err(refused)?;
+        Ok(definition.and_then(|definition| serde_json::to_value(definition).ok()))
     }
 }
 
@@ -175,12 +226,12 @@ fn conditions(form: &Form, seen: &Object, known: &Object, status: &Value, said: 
 async fn in_time(
     object: &Object,
     written: impl Future<Output = Result<Option<Object>, ClusterError>>,
-) -> Option<Object> {
+) -> Result<Option<Object>, Unwritten> {
     let why = match timeout(TIME_MAX, written).await {
-        Ok(Ok(written)) => return written,
+        Ok(Ok(written)) => return Ok(written),
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {TIME_MAX:?}"),
     };
     tracing::warn!(object = %object.key, why, "The conditions of an object cannot be written");
-    None
+    Err(Unwritten)
 }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::Cluster;
 use super::archived::{Along, failed, has_its_name};
+use super::outcome::Unanswered;
 use crate::answers::Swept;
 use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;
@@ -34,15 +35,6 @@ pub(crate) struct Buried {
     pub(crate) unanswered: Option<Unanswered>,
     /// Whether something changed, so that the next step may be due.
     pub(crate) moved: bool,
-}
-
-/// Another service that does not answer, or refuses.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unanswered {
-    /// Which one, and where.
-    pub(crate) place: String,
-    /// What came instead of an answer.
-    pub(crate) why: String,
 }
 
 impl Cluster {
@@ -149,14 +141,18 @@ impl Cluster {
                 continue;
             };
             let place = peer.place();
-            let why = match silent.contains(&place) {
-                true => "it did not answer a moment ago".to_owned(),
+            let unanswered = match silent.contains(&place) {
+                true => Unanswered {
+                    place,
+                    why: "it did not answer a moment ago".to_owned(),
+                    is_silent: true,
+                },
                 false => match peer.release(&edge.target, &name).await {
                     Ok(()) => continue,
-                    Err(error) => error.to_string(),
+                    Err(error) => Unanswered::by(place, &error),
                 },
             };
-            first.get_or_insert(Unanswered { place, why });
+            first.get_or_insert(unanswered);
         }
         first
     }
@@ -214,9 +210,14 @@ fn is_free(swept: &Swept) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+
+    use axum::Router;
+    use axum::http::StatusCode;
     use kindex_kube_client::other_service::Address;
     use kindex_model::kind::Registry;
     use kindex_model::reference::OnDelete;
+    use tokio::net::TcpListener;
 
     use super::*;
     use crate::fixture::{deleting, key, key_in};
@@ -240,19 +241,43 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_service_that_does_not_release_its_object_is_named() {
-        let project = key_in("y.example.com", "Project", "a");
+    fn project() -> Key {
+        key_in("y.example.com", "Project", "a")
+    }
+
+    /// A cluster beside the service of projects at this URL.
+    async fn beside(url: &str) -> Cluster {
         let address = Address {
             name: "identity".to_owned(),
-            url: NOWHERE.to_owned(),
+            url: url.to_owned(),
             ca_file: None,
             token_file: None,
         };
         let client = address.client().await.expect("a client");
-        let peers = Peers::new([(project.kind.clone(), address)], &Transport::Events);
-        let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY)).beside(peers);
+        let peers = Peers::new([(project().kind, address)], &Transport::Events);
+        Cluster::new(client, Kinds::of(&Registry::EMPTY)).beside(peers)
+    }
 
+    #[tokio::test]
+    async fn a_service_that_refuses_something_of_one_object_is_not_silent() {
+        let of_the_object = [403, 409, 422].map(|code| (code, false));
+        let of_the_service = [401, 404, 408, 429, 503].map(|code| (code, true));
+        for (code, is_silent) in of_the_object.into_iter().chain(of_the_service) {
+            let code = StatusCode::from_u16(code).expect("a code");
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let url = format!("http://{}", listener.local_addr().expect("an address"));
+            let refuses = Router::new().fallback(move || ready(code));
+            tokio::spawn(async move { axum::serve(listener, refuses).await });
+            let (cluster, object, nobody) = (beside(&url).await, object(&[project()]), BTreeSet::new());
+            let refused = cluster.release_elsewhere(&object, &nobody).await;
+            let refused = refused.expect("nothing is released");
+            assert_eq!(refused.is_silent, is_silent, "{code}: {}", refused.why);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_service_that_does_not_release_its_object_is_named() {
+        let (cluster, project) = (beside(NOWHERE).await, project());
         let network = key("Network", "a");
         let nobody = BTreeSet::new();
         let here = object(std::slice::from_ref(&network));
@@ -262,7 +287,11 @@ mod tests {
         let there = cluster.release_elsewhere(&object, &nobody).await;
         let there = there.expect("nobody answers");
         assert_eq!(there.place, "the service identity at http://127.0.0.1:1");
-        assert!(there.why.contains("does not answer"), "{}", there.why);
+        assert!(
+            there.is_silent && there.why.contains("does not answer"),
+            "{}",
+            there.why
+        );
         let silent = BTreeSet::from([there.place]);
         let again = cluster.release_elsewhere(&object, &silent).await;
         assert_eq!(again.expect("still").why, "it did not answer a moment ago");

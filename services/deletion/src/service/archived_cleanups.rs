@@ -1,4 +1,5 @@
-//! The cleanups of archived objects, called beside the walk over tombstones: one that hangs keeps no other tombstone.
+//! The cleanups of archived objects, called beside the walk over tombstones: one that hangs keeps no other tombstone,
+//! and however many hang, each of the others has its turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,41 @@ use crate::outside::{ArchivedOutsides, Said};
 /// Calls of a kind that are under way or wait for their turn. Others begin with a later walk.
 const CALLS_MAX: usize = 1_024;
 
+/// Whose cleanups of a kind are called: as many as there may be, and over several walks all of them in turn. Walks come
+/// to tombstones in the order of their uids. One that begins with those for whom there was no room before calls none a
+/// second time before each of the others was called.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Those whose call has not ended.
+    called: BTreeSet<String>,
+    /// The uid with which this walk begins to call.
+    first: String,
+    /// The first one for whom this walk had no room.
+    turned_away: Option<String>,
+}
+
+impl Queue {
+    fn begin_walk(&mut self) {
+        self.first = self.turned_away.take().unwrap_or_default();
+    }
+
+    /// Whether a tombstone is called that this walk has come to.
+    fn admits(&mut self, uid: &str) -> bool {
+        if uid < self.first.as_str() || self.called.contains(uid) {
+            return false;
+        }
+        if self.called.len() >= CALLS_MAX {
+            self.turned_away.get_or_insert_with(|| uid.to_owned());
+            return false;
+        }
+        self.called.insert(uid.to_owned())
+    }
+
+    fn end(&mut self, uid: &str) {
+        self.called.remove(uid);
+    }
+}
+
 /// A call that has ended.
 struct Called {
     kind: KindName,
@@ -28,8 +64,7 @@ pub(super) struct ArchivedCleanups {
     cluster: Cluster,
     figures: Figures,
     outsides: ArchivedOutsides,
-    /// By kind, the uids of those whose call has not ended.
-    called: BTreeMap<KindName, BTreeSet<String>>,
+    queues: BTreeMap<KindName, Queue>,
     calls: JoinSet<Called>,
 }
 
@@ -40,7 +75,7 @@ impl ArchivedCleanups {
             cluster,
             figures,
             outsides: ArchivedOutsides::default(),
-            called: BTreeMap::new(),
+            queues: BTreeMap::new(),
             calls: JoinSet::new(),
         }
     }
@@ -50,10 +85,16 @@ impl ArchivedCleanups {
         &self.outsides
     }
 
-    /// Calls the cleanup of a tombstone, unless a call is under way.
+    /// A walk over the tombstones of a kind begins.
+    pub(super) fn begin_walk(&mut self, kind: &KindName) {
+        if let Some(queue) = self.queues.get_mut(kind) {
+            queue.begin_walk();
+        }
+    }
+
+    /// Calls the cleanup of a tombstone, unless a call is under way or others come first.
     pub(super) fn call(&mut self, kind: &KindName, uid: &str) {
-        let called = self.called.entry(kind.clone()).or_default();
-        if called.len() >= CALLS_MAX || !called.insert(uid.to_owned()) {
+        if !self.queues.entry(kind.clone()).or_default().admits(uid) {
             return;
         }
         let (cluster, kind, uid) = (self.cluster.clone(), kind.clone(), uid.to_owned());
@@ -72,8 +113,8 @@ impl ArchivedCleanups {
 
     fn note(&mut self, called: Called) {
         let Called { kind, uid, said } = called;
-        if let Some(called) = self.called.get_mut(&kind) {
-            called.remove(&uid);
+        if let Some(queue) = self.queues.get_mut(&kind) {
+            queue.end(&uid);
         }
         match said {
             Ok(Some(said)) => {
@@ -107,5 +148,52 @@ impl ArchivedCleanups {
     /// Ends the calls that are under way: what has come of them is asked again.
     pub(super) async fn end(&mut self) {
         self.calls.shutdown().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// Calls that end between two walks.
+    const ENDED: usize = 64;
+
+    /// As if each walk gave what has become free to the first ones, which are to be called again by then.
+    #[test]
+    fn of_more_that_hang_than_there_is_room_for_each_is_called_as_often_as_any_other() {
+        let uids: Vec<String> = (0..CALLS_MAX + 200).map(|number| format!("u{number:05}")).collect();
+        let (mut queue, mut under_way) = (Queue::default(), VecDeque::new());
+        let mut calls: BTreeMap<&str, u32> = BTreeMap::new();
+        for walk in 0..100 {
+            queue.begin_walk();
+            for uid in uids.iter().filter(|uid| queue.admits(uid)) {
+                under_way.push_back(uid);
+                *calls.entry(uid).or_default() += 1;
+            }
+            assert!(under_way.len() <= CALLS_MAX, "{} in walk {walk}", under_way.len());
+            // Their time is over, in the order in which they were called.
+            for uid in under_way.drain(..ENDED) {
+                queue.end(uid);
+            }
+        }
+        assert_eq!(calls.len(), uids.len());
+        let (least, most) = (calls.values().min(), calls.values().max());
+        let (least, most) = least.zip(most).expect("some were called");
+        assert!(*least >= 6 && most - least <= 1, "{least} to {most} calls");
+    }
+
+    #[test]
+    fn a_walk_calls_everybody_again_once_those_who_came_first_are_gone() {
+        let mut queue = Queue::default();
+        let uids: Vec<String> = (0..=CALLS_MAX).map(|number| format!("u{number:05}")).collect();
+        assert_eq!(uids.iter().filter(|uid| queue.admits(uid)).count(), CALLS_MAX);
+        queue.end(&uids[0]);
+        queue.begin_walk();
+        assert!(!queue.admits(&uids[0]), "the last one comes first");
+        // It is gone, and nobody else was turned away.
+        queue.begin_walk();
+        assert!(queue.admits(&uids[0]));
     }
 }

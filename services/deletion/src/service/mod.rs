@@ -72,6 +72,9 @@ pub struct Deletion {
     blocked: Blocked,
 }
 
+/// Whether that nothing is refused to an object any more could not be written.
+type IsLeft = bool;
+
 /// What ends beside the loop. A pause takes nobody's turn.
 #[derive(Default)]
 struct Beside {
@@ -81,7 +84,7 @@ struct Beside {
     /// After steps that failed.
     pauses: JoinSet<Key>,
     /// Events that are being recorded, and those that will be.
-    recording: JoinSet<Key>,
+    recording: JoinSet<(Key, IsLeft)>,
     notices: Notices,
 }
 
@@ -167,7 +170,9 @@ impl Deletion {
                 }
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
-                Some(key) = beside.recording.join_next() => beside.notices.end(&key.expect("no report panics")),
+                Some(done) = beside.recording.join_next() => {
+                    recorded(&mut work, &mut beside, done.expect("no report panics"));
+                }
                 heard = peers.next() => peers.take(heard, &mut work, self),
                 _ = looks.tick() => {
                     peers.hold(&work);
@@ -233,6 +238,7 @@ impl Deletion {
         for (key, uid) in outcome.gone {
             work.gone(&key, &uid, Instant::now());
         }
+        work.settle(task, &outcome.writes);
         work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
         if let Some(said) = outcome.held {
             work.asked(&task.object, said, Instant::now());
@@ -311,15 +317,23 @@ impl Deletion {
         {
             let cluster = self.cluster.clone();
             beside.recording.spawn(async move {
-                match due {
+                let is_left = match due {
                     Due::Notice(notice) => {
                         cluster.report(&object, &notice).await;
                         cluster.write_conditions(&object, &notice).await;
+                        false
                     }
-                    Due::Placed => cluster.write_placed(&object).await,
-                }
-                object.key
+                    Due::Placed => !cluster.write_placed(&object).await,
+                };
+                (object.key, is_left)
             });
         }
+    }
+}
+
+fn recorded(work: &mut Work, beside: &mut Beside, (key, is_left): (Key, IsLeft)) {
+    beside.notices.end(&key);
+    if is_left {
+        work.unwritten(key, Instant::now());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::notice::Notice;
+use crate::notice::{About, Notice};
 use crate::object::{Key, Object};
 
 /// What is to be recorded of an object.
@@ -22,13 +22,21 @@ pub(super) struct Notices {
     next: u64,
     /// By object, the number of what it waits for.
     waits: BTreeMap<Key, u64>,
+    /// By object, the number of what says that nothing is refused to it any more.
+    placed: BTreeMap<Key, u64>,
     /// The objects of which one is being recorded.
     busy: BTreeSet<Key>,
 }
 
 impl Notices {
-    /// What an object waits for takes the place of what it waited for before.
+    /// What an object waits for takes the place of what it waited for before, and what is refused to it that of what
+    /// was not any more.
     pub(super) fn add(&mut self, object: Object, notice: Notice) {
+        if notice.about == About::Refusal
+            && let Some(number) = self.placed.remove(&object.key)
+        {
+            self.due.remove(&number);
+        }
         let number = match self.waits.get(&object.key) {
             Some(number) if notice.waits() => *number,
             Some(_) | None => self.next_number(),
@@ -39,9 +47,13 @@ impl Notices {
         self.due.insert(number, (object, Due::Notice(notice)));
     }
 
-    /// Nothing is refused to an object any more.
+    /// Nothing is refused to an object any more. It need not be said twice.
     pub(super) fn add_placed(&mut self, object: Object) {
-        let number = self.next_number();
+        let number = match self.placed.get(&object.key) {
+            Some(number) => *number,
+            None => self.next_number(),
+        };
+        self.placed.insert(object.key.clone(), number);
         self.due.insert(number, (object, Due::Placed));
     }
 
@@ -56,8 +68,10 @@ impl Notices {
         let (number, _) = due.find(|(_, (object, _))| !self.busy.contains(&object.key))?;
         let number = *number;
         let (object, due) = self.due.remove(&number)?;
-        if matches!(&due, Due::Notice(notice) if notice.waits()) {
-            self.waits.remove(&object.key);
+        match &due {
+            Due::Notice(notice) if notice.waits() => _ = self.waits.remove(&object.key),
+            Due::Notice(_) => {}
+            Due::Placed => _ = self.placed.remove(&object.key),
         }
         self.busy.insert(object.key.clone());
         Some((object, due))
@@ -73,7 +87,6 @@ impl Notices {
 mod tests {
     use super::*;
     use crate::fixture::{deleting, key};
-    use crate::notice::About;
 
     fn object(name: &str) -> Object {
         deleting(key("Network", name), name)
@@ -118,6 +131,34 @@ mod tests {
         assert_eq!(begun(&mut notices), some("a", "by e"));
         notices.end(&object("a").key);
         assert_eq!(begun(&mut notices), None);
+    }
+
+    #[test]
+    fn that_nothing_is_refused_any_more_is_said_once_and_in_the_order_of_things() {
+        let refusal = || Notice {
+            about: About::Refusal,
+            ..notice("refused", false)
+        };
+        let mut notices = Notices::default();
+        notices.add_placed(object("a"));
+        notices.add_placed(object("b"));
+        notices.add_placed(object("a"));
+        let said = |notices: &mut Notices| {
+            let said = begun(notices)?;
+            notices.end(&object(&said.0).key);
+            Some(said)
+        };
+        assert_eq!(said(&mut notices), some("a", "placed"));
+        assert_eq!(said(&mut notices), some("b", "placed"));
+        assert_eq!(said(&mut notices), None, "once");
+        notices.add_placed(object("a"));
+        notices.add(object("a"), refusal());
+        assert_eq!(said(&mut notices), some("a", "refused"));
+        assert_eq!(said(&mut notices), None, "it is refused");
+        notices.add(object("a"), refusal());
+        notices.add_placed(object("a"));
+        assert_eq!(said(&mut notices), some("a", "refused"));
+        assert_eq!(said(&mut notices), some("a", "placed"));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use kindex_kube_client::ClusterError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::tombstone::{Buried, Unanswered};
+use crate::cluster::outcome::Unanswered;
+use crate::cluster::tombstone::Buried;
 use crate::cluster::{Cluster, OUTAGE};
 use crate::decide::{Step, Wait};
 use crate::figures::Figures;
@@ -101,6 +102,7 @@ impl Walk {
     /// All of a kind, page by page.
     async fn walk(&mut self, kind: &KindName, stop: &CancellationToken) -> Result<(), ClusterError> {
         let mut after = String::new();
+        self.cleanups.begin_walk(kind);
         loop {
             self.cleanups.take_ended();
             let uids = self.cluster.tombstones(kind, &after).await?;
@@ -149,13 +151,15 @@ impl Walk {
     async fn note(&mut self, uid: &str, buried: Buried) {
         let Buried { object, step, .. } = buried;
         let (kind, now) = (object.key.kind.kind.as_str(), Instant::now());
-        if let Some(Unanswered { place, why }) = buried.unanswered {
+        if let Some(Unanswered { place, why, is_silent }) = buried.unanswered {
             self.figures.failed(kind);
             tracing::warn!(object = %object.key, why, "Another service releases nothing, and is asked again");
             if self.walked.waits(uid, kind, Awaited::Service(place.clone()), now) {
                 self.cluster.report(&object, &unanswered(&place, &why)).await;
             }
-            self.silent.insert(place);
+            if is_silent {
+                self.silent.insert(place);
+            }
         } else if step == Step::CleanUp {
             // Until it has said something, the tombstone waits for what it waited for before.
             self.walked.unread(uid);
@@ -184,5 +188,46 @@ impl Walk {
         if let Some(notice) = notice(step, cycle.as_deref()) {
             self.cluster.report(object, &notice).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_kube_client::other_service::Address;
+    use kindex_model::kind::Registry;
+
+    use super::*;
+    use crate::fixture::{deleting, key};
+    use crate::kinds::Kinds;
+
+    /// A tombstone whose last step waits for the service at this place.
+    fn waits_for(place: &str, is_silent: bool) -> Buried {
+        Buried {
+            object: deleting(key("Cluster", "c"), "u"),
+            step: Step::Free { confirm: Vec::new() },
+            unanswered: Some(Unanswered {
+                place: place.to_owned(),
+                why: String::new(),
+                is_silent,
+            }),
+            moved: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_service_that_is_silent_is_not_asked_again_in_a_walk() {
+        let nowhere = Address {
+            name: "own".to_owned(),
+            url: "http://127.0.0.1:1".to_owned(),
+            ca_file: None,
+            token_file: None,
+        };
+        let client = nowhere.client().await.expect("a client");
+        let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
+        let mut walk = Walk::new(cluster, Figures::default(), Duration::MAX, Blocked::default());
+        walk.note("u", waits_for("the service that refuses", false)).await;
+        assert!(walk.silent.is_empty(), "it may release what others hold");
+        walk.note("u", waits_for("the service that is away", true)).await;
+        assert_eq!(walk.silent, BTreeSet::from(["the service that is away".to_owned()]));
     }
 }

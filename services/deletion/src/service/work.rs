@@ -67,6 +67,8 @@ pub(super) struct Work {
     failures: BTreeMap<Key, u32>,
     /// Live objects whose conditions say that something is refused, though nothing is any more.
     placed: BTreeSet<Key>,
+    /// Those of which that could not be written: how often, and when it is tried again.
+    unwritten: BTreeMap<Key, (u32, Option<Instant>)>,
     vanished: Vanished,
     setup: Setup,
     look_ups: Foreign,
@@ -95,6 +97,7 @@ impl Work {
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
             placed: BTreeSet::new(),
+            unwritten: BTreeMap::new(),
             vanished: Vanished::default(),
             look_ups: Foreign::default(),
         }
@@ -248,8 +251,9 @@ impl Work {
         self.outsides.said(object, said, now);
     }
 
-    /// Asks the archive and the cleanups again where that is due.
+    /// Asks the archive and the cleanups again where that is due, and writes again what could not be written.
     pub(super) fn ask_again(&mut self, now: Instant) {
+        self.write_again(now);
         self.queue.extend(self.answers.due(now));
         self.queue.extend(self.targets.due(now));
         self.queue.extend(self.holders.due(&self.graph, now));
@@ -350,6 +354,7 @@ impl Work {
         let Some(mut look) = self.graph.look(key, outside) else {
             self.waiting.remove(key);
             self.failures.remove(key);
+            self.unwritten.remove(key);
             self.answers.forget([key]);
             self.targets.forget([key]);
             self.outsides.forget(key);
@@ -367,6 +372,8 @@ impl Work {
             let (refused, all_are_placed) = (look.object.refused, step == Step::Rest(Vec::new()));
             if refused && all_are_placed && look.object.standing == Standing::Live {
                 self.placed.insert(key.clone());
+            } else {
+                self.unwritten.remove(key);
             }
             self.wait(key, step, now);
             return None;

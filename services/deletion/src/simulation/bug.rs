@@ -92,6 +92,10 @@ pub(super) enum Bug {
     SweepOnePage,
     /// Of the tombstones, the first page is visited.
     WalkOnePage,
+    /// What the Deleting annotation asks for is left to the ingester, also where there is none.
+    LeaveRequested,
+    /// What the cluster does not have counts as gone, also where its kind is SQL-only.
+    SqlOnlyIsGone,
 }
 
 impl Bug {
@@ -139,8 +143,8 @@ impl Bug {
         Self::EndHeld,
     ];
 
-    /// Those that large graphs find, the last four of them alone.
-    pub(super) const IN_LARGE: [Self; 24] = [
+    /// Those that large graphs find, the last six of them alone.
+    pub(super) const IN_LARGE: [Self; 26] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::ForgetTombstone,
@@ -165,5 +169,7 @@ impl Bug {
         Self::WakeFew,
         Self::SweepOnePage,
         Self::WalkOnePage,
+        Self::LeaveRequested,
+        Self::SqlOnlyIsGone,
     ];
 }

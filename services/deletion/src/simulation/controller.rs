@@ -30,7 +30,7 @@ use crate::holders::Holders;
 use crate::object::{Key, KindName, Object, Standing};
 use crate::outside::{ArchivedOutsides, Outsides};
 use crate::targets::Targets;
-use planted::decide_with;
+use planted::{counts_as_gone, decide_with};
 use task::Task;
 use tombstones::Visit;
 
@@ -238,7 +238,7 @@ impl Controller {
             Step::Sweep => self.sweep(world, task, bug),
             Step::CleanUp => self.clean_up(world, task, lost, bug),
             Step::Free { confirm } => match confirm.get(task.done) {
-                Some(key) if bug == Bug::DownIsGone && world.get(key).is_err() => Progress::Next,
+                Some(key) if counts_as_gone(world, key, bug) => Progress::Next,
                 Some(key) => self.confirm(world, task, key),
                 None => {
                     if let Some(object) = judged(world, task, Some(task.version)) {

@@ -212,12 +212,13 @@ impl Play {
         let key = self.any_key();
         let what = self.random.random_range(0..8);
         let named = self.any_fields(&key.kind.kind);
+        let may_leave = !self.world.is_sql_only(&key.kind);
         let written = self.world.write(&key, None, None, |object| match what {
             // What is immutable leaves etcd, by whomever it is deleted there.
             0..3 if object.immutable && !object.requested => object.terminating = true,
             0..3 => (object.terminating, object.asked) = (true, true),
             3 => (object.requested, object.asked) = (true, true),
-            4 if !object.terminating => object.immutable = true,
+            4 if may_leave && !object.terminating => object.immutable = true,
             _ if !object.terminating => object.named = named,
             _ => {}
         });

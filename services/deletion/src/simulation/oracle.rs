@@ -14,8 +14,10 @@ use crate::object::Key;
 enum Location {
     Cluster,
     Archive,
-    /// Of a SQL-only kind: it holds others, and the graph knows no more of it.
+    /// Of an SQL-only kind of the graph: by the rules, it goes as what is in the cluster does.
     Sql,
+    /// Of a kind that the graph does not know: it holds others by the API, and nothing else is known of it.
+    Unknown,
 }
 
 /// What becomes of a holder whose target is deleted.
@@ -69,6 +71,8 @@ enum End {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) archived: usize,
+    /// Those of SQL-only kinds that are deleted.
+    pub(super) sql_only: usize,
     pub(super) untouched: usize,
     pub(super) waiting: usize,
     pub(super) gone: usize,
@@ -79,6 +83,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, other: Self) {
         self.archived += other.archived;
+        self.sql_only += other.sql_only;
         self.untouched += other.untouched;
         self.waiting += other.waiting;
         self.gone += other.gone;
@@ -87,6 +92,7 @@ impl Tally {
 
     fn count(&mut self, node: &Node, end: End, is_open: bool) {
         self.archived += usize::from(node.place == Location::Archive);
+        self.sql_only += usize::from(node.place == Location::Sql && end != End::Untouched);
         self.open += usize::from(is_open);
         match end {
             End::Untouched => self.untouched += 1,
@@ -105,7 +111,13 @@ pub(super) struct Oracle {
 impl Oracle {
     /// Reads the whole graph, all of whose references have been placed. No two objects have one name.
     pub(super) fn of(world: &World) -> Self {
-        let live = world.objects.values().map(|object| (object, Location::Cluster));
+        let live = world.objects.values().map(|object| {
+            let place = match world.is_sql_only(&object.key.kind) {
+                true => Location::Sql,
+                false => Location::Cluster,
+            };
+            (object, place)
+        });
         let rows = world.archives.rows.values().filter(|row| !row.deleted);
         let archived = rows.map(|row| (&row.object, Location::Archive));
         let objects: Vec<(&Stored, Location)> = live.chain(archived).collect();
@@ -128,16 +140,16 @@ impl Oracle {
                 }
             }
         }
-        oracle.add_sql_only(world);
+        oracle.add_unknown(world);
         oracle
     }
 
-    fn add_sql_only(&mut self, world: &World) {
-        for (uid, (name, held)) in &world.sql_only {
+    fn add_unknown(&mut self, world: &World) {
+        for (uid, (name, held)) in &world.api_holders {
             let Some(target) = self.nodes.iter().position(|node| node.uid == *held) else {
                 continue;
             };
-            self.nodes.push(Node::new(name.to_string(), uid, Location::Sql));
+            self.nodes.push(Node::new(name.to_string(), uid, Location::Unknown));
             self.tie(self.nodes.len() - 1, target, Tie::Blocks);
         }
     }
@@ -153,8 +165,8 @@ impl Oracle {
         let nodes = self.nodes.iter();
         let begin = nodes.map(|node| match (deleted.contains(&node.uid), node.place) {
             (false, _) => End::Untouched,
-            (true, Location::Sql) => End::Gone,
-            (true, Location::Cluster | Location::Archive) => End::Held,
+            (true, Location::Unknown) => End::Gone,
+            (true, Location::Cluster | Location::Archive | Location::Sql) => End::Held,
         });
         let mut ends: Vec<End> = begin.collect();
         loop {
@@ -172,8 +184,8 @@ impl Oracle {
         let mut targets = node.targets.iter();
         let mut is_taken = || targets.any(|(target, tie)| self.takes(at, *target, *tie, ends, early));
         match ends[at] {
-            End::Untouched if node.place == Location::Sql || !is_taken() => End::Untouched,
-            _ if node.place == Location::Sql => End::Gone,
+            End::Untouched if node.place == Location::Unknown || !is_taken() => End::Untouched,
+            _ if node.place == Location::Unknown => End::Gone,
             _ if !self.all_gone(at, ends, |_, tie| tie != Tie::IsOwned) => End::Held,
             _ if !self.all_gone(at, ends, |_, _| true) => End::Drains,
             _ => End::Gone,
@@ -186,14 +198,14 @@ impl Oracle {
         holders.all(|(holder, _)| ends[*holder] == End::Gone)
     }
 
-    /// Whether a holder goes along. Out of the archive nobody goes with an object of the cluster before those have gone
-    /// whose references are on the object itself and hold it in the same way. Of two controllers, one may be ahead of
-    /// that with what is owned: it was about to ask the archive when the other one recorded the phase.
+    /// Whether a holder goes along. Out of the archive nobody goes with a live object before those have gone whose
+    /// references are on the object itself and hold it in the same way. Of two controllers, one may be ahead of that
+    /// with what is owned: it was about to ask the archive when the other one recorded the phase.
     fn takes(&self, holder: usize, target: usize, tie: Tie, ends: &[End], early: bool) -> bool {
         let (place, of_target) = (self.nodes[holder].place, self.nodes[target].place);
         let is_turn = |owned: bool| {
             let before = |node: &Node, tie| node.place != Location::Archive && (tie == Tie::IsOwned) == owned;
-            (place, of_target) != (Location::Archive, Location::Cluster) || self.all_gone(target, ends, before)
+            place != Location::Archive || of_target == Location::Archive || self.all_gone(target, ends, before)
         };
         match tie {
             Tie::Blocks => false,
@@ -209,7 +221,7 @@ impl Oracle {
         let live: BTreeMap<&str, &Stored> = live.collect();
         let mut tally = Tally::default();
         for ((node, least), most) in self.nodes.iter().zip(least).zip(most) {
-            if node.place == Location::Sql {
+            if node.place == Location::Unknown {
                 continue;
             }
             let found = found(node, &live, world).map_err(|what| format!("{} {what}", node.name))?;
@@ -230,7 +242,7 @@ impl Oracle {
                     .ends
                     .get(&holder.uid)
                     .is_none_or(|end| *end > world.ends[&node.uid]);
-                if holder.place != Location::Sql && after {
+                if holder.place != Location::Unknown && after {
                     return Err(format!("{} was through before {}", node.name, holder.name));
                 }
             }
@@ -243,7 +255,7 @@ impl Oracle {
 fn found(node: &Node, live: &BTreeMap<&str, &Stored>, world: &World) -> Result<End, String> {
     let archived = world.archives.rows.get(&node.uid).filter(|row| !row.deleted);
     let (object, is_deleted, is_touched) = match (node.place, live.get(&*node.uid), archived) {
-        (Location::Cluster, Some(object), None) => {
+        (Location::Cluster | Location::Sql, Some(object), None) => {
             let is_touched = object.terminating || object.requested || object.asked;
             (*object, object.terminating && object.asked, is_touched)
         }

@@ -133,9 +133,9 @@ impl Play {
         self.world.objects.values().find(|object| object.uid == uid)
     }
 
-    /// Whether a holder is in the cluster, or of a SQL-only kind.
+    /// Whether a holder is live, or holds by the API alone.
     fn is_there(&self, uid: &str) -> bool {
-        self.world.sql_only.contains_key(uid) || self.holder(uid).is_some()
+        self.world.api_holders.contains_key(uid) || self.holder(uid).is_some()
     }
 
     fn is_right(&self, object: &Stored, waits_for_archive: bool) -> Result<(), String> {
@@ -184,10 +184,10 @@ impl Play {
                 object.key, object.phase, object.finalizers
             ));
         }
-        // Objects of SQL-only kinds may stay, whatever they hold.
+        // What holds by the API alone may stay, whatever it holds.
         for name in holders
             .iter()
-            .filter(|name| !self.world.sql_only.contains_key(name.uid()))
+            .filter(|name| !self.world.api_holders.contains_key(name.uid()))
         {
             let Some(holder) = self.holder(name.uid()) else {
                 return Err(format!("{} is held by {name}, which was dropped", object.key));

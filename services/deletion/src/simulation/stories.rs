@@ -21,6 +21,8 @@ pub(super) mod holds;
 
 pub(super) mod moves;
 
+mod sql_only;
+
 pub(super) mod together;
 
 pub(super) mod tombstones;

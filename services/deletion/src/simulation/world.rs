@@ -125,8 +125,11 @@ pub(super) struct World {
     /// Whether the ingester archives what is in use, with the references on it as rows, and only what owns nothing in
     /// the cluster; else what is in use stays there until it is not.
     pub(super) takes_references: bool,
-    /// By uid, the objects of SQL-only kinds: their reference, and the uid of the object that they hold by it.
-    pub(super) sql_only: BTreeMap<String, (ReferenceName, String)>,
+    /// The kinds whose objects are only in SQL.
+    pub(super) sql_only_kinds: BTreeSet<&'static str>,
+    /// By uid, the objects that hold others by the API alone: their reference, and the uid of the object that they hold
+    /// by it.
+    pub(super) api_holders: BTreeMap<String, (ReferenceName, String)>,
     /// By uid, as which one a deletion was through: from then on the object releases what it holds.
     pub(super) ends: BTreeMap<String, usize>,
     /// The first rule that was broken.
@@ -149,7 +152,8 @@ impl World {
             archives: Archives::default(),
             moved: BTreeSet::new(),
             takes_references: false,
-            sql_only: BTreeMap::new(),
+            sql_only_kinds: BTreeSet::new(),
+            api_holders: BTreeMap::new(),
             ends: BTreeMap::new(),
             broken: None,
         }
@@ -255,18 +259,19 @@ impl World {
         if has_cleanup(&key.kind.kind) {
             self.outside.insert(uid.clone(), false);
         }
-        let mut finalizers = vec![INGESTER.to_owned()];
-        finalizers.extend(foreign.then(|| FOREIGN.to_owned()));
+        let is_sql_only = self.is_sql_only(&key.kind);
+        let ingester = (!is_sql_only).then(|| INGESTER.to_owned());
+        let finalizers = ingester.into_iter().chain(foreign.then(|| FOREIGN.to_owned()));
         self.store(Stored {
             key,
             uid,
             version: 0,
             born: self.version + 1,
-            finalizers,
+            finalizers: finalizers.collect(),
             terminating: false,
             deleted_at: Timestamp::UNIX_EPOCH,
             requested: false,
-            immutable,
+            immutable: immutable && !is_sql_only,
             phase: None,
             named,
             asked: false,

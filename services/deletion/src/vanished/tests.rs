@@ -92,6 +92,11 @@ impl Stage {
         self.vanished.compare(&self.graph, known, now, self.at);
     }
 
+    /// The step that takes the reference off is over.
+    fn settle(&mut self, ended: Ended<'_>) {
+        self.vanished.settle("n", &Lost::Reference(name()), ended);
+    }
+
     /// What is reported in the end, of which object.
     fn judge(&mut self) -> Vec<(String, Notice)> {
         let judged = self.vanished.judge(&self.graph, self.at + JUDGED_AFTER);
@@ -203,16 +208,130 @@ fn a_reference_of_a_holder_that_nobody_has_seen_is_reported_unless_a_trace_is_le
 
 #[test]
 fn what_our_own_steps_take_off_is_not_reported() {
+    let later = object("Network", "n", 9);
+    for (now, written, is_reported) in [
+        (Some(&bare()), &[8][..], false),
+        (Some(&later), &[8][..], false),
+        (None, &[7][..], false),
+        // The answer to the write by which it goes may have the version before.
+        (None, &[BEFORE][..], false),
+        // Somebody else has taken it off: our write was refused, or came after that.
+        (Some(&bare()), &[][..], true),
+        (Some(&bare()), &[9][..], true),
+        (Some(&bare()), &[BEFORE][..], true),
+        (None, &[][..], true),
+    ] {
+        let mut stage = Stage::new(None);
+        stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+        stage.compare(&held(), now);
+        let due = stage.at + JUDGED_AFTER;
+        let early = stage.vanished.judge(&stage.graph, due);
+        assert!(early.is_empty(), "the step is under way, and may have done it");
+        let versions: Vec<_> = written.iter().copied().map(ResourceVersion).collect();
+        stage.settle(Ended::Known(&versions));
+        assert_eq!(stage.judge().len(), usize::from(is_reported), "{now:?} {written:?}");
+    }
+}
+
+/// Two processes may decide the same while one takes over from the other.
+#[test]
+fn what_went_after_an_overtaken_step_was_decided_is_not_reported() {
+    for (decided_on, is_reported) in [(BEFORE - 1, false), (BEFORE, false), (BEFORE + 1, true)] {
+        for now in [Some(&bare()), None] {
+            let mut stage = Stage::new(None);
+            stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+            stage.compare(&held(), now);
+            stage.settle(Ended::Overtaken(ResourceVersion(decided_on)));
+            let reported = stage.judge().len();
+            assert_eq!(reported, usize::from(is_reported), "{now:?} {decided_on}");
+        }
+    }
+}
+
+/// Otherwise, a step that was refused hides for two minutes what others do.
+#[test]
+fn nothing_is_expected_of_a_step_any_more_once_its_outcome_is_known() {
+    for ended in [
+        Ended::Known(&[]),
+        Ended::Known(&[ResourceVersion(7)]),
+        Ended::Overtaken(ResourceVersion(7)),
+        Ended::Done,
+    ] {
+        let mut stage = Stage::new(None);
+        stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+        stage.settle(ended);
+        stage.compare(
+            &Object {
+                version: ResourceVersion(7),
+                ..held()
+            },
+            Some(&bare()),
+        );
+        assert_eq!(stage.judge().len(), 1, "{ended:?}");
+    }
+}
+
+#[test]
+fn a_step_of_which_nobody_knows_what_came_of_it_is_held_to_have_done_it_for_a_while() {
     let mut stage = Stage::new(None);
     stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    stage.settle(Ended::Unclear);
     stage.compare(&held(), Some(&bare()));
     stage.compare(&held(), Some(&bare()));
     assert_eq!(stage.judge().len(), 1, "it was expected once");
+    // Seen before the step ended.
     stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    stage.compare(&held(), Some(&bare()));
+    stage.settle(Ended::Unclear);
     assert!(stage.judge().is_empty());
+    assert!(stage.vanished.expected.is_empty(), "that was it");
+    // Seen while the step is tried again, which finds that nothing is left to do.
+    stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    stage.settle(Ended::Unclear);
+    stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    stage.compare(&held(), Some(&bare()));
+    stage.settle(Ended::Known(&[]));
+    assert!(stage.judge().is_empty());
+    stage.vanished.expect("n", Lost::Reference(name()), stage.at);
+    stage.settle(Ended::Unclear);
     let late = stage.at + EXPECTED_FOR;
     assert!(stage.vanished.judge(&stage.graph, late).is_empty());
     assert!(stage.vanished.expected.is_empty(), "not for ever");
+}
+
+/// Whoever drops a reference names it on the object, and the name may stay there.
+#[test]
+fn a_name_excuses_no_reference_that_was_placed_after_it() {
+    let recorded = Annotations::of(GROUP);
+    let named = |version: u64| saying(version, &recorded.release, name().to_string());
+    let named_and_held = |version: u64| Object {
+        references: held().references,
+        ..named(version)
+    };
+    let mut stage = Stage::new(None);
+    stage.compare(&held(), Some(&named_and_held(7)));
+    stage.compare(&named_and_held(7), Some(&named(8)));
+    assert!(stage.judge().is_empty(), "it was named before it went");
+    stage.compare(&named(8), Some(&named_and_held(9)));
+    stage.compare(&named_and_held(9), Some(&named(10)));
+    assert_eq!(stage.judge().len(), 1, "the name is of the earlier one");
+    stage.compare(&named(10), Some(&named_and_held(11)));
+    stage.compare(
+        &named_and_held(11),
+        Some(&Object {
+            version: ResourceVersion(12),
+            ..held()
+        }),
+    );
+    stage.compare(&held(), Some(&named_and_held(13)));
+    stage.compare(&named_and_held(13), Some(&named(14)));
+    assert!(stage.judge().is_empty(), "it is named anew");
+    stage.compare(&named(14), Some(&named_and_held(15)));
+    stage.compare(&named_and_held(15), None);
+    assert!(
+        stage.vanished.renewed.is_empty(),
+        "no more than what is there is remembered"
+    );
 }
 
 #[test]
@@ -238,6 +357,10 @@ fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
             stage.vanished.expect("n", Lost::Guard, stage.at);
         }
         stage.compare(&known, now.as_ref());
+        if is_expected {
+            let written = Ended::Known(&[ResourceVersion(8)]);
+            stage.vanished.settle("n", &Lost::Guard, written);
+        }
         let reasons: Vec<_> = stage.judge().into_iter().map(|(_, notice)| notice.reason).collect();
         let expected: &[&str] = if is_reported { &["FinalizerVanished"] } else { &[] };
         assert_eq!(reasons, expected, "{now:?} {is_expected}");

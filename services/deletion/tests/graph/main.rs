@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+mod between;
 mod deleters;
 mod kinds;
 mod kubernetes;

@@ -1,16 +1,21 @@
 //! The conditions of objects whose deletion waits.
 
+use std::future::ready;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum::http::StatusCode;
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
 use kube::api::{DynamicObject, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
-use super::Stage;
 use super::kubernetes::start;
+use super::{Stage, between};
 
 const CLEANUP: &str = "example.com/cleanup";
+const RECORDED: &str = "platform.example.com/deletion-conditions";
 
 impl Stage {
     /// A condition of an object, without its time.
@@ -25,6 +30,30 @@ impl Stage {
         let holds = || async {
             let found = self.condition(object, of).await.unwrap_or_default();
             found[0] == status && found[1] == reason && found[2].as_str().is_some_and(|message| message.contains(names))
+        };
+        self.until(holds).await;
+    }
+
+    /// The same in the annotation of an object whose kind has no conditions.
+    async fn until_recorded(&self, (kind, name): (&str, &str), of: &str, status: &str, reason: &str) {
+        let holds = || async {
+            let Some(found) = self.get(kind, name).await else {
+                return false;
+            };
+            let text = found.annotations().get(RECORDED);
+            let conditions: Vec<Value> = text.map_or(Vec::new(), |text| serde_json::from_str(text).expect("JSON"));
+            let mut said = conditions.iter().filter(|condition| condition["type"] == of);
+            said.any(|said| {
+                said["status"] == status && said["reason"] == reason && said["lastTransitionTime"].is_string()
+            })
+        };
+        self.until(holds).await;
+    }
+
+    async fn until_not_recorded(&self, kind: &str, name: &str) {
+        let holds = || async {
+            let found = self.get(kind, name).await.expect("it is there");
+            !found.annotations().contains_key(RECORDED)
         };
         self.until(holds).await;
     }
@@ -58,6 +87,10 @@ impl Stage {
         self.delete("Project", "a").await;
         let (cluster, network) = (("Cluster", "c"), ("Network", "n"));
         self.until_condition(network, "DeletionPhase", "True", "Deleting", "DELETING since")
+            .await;
+        let project = ("Project", "a");
+        self.until_recorded(project, "DeletionPhase", "True", "Deleting").await;
+        self.until_recorded(project, "DeletionBlocked", "True", "DeletionBlocked")
             .await;
         let holder = "cluster.platform.example.com default/c";
         self.until_condition(network, "DeletionBlocked", "True", "DeletionBlocked", holder)
@@ -142,6 +175,57 @@ async fn what_a_live_object_cannot_hold_is_in_its_conditions_until_it_is_placed(
         .await;
     let reference = stage.reference("Cluster", "d").await;
     assert!(stage.bears(("Network", "m"), &reference).await);
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+#[tokio::test]
+async fn a_condition_whose_removal_fails_is_removed_though_nothing_changes() {
+    let mut stage = Stage::start().await;
+    let has_failed = Arc::new(AtomicBool::new(false));
+    let fails = has_failed.clone();
+    stage.client = between::client(stage.client.clone(), move |change| {
+        let is_first = change.body.contains("ReferencesPlaced") && !fails.swap(true, Ordering::SeqCst);
+        ready(is_first.then_some(StatusCode::INTERNAL_SERVER_ERROR))
+    });
+    let (stop, running) = stage.run();
+    stage.create("Cluster", "d", json!({"network": "m"})).await;
+    let (cluster, refused) = (("Cluster", "d"), "ReferenceRefused");
+    stage
+        .until_condition(cluster, refused, "True", refused, "does not exist")
+        .await;
+    stage.create("Network", "m", json!({})).await;
+    stage
+        .until_condition(cluster, refused, "False", "ReferencesPlaced", "")
+        .await;
+    assert!(has_failed.load(Ordering::SeqCst), "the first write has failed");
+    stop.cancel();
+    running.await.expect("it ends");
+}
+
+/// Its kind had no conditions when they were written there: they would stay as they were for ever.
+#[tokio::test]
+async fn the_annotation_goes_once_a_kind_has_conditions() {
+    let stage = Stage::start().await;
+    let refusal = json!([{"type": "ReferenceRefused", "status": "True", "reason": "ReferenceRefused", "message": ""}]);
+    let annotations = json!({"metadata": {"annotations": {RECORDED: refusal.to_string()}}});
+    let (stop, running) = stage.run();
+    stage.project().await;
+    // Its status has nothing to say.
+    stage.patch("Cluster", "c", annotations.clone()).await;
+    stage.until_not_recorded("Cluster", "c").await;
+    // Its status says something else.
+    stage.create("Cluster", "d", json!({"network": "m"})).await;
+    let (cluster, refused) = (("Cluster", "d"), "ReferenceRefused");
+    stage
+        .until_condition(cluster, refused, "True", refused, "does not exist")
+        .await;
+    stage.patch("Cluster", "d", annotations).await;
+    stage.create("Network", "m", json!({})).await;
+    stage
+        .until_condition(cluster, refused, "False", "ReferencesPlaced", "")
+        .await;
+    stage.until_not_recorded("Cluster", "d").await;
     stop.cancel();
     running.await.expect("it ends");
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::causes::chain;
 use crate::cluster::Cluster;
-use crate::cluster::conduct::{Conduct, Pace, TAKEN_UP_WITHIN, WriteRate};
+use crate::cluster::conduct::{Pace, WriteRate};
 use crate::cluster::install::install;
 use crate::figures::Figures;
 use crate::trigger::Settings;
@@ -109,16 +109,5 @@ impl Migrator {
             sleep(INSTALL_AGAIN_AFTER).await;
         }
         self.troubles.end(Part::Definitions);
-    }
-
-    fn conduct(&self, stop: CancellationToken) -> Conduct {
-        Conduct {
-            pace: self.options.pace,
-            rate: self.options.rate.clone(),
-            settle: self.options.settings.settle,
-            taken_up_within: TAKEN_UP_WITHIN,
-            figures: self.figures.clone(),
-            stop,
-        }
     }
 }

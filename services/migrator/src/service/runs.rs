@@ -15,6 +15,7 @@ use super::health::Part;
 use super::schedule::{Known, plan};
 use super::{Migrator, Way};
 use crate::causes::chain;
+use crate::cluster::conduct::{Conduct, TAKEN_UP_WITHIN};
 use crate::cluster::in_tree::{InTree, work_in_tree};
 use crate::cluster::work::work;
 use crate::in_tree;
@@ -163,6 +164,17 @@ fn pause(before: u32) -> Duration {
 }
 
 impl Migrator {
+    fn conduct(&self, stop: CancellationToken) -> Conduct {
+        Conduct {
+            pace: self.options.pace,
+            rate: self.options.rate.clone(),
+            settle: self.options.settings.settle,
+            taken_up_within: TAKEN_UP_WITHIN,
+            figures: self.figures.clone(),
+            stop,
+        }
+    }
+
     /// One migration, by itself.
     fn run_one(
         &self,

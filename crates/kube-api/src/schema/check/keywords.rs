@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Path, each_inner};
-use crate::schema::problem::FieldError;
+use super::inner::each_inner;
+use crate::schema::problem::{FieldError, Path};
 use crate::schema::structural::Type;
 
 /// Where in a schema the walk is, as far as rules depend on it.

@@ -1,6 +1,8 @@
 //! Whether a schema may stand in a CustomResourceDefinition: well-formed, structural, with defaults that fit. The
 //! rules and messages are those of the API server (`apiextensions.k8s.io/v1`). Refuses to compile anything.
 
+mod inner;
+
 mod complete;
 mod keywords;
 mod patterns;
@@ -89,36 +91,6 @@ fn check_defaults(schema: &Structural, path: &Path<'_>, errors: &mut Vec<FieldEr
     let properties = Path::Field(path, "properties");
     for (name, property) in &schema.properties {
         check_defaults(property, &Path::Key(&properties, name), errors);
-    }
-}
-
-/// The schemas inside `schema` that the API server walks, each with its path.
-fn each_inner(schema: &Value, path: &Path<'_>, mut visit: impl FnMut(&str, &Value, &Path<'_>)) {
-    for keyword in ["items", "additionalProperties", "not"] {
-        if let Some(inner) = schema.get(keyword).filter(|inner| inner.is_object()) {
-            visit(keyword, inner, &Path::Field(path, keyword));
-        }
-    }
-    let properties = Path::Field(path, "properties");
-    for (name, inner) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        visit("properties", inner, &Path::Key(&properties, name));
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        let list = Path::Field(path, keyword);
-        for (index, inner) in schema
-            .get(keyword)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
-            visit(keyword, inner, &Path::Item(&list, index));
-        }
     }
 }
 

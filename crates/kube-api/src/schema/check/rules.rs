@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use super::each_inner;
+use super::inner::each_inner;
 use crate::schema::cel::{self, Expression, Refusal};
 use crate::schema::problem::{FieldError, Path};
 use crate::schema::structural::{Additional, ListType, Structural};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Path, each_inner};
-use crate::schema::problem::FieldError;
+use super::inner::each_inner;
+use crate::schema::problem::{FieldError, Path};
 
 #[derive(Clone, Copy)]
 enum Shape {

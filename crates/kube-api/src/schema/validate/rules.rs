@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{entries_by_key, key_of, path_or_nil};
+use super::keys::{entries_by_key, key_of};
+use super::words::path_or_nil;
 use crate::schema::cel::{Budget, Failure, holds};
 use crate::schema::problem::{FieldError, FieldReason, Path, is_enough};
 use crate::schema::structural::{Additional, Structural, Type, Validation};

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::{path_or_nil, type_name};
+use super::words::{path_or_nil, type_name};
 use crate::schema::go_text;
 use crate::schema::problem::{FieldError, Path};
 use crate::schema::structural::{Rules, Structural, Type};

@@ -28,7 +28,7 @@ use crate::error::StoreError;
 use crate::live::LiveTable;
 use crate::migration::memory::{BOOKKEEPING, note};
 use crate::migration::run::Lock;
-use crate::migration::window::{MigrationStanding, adoption};
+use crate::migration::window::{MigrationStanding, adoption, judge};
 use crate::migration::{MigrateError, PendingStep, run, sql as migration_sql};
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
@@ -76,18 +76,6 @@ pub struct AdoptedKind {
     pub evicted: u64,
     /// Rows whose text is no object, which stay as they are.
     pub unread: u64,
-}
-
-impl AdoptedKind {
-    fn of(kind: &Kind) -> Self {
-        Self {
-            kind: kind.name,
-            rows: 0,
-            changed: 0,
-            evicted: 0,
-            unread: 0,
-        }
-    }
 }
 
 /// Everything that keeps a database from being taken up.
@@ -184,7 +172,7 @@ impl<D: Driver> SqlStore<D> {
             let why = format!("{products} databases are Kindex's own: nothing is there to be taken up");
             return Err(MigrateError::Refused(why));
         };
-        let standing = super::Migrations::standing(self).await?;
+        let standing = judge(&self.applied().await?, self.registry.migrations);
         match &standing {
             MigrationStanding::Untracked | MigrationStanding::Adopting | MigrationStanding::Current => {
                 Ok((sql, standing))

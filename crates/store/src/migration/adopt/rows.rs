@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::migration::adopt::check::unhurried;
 use crate::migration::adopt::{AdoptOptions, AdoptedKind, NUMBER, sql};
 use crate::migration::sql::filled_up_to;
+use crate::occupied::Occupied;
 use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
@@ -47,6 +48,18 @@ struct Gift {
     /// Whether it becomes the row of an archived object.
     evicts: bool,
     columns: Vec<Value>,
+}
+
+impl AdoptedKind {
+    fn of(kind: &Kind) -> Self {
+        Self {
+            kind: kind.name,
+            rows: 0,
+            changed: 0,
+            evicted: 0,
+            unread: 0,
+        }
+    }
 }
 
 /// Takes up the rows of a kind from after the given place on.
@@ -152,7 +165,7 @@ async fn give<D: Driver>(
     gifts: &[(Found, Gift)],
     after: i64,
 ) -> Result<(), sqlx::Error> {
-    let mut connection = store.connections.acquire(Purpose::Write).await?;
+    let mut connection = Occupied::<D>::new(store.connections.acquire(Purpose::Write).await?);
     let mut transaction = begin::<D>(&mut connection).await?;
     for (found, gift) in gifts {
         let mut params = vec![
@@ -166,7 +179,9 @@ async fn give<D: Driver>(
     }
     let params = [Param::Int(after), Param::Int(NUMBER)];
     D::execute(&mut transaction, filled_up_to(), &params).await?;
-    transaction.commit().await
+    transaction.commit().await?;
+    drop(connection.ended());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -87,6 +87,29 @@ impl Operations {
         Ok(rows.iter().filter_map(|row| row.name.parse().ok()).collect())
     }
 
+    /// The first references on an object that bears these itself: so many at most, of which no more rows are read.
+    pub(in super::super) async fn first_of(
+        &self,
+        kind: &'static Kind,
+        uid: &Uid,
+        mut borne: Vec<ReferenceName>,
+        limit: u32,
+    ) -> Result<Vec<ReferenceName>, Refusal> {
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        // Some of these rows may be of references that it bears: there are enough all the same.
+        if borne.len() < most
+            && let Storage::On { store, .. } = &self.storage
+        {
+            let rows = store.first_references(kind, uid, limit).await;
+            let rows = rows.map_err(|error| refusal::of_query(&error))?;
+            let names = rows.iter().filter_map(|row| row.name.parse::<ReferenceName>().ok());
+            let more: Vec<_> = names.filter(|name| !borne.contains(name)).collect();
+            borne.extend(more);
+        }
+        borne.truncate(most);
+        Ok(borne)
+    }
+
     /// Releases what an eviction may have stored of a live object's references.
     pub(in super::super) async fn release_stored(
         &self,

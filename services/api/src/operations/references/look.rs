@@ -11,12 +11,14 @@ use kindex_model::object::Object;
 use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
+use tokio::time::Instant;
 
 use super::super::cluster::Call;
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
 use super::naming::{Aim, by_fields, field, names, select, targets};
 use super::object::references_among;
+use super::question::Question;
 use super::tree::{Bounds, Found, Look, NamingField, Node};
 
 /// Objects of a kind that are read in search of a field that has no column.
@@ -28,6 +30,7 @@ pub(super) struct Looker<'a> {
     caller: &'a Caller,
     /// Whether other services are asked about their objects.
     asks_peers: bool,
+    question: Question,
     /// The references on the objects that were found, by uid.
     references: Mutex<HashMap<String, Vec<ReferenceName>>>,
     /// What other services have said of the holders below an object of theirs.
@@ -41,6 +44,7 @@ impl<'a> Looker<'a> {
             caller,
             // A service that asks about one step is itself at work on a whole tree.
             asks_peers: bounds.depth > 1,
+            question: Question::new(Instant::now()),
             references: Mutex::default(),
             of_peers: Mutex::default(),
         }
@@ -169,7 +173,8 @@ impl<'a> Looker<'a> {
         if !self.asks_peers {
             return unknown;
         }
-        match peers.ask(reference).await {
+        let asked = peers.ask(reference);
+        match self.question.ask(reference.group(), &unknown.service, asked).await {
             Ok(mut said) => {
                 let holders = std::mem::take(&mut said.holders);
                 let notes = std::mem::take(&mut said.notes);

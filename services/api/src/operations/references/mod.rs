@@ -21,6 +21,8 @@ mod naming;
 
 mod silent;
 
+mod question;
+
 mod peers;
 
 mod look;
@@ -122,8 +124,8 @@ impl Operations {
         })
     }
 
-    /// At most so many of the references on an object, the first ones. With a limit of 0, nothing of them is read: the
-    /// answer says how far the object is.
+    /// At most so many of the references on an object, the first ones, and nothing is read of the others. With a limit
+    /// of 0, the answer says how far the object is.
     ///
     /// # Errors
     /// 404 where there is no object.
@@ -134,19 +136,16 @@ impl Operations {
         limit: u32,
     ) -> Result<References, Refusal> {
         self.allow(caller, Wanted::at(Verb::Get, key)).await?;
-        if limit == 0 {
-            let found = self.glance(caller, key).await?;
-            let found = found.ok_or_else(|| Refusal::not_found(key))?;
-            return Ok(References {
-                target: Target::of(key, &found.uid.0, Some(found.state)),
-                references: Vec::new(),
-            });
-        }
-        let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
-        let mut references = self.references_on(key, &found).await?;
-        references.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let found = self.location(caller, key).await?;
+        let found = found.ok_or_else(|| Refusal::not_found(key))?;
+        let Glance { uid, state } = self.glance_at(key, &found).await?;
+        let borne = match &found {
+            Location::Cluster(found) => found.references(),
+            Location::Sql(_) => Vec::new(),
+        };
+        let references = self.first_of(key.resource.kind, &uid, borne, limit).await?;
         Ok(References {
-            target: Target::of(key, found.uid(), Some(found.state())),
+            target: Target::of(key, &uid.0, Some(state)),
             references: self.held(caller, references).await?,
         })
     }
@@ -292,19 +291,25 @@ impl Operations {
     /// How far the object is, wherever it is. Reads none of the references on it, of which an archived object may have
     /// very many.
     pub(super) async fn glance(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Glance>, Refusal> {
-        Ok(match self.location(caller, key).await? {
-            Some(Location::Cluster(found)) => Some(Glance {
+        match self.location(caller, key).await? {
+            Some(found) => self.glance_at(key, &found).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn glance_at(&self, key: &ObjectKey<'_>, found: &Location) -> Result<Glance, Refusal> {
+        Ok(match found {
+            Location::Cluster(found) => Glance {
                 uid: Uid::from(found.uid()),
                 state: found.state(),
-            }),
-            Some(Location::Sql(stored)) => {
-                let (state, _) = self.archived_state(key.resource.kind, &stored).await?;
-                Some(Glance {
+            },
+            Location::Sql(stored) => {
+                let (state, _) = self.archived_state(key.resource.kind, stored).await?;
+                Glance {
                     uid: stored.object.metadata.uid.clone(),
                     state,
-                })
+                }
             }
-            None => None,
         })
     }
 

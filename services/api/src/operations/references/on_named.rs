@@ -6,7 +6,8 @@ use std::time::Duration;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::status::Reason;
-use kindex_kube_client::ClusterError;
+use kindex_kube_client::other_service::ForeignKind;
+use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::reference_name::ReferenceName;
 use serde_json::json;
 use tokio::time::timeout;
@@ -16,6 +17,7 @@ use super::super::{Caller, ObjectKey, Operations, Refusal};
 use super::answer::State;
 use super::decide::{Change, Decision, decide};
 use super::named_object::{Located, NamedObject};
+use super::silent::has_answered;
 use super::{FoundObject, TRIES, refused};
 
 /// How long a write waits for another service.
@@ -47,11 +49,8 @@ impl Operations {
             Located::Own(key) => Ok(self.glance(caller, &key).await?.map(|found| found.state)),
             Located::Foreign { service, kind, name } => {
                 let kind = self.peers.kind(service, kind);
-                let said = kind.look(&name).await.map_err(|error| of_service(object, error))?;
-                let Some(said) = said else { return Ok(None) };
-                let state = serde_json::from_value(said["target"]["state"].clone());
-                let unclear = |_| of_service(object, kind.unclear("its answer shows no object"));
-                state.map(Some).map_err(unclear)
+                let state = state_elsewhere(&kind, &name).await;
+                state.map_err(|error| of_service(object, error))
             }
         }
     }
@@ -66,19 +65,25 @@ impl Operations {
         object: &NamedObject,
         silence: Silence,
     ) -> Result<bool, Refusal> {
-        let is_certain = silence == Silence::Refuses || object.key().is_some();
-        if is_certain {
-            return Ok(self.state_of(caller, object).await? == Some(State::Deleting));
-        }
+        let (kind, name) = match object.located() {
+            Located::Foreign { service, kind, name } if silence != Silence::Refuses => {
+                (self.peers.kind(service, kind), name)
+            }
+            // There is no database to look it up in, and nobody who could have deleted it.
+            Located::Own(key) if !key.resource.kind.cluster && !self.is_storing() => return Ok(false),
+            Located::Own(_) | Located::Foreign { .. } => {
+                return Ok(self.state_of(caller, object).await? == Some(State::Deleting));
+            }
+        };
         let (peers, group) = (&self.peers, object.group());
         if silence == Silence::PassesForAWhile && !peers.may_be_asked(group) {
             return Ok(false);
         }
-        let asked = timeout(ANSWER_WAIT_MAX, self.state_of(caller, object)).await;
-        peers.note(group, matches!(asked, Ok(Ok(_))));
+        let asked = timeout(ANSWER_WAIT_MAX, state_elsewhere(&kind, &name)).await;
+        peers.note(group, has_answered(&asked));
         let why = match asked {
             Ok(Ok(state)) => return Ok(state == Some(State::Deleting)),
-            Ok(Err(refusal)) => refusal.message,
+            Ok(Err(error)) => of_service(object, error).message,
             Err(_) => format!("no answer within {} s", ANSWER_WAIT_MAX.as_secs()),
         };
         tracing::warn!(%object, why, "A field is written without the check that no object is being deleted");
@@ -137,7 +142,7 @@ impl Operations {
                         content_type: PatchType::Merge.media_type(),
                         ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
                     };
-                    match self.upstream.call(&caller.on_behalf(), call).await {
+                    match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
                         Ok(_) => true,
                         Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => false,
                         Err(refusal) => return Err(refusal),
@@ -183,6 +188,15 @@ impl Operations {
             }
         }
     }
+}
+
+/// How far an object is, as its service says; `None` where there is none.
+async fn state_elsewhere(kind: &ForeignKind, name: &ObjectName) -> Result<Option<State>, ClusterError> {
+    let Some(said) = kind.look(name).await? else {
+        return Ok(None);
+    };
+    let state = serde_json::from_value(said["target"]["state"].clone());
+    state.map(Some).map_err(|_| kind.unclear("its answer shows no object"))
 }
 
 /// 404, by which its service says that it is not there.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::Request;
-use http_body_util::{BodyExt, Limited};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kindex_kube_api::request::escaped;
 use kindex_kube_client::other_service::{Address, ForeignKind, chain};
 use kindex_model::kind::Registry;
@@ -15,6 +15,7 @@ use kindex_model::reference_name::ReferenceName;
 use kube::client::Body;
 use tokio::time::Instant;
 
+use super::question::AskFailure;
 use super::silent::Silent;
 use super::tree::Node;
 
@@ -93,33 +94,104 @@ impl Peers {
     }
 
     /// The holder of a reference as its service shows it, with those that hold it. The reason where that is not known.
-    pub(in super::super) async fn ask(&self, reference: &ReferenceName) -> Result<Node, String> {
-        let Some(address) = self.addresses.get(reference.group()) else {
-            return Err(format!(
-                "no address of a service with the group {} is known",
-                reference.group()
-            ));
+    pub(super) async fn ask(&self, reference: &ReferenceName) -> Result<Node, AskFailure> {
+        let group = reference.group();
+        let Some(address) = self.addresses.get(group) else {
+            let why = format!("no address of a service with the group {group} is known");
+            return Err(AskFailure::answered(why));
         };
         let asked = tokio::time::timeout(ANSWER_TIMEOUT, ask(address, reference)).await;
-        let answer = asked.unwrap_or_else(|_| Err(format!("not within {} s", ANSWER_TIMEOUT.as_secs())));
-        answer.map_err(|why| format!("the service {} at {} does not say: {why}", address.name, address.url))
+        let late = |_| Err(AskFailure::silent(format!("not within {} s", ANSWER_TIMEOUT.as_secs())));
+        let Address { name, url, .. } = address;
+        asked
+            .unwrap_or_else(late)
+            .map_err(|AskFailure { why, is_silent }| AskFailure {
+                why: format!("the service {name} at {url} does not say: {why}"),
+                is_silent,
+            })
     }
 }
 
-async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, String> {
-    let client = address.client().await?;
+async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, AskFailure> {
+    let client = address.client().await.map_err(AskFailure::silent)?;
     let reference = escaped(&reference.to_string());
     let request = Request::get(format!("/api/v1/references/{reference}?depth=1"));
-    let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
-    let response = client.send(request).await.map_err(|error| chain(&error))?;
+    let request = request.body(Body::empty());
+    let request = request.map_err(|error| AskFailure::answered(error.to_string()))?;
+    let response = client.send(request).await;
+    let response = response.map_err(|error| AskFailure::silent(chain(&error)))?;
     let code = response.status();
     let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
-    let body = body.map_err(|error| error.to_string())?.to_bytes();
-    if code == http::StatusCode::NOT_FOUND {
-        return Err("it has no such object".to_owned());
-    }
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => AskFailure::answered(error.to_string()),
+        false => AskFailure::silent(chain(&*error)),
+    })?;
+    let body = body.to_bytes();
     if !code.is_success() {
-        return Err(format!("it answers {code}"));
+        return Err(refused(code));
     }
-    serde_json::from_slice(&body).map_err(|error| format!("its answer is no tree: {error}"))
+    serde_json::from_slice(&body).map_err(|error| AskFailure::answered(format!("its answer is no tree: {error}")))
+}
+
+/// One that is overloaded or broken says nothing of other objects either.
+fn refused(code: StatusCode) -> AskFailure {
+    match code {
+        StatusCode::NOT_FOUND => AskFailure::answered("it has no such object"),
+        code if code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error() => {
+            AskFailure::silent(format!("it answers {code}"))
+        }
+        code => AskFailure::answered(format!("it answers {code}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const GROUP: &str = "compute.example.com";
+
+    /// How asking fails where the connection ends after this answer.
+    async fn failure(answer: String) -> AskFailure {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let answers = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let (mut request, mut some) = (Vec::new(), [0; 1024]);
+            while !request.ends_with(b"\r\n\r\n") {
+                let length = stream.read(&mut some).await.expect("a request");
+                assert_ne!(length, 0, "the request breaks off");
+                request.extend_from_slice(&some[..length]);
+            }
+            stream.write_all(answer.as_bytes()).await.expect("somebody waits");
+            stream.shutdown().await.expect("it is open");
+        };
+        let reference = ReferenceName::new("Cluster", GROUP, "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce");
+        let reference = reference.expect("a name");
+        let peers = Peers::default().at(GROUP, &url);
+        let (asked, ()) = tokio::join!(peers.ask(&reference), answers);
+        asked.expect_err("nothing is said")
+    }
+
+    /// Otherwise a service that is overloaded is asked about thousands of objects by one question.
+    #[tokio::test]
+    async fn an_overloaded_service_and_a_body_that_breaks_off_are_a_silence() {
+        for (code, is_silent) in [
+            (400, false),
+            (403, false),
+            (404, false),
+            (429, true),
+            (500, true),
+            (503, true),
+        ] {
+            let failure = failure(format!("HTTP/1.1 {code} \r\ncontent-length: 0\r\n\r\n")).await;
+            assert_eq!(failure.is_silent, is_silent, "{code}: {}", failure.why);
+        }
+        let broken = failure("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_owned()).await;
+        assert!(broken.is_silent, "{}", broken.why);
+        let other = failure("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".to_owned()).await;
+        assert!(!other.is_silent, "{}", other.why);
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use kindex_kube_client::ClusterError;
 use tokio::time::Instant;
 
 /// How long nobody else waits for a service that was silent.
@@ -35,9 +36,33 @@ impl Silent {
     }
 }
 
+/// Whether a service is there: also one that refuses to say anything of an object may answer for others. The outer
+/// error is that it has said nothing in time.
+pub(super) fn has_answered<T, E>(asked: &Result<Result<T, ClusterError>, E>) -> bool {
+    match asked {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => !error.is_silence(),
+        Err(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_that_refuses_one_object_is_asked_about_others() {
+        let refused = |error| has_answered::<(), ()>(&Ok(Err(error)));
+        let late = ClusterError::Retryable {
+            cause: "unavailable",
+            retry_after: None,
+            message: String::new(),
+        };
+        assert!(refused(ClusterError::Refused("forbidden".to_owned())));
+        assert!(!refused(late));
+        assert!(!has_answered::<(), ()>(&Err(())), "no answer in time");
+        assert!(has_answered::<(), ()>(&Ok(Ok(()))));
+    }
 
     #[test]
     fn after_a_silence_one_finds_out_whether_the_service_is_back_and_nobody_else_waits() {

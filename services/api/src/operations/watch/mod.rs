@@ -1,6 +1,8 @@
 //! Watches: the cluster's events without the deletions that archive objects, merged with the changes of archived
 //! objects. An archived object still exists, so its watchers must not receive a deletion.
 
+mod event;
+
 mod moved;
 
 mod feed;
@@ -12,14 +14,12 @@ mod pump;
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::stream::BoxStream;
 use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::{FieldProblem, Status};
-use kindex_kube_api::watch::{EventType, Frame};
 use kindex_model::object::ResourceVersion;
 use kindex_serve::pages::PageSize;
-use kindex_serve::watches::{Seat, Watches};
+use kindex_serve::watches::Seat;
 
 use moved::Filter;
 use pump::Pump;
@@ -27,6 +27,7 @@ use pump::Pump;
 use super::rights::Wanted;
 use super::{Caller, ListOptions, Operations, Reason, Refusal, Resource, is_direct};
 
+pub use event::Event;
 pub(super) use feed::Feed;
 pub use feed::Pace;
 
@@ -39,36 +40,6 @@ pub struct WatchOptions {
     pub initial_events: Option<bool>,
     /// When it ends.
     pub timeout_seconds: Option<u64>,
-}
-
-/// One event.
-#[derive(Debug)]
-pub struct Event {
-    /// What happened.
-    pub r#type: EventType,
-    /// JSON text, held once for all watches that tell it.
-    pub object: Bytes,
-}
-
-impl Event {
-    /// Reads a line of the cluster.
-    ///
-    /// # Errors
-    /// What is no event.
-    pub(crate) fn read(line: Vec<u8>, watches: &Watches) -> io::Result<Self> {
-        let line = watches.shared(Bytes::from(line));
-        let read: Frame<'_> = serde_json::from_slice(&line)?;
-        Ok(Self {
-            object: line.slice_ref(read.object.get().as_bytes()),
-            r#type: read.r#type,
-        })
-    }
-
-    /// The JSON text of the object.
-    pub(crate) fn text(&self) -> &str {
-        // A JSON text was read, or written.
-        str::from_utf8(&self.object).unwrap_or_default()
-    }
 }
 
 /// Events as they come.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use kindex_model::object::Uid;
 use kindex_store::ReadVersion;
 
-use super::{SqlArchive, failed};
+use super::SqlArchive;
+use super::rows::failed;
 use crate::archive::{After, Among, ArchiveError, Holder};
 use crate::decide::Seen;
 use crate::object::KindName;

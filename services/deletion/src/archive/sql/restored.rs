@@ -3,7 +3,8 @@
 use kindex_model::kind::Kind;
 use kindex_query::Stored;
 
-use super::{SqlArchive, failed};
+use super::SqlArchive;
+use super::rows::failed;
 use crate::archive::ArchiveError;
 use crate::object::Object;
 

@@ -5,32 +5,46 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::cluster::outcome::Task;
-use crate::decide::Step;
+use crate::cluster::outcome::{Task, Writes};
+use crate::decide::{Seen, Step};
 use crate::notice::{Notice, notice};
-use crate::object::Object;
+use crate::object::{Key, Object};
 use crate::roots::roots;
-use crate::vanished::Lost;
+use crate::vanished::{Ended, Lost};
 
+use super::super::{RETRIES_DOUBLED, RETRY_AFTER};
 use super::Work;
 
 impl Work {
     /// What a step is about to take off is not taken off by somebody else.
     pub(super) fn expect(&mut self, task: &Task, now: Instant) {
-        match &task.step {
-            Step::Release(target) => {
-                for name in task.objects().filter_map(Object::reference_name) {
-                    self.vanished.expect(&target.uid, Lost::Reference(name), now);
-                }
-            }
-            Step::Keep(names) => {
-                for name in names {
-                    self.vanished
-                        .expect(&task.object.uid, Lost::Reference(name.clone()), now);
-                }
-            }
-            Step::Free { .. } => self.vanished.expect(&task.object.uid, Lost::Guard, now),
-            _ => {}
+        let (object, all) = takes_off(task);
+        for lost in all {
+            self.vanished.expect(&object.uid, lost, now);
+        }
+    }
+
+    /// A step is over, and what it has seen is known.
+    pub(in super::super) fn settle(&mut self, task: &Task, writes: &Writes) {
+        let (object, all) = takes_off(task);
+        let versions = writes.made.iter().filter(|(uid, _)| *uid == object.uid);
+        let versions: Vec<_> = versions.map(|(_, version)| *version).collect();
+        let decided_on = task.target.as_ref().unwrap_or(&task.object).version;
+        for lost in all {
+            let is_released = match &lost {
+                Lost::Reference(name) => writes.released.contains(&name.to_string()),
+                Lost::Guard => false,
+            };
+            let ended = if writes.is_unclear {
+                Ended::Unclear
+            } else if is_released {
+                Ended::Done
+            } else if writes.is_overtaken {
+                Ended::Overtaken(decided_on)
+            } else {
+                Ended::Known(&versions)
+            };
+            self.vanished.settle(&object.uid, &lost, ended);
         }
     }
 
@@ -71,10 +85,49 @@ impl Work {
         overdue
     }
 
+    /// That nothing is refused to an object any more could not be written: it is tried again after a while.
+    pub(in super::super) fn unwritten(&mut self, key: Key, now: Instant) {
+        let (failures, due) = self.unwritten.entry(key).or_default();
+        *due = Some(now + RETRY_AFTER * 2_u32.pow(*failures));
+        *failures = (*failures + 1).min(RETRIES_DOUBLED);
+    }
+
+    /// What could not be written is decided on again where it is due: its conditions may say something else by now.
+    pub(super) fn write_again(&mut self, now: Instant) {
+        for (key, (_, due)) in &mut self.unwritten {
+            if due.take_if(|due| *due <= now).is_some() {
+                self.queue.insert(key.clone());
+            }
+        }
+    }
+
     /// The live objects to which nothing is refused any more.
     pub(in super::super) fn placed(&mut self) -> Vec<Object> {
         let placed = std::mem::take(&mut self.placed);
         let known = placed.iter().filter_map(|key| self.graph.get(key));
         known.cloned().collect()
+    }
+}
+
+/// The object that a step takes something off, and what.
+fn takes_off(task: &Task) -> (Seen, Vec<Lost>) {
+    let own = Seen::of(&task.object);
+    match &task.step {
+        Step::Release(target) => {
+            let names = task.objects().filter_map(Object::reference_name);
+            (target.clone(), names.map(Lost::Reference).collect())
+        }
+        Step::Keep(names) => (own, names.iter().cloned().map(Lost::Reference).collect()),
+        Step::Free { .. } => (own, vec![Lost::Guard]),
+        Step::Guard
+        | Step::Place { .. }
+        | Step::Hold { .. }
+        | Step::Request(_)
+        | Step::Delete(_)
+        | Step::Record(_)
+        | Step::Sweep
+        | Step::CleanUp
+        | Step::Wait(_)
+        | Step::Rest(_) => (own, Vec::new()),
     }
 }

@@ -5,9 +5,11 @@ use kindex_model::deletion::Phase;
 
 use super::*;
 use crate::decide::{Archived, Step};
-use crate::fixture::{deleting, key, key_in};
+use crate::fixture::{deleting, key, key_in, live};
 
 mod foreign;
+
+mod settled;
 
 mod together;
 
@@ -201,4 +203,44 @@ fn a_holder_of_another_service_is_looked_for_there() {
     let mut stage = Stage::new(&[of_others]);
     stage.look(0, &nothing);
     assert_eq!(stage.work.next_holder(), None, "nobody knows that service");
+}
+
+/// A process that gave up after one failure would leave the condition until the object changes.
+#[test]
+fn that_nothing_is_refused_any_more_is_written_again_until_it_is_written() {
+    let (at, begun) = (key("Cluster", "c"), Instant::now());
+    let mut work = Work::new(Vec::new(), Setup::default(), BLOCKED_AFTER);
+    work.listed(&at.kind, ResourceVersion(6), Vec::new());
+    let seen = |work: &mut Work, version: u64, refused: bool| {
+        let cluster = Object {
+            version: ResourceVersion(version),
+            refused,
+            ..live(at.clone(), "c")
+        };
+        work.seen(cluster, begun);
+    };
+    let second = |number: u64| begun + Duration::from_secs(number);
+    let written = |work: &mut Work, number: u64| {
+        work.ask_again(second(number));
+        assert!(work.next(second(number)).is_none(), "it has nothing else to do");
+        work.placed().len()
+    };
+    seen(&mut work, 7, true);
+    assert_eq!(written(&mut work, 0), 1);
+    assert_eq!(written(&mut work, 9), 0, "it is being written");
+    let mut now = 10;
+    for pause in [1, 1, 2, 4, 8, 16, 32, 32] {
+        work.unwritten(at.clone(), second(now));
+        assert_eq!(written(&mut work, now + pause / 2), 0, "not at once");
+        assert_eq!(written(&mut work, now + pause), 1, "after {pause} s");
+        now += pause;
+    }
+    work.unwritten(at.clone(), second(now));
+    seen(&mut work, 8, false);
+    assert_eq!(
+        written(&mut work, now + 100),
+        0,
+        "its conditions do not say so any more"
+    );
+    assert!(work.unwritten.is_empty());
 }

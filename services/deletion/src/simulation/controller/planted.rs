@@ -1,8 +1,9 @@
-//! Decisions of controllers with which something is wrong.
+//! Decisions of controllers with which something is wrong, and what they take for gone.
 
 use kindex_model::deletion::Phase;
 
 use super::super::Bug;
+use super::super::world::World;
 use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, Whereabouts, decide};
 use crate::graph::Graph;
 use crate::object::{Key, Standing};
@@ -22,6 +23,7 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         Bug::DrainWithReference => look
             .claims
             .retain(|claim| claim.owned || claim.at == Whereabouts::Absent),
+        Bug::LeaveRequested if object.standing == Standing::Requested => return Step::Rest(Vec::new()),
         Bug::WaitForOwned => look.claims.iter_mut().for_each(|claim| claim.owned = false),
         Bug::FreeWithoutSweep => {
             look.archived = Archived::Left {
@@ -68,4 +70,13 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         _ => {}
     }
     decide(&look)
+}
+
+/// Whether what is still to be released, or read again, is taken for gone.
+pub(super) fn counts_as_gone(world: &World, target: &Key, bug: Bug) -> bool {
+    match bug {
+        Bug::DownIsGone => world.get(target).is_err(),
+        Bug::SqlOnlyIsGone => world.is_sql_only(&target.kind),
+        _ => false,
+    }
 }

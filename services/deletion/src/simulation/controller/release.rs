@@ -2,6 +2,7 @@
 
 use super::super::Bug;
 use super::super::world::{Refusal, Stored, World};
+use super::planted::counts_as_gone;
 use super::task::Member;
 use super::{Controller, Progress, Task};
 use crate::decide::Seen;
@@ -19,7 +20,7 @@ impl Controller {
         lost: bool,
         bug: Bug,
     ) -> Progress {
-        if bug == Bug::DownIsGone && world.get(&target.key).is_err() {
+        if counts_as_gone(world, &target.key, bug) {
             let concerned = self.graph.remove(&target.key, &target.uid);
             self.wake(concerned);
             return Progress::Done;

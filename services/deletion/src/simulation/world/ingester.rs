@@ -7,14 +7,15 @@ use crate::object::Key;
 
 impl World {
     /// One object further: what is immutable is evicted, what is requested is deleted, and finalizers are removed, the
-    /// ingester's last.
+    /// ingester's last. What is only in SQL has no ingester.
     pub(in super::super) fn others(&mut self, key: &Key, clean: bool) {
         let Some(object) = self.objects.get(key) else {
             return;
         };
         let only = object.finalizers.len() == 1 && object.bears(INGESTER);
+        let is_requested = object.requested && !self.is_sql_only(&key.kind);
         let result = match object.terminating {
-            false if object.requested || (object.immutable && !self.owns(object)) => {
+            false if is_requested || (object.immutable && !self.owns(object)) => {
                 self.write(key, None, None, |object| object.terminating = true)
             }
             true if only => self.write(key, None, None, |object| object.finalizers.clear()),

@@ -1,15 +1,21 @@
-//! Objects of SQL-only kinds. The graph does not know their kinds, and nothing goes along with
-//! them or they with it: no field of theirs has an order of deletion. They hold others by references that are placed
-//! and released by the API: finalizers in the cluster, and rows in the archive.
+//! Objects of SQL-only kinds. Those of the graph are among all others: without an ingester, they are never archived,
+//! and go with their last finalizer. Where no field has an order of deletion, the graph does not know the kind, and
+//! nothing goes along with its objects or they with it: they hold others by references that are placed and released by
+//! the API, finalizers on what is live, and rows in the archive.
 
 use kindex_model::reference_name::ReferenceName;
 
 use super::World;
 use super::outside::has_cleanup;
-use crate::object::Key;
+use crate::object::{Key, KindName};
 
 impl World {
-    /// One of them is created and holds an object from now on, live or archived. Whether it does.
+    /// Whether the objects of a kind of the graph are only in SQL.
+    pub(in super::super) fn is_sql_only(&self, kind: &KindName) -> bool {
+        self.sql_only_kinds.contains(kind.kind.as_str())
+    }
+
+    /// One that the graph does not know is created and holds an object from now on, live or archived. Whether it does.
     pub(in super::super) fn hold_from_sql(&mut self, target: &Key, uid: &str) -> bool {
         self.uids += 1;
         let holder = format!("{:08x}-0000-4000-8000-00000000005a", self.uids);
@@ -26,14 +32,14 @@ impl World {
                 return false;
             }
         }
-        self.sql_only.insert(holder, (name, uid.to_owned()));
+        self.api_holders.insert(holder, (name, uid.to_owned()));
         true
     }
 
     /// One of them releases what it holds, and is deleted. The last release ends the deletion of what is archived and
     /// may have nothing outside. Whether all servers answer.
     pub(in super::super) fn release_from_sql(&mut self, holder: &str) -> bool {
-        let Some((name, _)) = self.sql_only.get(holder).cloned() else {
+        let Some((name, _)) = self.api_holders.get(holder).cloned() else {
             return true;
         };
         let reference = name.to_string();
@@ -56,7 +62,7 @@ impl World {
                 self.erase_unless_held(&found, false);
             }
         }
-        self.sql_only.remove(holder);
+        self.api_holders.remove(holder);
         true
     }
 }

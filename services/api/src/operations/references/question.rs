@@ -1,0 +1,159 @@
+//! What one question asks of other services: nothing more of one that was silent, and nothing once its time is over. It
+//! may lead over thousands of objects of one service.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+/// For how long a question asks other services, from its beginning.
+const TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Why a service has not said what it was asked.
+#[derive(Debug)]
+pub(super) struct AskFailure {
+    pub(super) why: String,
+    /// Whether nothing came from it at all.
+    pub(super) is_silent: bool,
+}
+
+impl AskFailure {
+    /// Nothing came from it.
+    pub(super) fn silent(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            is_silent: true,
+        }
+    }
+
+    /// It has answered, and has not said it.
+    pub(super) fn answered(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            is_silent: false,
+        }
+    }
+}
+
+/// One question.
+pub(super) struct Question {
+    ends: Instant,
+    /// The groups whose services were silent.
+    silent: Mutex<BTreeSet<String>>,
+}
+
+impl Question {
+    /// One that begins now.
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            ends: now + TIME_MAX,
+            silent: Mutex::default(),
+        }
+    }
+
+    /// What the service of a group says, which people know by this name; or why nothing is known.
+    pub(super) async fn ask<T>(
+        &self,
+        group: &str,
+        name: &str,
+        asked: impl Future<Output = Result<T, AskFailure>>,
+    ) -> Result<T, String> {
+        let seconds = TIME_MAX.as_secs();
+        if self.silent().contains(group) {
+            return Err(format!("the service {name} was not asked again: it was silent before"));
+        }
+        if Instant::now() >= self.ends {
+            return Err(format!("the service {name} was not asked: {seconds} s are over"));
+        }
+        let Ok(said) = timeout_at(self.ends, asked).await else {
+            return Err(format!(
+                "the service {name} has said nothing before {seconds} s were over"
+            ));
+        };
+        said.map_err(|failure| {
+            if failure.is_silent {
+                self.silent().insert(group.to_owned());
+            }
+            failure.why
+        })
+    }
+
+    fn silent(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    /// Counts how often services are asked.
+    #[derive(Default)]
+    struct Asked(AtomicUsize);
+
+    impl Asked {
+        /// One that says this.
+        async fn says(&self, said: Result<(), AskFailure>) -> Result<(), AskFailure> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            said
+        }
+
+        fn times(&self) -> usize {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_service_that_was_silent_is_not_asked_again_and_others_are() {
+        let (question, asked) = (Question::new(Instant::now()), Asked::default());
+        let unknown = || asked.says(Err(AskFailure::answered("it has no such object")));
+        for _ in 0..2 {
+            let said = question.ask("region", "region", unknown()).await;
+            assert_eq!(said.expect_err("it is not there"), "it has no such object");
+        }
+        let silent = || asked.says(Err(AskFailure::silent("no route")));
+        let said = question.ask("region", "region", silent()).await;
+        assert_eq!(said.expect_err("it is silent"), "no route");
+        let said = question
+            .ask("region", "region", silent())
+            .await
+            .expect_err("it is not asked");
+        assert!(said.contains("region was not asked again"), "{said}");
+        assert_eq!(asked.times(), 3);
+        question
+            .ask("identity", "identity", asked.says(Ok(())))
+            .await
+            .expect("another one");
+        let next = Question::new(Instant::now());
+        next.ask("region", "region", asked.says(Ok(())))
+            .await
+            .expect("another question");
+        assert_eq!(asked.times(), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_asked_once_the_time_of_a_question_is_over() {
+        let (question, asked) = (Question::new(Instant::now()), Asked::default());
+        advance(TIME_MAX - Duration::from_secs(1)).await;
+        question
+            .ask("region", "region", asked.says(Ok(())))
+            .await
+            .expect("in time");
+        let slow = std::future::pending::<Result<(), AskFailure>>();
+        let said = question.ask("region", "region", slow).await.expect_err("too slow");
+        assert!(said.contains("has said nothing before 10 s"), "{said}");
+        for group in ["region", "identity"] {
+            let said = question.ask(group, group, asked.says(Ok(()))).await.expect_err("over");
+            assert!(
+                said.contains(&format!("{group} was not asked: 10 s are over")),
+                "{said}"
+            );
+        }
+        assert_eq!(asked.times(), 1);
+    }
+}

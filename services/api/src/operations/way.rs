@@ -1,0 +1,124 @@
+//! The way on which an object in the cluster is deleted, and the mark by which the deletion of a final one is told from
+//! an eviction.
+
+use kindex_model::head::Head;
+use kindex_model::kind::Platform;
+use kindex_model::object::Object;
+use serde_json::{Value, json};
+
+/// How an object in the cluster is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The ingester stores it, and then deletes it.
+    Annotation,
+    /// The cluster deletes it, and our finalizer holds it until SQL has it.
+    Tombstone,
+    /// The same, and it needs our finalizer first.
+    GuardedTombstone,
+    /// The same, and it needs the annotation first: it is final, and its deletion would be taken for an eviction.
+    MarkedTombstone,
+    /// It leaves the cluster: for the archive, and is deleted there, or because it is deleted already.
+    Leaving {
+        /// Whether it looks as if it left for the archive, and needs the annotation if it does not.
+        unmarked: bool,
+    },
+}
+
+/// How one is deleted; `of_graph`: others wait for its deletion, or it waits for others.
+pub(super) fn way(of_graph: bool, object: Head) -> Way {
+    if object.deletion_timestamp.is_some() {
+        return Way::Leaving {
+            unmarked: object.immutable && !object.deleting,
+        };
+    }
+    match (of_graph, object.immutable, object.has_finalizer) {
+        (false, ..) => Way::Annotation,
+        (true, true, _) => Way::MarkedTombstone,
+        (true, false, true) => Way::Tombstone,
+        (true, false, false) => Way::GuardedTombstone,
+    }
+}
+
+/// The patch that says of a final object that its deletion is one, where it is still in this version. With our
+/// finalizer, which an object that is leaving cannot get any more.
+pub(super) fn mark(object: &Object, platform: &Platform) -> Value {
+    let metadata = &object.metadata;
+    let deleting = platform.deleting;
+    let mut marked = json!({
+        "uid": metadata.uid.to_string(),
+        "resourceVersion": metadata.resource_version.to_string(),
+        "annotations": {deleting: "true"},
+    });
+    let mut finalizers: Vec<&str> = metadata.finalizers.iter().map(String::as_str).collect();
+    if metadata.deletion_timestamp.is_none() && !finalizers.contains(&platform.finalizer) {
+        finalizers.push(platform.finalizer);
+        marked["finalizers"] = json!(finalizers);
+    }
+    json!({"metadata": marked})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::objects::tests::PLATFORM;
+    use super::super::token::tests::KIND;
+    use super::*;
+
+    fn object(more: &Value) -> Object {
+        let mut metadata = json!({"name": "a", "uid": "u", "resourceVersion": "7"});
+        for (field, value) in more.as_object().expect("fields") {
+            metadata[field.as_str()] = value.clone();
+        }
+        Object::parse_str(&json!({"metadata": metadata}).to_string()).expect("an object")
+    }
+
+    fn way_of(of_graph: bool, annotations: &Value, more: &Value) -> Way {
+        let mut more = more.clone();
+        more["annotations"] = annotations.clone();
+        way(of_graph, Head::of(&object(&more), &KIND, &PLATFORM))
+    }
+
+    #[test]
+    fn what_others_wait_for_is_deleted_by_a_tombstone() {
+        let (plain, last) = (json!({}), json!({"g/Immutable": "true"}));
+        let (bare, guarded) = (json!({}), json!({"finalizers": ["g/Ingester"]}));
+        for (of_graph, annotations, more, expected) in [
+            (false, &plain, &bare, Way::Annotation),
+            (false, &plain, &guarded, Way::Annotation),
+            (false, &last, &guarded, Way::Annotation),
+            (true, &plain, &guarded, Way::Tombstone),
+            (true, &plain, &bare, Way::GuardedTombstone),
+            (true, &last, &guarded, Way::MarkedTombstone),
+            (true, &last, &bare, Way::MarkedTombstone),
+        ] {
+            assert_eq!(way_of(of_graph, annotations, more), expected);
+        }
+    }
+
+    #[test]
+    fn what_leaves_needs_the_mark_if_it_is_final() {
+        let leaving = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+        for of_graph in [false, true] {
+            for (annotations, unmarked) in [
+                (json!({}), false),
+                (json!({"g/Deleting": "true"}), false),
+                (json!({"g/Immutable": "true"}), true),
+                (json!({"g/Immutable": "true", "g/Deleting": "true"}), false),
+            ] {
+                let expected = Way::Leaving { unmarked };
+                assert_eq!(way_of(of_graph, &annotations, &leaving), expected, "{annotations}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mark_is_of_one_version_and_comes_with_our_finalizer_as_long_as_the_cluster_takes_one() {
+        let marked = |more: Value| mark(&object(&more), &PLATFORM)["metadata"].clone();
+        let bare = json!({"uid": "u", "resourceVersion": "7", "annotations": {"g/Deleting": "true"}});
+        let mut guarded = bare.clone();
+        guarded["finalizers"] = json!(["run.g/one", "g/Ingester"]);
+        assert_eq!(marked(json!({"finalizers": ["run.g/one"]})), guarded);
+        assert_eq!(marked(json!({"finalizers": ["g/Ingester"]})), bare);
+        let leaving = json!({"finalizers": ["run.g/one"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        assert_eq!(marked(leaving), bare);
+    }
+}

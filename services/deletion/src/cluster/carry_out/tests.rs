@@ -1,0 +1,173 @@
+//! What is known of the writes of a step once it is over.
+
+use std::future::ready;
+
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use kindex_kube_client::other_service::Address;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::ResourceVersion;
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
+use kube::Client;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::fixture::{GROUP, deleting, key, key_in, live};
+use crate::kinds::Kinds;
+use crate::peer::{Peers, Transport};
+
+const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+/// Where nobody listens.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+static CLUSTERS: Kind = Kind {
+    name: "Cluster",
+    group: GROUP,
+    version: "v1",
+    plural: "clusters",
+    references: &[Reference {
+        name: "network",
+        targets: &[Target {
+            service: None,
+            group: GROUP,
+            kind: "Network",
+        }],
+        kind_column: None,
+        path: &["spec", "network"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Block,
+    }],
+    ..Kind::EMPTY
+};
+static KINDS: [&Kind; 1] = [&CLUSTERS];
+
+/// A cluster that answers like this.
+fn cluster(answers: impl Fn(Method) -> Response + Clone + Send + Sync + 'static) -> Cluster {
+    let router: Router = Router::new().fallback(move |method: Method| ready(answers(method)));
+    let kinds = Kinds::of(&Registry {
+        kinds: &KINDS,
+        ..Registry::EMPTY
+    });
+    Cluster::new(Client::new(router, "default"), kinds)
+}
+
+/// The same beside the service of projects at this URL.
+fn beside(cluster: Cluster, url: &str) -> Cluster {
+    let address = Address {
+        name: "identity".to_owned(),
+        url: url.to_owned(),
+        ca_file: None,
+        token_file: None,
+    };
+    cluster.beside(Peers::new([(project().key.kind, address)], &Transport::Events))
+}
+
+fn project() -> Object {
+    live(key_in("y.example.com", "Project", "a"), "p")
+}
+
+fn task(object: Object, step: Step) -> Task {
+    Task {
+        object,
+        others: Vec::new(),
+        step,
+        target: None,
+    }
+}
+
+/// The step by which a cluster in version 5 releases the project.
+fn release(object: Object) -> Task {
+    let object = Object {
+        version: ResourceVersion(5),
+        ..object
+    };
+    Task {
+        target: Some(project()),
+        ..task(object, Step::Release(Seen::of(&project())))
+    }
+}
+
+#[tokio::test]
+async fn only_a_write_whose_answer_fails_to_come_may_have_taken_something_off() {
+    const OUTAGE: u16 = 503;
+    for (reads, writes, confirms, is_unclear, is_overtaken) in [
+        (OUTAGE, OUTAGE, true, false, false),
+        (OUTAGE, OUTAGE, false, true, false),
+        (404, OUTAGE, true, true, false),
+        (OUTAGE, 403, false, false, false),
+        (404, 409, false, false, true),
+        (404, 404, false, false, true),
+        // Another process may have done it, which is seen later.
+        (OUTAGE, 409, false, true, true),
+    ] {
+        let cluster = cluster(move |method| {
+            let code = if method == Method::GET { reads } else { writes };
+            StatusCode::from_u16(code).expect("a code").into_response()
+        });
+        let confirm = if confirms {
+            vec![key("Cluster", "b")]
+        } else {
+            Vec::new()
+        };
+        let task = task(deleting(key("Cluster", "a"), UID), Step::Free { confirm });
+        let known = carry_out(&cluster, &task, Timestamp::UNIX_EPOCH).await.writes;
+        let found = (known.is_unclear, known.is_overtaken);
+        let case = format!("{reads} {writes} {:?}", task.step);
+        assert_eq!(found, (is_unclear, is_overtaken), "{case}");
+    }
+}
+
+/// Otherwise what somebody else takes off meanwhile passes for the work of this step.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_ends_before_it_asks_for_the_release_has_released_nothing() {
+    let changed = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "Cluster",
+        "metadata": {"name": "a", "namespace": "default", "uid": UID, "resourceVersion": "6"},
+    });
+    let cluster = cluster(move |_| Json(changed.clone()).into_response());
+    let task = release(live(key("Cluster", "a"), UID));
+    let outcome = carry_out(&beside(cluster, NOWHERE), &task, Timestamp::UNIX_EPOCH).await;
+    assert_eq!(outcome.failed, None);
+    assert!(outcome.writes.released.is_empty(), "{:?}", outcome.writes);
+    assert!(!outcome.writes.is_unclear, "{:?}", outcome.writes);
+}
+
+/// The service of projects, which shows one.
+async fn identity() -> String {
+    let version = json!({"groupVersion": "y.example.com/v1", "version": "v1"});
+    let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
+        "groups": [{"name": "y.example.com", "versions": [version], "preferredVersion": version}]});
+    let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "y.example.com/v1",
+        "resources": [{"name": "projects", "singularName": "project", "namespaced": true, "kind": "Project",
+            "verbs": ["get"]}]});
+    let shown = json!({"target": {"uid": "p", "state": "Live"}, "references": []});
+    let router: Router = Router::new().fallback(move |at: Uri| {
+        ready(match at.path() {
+            "/apis" => Json(groups.clone()),
+            "/apis/y.example.com/v1" => Json(resources.clone()),
+            _ => Json(shown.clone()),
+        })
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[tokio::test]
+async fn what_another_service_has_released_is_known() {
+    let task = release(deleting(key("Cluster", "a"), UID));
+    let there = beside(cluster(|_| StatusCode::NOT_FOUND.into_response()), &identity().await);
+    let outcome = carry_out(&there, &task, Timestamp::UNIX_EPOCH).await;
+    assert_eq!(outcome.failed, None);
+    assert_eq!(outcome.writes.released, [format!("cluster.{GROUP}/{UID}")]);
+    assert!(!outcome.writes.is_unclear, "it was read again");
+    let away = beside(cluster(|_| StatusCode::NOT_FOUND.into_response()), NOWHERE);
+    let outcome = carry_out(&away, &task, Timestamp::UNIX_EPOCH).await;
+    assert!(outcome.writes.released.is_empty() && outcome.writes.is_unclear);
+}

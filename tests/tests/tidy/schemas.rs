@@ -1,0 +1,98 @@
+//! Schemas that people write, of kinds that crds.toml refuses or whose crates lie below the emitted one: Kindex's own
+//! tables in them are those that the generator emits. Knows nothing of the tables of kinds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use super::expect_none;
+use super::files::{File, root};
+
+/// All of them. A migration stays as it was when it was planned.
+const SCHEMAS: [&str; 5] = [
+    "benches/src/run.sql",
+    "benches/src/run.sqlite.sql",
+    "tests/sim/src/thing.sqlite.sql",
+    "tests/tests/store/widget.mysql.sql",
+    "tests/tests/store/widget.sqlite.sql",
+];
+
+/// The emitted schema in the dialect of a file.
+fn emitted_beside(path: &str) -> &'static str {
+    match path.ends_with(".sqlite.sql") {
+        true => "schema/sqlite_schema.sql",
+        false => "schema/mysql_schema.sql",
+    }
+}
+
+#[test]
+fn own_tables_are_the_same_in_every_schema() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut findings = Vec::new();
+    for path in SCHEMAS {
+        let file = File {
+            path: path.to_owned(),
+            text: read(path),
+        };
+        assert!(!own_tables(&file.text).is_empty(), "{path} has tables of Kindex");
+        findings.extend(differences(&file, &read(emitted_beside(path))));
+    }
+    expect_none(findings);
+}
+
+/// A finding for each of Kindex's own tables in a file that is not as in the emitted schema. One that is not in the
+/// file is missed by whoever needs it.
+fn differences(file: &File, emitted: &str) -> Vec<String> {
+    let emitted = own_tables(emitted);
+    let differ = own_tables(&file.text).into_iter();
+    let differ = differ.filter(|(table, statements)| emitted.get(table) != Some(statements));
+    let findings = differ.map(|(table, _)| format!("{}: `{table}` is not as the generator emits it", file.path));
+    findings.collect()
+}
+
+/// Kindex's own tables, each with the statements that create it and its indexes, without line breaks.
+fn own_tables(schema: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let lines = schema.lines().filter(|line| !line.trim_start().starts_with("--"));
+    let text: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    let mut tables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for statement in text.join(" ").split(';').map(str::trim) {
+        if let Some(table) = table(statement).filter(|table| table.starts_with("kindex_")) {
+            tables.entry(table.to_owned()).or_default().insert(statement.to_owned());
+        }
+    }
+    tables
+}
+
+/// The table that a statement creates, or to which it adds an index.
+fn table(statement: &str) -> Option<&str> {
+    let created = statement.strip_prefix("CREATE TABLE IF NOT EXISTS `");
+    let indexed = || Some(statement.strip_prefix("CREATE ")?.split_once(" ON `")?.1);
+    created.or_else(indexed)?.split('`').next()
+}
+
+/// As if only the names of tables were compared, or only statements that create tables; and as if the breaks of lines
+/// counted, or tables of kinds.
+#[test]
+fn an_own_table_that_differs_is_found() {
+    let emitted = "-- What is emitted; and more.\nCREATE TABLE IF NOT EXISTS `kindex_a` (\n    `x` TEXT NOT NULL\n) \
+                   STRICT;\nCREATE INDEX IF NOT EXISTS `kindex_a_x` ON `kindex_a` (`x`);\n\nCREATE TABLE IF NOT EXISTS \
+                   `kindex_b` (`y` TEXT) STRICT;\nCREATE TABLE IF NOT EXISTS `thing` (`z` TEXT) STRICT;\n";
+    let found = |text: &str| {
+        let path = "x.sqlite.sql".to_owned();
+        let text = text.to_owned();
+        differences(&File { path, text }, emitted)
+    };
+    let differs = ["x.sqlite.sql: `kindex_a` is not as the generator emits it"];
+    let none: [&str; 0] = [];
+    assert_eq!(found(emitted), none);
+    assert_eq!(found(&emitted.replace("    ", "\n  ")), none, "the same in more lines");
+    assert_eq!(found(&emitted.replace("`x` TEXT NOT NULL", "`x` TEXT")), differs);
+    assert_eq!(found(&emitted.replace("(`x`)", "(`x`, `y`)")), differs, "an index");
+    let (before, after) = emitted.split_once("CREATE INDEX").expect("an index");
+    let (_, after) = after.split_once(';').expect("its end");
+    assert_eq!(found(&format!("{before}{after}")), differs, "no index");
+    assert_eq!(found(&emitted.replace("`z`", "`w`")), none, "of a kind");
+    assert_eq!(
+        found("CREATE TABLE IF NOT EXISTS `kindex_b` (`y` TEXT) STRICT;\n"),
+        none
+    );
+}
