@@ -45,7 +45,7 @@ pub(super) fn masked(answer: &Answer, address: &str, saved: &[(String, String)])
     Answer {
         code: answer.code,
         content_type: answer.content_type.clone(),
-        warnings: answer.warnings.iter().map(|warning| masks.text(warning)).collect(),
+        warnings: answer.warnings.iter().map(|warning| masks.warning(warning)).collect(),
         body: masks.value(&answer.body),
     }
 }
@@ -86,6 +86,14 @@ impl Masks<'_> {
         (self.text(name), masked)
     }
 
+    /// A warning begins with its code, and may be about a version of the same number.
+    fn warning(&self, warning: &str) -> String {
+        match warning.split_once(' ') {
+            Some((code, text)) => format!("{code} {}", self.text(text)),
+            None => self.text(warning),
+        }
+    }
+
     fn text(&self, text: &str) -> String {
         let text = text.replace(self.address, "ADDRESS");
         // Short numbers stand in too many places to be taken for a version.
@@ -99,4 +107,18 @@ impl Masks<'_> {
             pattern.replace_all(&text, *mask).into_owned()
         })
     }
+}
+
+/// As if the code of a warning were a version where an object has that one.
+#[test]
+fn the_code_of_a_warning_is_no_version() {
+    let saved = [("version".to_owned(), "299".to_owned())];
+    let masks = Masks {
+        address: "http://cluster",
+        saved: &saved,
+    };
+    assert_eq!(
+        masks.warning("299 - \"version 299 of http://cluster\""),
+        "299 - \"version VERSION of ADDRESS\""
+    );
 }
