@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use axum::http::{HeaderValue, Uri, header};
-use kindex_api::operations::Behind;
+use kindex_api::operations::ClusterAccess;
 use kindex_cluster::InProcess;
 use kindex_kube_client::ClusterError;
 use kindex_kube_client::kube_cluster::KubeCluster;
@@ -81,10 +81,10 @@ impl Access {
         self.own.is_some()
     }
 
-    /// The cluster behind an API server.
-    pub(crate) fn behind(&self) -> Behind {
+    /// How an API server reaches the cluster.
+    pub(crate) fn cluster_access(&self) -> ClusterAccess {
         match &self.own {
-            Some(own) => Behind::in_process(self.config.clone(), in_process(own.clone(), &self.config)),
+            Some(own) => ClusterAccess::in_process(self.config.clone(), in_process(own.clone(), &self.config)),
             None => self.config.clone().into(),
         }
     }
@@ -166,7 +166,7 @@ mod tests {
     use kindex_kube_client::ClusterApi;
 
     use super::*;
-    use crate::install::{Whose, crds};
+    use crate::install::{ClusterOwner, crds};
 
     /// Nobody listens at the address.
     #[tokio::test]
@@ -176,13 +176,13 @@ mod tests {
         let nowhere = Config::new("http://127.0.0.1:1".parse().expect("an address"));
         let own = cluster.in_process(([127, 0, 0, 1], 1).into());
         let access = Access::new(nowhere).expect("a client").in_process(own.clone());
-        crds(&access.client, &registry, Whose::Ours)
+        crds(&access.client, &registry, ClusterOwner::Kindex)
             .await
             .expect("models are served");
         let ingester = access.in_process(own.of_the_ingester());
         let part = ingester.of("a-part/1").expect("a cluster");
         assert!(part.list(&model::KIND, 10, None).await.expect("a page").is_empty());
-        let operations = Operations::without_storage(registry, access.behind(), "", RightsOf::Server);
+        let operations = Operations::without_storage(registry, access.cluster_access(), "", RightsOf::Server);
         let unready = operations.expect("a client").not_ready().await;
         assert_eq!(unready, Vec::<String>::new());
     }

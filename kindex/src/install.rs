@@ -23,27 +23,27 @@ const RULES: &str = "x-kubernetes-validations";
 const INVALID: u16 = 422;
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whose cluster the CRDs are for.
+/// Who owns the cluster that the CRDs are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum ClusterOwner {
     /// The embedded one: CRDs that others define are installed as crds.toml names them.
-    Ours,
-    /// Somebody's: CRDs that others define are theirs to install, now or later.
-    Theirs,
+    Kindex,
+    /// A cluster of the user: whoever defines CRDs installs them, now or later.
+    User,
 }
 
 /// Installs what is absent, updates what is ours, and waits for all of it. A kind whose CRD others define and have not
 /// installed is left to the ingester, which waits for it.
-pub(crate) async fn crds(client: &Client, registry: &Registry, whose: Whose) -> CommandResult {
+pub(crate) async fn crds(client: &Client, registry: &Registry, owner: ClusterOwner) -> CommandResult {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut awaited = Vec::new();
     for kind in registry.cluster_kinds() {
-        let manifest = match (kind.manifest, whose) {
-            ("", Whose::Ours) => registry.foreign_manifest(kind),
-            ("", Whose::Theirs) => None,
+        let manifest = match (kind.manifest, owner) {
+            ("", ClusterOwner::Kindex) => registry.foreign_manifest(kind),
+            ("", ClusterOwner::User) => None,
             (manifest, _) => Some(manifest),
         };
-        if crd(&api, kind, manifest, whose).await? {
+        if crd(&api, kind, manifest, owner).await? {
             awaited.push(kind.crd_name());
         }
     }
@@ -69,7 +69,7 @@ async fn crd(
     api: &Api<CustomResourceDefinition>,
     kind: &Kind,
     manifest: Option<&str>,
-    whose: Whose,
+    owner: ClusterOwner,
 ) -> CommandResult<bool> {
     let name = kind.crd_name();
     let failed = |error: &dyn std::error::Error| CommandError::failure(format_args!("CRD {name}: {}", chain(error)));
@@ -95,7 +95,7 @@ async fn crd(
         Err(error) => error,
     };
     let is_invalid = matches!(&refused, kube::Error::Api(status) if status.code == INVALID);
-    if whose == Whose::Theirs || !is_invalid || take_rules(&mut manifest) == 0 {
+    if owner == ClusterOwner::User || !is_invalid || take_rules(&mut manifest) == 0 {
         return Err(failed(&refused));
     }
     info!(
@@ -192,7 +192,7 @@ mod tests {
         let client = Client::try_from(cluster.config()).expect("a client");
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let registry = registry();
-        crds(&client, &registry, Whose::Theirs)
+        crds(&client, &registry, ClusterOwner::User)
             .await
             .expect("nobody waits for it");
         let names = async || {
@@ -200,7 +200,7 @@ mod tests {
             found.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
         };
         assert_eq!(names().await, ["models.michelangelo.api"]);
-        crds(&client, &registry, Whose::Ours).await.expect("installed");
+        crds(&client, &registry, ClusterOwner::Kindex).await.expect("installed");
         assert_eq!(
             names().await,
             ["certificates.cert-manager.io", "models.michelangelo.api"]
@@ -217,7 +217,7 @@ mod tests {
         let (cluster, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
         let client = Client::try_from(cluster.config()).expect("a client");
         let (trials, registry) = (&kindex_tests::trials::KIND, kindex_tests::trials::REGISTRY);
-        crds(&client, &registry, Whose::Theirs).await.expect("installed");
+        crds(&client, &registry, ClusterOwner::User).await.expect("installed");
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let config = serde_json::json!({"url": "https://127.0.0.1:1/convert", "service": null, "caBundle": "cGVt"});
         let patch = serde_json::json!({"spec": {"conversion": {"webhook": {"clientConfig": config}}}});
@@ -237,8 +237,8 @@ mod tests {
             (by_url.0.as_deref(), &by_url.1),
             (Some("https://127.0.0.1:1/convert"), &None)
         );
-        for whose in [Whose::Theirs, Whose::Ours] {
-            crds(&client, &registry, whose).await.expect("installed anew");
+        for owner in [ClusterOwner::User, ClusterOwner::Kindex] {
+            crds(&client, &registry, owner).await.expect("installed anew");
             assert_eq!(address(api.get(&trials.crd_name()).await), by_url);
         }
     }
@@ -256,7 +256,9 @@ mod tests {
             ..registry()
         };
         let installed = async || {
-            crds(&client, &registry, Whose::Theirs).await.expect("it is served");
+            crds(&client, &registry, ClusterOwner::User)
+                .await
+                .expect("it is served");
             let found = api.get(&model.crd_name()).await.expect("the CRD");
             (found.resource_version(), found.labels().get(MANAGED_BY).cloned())
         };
@@ -288,10 +290,12 @@ mod tests {
             kinds: Box::leak(Box::new([&*Box::leak(Box::new(certificate))])),
             ..registry()
         };
-        crds(&client, &registry, Whose::Theirs)
+        crds(&client, &registry, ClusterOwner::User)
             .await
             .expect_err("rules that nobody evaluates");
-        crds(&client, &registry, Whose::Ours).await.expect("without them");
+        crds(&client, &registry, ClusterOwner::Kindex)
+            .await
+            .expect("without them");
     }
 
     #[test]

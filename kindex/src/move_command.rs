@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use crate::client::api_resource;
-    use crate::install::{Whose, crds};
+    use crate::install::{ClusterOwner, crds};
     use crate::sql_only;
 
     const PROJECT: Reference = Reference {
@@ -213,7 +213,9 @@ mod tests {
             ..kindex_generated::registry()
         };
         let cluster = Client::try_from(embedded.config()).expect("a client");
-        crds(&cluster, &registry, Whose::Ours).await.expect("models are served");
+        crds(&cluster, &registry, ClusterOwner::Kindex)
+            .await
+            .expect("models are served");
         let store = kindex_store::connect(&database, registry, &PoolConfig::default()).expect("a database");
         store.prepare().await.expect("it is empty");
         let own = sql_only::client(&registry, store.clone()).await.expect("an API");

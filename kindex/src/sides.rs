@@ -84,7 +84,7 @@ async fn silence(access: &Access) -> Option<String> {
 
 /// The operations of the API server, which need not run for that: over both sides, and over SQL-only kinds.
 pub(crate) async fn operations(registry: &Registry, access: &Access, store: &Store) -> CommandResult<Operations> {
-    let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
+    let operations = Operations::new(*registry, access.cluster_access(), store.clone(), RightsOf::Server);
     let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
     sql_only::beside(operations, registry, store).await
 }

@@ -34,19 +34,19 @@ struct TableChange<'a> {
     columns: Vec<ColumnChange<'a>>,
 }
 
-/// A wanted column and what becomes of it.
+/// A wanted column and what is done about it.
 struct ColumnChange<'a> {
     new: &'a TableColumn,
     /// Where its values come from; `None` for a base column.
     extracted: Option<&'a Extracted>,
     /// What it was made of: name and column. `None` if it is new.
     old: Option<(&'a ColumnName, &'a ExistingColumn)>,
-    fate: Fate,
+    action: ColumnAction,
 }
 
-/// What happens to a column.
+/// What is done about a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum ColumnAction {
     /// It was not there.
     Added,
     /// Its type is the same.
@@ -69,7 +69,9 @@ impl<'a> TableChange<'a> {
                 new: column,
                 extracted,
                 old: found,
-                fate: found.map_or(Fate::Added, |(_, old)| fate(old, column, extracted.is_some())),
+                action: found.map_or(ColumnAction::Added, |(_, old)| {
+                    action_on(old, column, extracted.is_some())
+                }),
             }
         });
         Self {
@@ -111,14 +113,14 @@ impl<'a> TableChange<'a> {
         let used: BTreeSet<_> = self
             .columns
             .iter()
-            .filter(|change| change.fate != Fate::MadeAnew)
+            .filter(|change| change.action != ColumnAction::MadeAnew)
             .filter_map(|change| Some(change.old?.0))
             .collect();
         self.old.columns.keys().filter(move |name| !used.contains(name))
     }
 
     fn rename(&self, change: &ColumnChange<'_>) -> Option<Step> {
-        let (from, _) = change.old.filter(|_| change.fate != Fate::MadeAnew)?;
+        let (from, _) = change.old.filter(|_| change.action != ColumnAction::MadeAnew)?;
         (*from != change.new.name).then(|| Step::RenameColumn {
             table: self.new.name.clone(),
             from: from.clone(),
@@ -127,7 +129,7 @@ impl<'a> TableChange<'a> {
     }
 
     fn change(&self, change: &ColumnChange<'_>) -> Option<Step> {
-        let (_, old) = change.old.filter(|_| change.fate == Fate::Changed)?;
+        let (_, old) = change.old.filter(|_| change.action == ColumnAction::Changed)?;
         Some(Step::ChangeColumn {
             table: self.new.name.clone(),
             column: change.new.clone(),
@@ -151,7 +153,7 @@ impl<'a> TableChange<'a> {
     fn added_columns(&self) -> impl Iterator<Item = Step> + '_ {
         let before = [None].into_iter().chain(self.columns.iter().map(Some));
         let pairs = self.columns.iter().zip(before);
-        let added = pairs.filter(|(change, _)| matches!(change.fate, Fate::Added | Fate::MadeAnew));
+        let added = pairs.filter(|(change, _)| matches!(change.action, ColumnAction::Added | ColumnAction::MadeAnew));
         added.map(|(change, before)| Step::AddColumn {
             table: self.new.name.clone(),
             column: change.new.clone(),
@@ -194,7 +196,10 @@ impl<'a> TableChange<'a> {
     /// What the columns of an old key are called when columns have their new names; empty if one of them is gone.
     fn names_after(&self, columns: &[ColumnName]) -> Vec<&'a ColumnName> {
         let after = columns.iter().map(|column| {
-            let mut kept = self.columns.iter().filter(|change| change.fate != Fate::MadeAnew);
+            let mut kept = self
+                .columns
+                .iter()
+                .filter(|change| change.action != ColumnAction::MadeAnew);
             let change = kept.find(|change| change.old.is_some_and(|(name, _)| name == column))?;
             Some(&change.new.name)
         });
@@ -218,7 +223,7 @@ impl ColumnChange<'_> {
         let is_unsigned = self.extracted?.is_unsigned;
         let is_widened = is_unsigned && self.old.is_some_and(|(_, old)| old.is_narrow);
         let moved_from = old_path.filter(|old| **old != path).cloned();
-        (moved_from.is_some() || is_widened || self.fate != Fate::Kept).then(|| Filled {
+        (moved_from.is_some() || is_widened || self.action != ColumnAction::Kept).then(|| Filled {
             column: self.new.name.clone(),
             path,
             moved_from,
@@ -227,10 +232,10 @@ impl ColumnChange<'_> {
 }
 
 /// A base column holds what nothing else holds and is never made anew.
-fn fate(old: &ExistingColumn, new: &TableColumn, is_extracted: bool) -> Fate {
+fn action_on(old: &ExistingColumn, new: &TableColumn, is_extracted: bool) -> ColumnAction {
     let same_type = old.form == Form::Ours(new.ty);
     if same_type && old.required == new.required {
-        return Fate::Kept;
+        return ColumnAction::Kept;
     }
     let is_wider = match (&old.form, new.ty) {
         (Form::Ours(StorageType::Sql(from)), StorageType::Sql(to)) => from.widens_to(to),
@@ -238,7 +243,7 @@ fn fate(old: &ExistingColumn, new: &TableColumn, is_extracted: bool) -> Fate {
         _ => false,
     };
     if is_extracted && !is_wider && !same_type {
-        return Fate::MadeAnew;
+        return ColumnAction::MadeAnew;
     }
-    Fate::Changed
+    ColumnAction::Changed
 }

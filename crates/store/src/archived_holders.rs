@@ -75,8 +75,13 @@ pub trait ArchivedHolders: Send + Sync {
 
     /// Gives tombstones to archived objects that are as they were read, whether references hold them or not. They go on
     /// holding others. Returns the uids of those that have tombstones: the others were changed since, or are archived
-    /// no more. To do so again changes nothing. As `bury_direct` for each of them, in one transaction.
-    async fn bury_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<Vec<Uid>, StoreError>;
+    /// no more. To do so again changes nothing. As `make_tombstone` for each of them, in one transaction.
+    async fn make_tombstones(
+        &self,
+        kind: &Kind,
+        objects: &[ReadVersion],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError>;
 }
 
 struct Keep<'a> {
@@ -222,9 +227,14 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
         self.delete_as_read(kind, objects, Going::Waited, now).await
     }
 
-    async fn bury_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<Vec<Uid>, StoreError> {
-        let buried = self.delete_as_read(kind, objects, Going::Buried, now).await;
-        Ok(buried?.held)
+    async fn make_tombstones(
+        &self,
+        kind: &Kind,
+        objects: &[ReadVersion],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError> {
+        let deleted = self.delete_as_read(kind, objects, Going::Tombstone, now).await;
+        Ok(deleted?.held)
     }
 }
 

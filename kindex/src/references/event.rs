@@ -10,6 +10,8 @@ use crate::error::{CommandError, CommandResult, chain};
 
 /// Longest text of an event.
 const MESSAGE_CHARS: usize = 1024;
+/// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
+const TERMINATING: &str = "NamespaceTerminating";
 
 /// By whom a reference was released, and why.
 pub(super) fn said(reference: &str, user: &str, reason: &str) -> String {
@@ -31,8 +33,8 @@ pub(super) async fn record(
     now: Timestamp,
 ) -> CommandResult {
     let mut written = create(client, &event(target, &target.namespace, message, now)).await;
-    if !kind.cluster && written.as_ref().is_err_and(is_not_found) {
-        // The namespace of an SQL-only object need not exist in the cluster.
+    if !kind.cluster && written.as_ref().is_err_and(is_without_namespace) {
+        // The namespace of an SQL-only object need not exist in the cluster, or may be going there.
         written = create(client, &event(target, "", message, now)).await;
     }
     written.map_err(|error| {
@@ -52,8 +54,14 @@ async fn create(client: &Client, event: &Value) -> Result<(), kube::Error> {
     client.request::<Value>(request).await.map(drop)
 }
 
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
+/// Whether the cluster has no such namespace, or is about to have none: a namespace that is being deleted takes nothing
+/// more.
+fn is_without_namespace(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 404 || (status.code == 403 && causes.any(|cause| cause.reason == TERMINATING))
 }
 
 /// In this namespace, or among the events of what has none.
@@ -93,6 +101,7 @@ mod tests {
     use axum::http::{Request, Response};
     use kindex_api::operations::State;
     use kube::client::Body;
+    use kube::core::Status;
 
     use super::*;
 
@@ -130,6 +139,23 @@ mod tests {
                 "that of events about objects of the whole cluster"
             );
             assert_eq!(event["involvedObject"]["namespace"], Value::Null);
+        }
+    }
+
+    /// As if a namespace that is being deleted took events, or every refusal were about the namespace.
+    #[test]
+    fn a_namespace_is_missing_where_it_is_not_there_or_is_being_deleted() {
+        for (code, cause, expected) in [
+            (404, "", true),
+            (403, TERMINATING, true),
+            (403, "", false),
+            (422, TERMINATING, false),
+        ] {
+            let causes = json!([{"reason": cause, "message": "m", "field": "metadata.namespace"}]);
+            let status = json!({"status": "Failure", "code": code, "message": "m", "details": {"causes": causes}});
+            let status: Status = serde_json::from_value(status).expect("a status");
+            let found = is_without_namespace(&kube::Error::Api(Box::new(status)));
+            assert_eq!(found, expected, "{code} {cause:?}");
         }
     }
 

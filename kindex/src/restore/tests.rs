@@ -16,7 +16,7 @@ use kube::api::{ListParams, ResourceExt as _};
 
 use super::*;
 use crate::cli::Cli;
-use crate::install::{Whose, crds};
+use crate::install::{ClusterOwner, crds};
 
 fn args(words: &[&str]) -> RestoreArgs {
     let words = ["kindex", "restore", "models"].iter().chain(words);
@@ -73,7 +73,9 @@ async fn all_pages_come_back_though_what_came_back_leaves_them() {
     };
     let (embedded, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
     let client = Client::try_from(embedded.config()).expect("a client");
-    crds(&client, &registry, Whose::Ours).await.expect("models are served");
+    crds(&client, &registry, ClusterOwner::Kindex)
+        .await
+        .expect("models are served");
     let place = Address::Sqlite(SqliteLocation::Memory);
     let storage = open(&place, registry, &PoolConfig::default()).expect("a database");
     storage.prepare().await.expect("it is empty");

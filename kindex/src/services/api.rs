@@ -56,12 +56,12 @@ pub(super) struct ListenArgs {
 
     /// With whose rights the server acts; default: `caller` for `kindex api`, `server` for `kindex up`.
     #[arg(long, env = "KINDEX_RIGHTS", value_enum)]
-    rights: Option<Whose>,
+    rights: Option<Rights>,
 }
 
 /// With whose rights something is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Whose {
+enum Rights {
     /// Those of whoever asks: by bearer token, checked with the cluster.
     Caller,
     /// Those of the server, whoever asks: for a loopback address alone.
@@ -167,10 +167,10 @@ enum Process {
 
 impl Process {
     /// Where the flags do not say.
-    fn usual_rights(&self) -> Whose {
+    fn usual_rights(&self) -> Rights {
         match self {
-            Self::Alone { .. } => Whose::Caller,
-            Self::Beside => Whose::Server,
+            Self::Alone { .. } => Rights::Caller,
+            Self::Beside => Rights::Server,
         }
     }
 }
@@ -183,14 +183,14 @@ impl Api {
         graph: Graph,
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
-        let whose = args.rights.unwrap_or(process.usual_rights());
-        let operations = operations(context, whose)?;
+        let rights = args.rights.unwrap_or(process.usual_rights());
+        let operations = operations(context, rights)?;
         let outside = context.platform.cleanups.all().map(|(kind, _)| kind);
         let operations = operations.with_graph(graph.is_at_work).with_peers(graph.peers);
         let operations = operations.with_outside(outside);
         Ok(Self {
             process,
-            server: Server::bind(context, args, whose, operations, front_proxy).await?,
+            server: Server::bind(context, args, rights, operations, front_proxy).await?,
             rows: context.rows.clone(),
             figures: context.figures.clone(),
             example: context
@@ -208,7 +208,7 @@ impl Server {
     async fn bind(
         context: &Context<'_>,
         args: &ListenArgs,
-        whose: Whose,
+        rights: Rights,
         operations: Operations,
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
@@ -218,7 +218,7 @@ impl Server {
             }
             _ => None,
         };
-        check_exposure(args, whose, tls.is_some())?;
+        check_exposure(args, rights, tls.is_some())?;
         let figures = Figures::new(&context.figures);
         let watches = context.limits.watches(WatchLimits::default());
         let operations = operations.with_figures(figures.clone()).with_watch_limits(watches);
@@ -316,7 +316,7 @@ impl Service for Api {
         }
         let (front_proxy, source) = match (args.aggregated, args.listen.rights) {
             (false, _) => (None, None),
-            (true, Some(Whose::Server)) => {
+            (true, Some(Rights::Server)) => {
                 let error = CommandError::usage("--aggregated requires --rights caller");
                 return Err(error.hint("leave out --rights server"));
             }
@@ -374,15 +374,15 @@ impl Service for Api {
 }
 
 /// The verbs over cluster and database.
-fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> {
-    let rights = match whose {
-        Whose::Caller => RightsOf::Caller,
-        Whose::Server => RightsOf::Server,
+fn operations(context: &Context<'_>, rights: Rights) -> CommandResult<Operations> {
+    let rights = match rights {
+        Rights::Caller => RightsOf::Caller,
+        Rights::Server => RightsOf::Server,
     };
-    let behind = context.access.behind();
+    let cluster = context.access.cluster_access();
     let operations = match &context.rows {
         Rows::Stored(store) => {
-            let operations = Operations::new(context.platform.registry, behind, store.clone(), rights);
+            let operations = Operations::new(context.platform.registry, cluster, store.clone(), rights);
             let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
             return Ok(match &context.sql_only {
                 Some(api) => operations.with_sql_only(api.clone()),
@@ -394,7 +394,7 @@ fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> 
                 reason,
                 "Metadata storage is off: the API server passes requests on, and deletions are Kubernetes' own"
             );
-            Operations::without_storage(context.platform.registry, behind, reason, rights)
+            Operations::without_storage(context.platform.registry, cluster, reason, rights)
         }
     };
     operations.map_err(|error| CommandError::usage(chain(&error)))
@@ -416,20 +416,20 @@ fn limits(args: &LimitArgs) -> Limits {
 }
 
 /// Refuses what would hand out rights, or tokens, to a whole network.
-fn check_exposure(args: &ListenArgs, whose: Whose, has_keys: bool) -> CommandResult {
+fn check_exposure(args: &ListenArgs, rights: Rights, has_keys: bool) -> CommandResult {
     if args.listen.ip().is_loopback() {
         return Ok(());
     }
     let address = args.listen;
-    match whose {
-        Whose::Server => Err(CommandError::usage(format_args!(
+    match rights {
+        Rights::Server => Err(CommandError::usage(format_args!(
             "--rights server at {address}: everybody who reaches it could do what the server may do"
         ))
         .hint("listen on a loopback address, or let each caller act with their own rights: --rights caller")),
-        Whose::Caller if !has_keys => Err(CommandError::usage(format_args!(
+        Rights::Caller if !has_keys => Err(CommandError::usage(format_args!(
             "no certificate for {address}: tokens would pass in the clear"
         ))
         .hint("give --tls-cert and --tls-key, or listen on a loopback address")),
-        Whose::Caller => Ok(()),
+        Rights::Caller => Ok(()),
     }
 }

@@ -34,7 +34,7 @@ use crate::client::{self, Access};
 use crate::database::{self, Rows, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
-use crate::install::Whose;
+use crate::install::ClusterOwner;
 use crate::platform::Platform;
 use crate::replicas::{self, LeaseArgs};
 use crate::{sql_only, unknown_versions};
@@ -128,8 +128,8 @@ impl Service for Deletion {
         })
     }
 
-    fn check(platform: &Platform, whose: Whose, args: &UpDeletionArgs) -> CommandResult {
-        args.check(&platform.registry, whose)
+    fn check(platform: &Platform, owner: ClusterOwner, args: &UpDeletionArgs) -> CommandResult {
+        args.check(&platform.registry, owner)
     }
 
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
@@ -246,6 +246,7 @@ impl Health for Held {
 /// The cluster, with what removes what its objects have outside. A database has what is archived of it; the objects of
 /// SQL-only kinds are behind a client of their own.
 fn cluster(client: Client, platform: &Platform, kinds: Kinds, store: Option<&Store>, own: Option<Client>) -> Cluster {
+    let own = own.map(|own| sql_only::named(own, AGENT));
     let client = sql_only::over(client, own, &platform.registry);
     let cluster = Cluster::new(client, kinds.clone()).with_cleanups(&platform.cleanups);
     let Some(store) = store else {
@@ -283,7 +284,7 @@ fn graph(cluster: Cluster, server: Option<Server>, waits: &WaitArgs, figures: &p
 
 fn check(platform: &Platform) -> CommandResult<()> {
     let checked = platform.cleanups.check(&platform.registry);
-    checked.map_err(|useless| CommandError::usage(useless).hint(useless.hint()))
+    checked.map_err(|invalid| CommandError::usage(invalid).hint(invalid.hint()))
 }
 
 fn nothing_to_do() -> CommandError {

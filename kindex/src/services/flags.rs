@@ -3,10 +3,10 @@
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::ALL;
-use super::row::{Beside, Row};
+use super::row::{BoundService, Row};
 use super::service::Context;
 use crate::error::CommandResult;
-use crate::install::Whose;
+use crate::install::ClusterOwner;
 use crate::platform::Platform;
 
 /// The command of a service, as it was typed.
@@ -62,13 +62,13 @@ pub struct UpFlags(ArgMatches);
 
 impl UpFlags {
     /// Refuses what is wrong with them in this cluster, whatever they meet there.
-    pub(crate) fn check(&self, platform: &Platform, whose: Whose) -> CommandResult {
+    pub(crate) fn check(&self, platform: &Platform, owner: ClusterOwner) -> CommandResult {
         ALL.iter()
-            .try_for_each(|service| (service.check)(platform, whose, &self.0))
+            .try_for_each(|service| (service.check)(platform, owner, &self.0))
     }
 
     /// Takes the addresses of the services that are part of `kindex up`.
-    pub(crate) async fn beside(&self, context: &Context<'_>) -> CommandResult<Vec<Beside>> {
+    pub(crate) async fn beside(&self, context: &Context<'_>) -> CommandResult<Vec<BoundService>> {
         let mut parts = Vec::new();
         for service in ALL {
             parts.extend((service.beside)(context, &self.0).await?);

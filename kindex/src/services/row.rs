@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult};
-use crate::install::Whose;
+use crate::install::ClusterOwner;
 use crate::platform::Platform;
 use crate::{health, interrupt, say};
 
@@ -26,16 +26,17 @@ pub(super) struct Row {
     /// Runs it alone until Ctrl-C.
     pub(super) alone: for<'a> fn(&'a Platform, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
     /// Refuses wrong flags of `kindex up`.
-    pub(super) check: fn(&Platform, Whose, &ArgMatches) -> CommandResult,
+    pub(super) check: fn(&Platform, ClusterOwner, &ArgMatches) -> CommandResult,
     /// Takes its addresses in `kindex up`.
-    pub(super) beside: for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<Beside>>>,
+    pub(super) beside:
+        for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<BoundService>>>,
 }
 
 /// How a service that has its addresses begins to work.
 type Start = Box<dyn FnOnce(CancellationToken) -> CommandResult<Running>>;
 
 /// A service of `kindex up` that has its addresses.
-pub(crate) struct Beside {
+pub(crate) struct BoundService {
     /// The name of its command.
     pub(crate) name: &'static str,
     /// What people do with it.
@@ -52,7 +53,7 @@ impl Row {
             command: || S::Args::augment_args(clap::Command::new(S::NAME)),
             up_flags: S::UpArgs::augment_args,
             alone: |platform, flags| alone::<S>(platform, flags).boxed_local(),
-            check: |platform, whose, flags| S::check(platform, whose, &up_args::<S>(flags)?),
+            check: |platform, owner, flags| S::check(platform, owner, &up_args::<S>(flags)?),
             beside: |context, flags| beside::<S>(context, flags).boxed_local(),
         }
     }
@@ -118,11 +119,11 @@ fn up_args<S: Service>(flags: &ArgMatches) -> CommandResult<S::UpArgs> {
     S::UpArgs::from_arg_matches(flags).map_err(CommandError::usage)
 }
 
-async fn beside<S: Service>(context: &Context<'_>, flags: &ArgMatches) -> CommandResult<Option<Beside>> {
+async fn beside<S: Service>(context: &Context<'_>, flags: &ArgMatches) -> CommandResult<Option<BoundService>> {
     let Some(service) = S::beside(context, up_args::<S>(flags)?).await? else {
         return Ok(None);
     };
-    Ok(Some(Beside {
+    Ok(Some(BoundService {
         name: S::NAME,
         announcement: service.announcement()?,
         start: Box::new(|stop| service.start(stop)),

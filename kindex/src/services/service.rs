@@ -13,7 +13,7 @@ use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::CommandResult;
 use crate::health::Health;
-use crate::install::Whose;
+use crate::install::ClusterOwner;
 use crate::limits::LimitArgs;
 use crate::platform::Platform;
 
@@ -69,7 +69,7 @@ pub(crate) trait Service: Sized + 'static {
     ///
     /// # Errors
     /// What the flags have wrong.
-    fn check(_platform: &Platform, _whose: Whose, _args: &Self::UpArgs) -> CommandResult {
+    fn check(_platform: &Platform, _owner: ClusterOwner, _args: &Self::UpArgs) -> CommandResult {
         Ok(())
     }
 

@@ -10,12 +10,16 @@ mod together;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use http::Request;
+use http::header::{HeaderValue, USER_AGENT};
 use kindex_api::operations::Operations;
 use kindex_cluster::{Convert, FixedApi, FixedOptions};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::MetadataStorage;
 use kube::Client;
+use kube::client::Body;
 use serde_json::Value;
+use tower::service_fn;
 
 use rows::Rows;
 
@@ -64,6 +68,19 @@ pub(crate) fn over(cluster: Client, own: Option<Client>, registry: &Registry) ->
     }
 }
 
+/// The same API for a part of Kindex that calls itself so, where its requests do not say it: all who do not say who
+/// they are share one place.
+pub(crate) fn named(api: Client, agent: &'static str) -> Client {
+    let namespace = api.default_namespace().to_owned();
+    let service = service_fn(move |mut request: Request<Body>| {
+        let said = request.headers_mut().entry(USER_AGENT);
+        said.or_insert_with(|| HeaderValue::from_static(agent));
+        let api = api.clone();
+        async move { api.send(request).await }
+    });
+    Client::new(service, namespace)
+}
+
 /// The same verbs, over these kinds too.
 ///
 /// # Errors
@@ -100,5 +117,37 @@ impl Convert for Versions {
             .find(group, kind)
             .ok_or_else(|| format!("{kind} is no kind of Kindex"))?;
         kindex_convert::convert(&self.0.platform, kind, text, version).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+    use std::sync::Mutex;
+
+    use http::Response;
+
+    use super::*;
+
+    /// As if the deletion graph shared its place with callers that do not say who they are.
+    #[tokio::test]
+    async fn a_part_says_who_it_is() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let seen = said.clone();
+        let answer = move |request: Request<Body>| {
+            let agent = request.headers().get(USER_AGENT).cloned();
+            seen.lock().expect("no panic").push(agent);
+            ready(Ok::<_, Infallible>(Response::new(Body::empty())))
+        };
+        let api = named(Client::new(service_fn(answer), "default"), "a-part/1");
+        let nameless = Request::get("/apis/g.example/v1/teams");
+        let caller = Request::get("/apis/g.example/v1/teams").header(USER_AGENT, "kubectl/1");
+        for request in [nameless, caller] {
+            let request = request.body(Body::empty()).expect("a request");
+            api.send(request).await.expect("an answer");
+        }
+        let expected = ["a-part/1", "kubectl/1"].map(|agent| Some(HeaderValue::from_static(agent)));
+        assert_eq!(*said.lock().expect("no panic"), expected);
     }
 }

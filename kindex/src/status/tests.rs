@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, PostParams};
 
 use super::*;
-use crate::install::{Whose, crds};
+use crate::install::{ClusterOwner, crds};
 
 #[tokio::test]
 async fn objects_that_others_hold_are_found_on_all_pages() {
@@ -19,7 +19,9 @@ async fn objects_that_others_hold_are_found_on_all_pages() {
     };
     let (embedded, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
     let client = Client::try_from(embedded.config()).expect("a client");
-    crds(&client, &registry, Whose::Ours).await.expect("models are served");
+    crds(&client, &registry, ClusterOwner::Kindex)
+        .await
+        .expect("models are served");
     let resource = crate::client::api_resource(&model::KIND);
     let models: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
     for number in 0..7 {

@@ -18,7 +18,7 @@ use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health;
-use crate::install::{self, Whose};
+use crate::install::{self, ClusterOwner};
 use crate::platform::Platform;
 use crate::services::Context;
 use crate::services::ingester::{Ingestion, Setup};
@@ -26,11 +26,11 @@ use crate::{interrupt, migrate, samples, settled, sql_only};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
-    let whose = match args.kubeconfig {
-        Some(_) => Whose::Theirs,
-        None => Whose::Ours,
+    let owner = match args.kubeconfig {
+        Some(_) => ClusterOwner::User,
+        None => ClusterOwner::Kindex,
     };
-    check(platform, args, whose)?;
+    check(platform, args, owner)?;
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
     let _claim = uses(args).then(|| data_dir.claim()).transpose()?;
     data_dir.close_to_others()?;
@@ -54,7 +54,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         None => ClusterPlace::embedded(&platform.registry, args, &data_dir, &stop, &tasks).await?,
     };
     setup.refuse_unknown_versions(&platform.registry, &place.access).await?;
-    install::crds(&place.access.client, &platform.registry, whose).await?;
+    install::crds(&place.access.client, &platform.registry, owner).await?;
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,
         &setup,
@@ -110,9 +110,9 @@ async fn context<'a>(
 }
 
 /// Refuses what the flags have wrong, whatever they meet.
-fn check(platform: &Platform, args: &UpArgs, whose: Whose) -> CommandResult {
+fn check(platform: &Platform, args: &UpArgs, owner: ClusterOwner) -> CommandResult {
     check_exposure(args)?;
-    args.services.check(platform, whose)
+    args.services.check(platform, owner)
 }
 
 /// Refuses to open the embedded cluster to a network unasked.

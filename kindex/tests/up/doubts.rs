@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use kindex_deletion::object::KindName;
-use kindex_deletion::peer::follow::{Held, News, follow};
+use kindex_deletion::peer::follow::{Held, PeerEvent, follow};
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_harness::ports;
 use kindex_harness::wait::WAIT_MAX;
@@ -19,14 +19,14 @@ use super::events::create;
 use super::process::{Running, kubectl_is_there};
 
 /// What a follower of projects says of all that exists, where objects with these uids bear references of ours.
-async fn judged(peers: &Peers, kind: &KindName, held: BTreeSet<Uid>) -> News {
-    let (send, mut news) = mpsc::channel(1_024);
+async fn judged(peers: &Peers, kind: &KindName, held: BTreeSet<Uid>) -> PeerEvent {
+    let (send, mut events) = mpsc::channel(1_024);
     let held = Held::new(Mutex::new(held));
     let peer = peers.of(kind).expect("it is known");
     let judged = async {
         loop {
-            match news.recv().await.expect("it goes on") {
-                News::Happened(..) | News::Heard(_) | News::Silent(..) => {}
+            match events.recv().await.expect("it goes on") {
+                PeerEvent::Happened(..) | PeerEvent::Heard(_) | PeerEvent::Silent(..) => {}
                 judged => return judged,
             }
         }
@@ -57,7 +57,7 @@ fn events_that_lack_too_much_are_doubted_with_what_can_be_done_and_believed_afte
 
     let lost = (0..11).map(|number| Uid::from(format!("lost-{number}").as_str()));
     let doubted = runtime.block_on(judged(&peers, &kind, lost.collect()));
-    let News::Doubted(of, why) = doubted else {
+    let PeerEvent::Doubted(of, why) = doubted else {
         panic!("believed: {doubted:?}");
     };
     assert_eq!(of, kind);
@@ -66,5 +66,5 @@ fn events_that_lack_too_much_are_doubted_with_what_can_be_done_and_believed_afte
 
     // A process that starts holds nothing that is gone.
     let believed = runtime.block_on(judged(&peers, &kind, BTreeSet::new()));
-    assert_eq!(believed, News::Replayed(kind, Vec::new()));
+    assert_eq!(believed, PeerEvent::Replayed(kind, Vec::new()));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kindex_model::deletion::Phase;
 use tokio::time::Instant;
 
-use crate::decide::{Archived, Look};
+use crate::decide::{Archived, Input};
 use crate::object::{Key, Object};
 
 /// Until those are asked for again that hold an object out of the archive, if nothing tells of a change before.
@@ -89,12 +89,12 @@ impl Answers {
         !asked.any(|asked| asked.is_of_use(object, now))
     }
 
-    /// Adds to a look what is known of those that hold the object out of the archive.
-    pub fn complete(&self, look: &mut Look<'_>, now: Instant) {
-        let object = look.object;
+    /// Adds to the input what is known of those that hold the object out of the archive.
+    pub fn complete(&self, input: &mut Input<'_>, now: Instant) {
+        let object = input.object;
         let asked = self.asked.get(&object.key);
         let asked = asked.filter(|asked| asked.uid == object.uid && asked.is_of_use(object, now));
-        look.archived = asked.map_or(Archived::Unasked, |asked| asked.swept.archived.clone());
+        input.archived = asked.map_or(Archived::Unasked, |asked| asked.swept.archived.clone());
     }
 }
 
@@ -102,7 +102,7 @@ impl Asked {
     /// Whether somebody is left who may go.
     fn waits(&self) -> bool {
         match &self.swept.archived {
-            Archived::Left { plain, owned } => !plain.is_empty() || !owned.is_empty(),
+            Archived::Remaining { plain, owned } => !plain.is_empty() || !owned.is_empty(),
             Archived::Off | Archived::Unasked => true,
         }
     }

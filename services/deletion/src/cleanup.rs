@@ -119,7 +119,7 @@ pub struct Cleanups {
 
 /// A cleanup that is never called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Useless {
+pub enum InvalidCleanup {
     /// It is for a kind of somebody else.
     #[error("the kind {0} has a cleanup and is not in the registry")]
     Unknown(&'static str),
@@ -131,7 +131,7 @@ pub enum Useless {
     Twice(&'static str),
 }
 
-impl Useless {
+impl InvalidCleanup {
     /// What to do.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -164,17 +164,17 @@ impl Cleanups {
     ///
     /// # Errors
     /// The first that is never called.
-    pub fn check(&self, registry: &Registry) -> Result<(), Useless> {
+    pub fn check(&self, registry: &Registry) -> Result<(), InvalidCleanup> {
         for (at, (kind, _)) in self.of.iter().enumerate() {
             let is_same = |other: &Kind| other.group == kind.group && other.name == kind.name;
             let Some(known) = registry.kinds.iter().find(|other| is_same(other)) else {
-                return Err(Useless::Unknown(kind.name));
+                return Err(InvalidCleanup::Unknown(kind.name));
             };
             if self.of[..at].iter().any(|(other, _)| is_same(other)) {
-                return Err(Useless::Twice(kind.name));
+                return Err(InvalidCleanup::Twice(kind.name));
             }
             if !registry.is_of_graph(known) {
-                return Err(Useless::OutOfGraph(kind.name));
+                return Err(InvalidCleanup::OutOfGraph(kind.name));
             }
         }
         Ok(())

@@ -5,8 +5,8 @@ use std::time::Duration;
 use prometheus::core::Collector;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
+use crate::cleanup_states::CallOutcome;
 use crate::decide::Step;
-use crate::outside::Said;
 
 /// What came of a notice for a web server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Figures {
         self.steps.with_label_values(&[kind, word(&Step::Guard)]);
         self.failures.with_label_values(&[kind]);
         self.vanished.with_label_values(&[kind]);
-        self.cleanups.with_label_values(&[kind, answer(&Said::Gone)]);
+        self.cleanups.with_label_values(&[kind, answer(&CallOutcome::Gone)]);
         self.blocked(kind, 0, Duration::ZERO);
     }
 
@@ -135,8 +135,8 @@ impl Figures {
         self.vanished.with_label_values(&[kind]).inc();
     }
 
-    pub(crate) fn said(&self, kind: &str, said: &Said) {
-        self.cleanups.with_label_values(&[kind, answer(said)]).inc();
+    pub(crate) fn cleanup_called(&self, kind: &str, outcome: &CallOutcome) {
+        self.cleanups.with_label_values(&[kind, answer(outcome)]).inc();
     }
 
     pub(crate) fn posted(&self, result: Posted, notices: u64) {
@@ -169,10 +169,10 @@ fn word(step: &Step) -> &'static str {
     }
 }
 
-fn answer(said: &Said) -> &'static str {
-    match said {
-        Said::Gone => "gone",
-        Said::Pending(..) => "pending",
-        Said::Failed(_) => "failed",
+fn answer(outcome: &CallOutcome) -> &'static str {
+    match outcome {
+        CallOutcome::Gone => "gone",
+        CallOutcome::Pending(..) => "pending",
+        CallOutcome::Failed(_) => "failed",
     }
 }

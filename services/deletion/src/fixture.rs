@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use kindex_model::object::ResourceVersion;
 
-use crate::object::{Key, KindName, Object, Released, Standing};
+use crate::object::{DeletionState, Key, KindName, Object, Released};
 
 /// The API group of the service that tests take as their own.
 pub(crate) const GROUP: &str = "x.example.com";
@@ -30,7 +30,7 @@ pub(crate) fn live(key: Key, uid: &str) -> Object {
         key,
         uid: uid.to_owned(),
         version: ResourceVersion(1),
-        standing: Standing::Live,
+        state: DeletionState::Live,
         requested: false,
         immutable: false,
         finalizers: Vec::new(),
@@ -48,7 +48,7 @@ pub(crate) fn live(key: Key, uid: &str) -> Object {
 /// Such an object once it is deleted, before its first phase is recorded.
 pub(crate) fn deleting(key: Key, uid: &str) -> Object {
     Object {
-        standing: Standing::Deleting,
+        state: DeletionState::Deleting,
         ..live(key, uid)
     }
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use crate::decide::{Archived, Claim, Look, Named, Outside, Seen, Unplaced, Whereabouts};
-use crate::object::{Edge, Key, KindName, Object, Standing};
+use crate::decide::{Archived, Claim, CleanupState, HolderLocation, Input, MissingReference, Named, Seen};
+use crate::object::{DeletionState, Edge, Key, KindName, Object};
 
 /// How many of the objects that went are remembered, against reports that come late.
 const GONE_MAX: usize = 65_536;
@@ -92,7 +92,7 @@ impl Graph {
                 return BTreeSet::new();
             }
             if known.uid == object.uid {
-                object.standing = follow(known.standing, &object);
+                object.state = follow(known.state, &object);
                 return self.change(object);
             }
         }
@@ -126,7 +126,7 @@ impl Graph {
                 false => forget(&mut self.bearers, name, &key),
             }
         }
-        if (known.standing, known.phase) != (object.standing, object.phase) {
+        if (known.state, known.phase) != (object.state, object.phase) {
             concerned.extend(self.around(&object));
         }
         if known.edges != object.edges {
@@ -205,7 +205,7 @@ impl Graph {
     }
 
     /// Everything that a decision on an object depends on.
-    pub fn look(&self, key: &Key, outside: Outside) -> Option<Look<'_>> {
+    pub fn input(&self, key: &Key, cleanup: CleanupState) -> Option<Input<'_>> {
         let object = self.objects.get(key)?;
         let name = object.reference_name();
         let bearers = name.as_ref().and_then(|name| self.bearers.get(name));
@@ -213,15 +213,15 @@ impl Graph {
         let bearers = bearers.filter(|target| object.is_leaving() || self.may_name(object, target));
         let holders = self.declared.iter().filter(|edge| edge.target == key.kind);
         let targets = self.declared.iter().filter(|edge| edge.holder == key.kind);
-        Some(Look {
+        Some(Input {
             object,
             named: object.edges.iter().map(|edge| self.named(object, edge)).collect(),
             bearers: bearers.map(Seen::of).collect(),
             claims: object.references.iter().map(|name| self.claim(object, name)).collect(),
-            unplaced: self.unplaced(object),
+            missing: self.missing(object),
             holders_unknown: self.unknown(holders.map(|edge| &edge.holder)),
             targets_unknown: self.unknown(targets.map(|edge| &edge.target)),
-            outside,
+            cleanup,
             archived: Archived::Off,
         })
     }
@@ -247,8 +247,8 @@ impl Graph {
                 bears: object
                     .reference_name()
                     .is_some_and(|name| target.references.contains(&name)),
-                leaving: target.standing != Standing::Live,
-                phase: target.phase.filter(|_| target.standing == Standing::Deleting),
+                leaving: target.state != DeletionState::Live,
+                phase: target.phase.filter(|_| target.state == DeletionState::Deleting),
             },
             None if self.read.contains(&edge.target.kind) => Named::Absent,
             None => Named::Unknown,
@@ -269,9 +269,9 @@ impl Graph {
         Claim {
             name: name.clone(),
             at: match holder {
-                Some(holder) => Whereabouts::Seen(holder.key.clone()),
-                None if self.all_are_known(name) => Whereabouts::Absent,
-                None => Whereabouts::Unknown,
+                Some(holder) => HolderLocation::Seen(holder.key.clone()),
+                None if self.all_are_known(name) => HolderLocation::Absent,
+                None => HolderLocation::Unknown,
             },
             owned,
         }
@@ -283,7 +283,7 @@ impl Graph {
         listed.any(|kind| self.read.contains(kind) && is_of(name, kind))
     }
 
-    fn unplaced(&self, object: &Object) -> Vec<Unplaced> {
+    fn missing(&self, object: &Object) -> Vec<MissingReference> {
         let namers = self.namers.get(&object.key).into_iter().flatten();
         let namers = namers.filter(|key| **key != object.key);
         let placed: HashSet<&str> = object.references.iter().map(ReferenceName::uid).collect();
@@ -291,11 +291,11 @@ impl Graph {
             let name = || holder.reference_name();
             placed.contains(holder.uid.as_str()) && name().is_some_and(|name| object.references.contains(&name))
         };
-        let unplaced = namers.filter_map(|key| self.objects.get(key));
-        let unplaced = unplaced.filter(|holder| !bears(holder));
-        let named = unplaced.map(|holder| {
+        let missing = namers.filter_map(|key| self.objects.get(key));
+        let missing = missing.filter(|holder| !bears(holder));
+        let named = missing.map(|holder| {
             let edges = || holder.edges.iter().filter(|edge| edge.target == object.key);
-            Unplaced {
+            MissingReference {
                 holder: holder.key.clone(),
                 owned: edges().any(|edge| edge.owned),
                 cascades: edges().any(Edge::cascades),
@@ -395,11 +395,13 @@ pub(crate) fn path(reached: &BTreeMap<Key, Key>, key: &Key, last: Key) -> Vec<Ke
 }
 
 /// An eviction stays one, whatever becomes of the annotation that allowed it, and a deletion too.
-fn follow(known: Standing, seen: &Object) -> Standing {
-    match (known, seen.standing) {
-        (Standing::Deleting, Standing::Evicting) => Standing::Deleting,
-        (Standing::Evicting, Standing::Deleting) if !seen.requested && seen.phase.is_none() => Standing::Evicting,
-        (_, standing) => standing,
+fn follow(known: DeletionState, seen: &Object) -> DeletionState {
+    match (known, seen.state) {
+        (DeletionState::Deleting, DeletionState::Evicting) => DeletionState::Deleting,
+        (DeletionState::Evicting, DeletionState::Deleting) if !seen.requested && seen.phase.is_none() => {
+            DeletionState::Evicting
+        }
+        (_, state) => state,
     }
 }
 

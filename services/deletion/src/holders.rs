@@ -8,7 +8,7 @@ use std::time::Duration;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use crate::decide::{Claim, Look, Whereabouts};
+use crate::decide::{Claim, HolderLocation, Input};
 use crate::graph::Graph;
 use crate::object::Key;
 
@@ -20,48 +20,48 @@ const ANSWERS_CONFIRMED: u32 = 2;
 /// Holders of one object that are asked for at a time: as long as these hold it, the others do not matter.
 const SOUGHT_AT_ONCE: usize = 8;
 
-/// What was said of one holder.
+/// What is known of one holder.
 #[derive(Debug)]
-struct Said {
+struct Answer {
     found: Option<Key>,
     /// How often in succession there was none.
     not_found: u32,
     again: Instant,
 }
 
-/// What was said of holders, and of whom their services are to be asked.
+/// What was answered about holders, and of whom their services are to be asked.
 #[derive(Debug)]
 pub struct Holders {
     again_after: Duration,
-    said: BTreeMap<ReferenceName, Said>,
+    answers: BTreeMap<ReferenceName, Answer>,
     due: BTreeSet<ReferenceName>,
     busy: BTreeSet<ReferenceName>,
 }
 
 impl Holders {
-    /// Nothing was said. Between two answers that are the same there is `grace`, within limits.
+    /// Nothing was answered. Between two answers that are the same there is `grace`, within limits.
     pub fn new(grace: Duration) -> Self {
         Self {
             again_after: grace.clamp(AGAIN_AFTER_MIN, AGAIN_AFTER_MAX),
-            said: BTreeMap::new(),
+            answers: BTreeMap::new(),
             due: BTreeSet::new(),
             busy: BTreeSet::new(),
         }
     }
 
-    /// What the archive, or its service, has said of a holder: where it is, or that there is none.
-    pub fn said(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
+    /// What the archive, or its service, has answered about a holder: where it is, or that there is none.
+    pub fn answered(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
         self.busy.remove(&name);
-        let before = self.said.get(&name).map_or(0, |said| said.not_found);
-        let said = Said {
+        let before = self.answers.get(&name).map_or(0, |answer| answer.not_found);
+        let answer = Answer {
             not_found: if found.is_none() { before.saturating_add(1) } else { 0 },
             found,
             again: now + self.again_after,
         };
-        self.said.insert(name, said);
+        self.answers.insert(name, answer);
     }
 
-    /// Its service has not said anything.
+    /// Its service has not answered.
     pub fn unanswered(&mut self, name: &ReferenceName) {
         self.busy.remove(name);
         self.due.insert(name.clone());
@@ -70,16 +70,16 @@ impl Holders {
     /// The objects whose holders are to be asked for again. What holds nothing any more, or was seen, is forgotten.
     pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
         let is_of_use = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.bearers(name).next().is_some();
-        self.said.retain(|name, _| is_of_use(name));
+        self.answers.retain(|name, _| is_of_use(name));
         self.due.retain(|name| is_of_use(name));
-        let due = self.said.iter().filter(|(_, said)| said.again <= now);
+        let due = self.answers.iter().filter(|(_, answer)| answer.again <= now);
         due.flat_map(|(name, _)| graph.bearers(name).cloned()).collect()
     }
 
     /// The services of these holders are to be asked, unless they were lately. The first ones are enough.
     pub fn seek<'n>(&mut self, names: impl IntoIterator<Item = &'n ReferenceName>, now: Instant) {
         for name in names.into_iter().take(SOUGHT_AT_ONCE) {
-            let is_known = self.said.get(name).is_some_and(|said| now < said.again);
+            let is_known = self.answers.get(name).is_some_and(|answer| now < answer.again);
             if !is_known && !self.busy.contains(name) {
                 self.due.insert(name.clone());
             }
@@ -93,24 +93,25 @@ impl Holders {
         Some(name)
     }
 
-    /// Adds to a look what was said of the holders. Whoever may be archived is asked for again where that is due.
-    pub fn complete(&self, look: &mut Look<'_>, now: Instant) {
-        for claim in &mut look.claims {
+    /// Adds to the input what was answered about the holders. Whoever may be archived is asked for again where that is
+    /// due.
+    pub fn complete(&self, input: &mut Input<'_>, now: Instant) {
+        for claim in &mut input.claims {
             if let Some(at) = self.at(claim, now) {
                 claim.at = at;
             }
         }
     }
 
-    fn at(&self, claim: &Claim, now: Instant) -> Option<Whereabouts> {
-        let said = self.said.get(&claim.name)?;
-        let is_to_be_asked = claim.at == Whereabouts::Absent && said.again <= now;
-        match (&claim.at, &said.found) {
-            (Whereabouts::Seen(_), _) => None,
+    fn at(&self, claim: &Claim, now: Instant) -> Option<HolderLocation> {
+        let answer = self.answers.get(&claim.name)?;
+        let is_to_be_asked = claim.at == HolderLocation::Absent && answer.again <= now;
+        match (&claim.at, &answer.found) {
+            (HolderLocation::Seen(_), _) => None,
             _ if is_to_be_asked => None,
-            (_, Some(key)) => Some(Whereabouts::Seen(key.clone())),
-            (_, None) if said.not_found >= ANSWERS_CONFIRMED => Some(Whereabouts::NotFound),
-            (_, None) => Some(Whereabouts::Unknown),
+            (_, Some(key)) => Some(HolderLocation::Seen(key.clone())),
+            (_, None) if answer.not_found >= ANSWERS_CONFIRMED => Some(HolderLocation::NotFound),
+            (_, None) => Some(HolderLocation::Unknown),
         }
     }
 }
@@ -118,7 +119,7 @@ impl Holders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Archived, Outside};
+    use crate::decide::{Archived, CleanupState};
     use crate::fixture::{deleting, key};
     use crate::object::Object;
 
@@ -135,56 +136,63 @@ mod tests {
         }
     }
 
-    /// What a look has of the first claim, which is `at` for the graph.
-    fn completed(holders: &Holders, at: Whereabouts, now: Instant) -> Whereabouts {
+    /// What the input has of the first claim, which is `at` for the graph.
+    fn completed(holders: &Holders, at: HolderLocation, now: Instant) -> HolderLocation {
         let object = held(&["u"]);
         let claim = Claim {
             name: name("u"),
             at,
             owned: false,
         };
-        let mut look = Look {
+        let mut input = Input {
             object: &object,
             named: Vec::new(),
             bearers: Vec::new(),
             claims: vec![claim],
-            unplaced: Vec::new(),
+            missing: Vec::new(),
             holders_unknown: Vec::new(),
             targets_unknown: Vec::new(),
-            outside: Outside::Gone,
+            cleanup: CleanupState::Gone,
             archived: Archived::Off,
         };
-        holders.complete(&mut look, now);
-        look.claims.remove(0).at
+        holders.complete(&mut input, now);
+        input.claims.remove(0).at
     }
 
     #[test]
     fn a_holder_is_lost_once_it_was_not_found_twice_with_time_in_between() {
         let (mut holders, begun) = (Holders::new(AGAIN_AFTER), Instant::now());
-        let asked = |holders: &Holders, now| completed(holders, Whereabouts::Absent, now);
-        assert_eq!(asked(&holders, begun), Whereabouts::Absent, "nobody was asked");
-        holders.said(name("u"), None, begun);
-        assert_eq!(asked(&holders, begun), Whereabouts::Unknown, "it may come");
+        let asked = |holders: &Holders, now| completed(holders, HolderLocation::Absent, now);
+        assert_eq!(asked(&holders, begun), HolderLocation::Absent, "nobody was asked");
+        holders.answered(name("u"), None, begun);
+        assert_eq!(asked(&holders, begun), HolderLocation::Unknown, "it may come");
         let then = begun + AGAIN_AFTER;
-        assert_eq!(asked(&holders, then), Whereabouts::Absent, "the archive is asked again");
-        holders.said(name("u"), None, then);
-        assert_eq!(asked(&holders, then), Whereabouts::NotFound);
-        let seen = Whereabouts::Seen(key("Cluster", "a"));
+        assert_eq!(
+            asked(&holders, then),
+            HolderLocation::Absent,
+            "the archive is asked again"
+        );
+        holders.answered(name("u"), None, then);
+        assert_eq!(asked(&holders, then), HolderLocation::NotFound);
+        let seen = HolderLocation::Seen(key("Cluster", "a"));
         assert_eq!(completed(&holders, seen.clone(), then), seen, "a watch knows better");
-        holders.said(name("u"), Some(key("Cluster", "a")), then + AGAIN_AFTER);
+        holders.answered(name("u"), Some(key("Cluster", "a")), then + AGAIN_AFTER);
         assert_eq!(asked(&holders, then + AGAIN_AFTER), seen, "it came back");
-        holders.said(name("u"), None, then + AGAIN_AFTER * 2);
+        holders.answered(name("u"), None, then + AGAIN_AFTER * 2);
         let last = asked(&holders, then + AGAIN_AFTER * 2);
-        assert_eq!(last, Whereabouts::Unknown, "it is counted anew");
+        assert_eq!(last, HolderLocation::Unknown, "it is counted anew");
     }
 
     #[test]
     fn what_a_service_said_stays_until_it_says_something_else() {
         let (mut holders, begun) = (Holders::new(AGAIN_AFTER), Instant::now());
-        holders.said(name("u"), None, begun);
-        holders.said(name("u"), None, begun + AGAIN_AFTER);
+        holders.answered(name("u"), None, begun);
+        holders.answered(name("u"), None, begun + AGAIN_AFTER);
         for now in [begun + AGAIN_AFTER, begun + AGAIN_AFTER * 9] {
-            assert_eq!(completed(&holders, Whereabouts::Unknown, now), Whereabouts::NotFound);
+            assert_eq!(
+                completed(&holders, HolderLocation::Unknown, now),
+                HolderLocation::NotFound
+            );
         }
     }
 
@@ -197,7 +205,7 @@ mod tests {
         assert_eq!(holders.next_due(), None, "it is being asked");
         holders.unanswered(&name("u"));
         assert_eq!(holders.next_due(), Some(name("u")), "no answer");
-        holders.said(name("u"), None, begun);
+        holders.answered(name("u"), None, begun);
         holders.seek([&name("u")], begun);
         assert_eq!(holders.next_due(), None, "it has answered");
         holders.seek([&name("u")], begun + AGAIN_AFTER);
@@ -213,7 +221,7 @@ mod tests {
         let mut graph = Graph::new(Vec::new());
         graph.apply(held(&["u"]));
         for uid in ["u", "released"] {
-            holders.said(name(uid), None, begun);
+            holders.answered(name(uid), None, begun);
             holders.due.insert(name(uid));
         }
         assert!(holders.due(&graph, begun).is_empty());
@@ -221,10 +229,10 @@ mod tests {
             holders.due(&graph, begun + AGAIN_AFTER),
             BTreeSet::from([key("Network", "a")])
         );
-        assert_eq!(holders.said.len(), 1);
+        assert_eq!(holders.answers.len(), 1);
         assert_eq!((holders.next_due(), holders.next_due()), (Some(name("u")), None));
         graph.apply(deleting(key("Cluster", "a"), "u"));
         assert!(holders.due(&graph, begun + AGAIN_AFTER).is_empty());
-        assert!(holders.said.is_empty());
+        assert!(holders.answers.is_empty());
     }
 }

@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{GROUP, key};
-    use crate::object::Standing;
+    use crate::object::DeletionState;
 
     const PLATFORM: Platform = Platform {
         group: GROUP,
@@ -275,9 +275,9 @@ mod tests {
         let deleted = Text::parse_str(&text.to_string()).expect("an object");
         let read = |kind: &Kind| {
             let read = kinds.read(kind, &deleted);
-            (read.standing, read.immutable)
+            (read.state, read.immutable)
         };
-        assert_eq!(read(&NETWORK), (Standing::Evicting, true));
-        assert_eq!(read(&SQL_ONLY), (Standing::Deleting, false));
+        assert_eq!(read(&NETWORK), (DeletionState::Evicting, true));
+        assert_eq!(read(&SQL_ONLY), (DeletionState::Deleting, false));
     }
 }

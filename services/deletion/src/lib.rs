@@ -7,9 +7,9 @@
 //! [`vanished`], which finds references that somebody took off by hand.
 //! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
 //! [`answers`] what it has said of them; [`holders`] knows those that nobody finds. A [`cleanup`] removes what an
-//! object has outside, and [`outside`] knows what it has said. [`notice`] and [`conditions`] say to people what an
-//! object waits for, and [`web`] posts it to a server. [`cluster`] carries a step out, and [`service`] keeps all of it
-//! at work on one cluster.
+//! object has outside, and [`cleanup_states`] knows what came of its calls. [`notice`] and [`conditions`] say to people
+//! what an object waits for, and [`web`] posts it to a server. [`cluster`] carries a step out, and [`service`] keeps
+//! all of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -32,7 +32,7 @@ pub mod holders;
 
 pub mod targets;
 
-pub mod outside;
+pub mod cleanup_states;
 
 pub mod cleanup;
 

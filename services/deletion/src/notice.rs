@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::decide::{Claim, Left, Refused, Step, Wait, Whereabouts, Why};
+use crate::decide::{Claim, HolderLocation, RefusalReason, Refused, Remaining, Step, Wait};
 use crate::object::Key;
 use crate::roots::Root;
 
@@ -136,22 +136,20 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         });
     }
     let (reason, message) = match step {
-        Step::Wait(Wait::Holders(claims, unplaced)) => {
-            of_holders("DeletionBlocked", "still in use by", claims, unplaced)
-        }
-        Step::Wait(Wait::Owned(claims, unplaced)) => {
-            of_holders("DeletionDraining", "waits for what it owns:", claims, unplaced)
+        Step::Wait(Wait::Holders(claims, missing)) => of_holders("DeletionBlocked", "still in use by", claims, missing),
+        Step::Wait(Wait::Owned(claims, missing)) => {
+            of_holders("DeletionDraining", "waits for what it owns:", claims, missing)
         }
         Step::Wait(Wait::Archived(holders)) => ("DeletionBlocked", format!("still in use by {}", listed(holders))),
         Step::Wait(Wait::Finalizers(others)) => (
             "DeletionDraining",
             format!("waits for the cleanup by the controllers of {}", listed(others)),
         ),
-        Step::Wait(Wait::Outside(Left::Pending(what))) => (
+        Step::Wait(Wait::Cleanup(Remaining::Pending(what))) => (
             "DeletionDraining",
             format!("waits for what it has outside of the cluster: {what}"),
         ),
-        Step::Wait(Wait::Outside(Left::Failed(why))) => (
+        Step::Wait(Wait::Cleanup(Remaining::Failed(why))) => (
             "CleanupFailed",
             format!("what it has outside of the cluster is not removed, and the cleanup is tried again: {why}"),
         ),
@@ -199,19 +197,19 @@ pub fn unanswered(place: &str, why: &str) -> Notice {
 
 fn sentence(refused: &Refused) -> String {
     let why = match refused.why {
-        Why::Leaving => "which is being deleted",
-        Why::Absent => "which does not exist",
-        Why::Unknown => "of which it is not known whether it exists",
-        Why::Itself => "which is the object itself",
+        RefusalReason::Leaving => "which is being deleted",
+        RefusalReason::Absent => "which does not exist",
+        RefusalReason::Unknown => "of which it is not known whether it exists",
+        RefusalReason::Itself => "which is the object itself",
     };
     format!("{} names {}, {why}", refused.reference, refused.target)
 }
 
 /// Holders that are lost come first, since nobody but an operator can end the wait for them.
-fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], unplaced: &[Key]) -> (&'static str, String) {
+fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], missing: &[Key]) -> (&'static str, String) {
     let (lost, others): (Vec<_>, Vec<_>) = claims.iter().partition(|claim| is_lost(claim));
     let claims = lost.iter().chain(&others).map(|claim| shown(claim));
-    let all: Vec<_> = claims.chain(unplaced.iter().map(ToString::to_string)).collect();
+    let all: Vec<_> = claims.chain(missing.iter().map(ToString::to_string)).collect();
     let names = listed(&all);
     match lost.is_empty() {
         true => (reason, format!("{waits} {names}")),
@@ -224,15 +222,15 @@ fn of_holders(reason: &'static str, waits: &str, claims: &[Claim], unplaced: &[K
 
 /// One that is absent from the cluster may be archived: whoever has no archive does not know.
 fn is_lost(claim: &Claim) -> bool {
-    claim.at == Whereabouts::NotFound
+    claim.at == HolderLocation::NotFound
 }
 
 /// A holder that nobody has seen is named by its reference.
 fn shown(claim: &Claim) -> String {
     match &claim.at {
-        Whereabouts::Seen(holder) => holder.to_string(),
-        Whereabouts::Unknown | Whereabouts::Absent => format!("{} (not in the cluster)", claim.name),
-        Whereabouts::NotFound => format!("{} (not found)", claim.name),
+        HolderLocation::Seen(holder) => holder.to_string(),
+        HolderLocation::Unknown | HolderLocation::Absent => format!("{} (not in the cluster)", claim.name),
+        HolderLocation::NotFound => format!("{} (not found)", claim.name),
     }
 }
 
@@ -257,7 +255,7 @@ mod tests {
     use super::*;
     use crate::fixture::key;
 
-    fn claim(at: Whereabouts) -> Claim {
+    fn claim(at: HolderLocation) -> Claim {
         Claim {
             name: ReferenceName::new("Cluster", "x.example.com", "u1").expect("a name"),
             at,
@@ -267,8 +265,8 @@ mod tests {
 
     #[test]
     fn who_holds_an_object_is_named() {
-        for nowhere in [Whereabouts::Unknown, Whereabouts::Absent] {
-            let claims = vec![claim(Whereabouts::Seen(key("Cluster", "a"))), claim(nowhere)];
+        for nowhere in [HolderLocation::Unknown, HolderLocation::Absent] {
+            let claims = vec![claim(HolderLocation::Seen(key("Cluster", "a"))), claim(nowhere)];
             let notice = notice(&Step::Wait(Wait::Holders(claims, Vec::new())), None).expect("it waits");
             assert_eq!(notice.reason, "DeletionBlocked");
             assert_eq!(
@@ -282,8 +280,8 @@ mod tests {
     fn a_holder_that_does_not_exist_is_named_first_with_what_to_do() {
         let claims = || {
             vec![
-                claim(Whereabouts::Seen(key("Cluster", "a"))),
-                claim(Whereabouts::NotFound),
+                claim(HolderLocation::Seen(key("Cluster", "a"))),
+                claim(HolderLocation::NotFound),
             ]
         };
         let notice_of = |step| notice(&step, None).expect("it waits");
@@ -327,14 +325,14 @@ mod tests {
 
     #[test]
     fn what_is_left_outside_is_named_and_a_cleanup_that_fails_is_told_from_one_that_waits() {
-        let said = |left| notice(&Step::Wait(Wait::Outside(left)), None).expect("it waits");
-        let pending = said(Left::Pending("machine m-17 shuts down".to_owned()));
+        let said = |left| notice(&Step::Wait(Wait::Cleanup(left)), None).expect("it waits");
+        let pending = said(Remaining::Pending("machine m-17 shuts down".to_owned()));
         assert_eq!(pending.reason, "DeletionDraining");
         assert_eq!(
             pending.message,
             "waits for what it has outside of the cluster: machine m-17 shuts down"
         );
-        let failed = said(Left::Failed("no route".to_owned()));
+        let failed = said(Remaining::Failed("no route".to_owned()));
         assert_eq!(failed.reason, "CleanupFailed");
         assert!(failed.message.ends_with("tried again: no route"), "{}", failed.message);
     }
@@ -411,7 +409,7 @@ mod tests {
         let refused = Refused {
             reference: "network",
             target: key("Network", "n"),
-            why: Why::Leaving,
+            why: RefusalReason::Leaving,
         };
         let notice = notice(&Step::Rest(vec![refused]), None).expect("it is refused");
         assert_eq!(notice.about, About::Refusal);

@@ -79,7 +79,7 @@ impl Edge {
 
 /// On which way an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum DeletionState {
     /// On none.
     Live,
     /// The Deleting annotation asks for its deletion.
@@ -178,7 +178,7 @@ pub struct Object {
     /// The version in which it was seen.
     pub version: ResourceVersion,
     /// On which way it is.
-    pub standing: Standing,
+    pub state: DeletionState,
     /// Whether the Deleting annotation asks for its deletion.
     pub requested: bool,
     /// Whether it may leave for the archive.
@@ -223,7 +223,7 @@ impl Object {
             },
             uid: metadata.uid.to_string(),
             version: metadata.resource_version,
-            standing: standing(
+            state: deletion_state(
                 metadata.deletion_timestamp.is_some(),
                 says(&names.deleting),
                 immutable,
@@ -263,25 +263,25 @@ impl Object {
 
     /// Whether it is on its way out of the cluster, so that no reference can be placed on it.
     pub fn is_leaving(&self) -> bool {
-        matches!(self.standing, Standing::Deleting | Standing::Evicting)
+        matches!(self.state, DeletionState::Deleting | DeletionState::Evicting)
     }
 
     /// Whether its deletion is through but for the ingester: it has released what it held, and nobody releases for it
     /// any more.
     pub fn is_freed(&self) -> bool {
-        self.standing == Standing::Deleting && !self.guarded && self.references.is_empty() && self.others.is_empty()
+        self.state == DeletionState::Deleting && !self.guarded && self.references.is_empty() && self.others.is_empty()
     }
 }
 
 /// The ingester deletes what is immutable from etcd, once it is archived: such a deletion is one only where the
 /// Deleting annotation asks for it, or a phase of it is recorded.
-pub fn standing(terminating: bool, requested: bool, immutable: bool, phase: Option<Phase>) -> Standing {
+pub fn deletion_state(terminating: bool, requested: bool, immutable: bool, phase: Option<Phase>) -> DeletionState {
     match (terminating, requested) {
-        (false, false) => Standing::Live,
-        (false, true) => Standing::Requested,
-        (true, true) => Standing::Deleting,
-        (true, false) if immutable && phase.is_none() => Standing::Evicting,
-        (true, false) => Standing::Deleting,
+        (false, false) => DeletionState::Live,
+        (false, true) => DeletionState::Requested,
+        (true, true) => DeletionState::Deleting,
+        (true, false) if immutable && phase.is_none() => DeletionState::Evicting,
+        (true, false) => DeletionState::Deleting,
     }
 }
 
@@ -294,11 +294,11 @@ mod tests {
 
     #[test]
     fn an_eviction_is_no_deletion_unless_somebody_asked_for_one() {
-        assert_eq!(standing(true, false, true, None), Standing::Evicting);
-        assert_eq!(standing(true, true, true, None), Standing::Deleting);
-        assert_eq!(standing(true, false, false, None), Standing::Deleting);
-        assert_eq!(standing(false, true, true, None), Standing::Requested);
-        assert_eq!(standing(false, false, true, None), Standing::Live);
+        assert_eq!(deletion_state(true, false, true, None), DeletionState::Evicting);
+        assert_eq!(deletion_state(true, true, true, None), DeletionState::Deleting);
+        assert_eq!(deletion_state(true, false, false, None), DeletionState::Deleting);
+        assert_eq!(deletion_state(false, true, true, None), DeletionState::Requested);
+        assert_eq!(deletion_state(false, false, true, None), DeletionState::Live);
     }
 
     #[test]
@@ -334,6 +334,9 @@ mod tests {
 
     #[test]
     fn what_becomes_immutable_while_it_is_deleted_is_deleted_all_the_same() {
-        assert_eq!(standing(true, false, true, Some(Phase::Deleting)), Standing::Deleting);
+        assert_eq!(
+            deletion_state(true, false, true, Some(Phase::Deleting)),
+            DeletionState::Deleting
+        );
     }
 }

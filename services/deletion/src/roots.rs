@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::graph::Graph;
-use crate::object::{Key, Object, Standing};
+use crate::object::{DeletionState, Key, Object};
 
 /// Objects that a search looks at.
 const REACHED_MAX: usize = 200;
@@ -51,7 +51,7 @@ pub fn roots(graph: &Graph, key: &Key) -> Vec<Root> {
 
 /// Whether an object that goes waits for a holder.
 fn waits(object: &Object) -> bool {
-    object.standing == Standing::Deleting && !object.references.is_empty()
+    object.state == DeletionState::Deleting && !object.references.is_empty()
 }
 
 #[cfg(test)]

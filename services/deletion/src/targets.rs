@@ -1,13 +1,13 @@
-//! Archived objects that fields of live ones name, and that bear their references as rows: what the archive has said of
-//! them, and how long that is of use. Asks nothing itself.
+//! Archived objects that fields of live ones name, and that bear their references as rows: what the archive has
+//! answered about them, and how long that is of use. Asks nothing itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::decide::{Look, Named};
-use crate::object::{Key, Object, Standing};
+use crate::decide::{Input, Named};
+use crate::object::{DeletionState, Key, Object};
 
 /// Until the archive is asked again for what it does not have, or what is being deleted there.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -26,18 +26,18 @@ pub enum Answer {
 }
 
 #[derive(Debug)]
-struct Said {
+struct Answered {
     answer: Answer,
     again: Instant,
     /// How often in succession it was the same.
     same: u32,
 }
 
-/// What was said to one holder.
+/// What was answered to one holder.
 #[derive(Debug, Default)]
 struct Asked {
     uid: String,
-    of: BTreeMap<Key, Said>,
+    of: BTreeMap<Key, Answered>,
 }
 
 /// All answers, by holder.
@@ -47,8 +47,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// What the archive has said to a holder.
-    pub fn said(&mut self, holder: &Object, target: Key, answer: Answer, now: Instant) {
+    /// What the archive has answered to a holder.
+    pub fn answered(&mut self, holder: &Object, target: Key, answer: Answer, now: Instant) {
         let asked = self.asked.entry(holder.key.clone()).or_default();
         if asked.uid != holder.uid {
             *asked = Asked {
@@ -62,7 +62,7 @@ impl Targets {
         let known = asked.of.get(&target).filter(|known| known.answer == answer);
         let same = known.map_or(0, |known| (known.same + 1).min(TIMES_DOUBLED));
         let again = now + AGAIN_AFTER * 2_u32.pow(same);
-        asked.of.insert(target, Said { answer, again, same });
+        asked.of.insert(target, Answered { answer, again, same });
     }
 
     /// These holders are gone, or what they name may be another object by now.
@@ -75,31 +75,33 @@ impl Targets {
     /// The holders for which the archive is to be asked again.
     pub fn due(&self, now: Instant) -> impl Iterator<Item = Key> {
         let due = self.asked.iter().filter(move |(_, asked)| {
-            let mut said = asked.of.values();
-            said.any(|said| said.answer != Answer::Held && said.again <= now)
+            let mut answers = asked.of.values();
+            answers.any(|known| known.answer != Answer::Held && known.again <= now)
         });
         due.map(|(key, _)| key.clone())
     }
 
-    /// Adds to a look at a live object what is known of archived ones that its fields name. Other services' archives,
-    /// whose kinds `is_foreign` knows, are theirs.
-    pub fn complete(&self, look: &mut Look<'_>, is_foreign: impl Fn(&Key) -> bool, now: Instant) {
-        let object = look.object;
-        if object.standing != Standing::Live {
+    /// Adds to the input on a live object what is known of archived ones that its fields name. Other services'
+    /// archives, whose kinds `is_foreign` knows, are theirs.
+    pub fn complete(&self, input: &mut Input<'_>, is_foreign: impl Fn(&Key) -> bool, now: Instant) {
+        let object = input.object;
+        if object.state != DeletionState::Live {
             return;
         }
         let asked = self.asked.get(&object.key).filter(|asked| asked.uid == object.uid);
-        for (edge, named) in object.edges.iter().zip(&mut look.named) {
+        for (edge, named) in object.edges.iter().zip(&mut input.named) {
             if *named != Named::Absent || is_foreign(&edge.target) {
                 continue;
             }
-            let said = asked.and_then(|asked| asked.of.get(&edge.target));
-            *named = match said {
-                Some(Said {
+            let known = asked.and_then(|asked| asked.of.get(&edge.target));
+            *named = match known {
+                Some(Answered {
                     answer: Answer::Held, ..
                 }) => Named::Archived { leaving: false },
-                Some(said) if now < said.again && said.answer == Answer::Leaving => Named::Archived { leaving: true },
-                Some(said) if now < said.again => Named::Absent,
+                Some(known) if now < known.again && known.answer == Answer::Leaving => {
+                    Named::Archived { leaving: true }
+                }
+                Some(known) if now < known.again => Named::Absent,
                 Some(_) | None => Named::Unasked,
             };
         }
@@ -111,7 +113,7 @@ mod tests {
     use kindex_model::reference::OnDelete;
 
     use super::*;
-    use crate::decide::{Archived, Outside};
+    use crate::decide::{Archived, CleanupState};
     use crate::fixture::{key, live};
     use crate::object::Edge;
 
@@ -128,19 +130,19 @@ mod tests {
     }
 
     fn named(targets: &Targets, object: &Object, is_foreign: bool, now: Instant) -> Named {
-        let mut look = Look {
+        let mut input = Input {
             object,
             named: vec![Named::Absent],
             bearers: Vec::new(),
             claims: Vec::new(),
-            unplaced: Vec::new(),
+            missing: Vec::new(),
             holders_unknown: Vec::new(),
             targets_unknown: Vec::new(),
-            outside: Outside::Gone,
+            cleanup: CleanupState::Gone,
             archived: Archived::Off,
         };
-        targets.complete(&mut look, |_| is_foreign, now);
-        look.named.remove(0)
+        targets.complete(&mut input, |_| is_foreign, now);
+        input.named.remove(0)
     }
 
     #[test]
@@ -154,17 +156,17 @@ mod tests {
             (Answer::Absent, Named::Absent),
             (Answer::Leaving, Named::Archived { leaving: true }),
         ] {
-            targets.said(&object, target.clone(), answer, now);
+            targets.answered(&object, target.clone(), answer, now);
             assert_eq!(named(&targets, &object, false, now), is);
             assert_eq!(targets.due(now).count(), 0);
             now += AGAIN_AFTER;
             assert_eq!(named(&targets, &object, false, now), Named::Unasked);
             assert_eq!(targets.due(now).count(), 1);
         }
-        targets.said(&object, target.clone(), Answer::Leaving, now);
+        targets.answered(&object, target.clone(), Answer::Leaving, now);
         let later = now + AGAIN_AFTER;
         assert_eq!(targets.due(later).count(), 0, "the same answer comes less often");
-        targets.said(&object, target, Answer::Held, later);
+        targets.answered(&object, target, Answer::Held, later);
         let much_later = later + AGAIN_AFTER * 1_000;
         assert_eq!(targets.due(much_later).count(), 0);
         let held = Named::Archived { leaving: false };
@@ -174,16 +176,16 @@ mod tests {
     #[test]
     fn an_answer_is_one_to_that_holder_of_that_target() {
         let (mut targets, now) = (Targets::default(), Instant::now());
-        targets.said(&run("u", "p"), key("Pipeline", "p"), Answer::Held, now);
+        targets.answered(&run("u", "p"), key("Pipeline", "p"), Answer::Held, now);
         for other in [run("another", "p"), run("u", "q")] {
             assert_eq!(named(&targets, &other, false, now), Named::Unasked, "{other:?}");
         }
         let leaves = Object {
-            standing: Standing::Deleting,
+            state: DeletionState::Deleting,
             ..run("u", "p")
         };
         assert_eq!(named(&targets, &leaves, false, now), Named::Absent, "it places nothing");
-        targets.said(&run("u", "q"), key("Pipeline", "q"), Answer::Held, now);
+        targets.answered(&run("u", "q"), key("Pipeline", "q"), Answer::Held, now);
         assert_eq!(
             named(&targets, &run("u", "p"), false, now),
             Named::Unasked,

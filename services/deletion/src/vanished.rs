@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::decide::Seen;
 use crate::graph::Graph;
 use crate::notice::{About, Notice};
-use crate::object::{Object, Standing};
+use crate::object::{DeletionState, Object};
 
 /// What a holder did before a reference went is known by then, whichever watch it comes by.
 const JUDGED_AFTER: Duration = Duration::from_secs(5);
@@ -127,7 +127,7 @@ impl Vanished {
     /// An object is about to be known as `now`, or as gone. What one that is gone said last, no watch reports.
     pub fn compare(&mut self, graph: &Graph, known: &Object, now: Option<&Object>, at: Instant) {
         self.compare_names(known, now);
-        let is_evicted = |object: &Object| object.standing == Standing::Evicting;
+        let is_evicted = |object: &Object| object.state == DeletionState::Evicting;
         // The references of what is archived are in SQL.
         if is_evicted(known) || now.is_some_and(is_evicted) {
             return;
@@ -143,7 +143,7 @@ impl Vanished {
             }
         }
         let is_guarded = now.is_some_and(|now| now.guarded);
-        if known.guarded && !is_guarded && known.standing == Standing::Deleting {
+        if known.guarded && !is_guarded && known.state == DeletionState::Deleting {
             lost.push((Lost::Guard, None));
         }
         self.suspect((known, now), lost, at);
@@ -209,6 +209,11 @@ impl Vanished {
     /// An object was seen, in whichever version: a release may be said in one that is older than what is known.
     pub fn explain(&mut self, object: &Object) {
         self.suspects.retain(|suspect| !suspect.is_said_by(object));
+    }
+
+    /// What was placed on an object that is not known any more is not remembered: no watch says what becomes of it.
+    pub fn forget_unknown(&mut self, graph: &Graph) {
+        self.renewed.retain(|(uid, _)| graph.find(uid).is_some());
     }
 
     /// What nobody has released, as is known by now: the objects, with what is to be reported. What a step under way
@@ -333,9 +338,9 @@ fn notice(suspect: &Suspect) -> Notice {
 }
 
 fn of_holder(suspect: &Suspect, name: &ReferenceName, holder: &Holder) -> String {
-    let then = match suspect.target.standing {
-        Standing::Live => "it is placed again",
-        Standing::Requested | Standing::Deleting | Standing::Evicting => {
+    let then = match suspect.target.state {
+        DeletionState::Live => "it is placed again",
+        DeletionState::Requested | DeletionState::Deleting | DeletionState::Evicting => {
             "the object is being deleted, so that it cannot be placed again"
         }
     };

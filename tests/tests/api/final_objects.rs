@@ -6,9 +6,12 @@ use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
 use kindex_model::reference::Reference;
 use kindex_query::Life;
+use kube::Client;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
-use super::stage::{FINAL, MODELS, Stage, client_of, model, send, serve};
+use super::stage::{FINAL, MODELS, Stage, client_of, manifest, model, send, serve};
 
 /// Runs that are owned by their pipelines: these stay in the cluster as long as they have runs, also if they are final.
 static RUN: Kind = Kind {
@@ -20,6 +23,13 @@ static OWNED: [Reference; 1] = [Reference {
     ..pipeline_run::REFERENCES[0]
 }];
 static KINDS: &[&Kind] = &[&pipeline::KIND, &RUN];
+
+/// Models that wait for nobody, and for which nobody waits.
+static LONE: Kind = Kind {
+    references: &[],
+    ..model::KIND
+};
+static ALONE: &[&Kind] = &[&LONE];
 
 const OURS: &str = "michelangelo/Ingester";
 const OTHER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -65,6 +75,91 @@ async fn release(stage: &Stage, path: &str, name: &str) {
         code == 404 && life(stage, name).await == Some(Life::Deleted)
     })
     .await;
+}
+
+/// One more API server, before whose requests the guard stands.
+async fn guarded(stage: &Stage) -> Client {
+    let (guard, stop) = (&stage.ground.guard, stage.ground.stop());
+    let config = guard.stand_before(stage.ground.config(), stop).await;
+    let (registry, store) = (stage.ground.registry(), stage.store.clone());
+    let operations = Operations::new(registry, config, store, RightsOf::Server).unwrap();
+    client_of(serve(operations, None, stop).await)
+}
+
+/// Halts the next request of this method for a model, until the test lets it go on.
+fn halt(stage: &Stage, method: &'static str, name: &str) -> oneshot::Sender<()> {
+    let (go_on, halted) = oneshot::channel();
+    let wait = async move { halted.await.unwrap() };
+    stage.ground.guard.overtake(method, &model(name), wait);
+    go_on
+}
+
+async fn is_halted(stage: &Stage) {
+    eventually("the request comes", async || stage.ground.guard.has_overtaken()).await;
+}
+
+/// The deletion of a model that is not final yet, once it is halted before its request of this method.
+async fn begin_deletion(
+    stage: &Stage,
+    api: &Client,
+    method: &'static str,
+    name: &str,
+) -> (oneshot::Sender<()>, JoinHandle<(u16, Value)>) {
+    let go_on = halt(stage, method, name);
+    let (api, path) = (api.clone(), model(name));
+    let answer = tokio::spawn(async move { send(&api, "DELETE", &path, &Value::Null).await });
+    is_halted(stage).await;
+    (go_on, answer)
+}
+
+/// From now on the ingester archives it.
+async fn make_final(stage: &Stage, name: &str) {
+    let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+    let (code, answer) = send(&stage.cluster, "PATCH", &model(name), &patch).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
+/// Waits until a model is archived, and only others hold it in the cluster.
+async fn wait_until_leaving(stage: &Stage, name: &str) {
+    eventually("it is on its way to the archive", async || {
+        let row = stage.store.get_by_name(&model::KIND, "default", name).await.unwrap();
+        row.is_some_and(|row| row.life == Life::Archived && row.object.metadata.deletion_timestamp.is_some())
+    })
+    .await;
+}
+
+/// Nobody holds it in the cluster any more.
+async fn let_go(stage: &Stage, name: &str) {
+    let released = json!({"metadata": {"finalizers": null}});
+    let (code, answer) = send(&stage.cluster, "PATCH", &model(name), &released).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
+/// Of models that the ingester archives between the decision on their deletion and the request of this method: one
+/// that is on its way, one that our finalizer does not guard, and one that is gone by then.
+async fn evictions_before(stage: &Stage, api: &Client, method: &'static str) {
+    for (name, client, finalizers) in [
+        ("guarded", &stage.api, json!(["example.com/hold"])),
+        ("bare", &stage.cluster, json!(["example.com/hold"])),
+        ("gone", &stage.api, json!([])),
+    ] {
+        let metadata = json!({"name": name, "finalizers": finalizers});
+        let (code, created) = send(client, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        assert_eq!(code, 201, "{created}");
+        let (go_on, answer) = begin_deletion(stage, api, method, name).await;
+        make_final(stage, name).await;
+        match name {
+            "gone" => stage.wait_until_evicted(name).await,
+            _ => wait_until_leaving(stage, name).await,
+        }
+        go_on.send(()).unwrap();
+        let (code, answer) = answer.await.unwrap();
+        assert_eq!((code, stage.life(name).await), (200, Some(Life::Deleted)), "{answer}");
+        if name != "gone" {
+            let_go(stage, name).await;
+        }
+        stage.wait_until_deleted(name).await;
+    }
 }
 
 /// As if final objects were deleted by the annotation alone.
@@ -177,11 +272,7 @@ async fn evict_in_use(stage: &Stage, name: &str) {
     let object = json!({"apiVersion": "michelangelo.api/v2", "kind": "Model", "metadata": metadata, "spec": {}});
     let (code, created) = send(&stage.cluster, "POST", MODELS, &object).await;
     assert_eq!(code, 201, "{created}");
-    eventually("it is on its way to the archive", async || {
-        let row = stage.store.get_by_name(&model::KIND, "default", name).await.unwrap();
-        row.is_some_and(|row| row.life == Life::Archived && row.object.metadata.deletion_timestamp.is_some())
-    })
-    .await;
+    wait_until_leaving(stage, name).await;
 }
 
 /// As if a released reference held the object for ever because it is still a finalizer, or as if a second request took
@@ -236,11 +327,7 @@ async fn a_final_object_that_went_before_it_was_deleted_is_told_from_its_success
     let stage = Stage::of_kinds(KINDS).await;
     let path = create(&stage, "a", json!([OURS, HELD_BY])).await;
     let (_, found) = send(&stage.cluster, "GET", &path, &Value::Null).await;
-    let guard = &stage.ground.guard;
-    let config = guard.stand_before(stage.ground.config(), stage.ground.stop()).await;
-    let (registry, store) = (stage.ground.registry(), stage.store.clone());
-    let operations = Operations::new(registry, config, store, RightsOf::Server).unwrap();
-    let api = client_of(serve(operations, None, stage.ground.stop()).await);
+    let (guard, api) = (&stage.ground.guard, guarded(&stage).await);
     let (cluster, at) = (stage.cluster.clone(), path.clone());
     guard.overtake("DELETE", &path, async move {
         let (code, answer) = send(&cluster, "DELETE", &at, &Value::Null).await;
@@ -267,5 +354,69 @@ async fn a_final_object_that_went_before_it_was_deleted_is_told_from_its_success
         (200, &Value::Null),
         "{left}"
     );
+    stage.end().await;
+}
+
+/// As if the annotation counted on an object that is on its way to the archive already, or as if an object were unknown
+/// that has arrived there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_evicted_before_it_gets_the_annotation_is_deleted_in_the_archive() {
+    let stage = Stage::of_kinds(ALONE).await;
+    let api = guarded(&stage).await;
+    evictions_before(&stage, &api, "PATCH").await;
+    // It has gone before anybody looks where the annotation found it.
+    let metadata = json!({"name": "late", "finalizers": ["example.com/hold"]});
+    let (code, created) = send(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+    assert_eq!(code, 201, "{created}");
+    let (go_on, answer) = begin_deletion(&stage, &api, "PATCH", "late").await;
+    make_final(&stage, "late").await;
+    wait_until_leaving(&stage, "late").await;
+    let look = halt(&stage, "GET", "late");
+    go_on.send(()).unwrap();
+    is_halted(&stage).await;
+    let_go(&stage, "late").await;
+    look.send(()).unwrap();
+    let (code, answer) = answer.await.unwrap();
+    assert_eq!(code, 200, "{answer}");
+    stage.wait_until_deleted("late").await;
+    stage.end().await;
+}
+
+/// As if the deletion of an object that became final in between were one: without the mark it is an eviction.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_evicted_before_its_tombstone_is_deleted_in_the_archive() {
+    let stage = Stage::on_sqlite().await;
+    let api = guarded(&stage).await;
+    evictions_before(&stage, &api, "DELETE").await;
+    stage.end().await;
+}
+
+/// As if what the cluster deletes were of no concern to the archive.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_by_the_cluster_is_no_eviction_either() {
+    let stage = Stage::on_sqlite().await;
+    for policy in ["Foreground", "Orphan"] {
+        let (name, options) = (policy.to_lowercase(), json!({"propagationPolicy": policy}));
+        stage.create_held(&name, json!({})).await;
+        let (code, answer) = send(&stage.api, "DELETE", &model(&name), &options).await;
+        assert_eq!((code, stage.life(&name).await), (200, Some(Life::Deleted)), "{answer}");
+        let_go(&stage, &name).await;
+        stage.wait_until_deleted(&name).await;
+    }
+    stage.end().await;
+}
+
+/// As if an object that the cluster deletes needed no mark.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_final_object_that_the_cluster_deletes_is_marked() {
+    let stage = Stage::of_kinds(KINDS).await;
+    for policy in ["Foreground", "Orphan"] {
+        let (name, options) = (policy.to_lowercase(), json!({"propagationPolicy": policy}));
+        let path = create(&stage, &name, json!([OURS, HELD_BY])).await;
+        let (code, answer) = send(&stage.api, "DELETE", &path, &options).await;
+        assert_eq!(code, 200, "{answer}");
+        is_deleted(&answer);
+        release(&stage, &path, &name).await;
+    }
     stage.end().await;
 }

@@ -21,10 +21,10 @@ scenarios!(
     each_name_has_its_answer_and_each_row_stays_as_it_was_placed,
     an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds,
     what_something_holds_is_not_taken_along,
-    archived_holders_are_buried_and_go_on_holding,
-    what_was_changed_since_it_was_read_is_not_buried,
-    what_is_live_or_deleted_is_not_buried,
-    many_are_buried_at_once_as_each_of_them_would_be,
+    archived_holders_become_tombstones_and_go_on_holding,
+    what_was_changed_since_it_was_read_becomes_no_tombstone,
+    what_is_live_or_deleted_becomes_no_tombstone,
+    many_become_tombstones_at_once_as_each_of_them_would,
     a_row_and_the_deletion_of_its_holder_never_both_win,
     of_many_rows_none_outlives_its_holder,
     a_holder_that_is_purged_out_of_the_archive_holds_nothing,
@@ -65,9 +65,9 @@ async fn take_along(backend: &Backend, objects: &[(&str, u64)], second: i64) -> 
     backend.answer(take).await.expect("an answer")
 }
 
-async fn bury_along(backend: &Backend, kind: &Kind, objects: &[(&str, u64)], second: i64) -> Vec<Uid> {
-    let buried = backend.store.bury_along(kind, &as_read(objects), at(second)).await;
-    buried.expect("an answer")
+async fn make_tombstones(backend: &Backend, kind: &Kind, objects: &[(&str, u64)], second: i64) -> Vec<Uid> {
+    let made = backend.store.make_tombstones(kind, &as_read(objects), at(second)).await;
+    made.expect("an answer")
 }
 
 /// In order of uid.
@@ -199,14 +199,14 @@ async fn what_something_holds_is_not_taken_along(backend: Backend) {
     assert_eq!(released.expect("released"), kindex_store::Released::Deleted);
 }
 
-async fn archived_holders_are_buried_and_go_on_holding(backend: Backend) {
+async fn archived_holders_become_tombstones_and_go_on_holding(backend: Backend) {
     let all = ["u1", "u2"];
     for uid in all {
         evict(&backend, &evicted(uid)).await;
         keep(&backend, uid, 1).await;
     }
     let read = [("u2", 10), ("u1", 10)];
-    assert_eq!(bury_along(&backend, &WIDGET, &read, 3).await, uids(&all));
+    assert_eq!(make_tombstones(&backend, &WIDGET, &read, 3).await, uids(&all));
     assert_eq!(
         tombstones(&backend, &WIDGET).await,
         [tombstone("u1", 3), tombstone("u2", 3)]
@@ -215,7 +215,7 @@ async fn archived_holders_are_buried_and_go_on_holding(backend: Backend) {
     for uid in all {
         assert_eq!(backend.life(uid).await, Some(Life::Archived), "{uid}");
     }
-    assert_eq!(bury_along(&backend, &WIDGET, &[], 4).await, uids(&[]));
+    assert_eq!(make_tombstones(&backend, &WIDGET, &[], 4).await, uids(&[]));
     let taken = take_along(&backend, &read, 5).await;
     assert_eq!(
         (taken.deleted, taken.held),
@@ -227,27 +227,27 @@ async fn archived_holders_are_buried_and_go_on_holding(backend: Backend) {
 }
 
 /// A holder that has moved meanwhile names another object, and must not go with the one that it named before.
-async fn what_was_changed_since_it_was_read_is_not_buried(backend: Backend) {
+async fn what_was_changed_since_it_was_read_becomes_no_tombstone(backend: Backend) {
     for uid in ["u1", "u2"] {
         evict(&backend, &evicted(uid)).await;
     }
     let changed = change(&backend, "u1").await;
     for version in [9, 10, changed + 1] {
-        let buried = bury_along(&backend, &WIDGET, &[("u1", version)], 3).await;
-        assert_eq!(buried, uids(&[]), "{version}");
+        let made = make_tombstones(&backend, &WIDGET, &[("u1", version)], 3).await;
+        assert_eq!(made, uids(&[]), "{version}");
     }
     assert_eq!(tombstones(&backend, &WIDGET).await, []);
-    let buried = bury_along(&backend, &WIDGET, &[("u1", 10), ("u2", 10)], 4).await;
-    assert_eq!(buried, uids(&["u2"]), "each is compared with its own version");
-    let buried = bury_along(&backend, &WIDGET, &[("u1", changed)], 5).await;
-    assert_eq!(buried, uids(&["u1"]));
+    let made = make_tombstones(&backend, &WIDGET, &[("u1", 10), ("u2", 10)], 4).await;
+    assert_eq!(made, uids(&["u2"]), "each is compared with its own version");
+    let made = make_tombstones(&backend, &WIDGET, &[("u1", changed)], 5).await;
+    assert_eq!(made, uids(&["u1"]));
     assert_eq!(
         tombstones(&backend, &WIDGET).await,
         [tombstone("u1", 5), tombstone("u2", 4)]
     );
 }
 
-async fn what_is_live_or_deleted_is_not_buried(backend: Backend) {
+async fn what_is_live_or_deleted_becomes_no_tombstone(backend: Backend) {
     let live = ["live", "erased"].map(|uid| widget(uid, uid, 10).live());
     backend.write_all(&live, at(0)).await;
     backend.write(soft_delete("erased"), at(1)).await;
@@ -258,8 +258,8 @@ async fn what_is_live_or_deleted_is_not_buried(backend: Backend) {
     let deleted = store.delete_direct(&WIDGET, &uid, None, at(1)).await;
     assert_eq!(deleted.expect("deleted"), Deletion::Done);
     let read = ["live", "erased", "absent", "deleted", "archived"].map(|uid| (uid, 10));
-    let buried = bury_along(&backend, &WIDGET, &read, 2).await;
-    assert_eq!(buried, uids(&["archived"]));
+    let made = make_tombstones(&backend, &WIDGET, &read, 2).await;
+    assert_eq!(made, uids(&["archived"]));
     assert_eq!(tombstones(&backend, &WIDGET).await, [tombstone("archived", 2)]);
     let lives = [
         ("live", Some(Life::Live)),
@@ -273,7 +273,7 @@ async fn what_is_live_or_deleted_is_not_buried(backend: Backend) {
     }
 }
 
-async fn many_are_buried_at_once_as_each_of_them_would_be(backend: Backend) {
+async fn many_become_tombstones_at_once_as_each_of_them_would(backend: Backend) {
     let backend = backend.with_registry(EVENTFUL).await;
     let (store, mut follower) = (&backend.store, Follower::default());
     let all = ["u1", "u2", "u3", "u4"];
@@ -285,14 +285,14 @@ async fn many_are_buried_at_once_as_each_of_them_would_be(backend: Backend) {
         .place_reference(&NOTICE, &held, &name("other"), "jane", at(1))
         .await;
     placed.expect("placed");
-    let buried = store
-        .bury_direct(&NOTICE, &alone, Some(ResourceVersion(10)), at(2))
+    let made = store
+        .make_tombstone(&NOTICE, &alone, Some(ResourceVersion(10)), at(2))
         .await;
-    buried.expect("buried");
+    made.expect("tombstones");
     assert_eq!(follower.read(&backend).await, [leaving("u4", 2)]);
 
     let read = ["u3", "u4", "u1", "u2", "u1"].map(|uid| (uid, 10));
-    assert_eq!(bury_along(&backend, &NOTICE, &read, 3).await, uids(&all));
+    assert_eq!(make_tombstones(&backend, &NOTICE, &read, 3).await, uids(&all));
     // A page with room for one entry has all of a transaction.
     let entries = follower.page(&backend, 1).await.expect("the mark is known");
     let seen: Vec<_> = entries.iter().map(seen_as).collect();
@@ -316,7 +316,7 @@ async fn many_are_buried_at_once_as_each_of_them_would_be(backend: Backend) {
         "no watch hears of a deletion before it happened"
     );
 
-    assert_eq!(bury_along(&backend, &NOTICE, &read, 4).await, uids(&all));
+    assert_eq!(make_tombstones(&backend, &NOTICE, &read, 4).await, uids(&all));
     assert_eq!(tombstones(&backend, &NOTICE).await, waiting, "the first request counts");
     let head = store.head(&NOTICE).await.expect("readable");
     assert_eq!(head, follower.mark, "nothing changed");

@@ -72,7 +72,7 @@ async fn each_change_is_recorded_with_what_it_replaced(backend: Backend) {
     let request = DeleteCollection {
         select,
         everything: false,
-        buries: false,
+        needs_tombstones: false,
         rows: 100,
     };
     let collected = backend.store.delete_collection(&request, None, at(3)).await;

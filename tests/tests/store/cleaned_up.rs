@@ -1,7 +1,7 @@
 //! Archived objects that have something outside: they go by their own deletion alone, and their cleanup is shown what
 //! SQL has of them.
 
-use kindex_deletion::archive::{Among, Archive as _, Holder};
+use kindex_deletion::archive::{Archive as _, Holder, HolderScope};
 use kindex_deletion::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted, async_trait};
 use kindex_deletion::kinds::name_of;
 use kindex_model::deletion::Phase;
@@ -35,7 +35,7 @@ async fn what_has_something_outside_gets_a_tombstone_where_others_go_at_once(bac
         text.expect("readable")
     };
     assert!(text().await.is_none(), "nobody has deleted it");
-    let holders = linked.holders("t", Among::Archived).await;
+    let holders = linked.holders("t", HolderScope::Archived).await;
     let holders: Vec<&Holder> = holders.iter().collect();
     let gone = linked.archive.delete(&seen("t", "t"), &holders, at(3)).await;
     assert_eq!(gone.expect("an answer"), [""; 0], "it is not cleaned up yet");

@@ -46,7 +46,7 @@ fn request(select: Select) -> DeleteCollection {
     DeleteCollection {
         select,
         everything: false,
-        buries: false,
+        needs_tombstones: false,
         rows: 100,
     }
 }
@@ -124,7 +124,7 @@ async fn nothing_said_deletes_nothing(backend: Backend) {
     assert_eq!(left(&backend).await.len(), 10);
     let all = DeleteCollection {
         everything: true,
-        buries: false,
+        needs_tombstones: false,
         ..request(Select::all(&WIDGET))
     };
     assert_eq!(delete(&backend, &all).await.deleted.len(), 8);

@@ -93,6 +93,7 @@ mod sql_only;
 mod stalls;
 mod statements;
 mod statistics;
+mod tombstone_ends;
 mod tombstones;
 mod unchanged;
 mod unsigned;

@@ -217,7 +217,7 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
     let request = DeleteCollection {
         select: Select::all(&NOTICE),
         everything: true,
-        buries: false,
+        needs_tombstones: false,
         rows: 10,
     };
     store.delete_collection(&request, None, at(9)).await.expect("deleted");

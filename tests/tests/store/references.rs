@@ -17,7 +17,7 @@ scenarios!(
     an_object_goes_with_its_last_reference,
     what_waits_for_its_release_takes_no_new_references,
     a_collection_goes_but_for_what_is_held,
-    what_is_buried_stays_until_somebody_ends_its_deletion,
+    a_tombstone_stays_until_somebody_ends_its_deletion,
     what_is_closed_while_it_waits_is_not_deleted_again,
     a_holder_finds_what_it_uses_in_all_kinds,
     of_another_kind_with_the_same_uid_everything_stays,
@@ -163,7 +163,7 @@ async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
     let request = DeleteCollection {
         select: Select::all(&WIDGET),
         everything: true,
-        buries: false,
+        needs_tombstones: false,
         rows: 100,
     };
     let done = backend
@@ -181,13 +181,13 @@ async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
     assert_eq!(release(&backend, "u2", 1, 10).await, Released::Deleted);
 }
 
-async fn what_is_buried_stays_until_somebody_ends_its_deletion(backend: Backend) {
+async fn a_tombstone_stays_until_somebody_ends_its_deletion(backend: Backend) {
     for uid in ["u1", "u2"] {
         evict(&backend, &evicted(uid)).await;
     }
     let uid = Uid::from("u1");
-    let bury = async |read, second| backend.store.bury_direct(&WIDGET, &uid, read, at(second)).await;
-    let late = bury(Some(ResourceVersion(9)), 4).await;
+    let make = async |read, second| backend.store.make_tombstone(&WIDGET, &uid, read, at(second)).await;
+    let late = make(Some(ResourceVersion(9)), 4).await;
     assert!(matches!(
         late,
         Err(StoreError::Direct {
@@ -195,18 +195,18 @@ async fn what_is_buried_stays_until_somebody_ends_its_deletion(backend: Backend)
             ..
         })
     ));
-    bury(Some(ResourceVersion(10)), 5).await.expect("buried");
-    bury(None, 6).await.expect("once more");
+    make(Some(ResourceVersion(10)), 5).await.expect("a tombstone");
+    make(None, 6).await.expect("once more");
     assert_eq!(tombstone(&backend, "u1").await, Some(5));
     assert_eq!(place(&backend, "u1", 1, 7).await, Err(DirectError::Deleting(at(5))));
     let request = DeleteCollection {
         select: Select::all(&WIDGET),
         everything: true,
-        buries: true,
+        needs_tombstones: true,
         rows: 100,
     };
     let done = backend.store.delete_collection(&request, None, at(8)).await;
-    let done = done.expect("buried");
+    let done = done.expect("a tombstone");
     assert_eq!((done.deleted.len(), done.held.len()), (0, 2));
     assert_eq!(backend.life("u2").await, Some(Life::Archived));
     let read = ["u1", "u2"].map(|uid| ReadVersion {

@@ -328,8 +328,8 @@ async fn a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_on
     backend
         .write(widget("t", "t", 60).store(Life::Archived, false), at(1))
         .await;
-    let buried = backend.store.bury_along(&LINKED, &as_read("t", 60), at(2)).await;
-    assert_eq!(buried.expect("buried"), [Uid::from("t")]);
+    let made = backend.store.make_tombstones(&LINKED, &as_read("t", 60), at(2)).await;
+    assert_eq!(made.expect("tombstones"), [Uid::from("t")]);
     assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
     let ended = backend.store.take_along(&LINKED, &as_read("t", 60), at(3)).await;
@@ -339,8 +339,8 @@ async fn a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_on
 async fn what_is_being_deleted_in_the_archive_is_refused_until_it_is_gone(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     hold(&backend).await;
-    let buried = backend.store.bury_along(&LINKED, &as_read("u1", 70), at(3)).await;
-    assert_eq!(buried.expect("buried"), [Uid::from("u1")]);
+    let made = backend.store.make_tombstones(&LINKED, &as_read("u1", 70), at(3)).await;
+    assert_eq!(made.expect("tombstones"), [Uid::from("u1")]);
     for mode in [Mode::DryRun, Mode::Create] {
         let reason = reason(restored(&backend, &shelf, mode).await);
         assert!(reason.contains("was deleted in the archive at 2023-11-14"), "{reason}");

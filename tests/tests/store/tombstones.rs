@@ -4,10 +4,10 @@
 use futures::future::join;
 use jiff::Timestamp;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{After, Among, Archive, Holder, HolderState};
+use kindex_deletion::archive::{After, Archive, Holder, HolderScope, HolderState};
 use kindex_deletion::decide::Seen;
 use kindex_deletion::kinds::{Kinds, name_of};
-use kindex_deletion::object::{Key, Object, Standing};
+use kindex_deletion::object::{DeletionState, Key, Object};
 use kindex_model::deletion::Phase;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object as Text, Uid};
@@ -106,7 +106,7 @@ impl Linked {
     }
 
     /// Somebody deletes an archived widget that is held.
-    async fn bury(&self, uid: &str) -> Object {
+    async fn delete_held(&self, uid: &str) -> Object {
         let deleted = self
             .backend
             .store
@@ -139,10 +139,10 @@ impl Linked {
         self.archive.end(object, at(4)).await.expect("an answer")
     }
 
-    pub(super) async fn holders(&self, uid: &str, among: Among) -> Vec<Holder> {
+    pub(super) async fn holders(&self, uid: &str, scope: HolderScope) -> Vec<Holder> {
         let (mut holders, mut after): (Vec<Holder>, Option<After>) = (Vec::new(), None);
         loop {
-            let page = self.archive.holders(&seen(uid, uid), among, after.as_ref()).await;
+            let page = self.archive.holders(&seen(uid, uid), scope, after.as_ref()).await;
             let page = page.expect("readable");
             holders.extend(page.holders);
             after = page.next;
@@ -153,8 +153,8 @@ impl Linked {
     }
 
     /// Their uids, each once.
-    async fn holder_uids(&self, uid: &str, among: Among) -> Vec<String> {
-        let holders = self.holders(uid, among).await.into_iter();
+    async fn holder_uids(&self, uid: &str, scope: HolderScope) -> Vec<String> {
+        let holders = self.holders(uid, scope).await.into_iter();
         let mut uids: Vec<String> = holders.map(|one| one.uid).collect();
         uids.sort_unstable();
         uids.dedup();
@@ -192,8 +192,8 @@ async fn a_phase_is_recorded_only_on_what_was_read(backend: Backend) {
     linked.evict("h", "t").await;
     assert_eq!(linked.read("t").await, None, "nobody has deleted it");
     linked.hold("t", "h").await;
-    let read = linked.bury("t").await;
-    assert_eq!((read.standing, read.phase), (Standing::Deleting, None));
+    let read = linked.delete_held("t").await;
+    assert_eq!((read.state, read.phase), (DeletionState::Deleting, None));
     assert!(linked.record(&read, Phase::Deleting).await);
     assert!(!linked.record(&read, Phase::Draining).await, "it has another version");
     let now = linked.read("t").await.expect("a tombstone");
@@ -217,9 +217,9 @@ async fn a_tombstone_ends_without_rows_and_releases_what_it_holds(backend: Backe
     linked.evict("h", "t").await;
     linked.hold("top", "t").await;
     linked.hold("t", "h").await;
-    let read = linked.bury("t").await;
+    let read = linked.delete_held("t").await;
     assert!(!linked.end(&read).await, "it is held");
-    let holders = linked.holders("t", Among::All).await;
+    let holders = linked.holders("t", HolderScope::All).await;
     let holders: Vec<&Holder> = holders.iter().filter(|holder| holder.reference.is_some()).collect();
     let gone = linked.archive.delete(&seen("t", "t"), &holders, at(3)).await;
     assert_eq!(gone.expect("an answer"), ["h"]);
@@ -246,7 +246,7 @@ async fn a_tombstone_whose_row_is_closed_is_none(backend: Backend) {
     linked.evict("t", "").await;
     linked.evict("h", "t").await;
     linked.hold("t", "h").await;
-    let read = linked.bury("t").await;
+    let read = linked.delete_held("t").await;
     linked.backend.write(soft_delete("t"), at(3)).await;
     assert_eq!(linked.read("t").await, None);
     assert!(!linked.record(&read, Phase::Deleting).await, "what was read is gone");
@@ -271,10 +271,10 @@ async fn a_row_of_what_was_deleted_out_of_the_archive_is_dropped(backend: Backen
         .delete_direct(&LINKED, &Uid::from("left"), None, at(1))
         .await;
     assert_eq!(left.expect("an answer"), Deletion::Done);
-    let read = linked.bury("t").await;
-    let holders = linked.holders("t", Among::Rows).await;
+    let read = linked.delete_held("t").await;
+    let holders = linked.holders("t", HolderScope::Rows).await;
     assert!(holders.iter().all(|holder| holder.version.is_none()));
-    assert_eq!(linked.holder_uids("t", Among::Rows).await, ["closed", "nobody"]);
+    assert_eq!(linked.holder_uids("t", HolderScope::Rows).await, ["closed", "nobody"]);
     assert_eq!((linked.rows("t").await, linked.read("t").await), (2, Some(read)));
 }
 
@@ -287,7 +287,8 @@ async fn holders_of_all_kinds_are_found_and_go(backend: Backend) {
     let keepsakes = keepsakes.map(|(uid, parent)| child(uid, parent).store(Life::Archived, false));
     let written = linked.backend.store.write(&LINKING, &keepsakes, at(0)).await;
     written.expect("written");
-    assert_eq!(linked.holder_uids("t", Among::Archived).await, ["k", "w"], "by fields");
+    let found = linked.holder_uids("t", HolderScope::Archived).await;
+    assert_eq!(found, ["k", "w"], "by fields");
     let of_keepsake = ReferenceName::new("Keepsake", "test.kindex", "k").expect("a name");
     let names = [of_keepsake, name("live"), name("w"), name("nobody")];
     let keep = async || {
@@ -297,7 +298,7 @@ async fn holders_of_all_kinds_are_found_and_go(backend: Backend) {
     let (archived, unknown) = (HolderState::Archived, HolderState::Unknown);
     assert_eq!(keep().await, [archived, unknown, archived, unknown]);
     assert_eq!(linked.rows("t").await, 2);
-    let holders = linked.holders("t", Among::Rows).await;
+    let holders = linked.holders("t", HolderScope::Rows).await;
     let holders: Vec<&Holder> = holders.iter().collect();
     let gone = linked.archive.delete(&seen("t", "t"), &holders, at(2)).await;
     let gone = gone.expect("an answer");
@@ -320,12 +321,12 @@ async fn who_holds_a_tombstone_is_found_by_rows_and_by_fields(backend: Backend) 
     for holder in ["row", "both"] {
         linked.hold("t", holder).await;
     }
-    linked.bury("t").await;
-    let found = async |among| linked.holder_uids("t", among).await;
-    assert_eq!(found(Among::Rows).await, ["both", "row"]);
-    assert_eq!(found(Among::Archived).await, ["both", "field", "row"]);
-    assert_eq!(found(Among::All).await, ["both", "field", "live", "row"]);
-    let holders = linked.holders("t", Among::All).await;
+    linked.delete_held("t").await;
+    let found = async |scope| linked.holder_uids("t", scope).await;
+    assert_eq!(found(HolderScope::Rows).await, ["both", "row"]);
+    assert_eq!(found(HolderScope::Archived).await, ["both", "field", "row"]);
+    assert_eq!(found(HolderScope::All).await, ["both", "field", "live", "row"]);
+    let holders = linked.holders("t", HolderScope::All).await;
     let live = holders.iter().find(|holder| holder.uid == "live").expect("found");
     assert_eq!(live.version, None, "SQL does not delete it");
 }
@@ -348,7 +349,7 @@ async fn a_reference_that_is_dropped_ends_no_deletion(backend: Backend) {
     let (store, uid) = (&linked.backend.store, Uid::from("t"));
     let placed = store.place_reference(&LINKED, &uid, &name("live"), "jane", at(1)).await;
     placed.expect("placed");
-    let read = linked.bury("t").await;
+    let read = linked.delete_held("t").await;
     let released = linked.archive.release_all(&name("live"), Timestamp::UNIX_EPOCH).await;
     released.expect("released");
     assert_eq!(linked.rows("t").await, 0);
@@ -384,7 +385,7 @@ async fn a_drop_and_the_end_leave_nothing_behind(backend: Backend) {
         linked.evict(&uid, "").await;
         linked.evict(&format!("h{round}"), &uid).await;
         linked.hold(&uid, &format!("h{round}")).await;
-        let read = linked.bury(&uid).await;
+        let read = linked.delete_held(&uid).await;
         let (target, holder) = (seen(&uid, &uid), name(&format!("h{round}")));
         let (dropped, ended) = join(
             linked.archive.release(&target, &holder),
@@ -408,7 +409,7 @@ async fn tombstones_are_read_page_by_page(backend: Backend) {
         let uid = format!("t{number:03}");
         linked.evict(&uid, "").await;
         linked.hold(&uid, "h").await;
-        linked.bury(&uid).await;
+        linked.delete_held(&uid).await;
     }
     let kind = name_of(&LINKED);
     let page = async |after: &str| linked.archive.tombstones(&kind, after).await.expect("readable");
@@ -437,12 +438,12 @@ async fn holders_are_read_page_by_page(backend: Backend) {
     linked.evict("u", "").await;
     linked.hold("u", &by_field[0]).await;
     assert_eq!(
-        linked.holder_uids("t", Among::Rows).await,
+        linked.holder_uids("t", HolderScope::Rows).await,
         by_row,
         "not those of the next one"
     );
     assert_eq!(
-        linked.holder_uids("t", Among::Archived).await,
+        linked.holder_uids("t", HolderScope::Archived).await,
         [by_field, by_row].concat()
     );
 }

@@ -39,7 +39,7 @@ pub struct DeleteCollection {
     /// Whether a query without a namespace, a label or any other condition is meant so.
     pub everything: bool,
     /// Whether all of them get tombstones, also those without references.
-    pub buries: bool,
+    pub needs_tombstones: bool,
     /// At most this many rows a batch: 1 to 500.
     pub rows: u32,
 }
@@ -129,8 +129,8 @@ pub(crate) async fn delete<D: Driver>(
         draw: store.draw,
         keeping: None,
     };
-    let going = match request.buries {
-        true => Going::Buried,
+    let going = match request.needs_tombstones {
+        true => Going::Tombstone,
         false => Going::Unheld,
     };
     let locked = delete_evicted(store, &work, &select, &names.evicted, going).await?;

@@ -70,7 +70,7 @@ pub trait Direct: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Direct`].
-    async fn bury_direct(
+    async fn make_tombstone(
         &self,
         kind: &Kind,
         uid: &Uid,
@@ -143,7 +143,7 @@ impl<D: Driver> Direct for SqlStore<D> {
         Ok(if is_gone { Deletion::Done } else { Deletion::Held })
     }
 
-    async fn bury_direct(
+    async fn make_tombstone(
         &self,
         kind: &Kind,
         uid: &Uid,
@@ -152,9 +152,9 @@ impl<D: Driver> Direct for SqlStore<D> {
     ) -> Result<(), StoreError> {
         let texts = self.texts(kind);
         let work = self.reference_work(kind, &texts, now);
-        let going = Going::Buried;
-        let buried = self.change_row(&work, &Change::Delete { uid, read, going }).await;
-        buried.map(drop)
+        let going = Going::Tombstone;
+        let deleted = self.change_row(&work, &Change::Delete { uid, read, going }).await;
+        deleted.map(drop)
     }
 
     async fn delete_collection(

@@ -8,11 +8,12 @@ use tokio::time::sleep;
 
 use crate::connections::failure;
 use crate::dialect::Spelling;
-use crate::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, begin};
+use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::StoreError;
 use crate::migration::memory::{BOOKKEEPING, note, steps, steps_if_any, title};
 use crate::migration::script::{Effect, Step};
 use crate::migration::{MigrateError, MigrateOptions, Migrated, fill, sql};
+use crate::occupied::Occupied;
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
 use crate::statements::fixed;
@@ -24,10 +25,11 @@ const ATTEMPTS_MAX: u32 = 60;
 /// Between two attempts the writers that waited behind the statement go first.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The lock of the one who migrates: a connection that the server takes the lock from when it ends.
+/// The lock of the one who migrates: a connection that the server takes the lock from when it ends. It never goes back
+/// to the pool, which would keep the lock: neither after the work, nor where nobody waited for the lock to be given.
 pub(super) struct Lock<D: Driver> {
     /// `None` where the engine needs no lock.
-    connection: Option<Pooled<D>>,
+    connection: Option<Occupied<D>>,
 }
 
 impl<D: Driver> Lock<D> {
@@ -38,7 +40,8 @@ impl<D: Driver> Lock<D> {
         let Some(take) = driver.spelling().take_lock() else {
             return Ok(Self { connection: None });
         };
-        let mut connection = store.connections.acquire(Purpose::Write).await.map_err(failed)?;
+        let acquired = store.connections.acquire(Purpose::Write).await;
+        let mut connection = Occupied::<D>::new(acquired.map_err(failed)?);
         loop {
             let params = [Param::Int(LOCK_SECONDS)];
             let taken = D::query(&mut connection, fixed(take), &params).await.map_err(failed)?;
@@ -60,15 +63,6 @@ impl<D: Driver> Lock<D> {
         match D::query(connection, question, &[]).await {
             Ok(rows) if is_one::<D>(&rows).unwrap_or(false) => Ok(()),
             Ok(_) | Err(_) => Err(MigrateError::LockLost),
-        }
-    }
-}
-
-/// Gives the lock back with its connection, however the work ended: a pooled connection would keep it.
-impl<D: Driver> Drop for Lock<D> {
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            D::discard(connection);
         }
     }
 }
@@ -225,10 +219,8 @@ async fn change_once<D: Driver>(
     text: &str,
 ) -> Result<(), sqlx::Error> {
     let spelling = store.connections.driver.spelling();
-    let mut connection = store.connections.acquire(Purpose::Write).await?;
-    let done = change_on::<D>(spelling, &mut connection, noted, text).await;
-    D::discard(connection);
-    done
+    let mut connection = Occupied::<D>::new(store.connections.acquire(Purpose::Write).await?);
+    change_on::<D>(spelling, &mut connection, noted, text).await
 }
 
 /// A step that is noted as done has run, whatever the schema looks like since. One that is not may

@@ -104,7 +104,9 @@ impl Driver for MySqlDriver {
         self.connect_once(&self.options).await?.close().await
     }
 
-    /// Dropping the socket is all that can be done about a server that hangs.
+    /// Dropping the socket is all that can be done about a server that hangs. The server may go on with the statement
+    /// for a while, beside the connection that the pool opens instead. `close_on_drop` of sqlx 0.9 would not prevent
+    /// that: it writes a goodbye and does not wait for the statement, or over TLS for five seconds.
     fn discard(connection: Pooled<Self>) {
         drop(connection.detach());
     }

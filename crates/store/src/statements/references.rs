@@ -97,7 +97,7 @@ pub(crate) fn forget_carried(spelling: &'static dyn Spelling, uids: usize) -> St
 }
 
 /// Keeps the time of the first request. Parameters of each: kind, uid, now.
-pub(crate) fn bury(spelling: &'static dyn Spelling, rows: usize) -> Statement {
+pub(crate) fn make_tombstones(spelling: &'static dyn Spelling, rows: usize) -> Statement {
     kept(format!(
         "INSERT INTO [kindex_tombstone] ([kind], [uid], [request_time]) VALUES {}{}",
         marks("(?,?,?)", rows),

@@ -34,7 +34,7 @@ pub(crate) enum Going {
     /// It may have waited for that, and have a tombstone, which goes with it.
     Waited,
     /// Whoever ends the deletions of tombstones does it: references that are no rows count too.
-    Buried,
+    Tombstone,
 }
 
 /// What became of archived objects that were to be deleted.
@@ -53,8 +53,8 @@ pub(crate) struct Carried<'a> {
     references: Vec<NewReference<'a>>,
     /// Objects that were not live before, of which SQL may have some already.
     again: Vec<&'a str>,
-    /// Those of them that live in the cluster now.
-    back: Vec<&'a str>,
+    /// Objects that wait for no release any more: those that are back, and archived ones that are gone.
+    without_tombstone: Vec<&'a str>,
 }
 
 impl<'a> Carried<'a> {
@@ -63,7 +63,8 @@ impl<'a> Carried<'a> {
     pub(crate) fn note(&mut self, version: &'a Version, life: Life, row: Option<&FoundRow>, own_finalizer: &str) {
         let metadata = &version.object.metadata;
         let uid = &*metadata.uid.0;
-        let again = row.is_some_and(|row| row.life() != Life::Live);
+        let before = row.map(FoundRow::life);
+        let again = before.is_some_and(|life| life != Life::Live);
         match life {
             Life::Archived => {
                 let names = metadata.finalizers.iter();
@@ -76,11 +77,14 @@ impl<'a> Carried<'a> {
                 let guarded = metadata.finalizers.iter().any(|finalizer| finalizer == own_finalizer);
                 let is_complete = guarded || metadata.deletion_timestamp.is_none();
                 self.again.extend((again && is_complete).then_some(uid));
+                self.without_tombstone
+                    .extend((before == Some(Life::Deleted)).then_some(uid));
             }
             Life::Live if again => {
                 self.again.push(uid);
-                self.back.push(uid);
+                self.without_tombstone.push(uid);
             }
+            Life::Deleted if before == Some(Life::Archived) => self.without_tombstone.push(uid),
             Life::Live | Life::Deleted => {}
         }
     }
@@ -96,9 +100,9 @@ impl<D: Driver> Batch<'_, D> {
         let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
         let counts = match going {
             Going::Unheld | Going::Waited => self.reference_counts(&uids).await?,
-            Going::Buried => HashMap::new(),
+            Going::Tombstone => HashMap::new(),
         };
-        let stays = |row: &FoundRow| going == Going::Buried || counts.contains_key(&row.uid);
+        let stays = |row: &FoundRow| going == Going::Tombstone || counts.contains_key(&row.uid);
         let (held, deleted): (Vec<&FoundRow>, Vec<&FoundRow>) = rows.iter().partition(|row| stays(row));
         let begins = self.not_waiting(&held).await?;
         let events = match self.work.kind.events {
@@ -118,7 +122,7 @@ impl<D: Driver> Batch<'_, D> {
         }
         let held = deletions.held.iter().copied();
         let rows: Vec<[Param<'_>; 3]> = held.map(|uid| self.tombstone(uid)).collect();
-        self.execute_rows(&rows, |kind, rows| sql::bury(kind.spelling(), rows))
+        self.execute_rows(&rows, |kind, rows| sql::make_tombstones(kind.spelling(), rows))
             .await?;
         let deleted = deletions.deleted.iter().copied();
         let entries: Vec<FeedEntry<'_>> = deleted.map(FeedEntry::deletion).collect();
@@ -234,7 +238,7 @@ impl<D: Driver> Batch<'_, D> {
         let mut held: Vec<&str> = carried.references.iter().map(|new| new.uid).collect();
         held.dedup();
         self.touch(&held).await?;
-        self.forget_tombstones(&carried.back).await
+        self.forget_tombstones(&carried.without_tombstone).await
     }
 
     /// Removes the tombstones of these objects.

@@ -17,7 +17,7 @@ use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 use super::super::addresses::AddressArgs;
 use super::notify::NotifyArgs;
 use crate::error::{CommandError, CommandResult};
-use crate::install::Whose;
+use crate::install::ClusterOwner;
 use crate::nats::NatsArgs;
 use crate::replicas::LeaseArgs;
 
@@ -226,7 +226,7 @@ impl UpDeletionArgs {
     /// # Errors
     /// A flag that has no effect with another one, or lacks it, a service that nothing waits for, and a web server that
     /// would get nothing.
-    pub(super) fn check(&self, registry: &Registry, whose: Whose) -> CommandResult {
+    pub(super) fn check(&self, registry: &Registry, owner: ClusterOwner) -> CommandResult {
         let kinds = &Kinds::of(registry);
         let has_service = self.peers.services.is_given();
         for (flag, is_given) in [
@@ -235,12 +235,12 @@ impl UpDeletionArgs {
             ("--notify", self.notify.is_given()),
         ] {
             if is_given && self.deletion == Some(false) {
-                let useless = format!("{flag} has no effect with --deletion=false");
-                return Err(CommandError::usage(useless).hint("leave out one of them"));
+                let text = format!("{flag} has no effect with --deletion=false");
+                return Err(CommandError::usage(text).hint("leave out one of them"));
             }
         }
         if self.notify.is_given() {
-            self.check_notices(kinds, whose)?;
+            self.check_notices(kinds, owner)?;
         }
         if self.has_graph(kinds) {
             self.peers.check(&self.feed)?;
@@ -252,15 +252,15 @@ impl UpDeletionArgs {
     }
 
     /// No notice is sent where this process deletes nothing in order.
-    fn check_notices(&self, kinds: &Kinds, whose: Whose) -> CommandResult {
-        if whose == Whose::Theirs {
-            let useless = CommandError::usage("--notify has no effect with --kubeconfig");
-            return Err(useless.hint("give it, or KINDEX_NOTIFY, to `kindex deletion`, which works in other clusters"));
+    fn check_notices(&self, kinds: &Kinds, owner: ClusterOwner) -> CommandResult {
+        if owner == ClusterOwner::User {
+            let error = CommandError::usage("--notify has no effect with --kubeconfig");
+            return Err(error.hint("give it, or KINDEX_NOTIFY, to `kindex deletion`, which works in other clusters"));
         }
         if !self.has_graph(kinds) {
-            let useless = "--notify has no effect: no kind has a reference that its deletion waits for";
-            let useless = CommandError::usage(useless);
-            return Err(useless.hint("leave it out, or declare a reference in crds.toml, with on_delete or owned"));
+            let text = "--notify has no effect: no kind has a reference that its deletion waits for";
+            let error = CommandError::usage(text);
+            return Err(error.hint("leave it out, or declare a reference in crds.toml, with on_delete or owned"));
         }
         self.notify.check()
     }
@@ -303,13 +303,13 @@ mod tests {
         deletion: UpDeletionArgs,
     }
 
-    fn refused(words: &[&str], kinds: &'static [&'static Kind], whose: Whose) -> Option<String> {
+    fn refused(words: &[&str], kinds: &'static [&'static Kind], owner: ClusterOwner) -> Option<String> {
         let up = Up::parse_from(["kindex"].iter().chain(words));
         let registry = Registry {
             kinds,
             ..kindex_generated::registry()
         };
-        let checked = up.deletion.check(&registry, whose);
+        let checked = up.deletion.check(&registry, owner);
         checked.err().map(|error| error.to_string())
     }
 
@@ -318,25 +318,30 @@ mod tests {
         let all = kindex_generated::registry().kinds;
         let none: &'static [&'static Kind] = &[];
         let notify = &["--notify", "http://hooks"][..];
-        assert_eq!(refused(notify, all, Whose::Ours), None);
-        assert_eq!(refused(&[], all, Whose::Theirs), None);
-        assert_eq!(refused(&[], none, Whose::Ours), None);
-        for (words, kinds, whose, why) in [
-            (notify, all, Whose::Theirs, "--notify has no effect with --kubeconfig"),
+        assert_eq!(refused(notify, all, ClusterOwner::Kindex), None);
+        assert_eq!(refused(&[], all, ClusterOwner::User), None);
+        assert_eq!(refused(&[], none, ClusterOwner::Kindex), None);
+        for (words, kinds, owner, why) in [
+            (
+                notify,
+                all,
+                ClusterOwner::User,
+                "--notify has no effect with --kubeconfig",
+            ),
             (
                 notify,
                 none,
-                Whose::Ours,
+                ClusterOwner::Kindex,
                 "--notify has no effect: no kind has a reference",
             ),
             (
                 &["--deletion=false", "--notify", "http://hooks"],
                 all,
-                Whose::Ours,
+                ClusterOwner::Kindex,
                 "--notify has no effect with --deletion=false",
             ),
         ] {
-            let error = refused(words, kinds, whose).expect("refused");
+            let error = refused(words, kinds, owner).expect("refused");
             assert!(error.contains(why), "{error}");
         }
     }

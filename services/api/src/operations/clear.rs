@@ -68,7 +68,7 @@ impl Operations {
             let body = Bytes::from(options.to_json().to_string());
             let path = resource.collection(which.namespace.as_deref());
             let call = Call::json(Method::DELETE, path, selectors(which), body);
-            let mut answer = self.behind(kind)?.call(caller, call).await?;
+            let mut answer = self.upstream_of(kind)?.call(caller, call).await?;
             if options.is_dry_run() {
                 answer.warnings.extend(self.forecasts(caller, resource, which).await);
             }
@@ -80,7 +80,7 @@ impl Operations {
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,
-            buries: self.buries(kind),
+            needs_tombstones: self.needs_tombstone(kind),
             rows: self.sizes.deleted,
         };
         let mut token = None;

@@ -20,8 +20,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest answer that is kept in memory as a whole: more than the largest page of the largest objects.
 const ANSWER_MAX_BYTES: usize = 512 * 1024 * 1024;
 
-/// What the cluster said to a request that was handed on: head and body, the body as it comes.
-pub type Relayed = Response<stream::BoxStream<'static, Result<Bytes, kube::Error>>>;
+/// The answer of the cluster to a request that was handed on: head and body, the body as it comes.
+pub type ProxiedResponse = Response<stream::BoxStream<'static, Result<Bytes, kube::Error>>>;
 
 /// One request of ours.
 pub(super) struct Call<'a> {
@@ -55,20 +55,20 @@ impl Call<'_> {
 }
 
 /// How the cluster is reached.
-pub struct Behind {
+pub struct ClusterAccess {
     /// Where it is, with the server's credentials.
     config: kube::Config,
     /// For what is done with the server's own rights.
     own: Option<kube::Client>,
 }
 
-impl From<kube::Config> for Behind {
+impl From<kube::Config> for ClusterAccess {
     fn from(config: kube::Config) -> Self {
         Self { config, own: None }
     }
 }
 
-impl Behind {
+impl ClusterAccess {
     /// A cluster in the same process: what is done with the server's own rights goes by this client, and requests with
     /// the credentials of callers to the address, where these are checked.
     pub fn in_process(config: kube::Config, own: kube::Client) -> Self {
@@ -84,8 +84,8 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(behind: Behind, rights: RightsOf) -> Result<Self, kube::Error> {
-        let Behind { mut config, own } = behind;
+    pub(super) fn new(access: ClusterAccess, rights: RightsOf) -> Result<Self, kube::Error> {
+        let ClusterAccess { mut config, own } = access;
         // A request whose outcome is open is the caller's to repeat; a watch may be silent for long.
         config.default_retry = false;
         config.read_timeout = None;
@@ -144,7 +144,7 @@ impl Upstream {
     }
 
     /// Sends a request as it is and hands back whatever comes.
-    pub(super) async fn relay(&self, caller: &Caller, request: Request<Bytes>) -> Result<Relayed, Refusal> {
+    pub(super) async fn relay(&self, caller: &Caller, request: Request<Bytes>) -> Result<ProxiedResponse, Refusal> {
         let response = self.send(caller, request).await?;
         Ok(response.map(|body| body.into_data_stream().boxed()))
     }

@@ -50,7 +50,7 @@ impl Operations {
         }
         let path = resource.collection(Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));
-        self.behind(resource.kind)?.call(caller, call).await
+        self.upstream_of(resource.kind)?.call(caller, call).await
     }
 
     /// The finalizer that objects of a kind have from their creation on, so that none goes unseen: the ingester's in a

@@ -45,7 +45,7 @@ impl Operations {
             version => vec![("resourceVersion", version.to_owned())],
         };
         match self
-            .behind(key.resource.kind)?
+            .upstream_of(key.resource.kind)?
             .call(caller, Call::get(key.path(), query))
             .await
         {
@@ -72,7 +72,7 @@ impl Operations {
     /// What the cluster shows under the name, if that is the one, else what SQL has of it.
     async fn get_by_uid(&self, caller: &Caller, key: &ObjectKey<'_>, uid: &str) -> Result<Answer, Refusal> {
         match self
-            .behind(key.resource.kind)?
+            .upstream_of(key.resource.kind)?
             .call(caller, Call::get(key.path(), Vec::new()))
             .await
         {

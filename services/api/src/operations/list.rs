@@ -202,7 +202,7 @@ impl Walk<'_> {
         Page::read(
             &self
                 .operations
-                .behind(self.resource.kind)?
+                .upstream_of(self.resource.kind)?
                 .call(self.caller, call)
                 .await?,
         )
@@ -309,7 +309,13 @@ impl Walk<'_> {
                 None => query.extend(self.exactly()),
             }
             let call = Call::get(path.clone(), query);
-            let page = Page::read(&self.operations.behind(self.resource.kind)?.call(&server, call).await?)?;
+            let page = Page::read(
+                &self
+                    .operations
+                    .upstream_of(self.resource.kind)?
+                    .call(&server, call)
+                    .await?,
+            )?;
             let uids = page.uids();
             count += uids.len();
             let rest = page.0.metadata.remaining_item_count.unwrap_or_default();
@@ -340,7 +346,13 @@ impl Walk<'_> {
         let path = self.resource.collection(Some(&metadata.namespace));
         let server = self.caller.on_behalf();
         let call = Call::get(path, query);
-        let page = Page::read(&self.operations.behind(self.resource.kind)?.call(&server, call).await?)?;
+        let page = Page::read(
+            &self
+                .operations
+                .upstream_of(self.resource.kind)?
+                .call(&server, call)
+                .await?,
+        )?;
         let found = page.0.items.unwrap_or_default();
         let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
         Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))

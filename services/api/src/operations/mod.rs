@@ -81,7 +81,7 @@ use watch::Feed;
 use crate::figures::{Figures, TurnedAway};
 
 pub use caller::{Caller, Impersonation, RightsOf, User};
-pub use cluster::{Behind, Relayed};
+pub use cluster::{ClusterAccess, ProxiedResponse};
 pub use events::{EventOptions, Messages, Sent};
 pub use get::GetOptions;
 pub use kindex_kube_api::request::{DeleteOptions, Preconditions};
@@ -227,12 +227,12 @@ impl Operations {
     ///
     /// # Errors
     /// Where the cluster does not answer.
-    pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<Relayed, Refusal> {
+    pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<ProxiedResponse, Refusal> {
         self.upstream.relay(caller, request).await
     }
 
     /// The same of the API of the kinds that no cluster has; nothing where there are none.
-    pub(crate) async fn ask_sql_only(&self, request: http::Request<Bytes>) -> Option<Result<Relayed, Refusal>> {
+    pub(crate) async fn ask_sql_only(&self, request: http::Request<Bytes>) -> Option<Result<ProxiedResponse, Refusal>> {
         let own = self.sql_only.as_ref()?;
         Some(own.relay(&Caller::default().on_behalf(), request).await)
     }
@@ -246,7 +246,7 @@ impl Operations {
     ///
     /// # Errors
     /// 400 for such a kind where there is no database.
-    fn behind(&self, kind: &Kind) -> Result<&Upstream, Refusal> {
+    fn upstream_of(&self, kind: &Kind) -> Result<&Upstream, Refusal> {
         if kind.cluster {
             return Ok(&self.upstream);
         }

@@ -190,7 +190,7 @@ impl Operations {
         let answer = self.get(caller, key, &GetOptions::default()).await?;
         let text: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
         let uid = text["metadata"]["uid"].as_str().unwrap_or_default();
-        let found = self.glance(caller, key).await?;
+        let found = self.object_state(caller, key).await?;
         let found = found.filter(|found| *found.uid.0 == *uid);
         let kind = key.resource.kind;
         Ok(Holder {

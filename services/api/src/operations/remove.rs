@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
 use kindex_model::head::Head as Leaving;
-use kindex_model::object::{Object, ResourceVersion};
+use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::{Life, Stored};
 use kindex_store::Deletion;
 use serde_json::json;
@@ -25,8 +25,22 @@ const TRIES: usize = 16;
 struct Asked {
     /// How. Once an object was found, it is about this one: what has its name next is another one.
     options: DeleteOptions,
-    /// The object with the mark that it got. From then on it goes, whoever changes it.
-    marked: Option<Answer>,
+    /// The object as it was when its deletion was accepted: with the mark that it got, or as the cluster answered. From
+    /// then on it goes, whoever changes it.
+    accepted: Option<Answer>,
+}
+
+impl Asked {
+    /// The version that the object is to have.
+    fn version(&self) -> Option<&str> {
+        self.options.preconditions.as_ref()?.resource_version.as_deref()
+    }
+
+    /// The object had the version that was asked for, and has another one now.
+    fn accept(&mut self, answer: Answer) {
+        self.options.preconditions.get_or_insert_default().resource_version = None;
+        self.accepted = Some(answer);
+    }
 }
 
 /// Whether somebody else changed or removed the object in between.
@@ -62,7 +76,7 @@ impl Operations {
     /// before it goes. Where the dependents are to be orphaned or waited for, the cluster deletes it, and our
     /// finalizer holds it until SQL has it; without storage the cluster deletes everything. So it does where the object
     /// is of the graph: its deletionTimestamp is what others act on, and from then on it takes no new references. A
-    /// final one bears the annotation as well, so that it is not archived.
+    /// final one gets the annotation whoever deletes it, so that it is not archived.
     ///
     /// What is on its way to the archive is deleted there.
     ///
@@ -78,33 +92,65 @@ impl Operations {
     ) -> Result<Answer, Refusal> {
         self.allow(caller, Wanted::at(Verb::Delete, key)).await?;
         if is_for_the_cluster(options) || !self.archives(key.resource.kind) {
-            let body = Bytes::from(options.to_json().to_string());
-            let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
-            let mut answer = match self.behind(key.resource.kind)?.call(caller, call).await {
-                Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
-                answer => answer,
-            }?;
-            if options.is_dry_run() {
-                answer.warnings.extend(self.forecast(caller, key).await);
-            }
-            return Ok(answer);
+            return self.delete_by_cluster(caller, key, options).await;
         }
+        let asked = Asked {
+            options: options.clone(),
+            accepted: None,
+        };
+        self.carry_out(caller, key, asked, None).await
+    }
+
+    /// Has the cluster delete an object in the way that it alone knows. What is final, or on its way to the archive,
+    /// would be archived all the same: of that, the deletion is carried out as any other one.
+    async fn delete_by_cluster(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
+        let kind = key.resource.kind;
+        let is_leaving = |found: &Answer| Head::read(&found.text).metadata.deletion_timestamp.is_some();
+        let body = Bytes::from(options.to_json().to_string());
+        let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
+        let answer = match self.upstream_of(kind)?.call(caller, call).await {
+            Ok(found) if self.archives(kind) && !options.is_dry_run() && is_leaving(&found) => {
+                let mut asked = Asked {
+                    options: options.clone(),
+                    accepted: None,
+                };
+                asked.accept(found.clone());
+                self.carry_out(caller, key, asked, Some(found)).await
+            }
+            Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
+            answer => answer,
+        };
+        let mut answer = answer?;
+        if options.is_dry_run() {
+            answer.warnings.extend(self.forecast(caller, key).await);
+        }
+        Ok(answer)
+    }
+
+    /// Decides how an object is deleted, and deletes it, until nobody changes it in between. `found`: as it was seen
+    /// just now; otherwise it is read.
+    async fn carry_out(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        mut asked: Asked,
+        mut found: Option<Answer>,
+    ) -> Result<Answer, Refusal> {
         // The cluster sees what the server does, and the caller needs the right to delete and no other.
         let server = caller.on_behalf();
-        let mut asked = Asked {
-            options: options.clone(),
-            marked: None,
-        };
         for _ in 0..TRIES {
-            let done = match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
+            let seen = match found.take() {
+                Some(found) => Ok(found),
+                None => self.upstream.call(&server, Call::get(key.path(), Vec::new())).await,
+            };
+            let done = match seen {
                 Ok(found) => self.request_deletion(&server, key, &mut asked, found).await?,
-                Err(refusal) if refusal.is_of_absent_object() => {
-                    return match asked.marked.take() {
-                        // The ingester was faster.
-                        Some(marked) => Ok(marked),
-                        None => self.delete_stored(key, &asked.options, refusal).await,
-                    };
-                }
+                Err(refusal) if refusal.is_of_absent_object() => self.delete_absent(key, &asked, refusal).await?,
                 Err(refusal) => return Err(refusal),
             };
             if let Some(answer) = done {
@@ -123,10 +169,10 @@ impl Operations {
         found: Answer,
     ) -> Result<Option<Answer>, Refusal> {
         let head = Head::read(&found.text).metadata;
-        let is_another = |marked: &mut Answer| Head::read(&marked.text).metadata.uid != head.uid;
-        if let Some(marked) = asked.marked.take_if(is_another) {
+        let is_another = |accepted: &mut Answer| Head::read(&accepted.text).metadata.uid != head.uid;
+        if let Some(accepted) = asked.accepted.take_if(is_another) {
             // It has gone, and another one has its name.
-            return Ok(Some(marked));
+            return Ok(Some(accepted));
         }
         check_preconditions(&asked.options, key, &head.uid, &head.resource_version)?;
         asked.options = asked.options.of_uid(&head.uid);
@@ -135,43 +181,64 @@ impl Operations {
         let Some(object) = object else {
             return match head.deletion_timestamp {
                 Some(_) => Ok(Some(found)),
-                None => self.annotate(caller, key, &head.uid, &asked.options).await.map(Some),
+                None => self.annotate(caller, key, asked, &head.uid).await,
             };
         };
         match self.way_of(key, &object) {
-            Way::Annotation => self.annotate(caller, key, &head.uid, &asked.options).await.map(Some),
-            Way::Tombstone => self.delete_in_cluster(caller, key, &asked.options).await.map(Some),
-            Way::GuardedTombstone => {
-                // Decided anew with the version that this gives it.
-                let guarded = self.guard(caller, key, &found.text).await?;
-                let Some(version) = guarded else { return Ok(None) };
-                let options = asked.options.of_version(&version);
-                self.delete_in_cluster(caller, key, &options).await.map(Some)
-            }
+            Way::Annotation => self.annotate(caller, key, asked, &head.uid).await,
+            Way::Tombstone => self.delete_unmarked(caller, key, asked, &head.resource_version).await,
+            Way::GuardedTombstone => match self.guard(caller, key, &found.text).await? {
+                Some(version) => self.delete_unmarked(caller, key, asked, &version).await,
+                None => Ok(None),
+            },
             Way::MarkedTombstone => self.delete_marked(caller, key, asked, &object).await,
+            Way::Going => Ok(Some(found)),
             Way::Leaving { unmarked } => self.delete_leaving(caller, key, &object, found, unmarked).await,
         }
     }
 
-    /// The ingester deletes it, once SQL has its final version.
+    /// The ingester deletes it, once SQL has its final version. Nothing where it left the cluster in between: if that
+    /// was for the archive, the mark came too late, and does not count.
     async fn annotate(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
+        asked: &mut Asked,
         uid: &str,
-        options: &DeleteOptions,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Option<Answer>, Refusal> {
         let deleting = self.registry.platform.deleting;
         let mut metadata = json!({"uid": uid, "annotations": {deleting: "true"}});
-        let version = options
-            .preconditions
-            .as_ref()
-            .and_then(|wanted| wanted.resource_version.as_ref());
-        if let Some(version) = version {
-            metadata["resourceVersion"] = version.as_str().into();
+        if let Some(version) = asked.version() {
+            metadata["resourceVersion"] = version.into();
         }
         let patch = json!({"metadata": metadata}).to_string();
-        self.send_patch(caller, key, Bytes::from(patch)).await
+        let marked = match self.send_patch(caller, key, Bytes::from(patch)).await {
+            Err(refusal) if refusal.is_of_absent_object() => return Ok(None),
+            marked => marked?,
+        };
+        if Head::read(&marked.text).metadata.deletion_timestamp.is_none() {
+            return Ok(Some(marked));
+        }
+        asked.accept(marked);
+        Ok(None)
+    }
+
+    /// A tombstone of an object that is not final, in the version in which it is not: that of a final one would be
+    /// taken for an eviction.
+    async fn delete_unmarked(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        asked: &Asked,
+        version: &str,
+    ) -> Result<Option<Answer>, Refusal> {
+        let options = asked.options.of_version(version);
+        match self.delete_in_cluster(caller, key, &options).await {
+            Err(refusal) if refusal.is_of_absent_object() => Ok(None),
+            // Where a version was asked for, it is not that one any more.
+            Err(refusal) if is_overtaken(&refusal) && asked.version().is_none() => Ok(None),
+            answer => answer.map(Some),
+        }
     }
 
     /// A tombstone of a final object, in the version that the mark gives it: whoever takes the mark off makes the
@@ -186,12 +253,9 @@ impl Operations {
         let Some(marked) = self.mark_final(caller, key, object).await? else {
             return Ok(None);
         };
-        let mut options = asked.options.clone();
         let version = Head::read(&marked.text).metadata.resource_version;
-        options.preconditions.get_or_insert_default().resource_version = Some(version);
-        // It was in the version that was asked for.
-        asked.options.preconditions.get_or_insert_default().resource_version = None;
-        asked.marked = Some(marked);
+        let options = asked.options.of_version(&version);
+        asked.accept(marked);
         match self.delete_in_cluster(caller, key, &options).await {
             Err(refusal) if is_overtaken(&refusal) => Ok(None),
             answer => answer.map(Some),
@@ -212,10 +276,7 @@ impl Operations {
     ) -> Result<Option<Answer>, Refusal> {
         let row = self.store()?.get_by_id(key.resource.kind, &object.metadata.uid).await;
         match row.map_err(|error| refusal::of_store(key, error))? {
-            Some(archived) if archived.life == Life::Archived => match self.delete_row(key, &archived).await {
-                Err(refusal) if is_overtaken(&refusal) => Ok(None),
-                answer => answer.map(Some),
-            },
+            Some(archived) if archived.life == Life::Archived => self.delete_archived(key, &archived).await,
             Some(deleted) if deleted.life == Life::Deleted => Ok(Some(found)),
             Some(_) | None if unmarked => self.mark_final(caller, key, object).await,
             Some(_) | None => Ok(Some(found)),
@@ -298,15 +359,42 @@ impl Operations {
         }
     }
 
+    /// Deletes what the cluster has no more. Where its deletion was accepted, it has gone: for the archive, if it was
+    /// on its way there by then.
+    async fn delete_absent(
+        &self,
+        key: &ObjectKey<'_>,
+        asked: &Asked,
+        absent: Refusal,
+    ) -> Result<Option<Answer>, Refusal> {
+        let Some(accepted) = &asked.accepted else {
+            return self.delete_stored(key, &asked.options, absent).await.map(Some);
+        };
+        let uid = Uid::from(&*Head::read(&accepted.text).metadata.uid);
+        let row = self.store()?.get_by_id(key.resource.kind, &uid).await;
+        match row.map_err(|error| refusal::of_store(key, error))? {
+            Some(archived) if archived.life == Life::Archived => self.delete_archived(key, &archived).await,
+            Some(_) | None => Ok(Some(accepted.clone())),
+        }
+    }
+
+    /// Deletes an archived object; nothing where its row changed in between.
+    async fn delete_archived(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Option<Answer>, Refusal> {
+        match self.delete_row(key, found).await {
+            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
     /// Deletes an archived object, if its row is as it was found.
     async fn delete_row(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Answer, Refusal> {
         let mut answer = Answer::found(self.view(key.resource).shown(found)?);
         let (uid, version) = (&found.object.metadata.uid, stored_version(found));
         let store = self.store()?;
         let (kind, now) = (key.resource.kind, self.now());
-        let deleted = match self.buries(kind) {
+        let deleted = match self.needs_tombstone(kind) {
             true => store
-                .bury_direct(kind, uid, Some(version), now)
+                .make_tombstone(kind, uid, Some(version), now)
                 .await
                 .map(|()| Deletion::Held),
             false => store.delete_direct(kind, uid, Some(version), now).await,

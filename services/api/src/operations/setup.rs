@@ -14,7 +14,7 @@ use super::names::Names;
 use super::rights::Rights;
 use super::snapshot::Snapshots;
 use super::watch::Feed;
-use super::{Behind, Operations, Pace, Peers, RightsOf, Sizes, Storage};
+use super::{ClusterAccess, Operations, Pace, Peers, RightsOf, Sizes, Storage};
 use crate::figures::Figures;
 
 impl Operations {
@@ -28,11 +28,11 @@ impl Operations {
     /// A configuration of which no client can be made.
     pub fn new(
         registry: Registry,
-        behind: impl Into<Behind>,
+        cluster: impl Into<ClusterAccess>,
         store: Arc<dyn MetadataStorage>,
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
-        let upstream = Arc::new(Upstream::new(behind.into(), rights)?);
+        let upstream = Arc::new(Upstream::new(cluster.into(), rights)?);
         let (pace, changes) = (Pace::default(), Sizes::default().changes);
         let feed = Feed::start(store.clone(), upstream.clone(), registry.kinds, pace, changes);
         Ok(Self::over(registry, upstream, Storage::On { store, feed }, rights))
@@ -45,11 +45,11 @@ impl Operations {
     /// A configuration of which no client can be made.
     pub fn without_storage(
         registry: Registry,
-        behind: impl Into<Behind>,
+        cluster: impl Into<ClusterAccess>,
         reason: &str,
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
-        let upstream = Arc::new(Upstream::new(behind.into(), rights)?);
+        let upstream = Arc::new(Upstream::new(cluster.into(), rights)?);
         let reason = reason.to_owned();
         Ok(Self::over(registry, upstream, Storage::Off { reason }, rights))
     }

@@ -18,7 +18,7 @@ impl Operations {
 
     /// Whether the deletion of an archived object of a kind is left to `kindex deletion`: others may name it without a
     /// reference, it may hold objects of other services, which are told there, or it may have something outside.
-    pub(super) fn buries(&self, kind: &Kind) -> bool {
+    pub(super) fn needs_tombstone(&self, kind: &Kind) -> bool {
         let waiting = kind.references.iter().filter(|reference| reference.waits());
         let mut targets = waiting.flat_map(|reference| reference.targets);
         let is_same = |other: &&Kind| (other.group, other.name) == (kind.group, kind.name);

@@ -45,7 +45,7 @@ impl Operations {
             (Part::Main | Part::Status, _) => text.to_owned(),
         };
         let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
-        match self.behind(key.resource.kind)?.call(caller, call).await {
+        match self.upstream_of(key.resource.kind)?.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() => {
                 let wanted = decode::json(text.as_bytes())
                     .map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
@@ -88,7 +88,7 @@ impl Operations {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
-        match self.behind(key.resource.kind)?.call(caller, call).await {
+        match self.upstream_of(key.resource.kind)?.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() && self.archives(key.resource.kind) => {
                 let edit = Edit::patch(patch_type, &patch)?;
                 self.edit_stored(caller, key, part, &edit, options, refusal).await
@@ -110,8 +110,8 @@ impl Operations {
             return Ok(());
         };
         let server = caller.on_behalf();
-        let behind = self.behind(key.resource.kind)?;
-        let found = match behind.call(&server, Call::get(key.path(), Vec::new())).await {
+        let upstream = self.upstream_of(key.resource.kind)?;
+        let found = match upstream.call(&server, Call::get(key.path(), Vec::new())).await {
             Ok(answer) => answer,
             // A change of an archived object is looked at where it is made.
             Err(refusal) if refusal.is_of_absent_object() && self.find_archived(key).await?.is_some() => return Ok(()),
@@ -141,8 +141,8 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let server = caller.on_behalf();
-        let behind = self.behind(key.resource.kind)?;
-        let present = behind.call(&server, Call::get(key.path(), Vec::new())).await;
+        let upstream = self.upstream_of(key.resource.kind)?;
+        let present = upstream.call(&server, Call::get(key.path(), Vec::new())).await;
         match present {
             Err(refusal) if refusal.is_of_absent_object() => {
                 if self.find_archived(key).await?.is_some() {
@@ -160,7 +160,7 @@ impl Operations {
             content_type: PatchType::Apply.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), configuration)
         };
-        let applied = behind.call(caller, call).await?;
+        let applied = upstream.call(caller, call).await?;
         if applied.code == 201 && !options.dry_run {
             return self.guard_applied(&server, key, applied, finalizer).await;
         }
@@ -193,7 +193,7 @@ impl Operations {
                 Bytes::from(patch.to_string()),
             )
         };
-        match self.behind(key.resource.kind)?.call(caller, call).await {
+        match self.upstream_of(key.resource.kind)?.call(caller, call).await {
             Ok(answer) => Ok(Answer {
                 code: applied.code,
                 warnings: applied.warnings,

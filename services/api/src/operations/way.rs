@@ -17,6 +17,9 @@ pub(super) enum Way {
     GuardedTombstone,
     /// The same, and it needs the annotation first: it is final, and its deletion would be taken for an eviction.
     MarkedTombstone,
+    /// Its deletion was asked for, and counts as one as long as others use the object, whatever its row says: nothing
+    /// is left to do.
+    Going,
     /// It leaves the cluster: for the archive, and is deleted there, or because it is deleted already.
     Leaving {
         /// Whether it looks as if it left for the archive, and needs the annotation if it does not.
@@ -27,8 +30,11 @@ pub(super) enum Way {
 /// How one is deleted; `of_graph`: others wait for its deletion, or it waits for others.
 pub(super) fn way(of_graph: bool, object: Head) -> Way {
     if object.deletion_timestamp.is_some() {
-        return Way::Leaving {
-            unmarked: object.immutable && !object.deleting,
+        return match object.deleting && object.in_use() {
+            true => Way::Going,
+            false => Way::Leaving {
+                unmarked: object.immutable && !object.deleting,
+            },
         };
     }
     match (of_graph, object.immutable, object.has_finalizer) {
@@ -107,6 +113,19 @@ mod tests {
                 let expected = Way::Leaving { unmarked };
                 assert_eq!(way_of(of_graph, &annotations, &leaving), expected, "{annotations}");
             }
+        }
+    }
+
+    /// As if a row that was archived just before the mark were deleted: the ingester would bring it back.
+    #[test]
+    fn what_was_marked_while_others_use_it_is_left_to_the_ingester() {
+        let unmarked = json!({"g/Immutable": "true"});
+        for finalizer in ["run.g/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce", "g/deletion"] {
+            let leaving = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["g/Ingester", finalizer]});
+            let marked = json!({"g/Immutable": "true", "g/Deleting": "true"});
+            assert_eq!(way_of(true, &marked, &leaving), Way::Going, "{finalizer}");
+            let evicted = Way::Leaving { unmarked: true };
+            assert_eq!(way_of(true, &unmarked, &leaving), evicted, "{finalizer}");
         }
     }
 

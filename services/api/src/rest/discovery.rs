@@ -11,7 +11,7 @@ use kindex_kube_api::request::{self, Target};
 use serde_json::{Map, Value};
 
 use super::exchange;
-use crate::operations::{Caller, Operations, Refusal, Relayed};
+use crate::operations::{Caller, Operations, ProxiedResponse, Refusal};
 
 /// What is behind this in an address changes with the document.
 const HASH: &str = "?hash=";
@@ -77,8 +77,8 @@ fn asking(path: &str, accept: &'static str) -> Result<Request<Bytes>, Refusal> {
     request.map_err(|error| Refusal::bad_request(error.to_string()))
 }
 
-async fn read(relayed: Relayed) -> Result<(StatusCode, Bytes), Refusal> {
-    let (head, body) = relayed.into_parts();
+async fn read(response: ProxiedResponse) -> Result<(StatusCode, Bytes), Refusal> {
+    let (head, body) = response.into_parts();
     let whole = body.try_fold(Vec::new(), |mut whole, piece| async move {
         whole.extend_from_slice(&piece);
         Ok(whole)

@@ -230,10 +230,10 @@ async fn relay(rest: &Rest, caller: &Caller, query: &Query, request: Request<Bod
     let is_watch = request.method() == Method::GET && query.is_on("watch");
     let seat = is_watch.then(|| rest.operations.seat()).transpose()?;
     let (parts, body) = open(rest, request).await?;
-    let relayed = exchange::relay(&rest.operations, caller, parts, body).await?;
+    let response = exchange::relay(&rest.operations, caller, parts, body).await?;
     Ok(match seat {
-        Some(seat) => watched(relayed, seat, Texture::Own),
-        None => relayed,
+        Some(seat) => watched(response, seat, Texture::Own),
+        None => response,
     })
 }
 

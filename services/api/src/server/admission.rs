@@ -23,7 +23,7 @@ use kindex_serve::rate::Rate;
 use sha2::{Digest, Sha256};
 
 use super::Limits;
-use super::guard::{Guard, Who};
+use super::guard::{CallerIdentity, Guard};
 use super::sort::Sort;
 use crate::figures::{Figures, Operation, TurnedAway};
 use crate::grpc;
@@ -63,10 +63,10 @@ enum Sharer {
 }
 
 impl Sharer {
-    fn of(who: Who, head: &Parts) -> Self {
-        match who {
-            Who::Named(name) => Self::User(name),
-            Who::Unnamed => Self::Address(head.extensions.get::<Peer>().map(|peer| peer.address)),
+    fn of(caller: CallerIdentity, head: &Parts) -> Self {
+        match caller {
+            CallerIdentity::Named(name) => Self::User(name),
+            CallerIdentity::Unnamed => Self::Address(head.extensions.get::<Peer>().map(|peer| peer.address)),
         }
     }
 }
@@ -109,15 +109,15 @@ impl ApiTerms {
         }
     }
 
-    async fn look(&self, head: &Parts, sort: Sort) -> Result<Who, Refusal> {
+    async fn look(&self, head: &Parts, sort: Sort) -> Result<CallerIdentity, Refusal> {
         if let Some(rate) = &self.rate {
             rate.count(&Client::of(head))
                 .map_err(|why| self.refuse(head, why.into()))?;
         }
         if sort == Sort::Health {
-            return Ok(Who::Unnamed);
+            return Ok(CallerIdentity::Unnamed);
         }
-        let place = self.looks.enter(Sharer::of(Who::Unnamed, head)).await;
+        let place = self.looks.enter(Sharer::of(CallerIdentity::Unnamed, head)).await;
         let _place = place.map_err(|why| self.refuse(head, why.into()))?;
         self.guard.look(head).await
     }
@@ -129,9 +129,9 @@ impl Terms for ApiTerms {
 
     async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
         let sort = Sort::of(head);
-        let who = self.look(head, sort).await?;
+        let caller = self.look(head, sort).await?;
         Ok(Candidate {
-            caller: Sharer::of(who, head),
+            caller: Sharer::of(caller, head),
             lane: self.lane(sort),
             body_bytes_max: body_bytes_max(head),
         })

@@ -11,9 +11,9 @@ use kindex_serve::listen::Peer;
 use crate::operations::{Operations, Reason, Refusal};
 use crate::{grpc, identity, rest};
 
-/// Who asks.
+/// Who sends a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum CallerIdentity {
     /// Somebody who was found out.
     Named(String),
     /// Somebody at an address, as far as is known.
@@ -26,7 +26,7 @@ pub trait Guard: Send + Sync {
     ///
     /// # Errors
     /// Who is nobody, and what a page of a browser asks of a server that would do it.
-    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>>;
+    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>>;
 
     /// The server stops: what would never end by itself is to end.
     fn stop(&self) {}
@@ -34,17 +34,17 @@ pub trait Guard: Send + Sync {
 
 /// Lets everybody in.
 impl Guard for () {
-    fn look<'a>(&'a self, _head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>> {
-        std::future::ready(Ok(Who::Unnamed)).boxed()
+    fn look<'a>(&'a self, _head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
+        std::future::ready(Ok(CallerIdentity::Unnamed)).boxed()
     }
 }
 
 impl Guard for Operations {
-    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>> {
+    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
         async move {
             if self.is_open() {
                 identity::check_origin(head)?;
-                return Ok(Who::Unnamed);
+                return Ok(CallerIdentity::Unnamed);
             }
             let vouched = rest::vouched(head.extensions.get::<Peer>(), &head.headers);
             let caller = vouched.unwrap_or_else(|| identity::caller(&head.headers));
@@ -52,14 +52,14 @@ impl Guard for Operations {
                 // Without a body there is nothing to read, and the cluster says what everybody may see.
                 return match body::is_expected(&head.method) && !grpc::is_public(head.uri.path()) {
                     true => Err(Refusal::from(Status::unauthorized())),
-                    false => Ok(Who::Unnamed),
+                    false => Ok(CallerIdentity::Unnamed),
                 };
             }
             match self.authenticate(&caller).await {
-                Ok(name) => Ok(Who::Named(name)),
+                Ok(name) => Ok(CallerIdentity::Named(name)),
                 Err(refusal) if refusal.reason == Reason::Unauthorized => Err(refusal),
                 // That nobody can say who it is now is told by the verb, where it matters.
-                Err(_) => Ok(Who::Unnamed),
+                Err(_) => Ok(CallerIdentity::Unnamed),
             }
         }
         .boxed()

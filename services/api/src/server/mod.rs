@@ -19,7 +19,7 @@ use tower::ServiceExt;
 use crate::figures::Figures;
 use admission::{Entrance, admit};
 
-pub use guard::{Guard, Who};
+pub use guard::{CallerIdentity, Guard};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]

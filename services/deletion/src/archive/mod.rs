@@ -114,7 +114,7 @@ pub struct Page {
 
 /// Which holders of an object are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Among {
+pub enum HolderScope {
     /// Those that have a row on it.
     Rows,
     /// These, and what is archived and names it.
@@ -148,7 +148,7 @@ pub trait Archive: Send + Sync {
     async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
 
     /// A page of the rows on an object, and then of what names it.
-    async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError>;
+    async fn holders(&self, target: &Seen, scope: HolderScope, after: Option<&After>) -> Result<Page, ArchiveError>;
 
     /// Deletes archived objects that go along with another one and are as they were read, with all that they hold.
     /// Returns the uids of those that are gone: others hold the rest, or somebody has changed it, or it is a tombstone
@@ -188,27 +188,27 @@ pub trait Archive: Send + Sync {
     async fn release_all(&self, holder: &ReferenceName, now: Timestamp) -> Result<(), ArchiveError>;
 }
 
-/// What becomes of an archived holder of an object that is deleted.
+/// What is done about an archived holder of an object that is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum HolderAction {
     /// It is deleted.
-    Goes,
+    Delete,
     /// The object waits for it in its first phase.
-    Holds,
+    WaitFor,
     /// The object owns it and waits for it while it drains.
-    IsOwned,
+    WaitForOwned,
 }
 
-/// What becomes of it, as its fields are now.
+/// What is done about it, as its fields are now.
 ///
 /// # Guarantees
-/// `Goes` is said only of what is archived and names the object, once the phase is recorded in which it is to go.
-pub fn fate(holder: &Holder, target: &Key, phase: Option<Phase>) -> Fate {
+/// `Delete` is decided only for what is archived and names the object, once the phase is recorded in which it is to go.
+pub fn action_on(holder: &Holder, target: &Key, phase: Option<Phase>) -> HolderAction {
     let mut edges = holder.edges.iter().filter(|edge| edge.target == *target).peekable();
     match edges.peek().is_some() && edges.all(|edge| edge.owned) {
-        _ if holder.version.is_some() && goes_along(&holder.edges, target, phase) => Fate::Goes,
-        true => Fate::IsOwned,
-        false => Fate::Holds,
+        _ if holder.version.is_some() && goes_along(&holder.edges, target, phase) => HolderAction::Delete,
+        true => HolderAction::WaitForOwned,
+        false => HolderAction::WaitFor,
     }
 }
 
@@ -226,6 +226,7 @@ pub fn goes_along(edges: &[Edge], target: &Key, phase: Option<Phase>) -> bool {
 mod tests {
     use kindex_model::reference::OnDelete;
 
+    use super::HolderAction::{Delete, WaitFor, WaitForOwned};
     use super::*;
     use crate::fixture::key;
 
@@ -253,22 +254,20 @@ mod tests {
             Some(Phase::Draining),
             Some(Phase::Finalizing),
         ];
-        let fates = |holder: &Holder, target: &str| phases.map(|phase| fate(holder, &key("Network", target), phase));
+        let actions =
+            |holder: &Holder, target: &str| phases.map(|phase| action_on(holder, &key("Network", target), phase));
         let (cascades, blocks) = (holder(false, OnDelete::Cascade), holder(false, OnDelete::Block));
-        assert_eq!(fates(&cascades, "a"), [Fate::Holds, Fate::Goes, Fate::Goes, Fate::Goes]);
-        assert_eq!(fates(&blocks, "a"), [Fate::Holds; 4]);
+        assert_eq!(actions(&cascades, "a"), [WaitFor, Delete, Delete, Delete]);
+        assert_eq!(actions(&blocks, "a"), [WaitFor; 4]);
         let owned = holder(true, OnDelete::Cascade);
-        assert_eq!(
-            fates(&owned, "a"),
-            [Fate::IsOwned, Fate::IsOwned, Fate::Goes, Fate::Goes]
-        );
+        assert_eq!(actions(&owned, "a"), [WaitForOwned, WaitForOwned, Delete, Delete]);
         for other in [&cascades, &owned] {
-            assert_eq!(fates(other, "b"), [Fate::Holds; 4], "its field names another object");
+            assert_eq!(actions(other, "b"), [WaitFor; 4], "its field names another object");
         }
         let elsewhere = Holder {
             version: None,
             ..cascades
         };
-        assert_eq!(fates(&elsewhere, "a"), [Fate::Holds; 4], "it is not archived");
+        assert_eq!(actions(&elsewhere, "a"), [WaitFor; 4], "it is not archived");
     }
 }

@@ -20,11 +20,11 @@ use kindex_query::select::Select;
 use kindex_query::{Life, Stored};
 use kindex_store::{DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError};
 
-use super::{After, Among, Archive, ArchiveError, Held, Holder, HolderState, Page};
+use super::{After, Archive, ArchiveError, Held, Holder, HolderScope, HolderState, Page};
 use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
-use crate::object::{Key, KindName, Object, Standing};
+use crate::object::{DeletionState, Key, KindName, Object};
 
 use rows::failed;
 
@@ -70,7 +70,7 @@ impl SqlArchive {
     }
 
     /// The rows on an object, each with its holder.
-    async fn rows(&self, target: &Seen, among: Among, after: Option<&str>) -> Result<Page, ArchiveError> {
+    async fn rows(&self, target: &Seen, scope: HolderScope, after: Option<&str>) -> Result<Page, ArchiveError> {
         let kind = self.kind(&target.key.kind)?;
         let begin = Reference {
             kind: kind.name.to_owned(),
@@ -88,7 +88,7 @@ impl SqlArchive {
         rows.retain(|row| row.uid == begin.uid);
         let more = rows.last().filter(|_| is_full && rows.len() == PAGE_ROWS as usize);
         let next = more.map(|last| After::Reference(last.name.clone()));
-        let naming = (among != Among::Rows).then_some(After::Naming(0, None));
+        let naming = (scope != HolderScope::Rows).then_some(After::Naming(0, None));
         let names: Vec<ReferenceName> = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
         Ok(Page {
             holders: self.holders_of(target, names).await?,
@@ -228,13 +228,13 @@ impl Archive for SqlArchive {
         Ok(deleted)
     }
 
-    async fn holders(&self, target: &Seen, among: Among, after: Option<&After>) -> Result<Page, ArchiveError> {
+    async fn holders(&self, target: &Seen, scope: HolderScope, after: Option<&After>) -> Result<Page, ArchiveError> {
         match after {
             // What holds objects of other services, their services have.
-            None if self.kinds.get(&target.key.kind).is_none() => self.naming(target, among, 0, None).await,
-            None => self.rows(target, among, None).await,
-            Some(After::Reference(name)) => self.rows(target, among, Some(name)).await,
-            Some(After::Naming(at, token)) => self.naming(target, among, *at, token.as_deref()).await,
+            None if self.kinds.get(&target.key.kind).is_none() => self.naming(target, scope, 0, None).await,
+            None => self.rows(target, scope, None).await,
+            Some(After::Reference(name)) => self.rows(target, scope, Some(name)).await,
+            Some(After::Naming(at, token)) => self.naming(target, scope, *at, token.as_deref()).await,
         }
     }
 
@@ -250,21 +250,21 @@ impl Archive for SqlArchive {
         let mut of_kinds: BTreeMap<&KindName, Vec<ReadVersion>> = BTreeMap::new();
         for (name, mut objects) in read {
             self.leave_tombstones(name, &mut objects).await?;
-            let mut buried = Vec::new();
+            let mut tombstones = Vec::new();
             for (holder, version) in objects {
                 let mut targets = holder.edges.iter().map(|edge| &edge.target.kind);
                 let holds_elsewhere = targets.any(|kind| self.kinds.get(kind).is_none());
                 let is_cleaned_up = self.outside.contains(name);
                 if is_cleaned_up || holds_elsewhere || self.is_named(holder, with).await? {
-                    buried.push(version);
+                    tombstones.push(version);
                     continue;
                 }
                 of_kinds.entry(name).or_default().push(version);
             }
             // What holds objects of other services releases them before it goes, what others name waits for these or
             // takes them along, and what has something outside waits for its cleanup: as a tombstone.
-            let tombstones = self.store.bury_along(self.kind(name)?, &buried, now).await;
-            tombstones.map_err(failed)?;
+            let made = self.store.make_tombstones(self.kind(name)?, &tombstones, now).await;
+            made.map_err(failed)?;
         }
         let mut gone = Vec::new();
         for (name, objects) in of_kinds {
@@ -294,7 +294,7 @@ impl Archive for SqlArchive {
         let found = self.tombstone_text(kind, uid).await?;
         let kind = self.kind(kind)?;
         Ok(found.map(|found| Object {
-            standing: Standing::Deleting,
+            state: DeletionState::Deleting,
             ..self.kinds.read(kind, &found)
         }))
     }

@@ -4,7 +4,7 @@
 use kindex_model::deletion::Phase;
 
 use crate::answers::Swept;
-use crate::decide::{Archived, Outside, Step, Wait};
+use crate::decide::{Archived, CleanupState, Step, Wait};
 
 /// Decides on one that was swept. `holds` says whether it holds others itself.
 ///
@@ -12,18 +12,18 @@ use crate::decide::{Archived, Outside, Step, Wait};
 /// Total. A phase is never recorded after a later one. `CleanUp` is decided only where nothing is left that holds it,
 /// and the phase is recorded in which it drains. `Free` is decided only where nothing is left outside either, and the
 /// phase is recorded in which it releases what it holds.
-pub fn decide(swept: &Swept, outside: &Outside, holds: bool) -> Step {
+pub fn decide(swept: &Swept, cleanup: &CleanupState, holds: bool) -> Step {
     let free = || Step::Free { confirm: Vec::new() };
     let wait = |names: &[String]| Step::Wait(Wait::Archived(names.to_vec()));
     let (plain, owned) = match &swept.archived {
-        Archived::Left { plain, owned } => (plain.as_slice(), owned.as_slice()),
+        Archived::Remaining { plain, owned } => (plain.as_slice(), owned.as_slice()),
         Archived::Off | Archived::Unasked => return Step::Sweep,
     };
-    let (phase, step) = match (plain, owned, outside) {
-        ([], [], Outside::Gone) if holds => (Phase::Finalizing, free()),
-        ([], [], Outside::Gone) => return free(),
-        ([], [], Outside::Unconfirmed) => (Phase::Draining, Step::CleanUp),
-        ([], [], Outside::Left(left)) => (Phase::Draining, Step::Wait(Wait::Outside(left.clone()))),
+    let (phase, step) = match (plain, owned, cleanup) {
+        ([], [], CleanupState::Gone) if holds => (Phase::Finalizing, free()),
+        ([], [], CleanupState::Gone) => return free(),
+        ([], [], CleanupState::Unconfirmed) => (Phase::Draining, Step::CleanUp),
+        ([], [], CleanupState::Remaining(left)) => (Phase::Draining, Step::Wait(Wait::Cleanup(left.clone()))),
         ([], owned, _) => (Phase::Draining, wait(owned)),
         (plain, _, _) => (Phase::Deleting, wait(plain)),
     };
@@ -36,7 +36,7 @@ pub fn decide(swept: &Swept, outside: &Outside, holds: bool) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Left;
+    use crate::decide::Remaining;
 
     const PHASES: [Option<Phase>; 4] = [
         None,
@@ -45,9 +45,9 @@ mod tests {
         Some(Phase::Finalizing),
     ];
 
-    fn decided(phase: Option<Phase>, plain: &[&str], owned: &[&str], outside: &Outside, holds: bool) -> Step {
+    fn decided(phase: Option<Phase>, plain: &[&str], owned: &[&str], cleanup: &CleanupState, holds: bool) -> Step {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let archived = Archived::Left {
+        let archived = Archived::Remaining {
             plain: names(plain),
             owned: names(owned),
         };
@@ -56,7 +56,7 @@ mod tests {
             archived,
             goes_on: false,
         };
-        decide(&swept, outside, holds)
+        decide(&swept, cleanup, holds)
     }
 
     fn waits(name: &str) -> Step {
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn each_phase_waits_for_its_own_and_is_recorded_before_that() {
         let all = |plain: &[&str], owned: &[&str], holds| {
-            PHASES.map(|phase| decided(phase, plain, owned, &Outside::Gone, holds))
+            PHASES.map(|phase| decided(phase, plain, owned, &CleanupState::Gone, holds))
         };
         let end = || Step::Free { confirm: Vec::new() };
         let held = Step::Record(Phase::Deleting);
@@ -81,13 +81,13 @@ mod tests {
     /// An object that holds nothing could end without a phase: it drains all the same, and nothing is called before.
     #[test]
     fn what_it_has_outside_is_cleaned_up_after_its_holders_and_before_its_end() {
-        let left = Left::Failed("no route".to_owned());
-        let outsides = [Outside::Unconfirmed, Outside::Left(left.clone())];
-        let steps = [Step::CleanUp, Step::Wait(Wait::Outside(left))];
-        for (outside, step) in outsides.iter().zip(steps) {
+        let left = Remaining::Failed("no route".to_owned());
+        let states = [CleanupState::Unconfirmed, CleanupState::Remaining(left.clone())];
+        let steps = [Step::CleanUp, Step::Wait(Wait::Cleanup(left))];
+        for (cleanup, step) in states.iter().zip(steps) {
             for holds in [false, true] {
                 let all =
-                    |plain: &[&str], owned: &[&str]| PHASES.map(|phase| decided(phase, plain, owned, outside, holds));
+                    |plain: &[&str], owned: &[&str]| PHASES.map(|phase| decided(phase, plain, owned, cleanup, holds));
                 let held = Step::Record(Phase::Deleting);
                 assert_eq!(all(&["h"], &["o"]), [held, waits("h"), waits("h"), waits("h")]);
                 let drains = || Step::Record(Phase::Draining);

@@ -9,9 +9,11 @@ use kindex_model::reference_name::ReferenceName;
 use super::Cluster;
 use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
 use crate::answers::Swept;
-use crate::archive::{Among, Archive, ArchiveError, Fate, Held, Holder, HolderState, fate, goes_along};
+use crate::archive::{
+    Archive, ArchiveError, Held, Holder, HolderAction, HolderScope, HolderState, action_on, goes_along,
+};
 use crate::decide::{Archived, Seen};
-use crate::object::{Edge, Key, Object, Standing};
+use crate::object::{DeletionState, Edge, Key, Object};
 use crate::targets::Answer;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
@@ -104,7 +106,7 @@ async fn may_stay(
         return Ok(false);
     }
     let holder = read(cluster, &Seen::of(&task.object), outcome).await?;
-    if holder.is_some_and(|holder| holder.standing != Standing::Deleting) {
+    if holder.is_some_and(|holder| holder.state != DeletionState::Deleting) {
         return Ok(true);
     }
     let states = archive.keep(bearer, std::slice::from_ref(name), now).await;
@@ -132,7 +134,7 @@ pub(super) async fn sweep(
     let along = Along {
         target,
         phase,
-        among: Among::Archived,
+        scope: HolderScope::Archived,
     };
     outcome.swept = along.sweep(cluster, archive, now).await?;
     Ok(())
@@ -160,7 +162,7 @@ pub(super) struct Along {
     pub(super) phase: Option<Phase>,
     /// Which of them: those in the cluster decide on themselves where it is there too. If only its rows count, because
     /// another object has its name, nobody goes along.
-    pub(super) among: Among,
+    pub(super) scope: HolderScope,
 }
 
 /// What becomes of the row of a holder whose fields may name others by now.
@@ -173,18 +175,18 @@ enum Row {
 
 /// Who is left, as people know them.
 #[derive(Default)]
-struct Left {
+struct RemainingHolders {
     plain: Vec<String>,
     owned: Vec<String>,
     /// Whether a service was silent. It may take long to answer: no other holder is asked about in this sweep.
     is_silent: bool,
 }
 
-impl Left {
-    fn add(&mut self, fate: Fate, holder: &Holder) {
-        match fate {
-            Fate::IsOwned => self.owned.push(holder.to_string()),
-            Fate::Goes | Fate::Holds => self.plain.push(holder.to_string()),
+impl RemainingHolders {
+    fn add(&mut self, action: HolderAction, holder: &Holder) {
+        match action {
+            HolderAction::WaitForOwned => self.owned.push(holder.to_string()),
+            HolderAction::Delete | HolderAction::WaitFor => self.plain.push(holder.to_string()),
         }
     }
 
@@ -211,10 +213,10 @@ impl Along {
         archive: &dyn Archive,
         now: Timestamp,
     ) -> Result<Option<Swept>, ClusterError> {
-        let mut left = Left::default();
+        let mut left = RemainingHolders::default();
         let (mut after, mut deleted, mut pages) = (None, false, 0);
         loop {
-            let page = archive.holders(&self.target, self.among, after.as_ref()).await;
+            let page = archive.holders(&self.target, self.scope, after.as_ref()).await;
             let page = page.map_err(|error| failed(&error))?;
             let Some(gone) = self.take(cluster, archive, &page.holders, now, &mut left).await? else {
                 return Ok(None);
@@ -227,13 +229,13 @@ impl Along {
             }
         }
         let goes_on = after.is_some();
-        let Left { mut plain, owned, .. } = left;
+        let RemainingHolders { mut plain, owned, .. } = left;
         if goes_on && plain.is_empty() {
             plain.push("more objects in the archive".to_owned());
         }
         Ok(Some(Swept {
             phase: self.phase,
-            archived: Archived::Left { plain, owned },
+            archived: Archived::Remaining { plain, owned },
             goes_on: goes_on || deleted,
         }))
     }
@@ -245,16 +247,16 @@ impl Along {
         archive: &dyn Archive,
         holders: &[Holder],
         now: Timestamp,
-        left: &mut Left,
+        left: &mut RemainingHolders,
     ) -> Result<Option<bool>, ClusterError> {
         let key = &self.target.key;
-        let phase = self.phase.filter(|_| self.among != Among::Rows);
+        let phase = self.phase.filter(|_| self.scope != HolderScope::Rows);
         let others = holders.iter().filter(|holder| holder.uid != self.target.uid);
-        let fates = others.map(|holder| (fate(holder, key, phase), holder));
-        let (going, staying): (Vec<_>, Vec<_>) = fates.partition(|(fate, _)| *fate == Fate::Goes);
+        let actions = others.map(|holder| (action_on(holder, key, phase), holder));
+        let (going, staying): (Vec<_>, Vec<_>) = actions.partition(|(action, _)| *action == HolderAction::Delete);
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
         let (mut live, mut released) = (Vec::new(), false);
-        for (fate, holder) in staying {
+        for (action, holder) in staying {
             let row = match left.is_silent {
                 true => Row::Stays,
                 false => self.release_former(cluster, archive, holder).await?,
@@ -270,7 +272,7 @@ impl Along {
                     continue;
                 }
             }
-            if self.among == Among::All && holder.version.is_none() {
+            if self.scope == HolderScope::All && holder.version.is_none() {
                 // Without a reference, only what goes along in one of the phases is waited for.
                 let goes = |phase| goes_along(&holder.edges, key, phase);
                 if holder.reference.is_none() && !goes(Some(Phase::Finalizing)) {
@@ -282,11 +284,11 @@ impl Along {
                     live.push(found);
                 }
             }
-            left.add(fate, holder);
+            left.add(action, holder);
         }
         let goes = !going.is_empty() || !live.is_empty();
         // All of them were read before this: what names another object by now has another version.
-        if goes && self.among == Among::All {
+        if goes && self.scope == HolderScope::All {
             let is_taken = cluster.get(key).await?.is_some();
             if is_taken || !has_its_name(archive, &self.target).await? {
                 return Ok(None);
@@ -303,7 +305,7 @@ impl Along {
             delete_live(cluster, &object).await?;
         }
         for holder in going.into_iter().filter(|holder| !gone.contains(&holder.uid)) {
-            left.add(Fate::Goes, holder);
+            left.add(HolderAction::Delete, holder);
         }
         Ok(Some(released || !gone.is_empty()))
     }
@@ -329,7 +331,7 @@ impl Along {
         let Some(found) = found.filter(|found| found.uid == holder.uid && !names(&found.edges)) else {
             return Ok(Row::Stays);
         };
-        if found.standing != Standing::Live || !found.guarded {
+        if found.state != DeletionState::Live || !found.guarded {
             return Ok(Row::Stays);
         }
         let mut outcome = Outcome::default();
@@ -366,7 +368,7 @@ async fn live_holder(
     };
     let found = cluster.get(key).await?;
     Ok(found.filter(|found| {
-        let stays = found.standing == Standing::Live && found.guarded;
+        let stays = found.state == DeletionState::Live && found.guarded;
         stays && found.uid == holder.uid && goes_along(&found.edges, target, phase)
     }))
 }
@@ -406,7 +408,7 @@ mod tests {
             why: String::new(),
             is_silent,
         };
-        let mut left = Left::default();
+        let mut left = RemainingHolders::default();
         left.wait_for(&service(false), &holder);
         assert!(!left.is_silent, "another holder may name what it answers about");
         left.wait_for(&service(true), &holder);

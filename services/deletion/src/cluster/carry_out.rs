@@ -13,7 +13,7 @@ use super::archived;
 use super::clean_up::clean_up;
 use super::outcome::{Outcome, Task, holds_all, learn, read, sent, taken_off, written};
 use crate::decide::{Cause, Seen, Step};
-use crate::object::{Key, Object, Standing};
+use crate::object::{DeletionState, Key, Object};
 
 /// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One
 /// that takes longer has to begin again, and nothing more.
@@ -218,7 +218,7 @@ async fn free(
             return Ok(());
         }
     }
-    if task.object.standing == Standing::Deleting
+    if task.object.state == DeletionState::Deleting
         && let (Some(archive), Some(name)) = (&cluster.archive, task.object.reference_name())
     {
         let released = archive.release_all(&name, now).await;

@@ -19,9 +19,9 @@ use super::archived::failed;
 use super::outcome::{Outcome, Task};
 use super::{Cluster, name_of};
 use crate::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted};
+use crate::cleanup_states::{CallOutcome, is_due};
 use crate::kinds;
 use crate::object::{KindName, Object};
-use crate::outside::{Said, is_due};
 
 /// Calls of a kind at a time, for objects of the cluster and for archived ones each.
 const CALLS_AT_A_TIME: usize = 64;
@@ -77,7 +77,7 @@ pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outco
     let deleted = deleted(kind, &found, &text, false);
     outcome.know(found);
     if may_be_called {
-        outcome.said = Some(call(&**cleanup, &deleted).await);
+        outcome.cleanup = Some(call(&**cleanup, &deleted).await);
     }
     Ok(())
 }
@@ -94,7 +94,11 @@ impl Cluster {
 
     /// Calls the cleanup of a tombstone, once it is its turn. Nothing where it does not drain any more, or the cluster
     /// has the object again.
-    pub(crate) async fn clean_up_archived(&self, kind: &KindName, uid: &str) -> Result<Option<Said>, ClusterError> {
+    pub(crate) async fn clean_up_archived(
+        &self,
+        kind: &KindName,
+        uid: &str,
+    ) -> Result<Option<CallOutcome>, ClusterError> {
         let (Some(Turns { cleanup, archived, .. }), Some(archive)) =
             (self.cleanups.of.get(kind), self.archive.as_deref())
         else {
@@ -130,18 +134,18 @@ fn deleted(kind: &'static Kind, found: &Object, text: &Text, archived: bool) -> 
 }
 
 /// One call: an answer, an error, a panic, or nothing in time.
-async fn call(cleanup: &dyn Cleanup, deleted: &Deleted) -> Said {
+async fn call(cleanup: &dyn Cleanup, deleted: &Deleted) -> CallOutcome {
     let called = async {
         let deadline = cleanup.deadline().min(DEADLINE_MAX);
         let answered = timeout(deadline, cleanup.clean_up(deleted)).await;
         answered.map_err(|_elapsed| format!("no answer in {deadline:?}"))
     };
     match AssertUnwindSafe(called).catch_unwind().await {
-        Ok(Ok(Ok(Answer::Gone))) => Said::Gone,
-        Ok(Ok(Ok(Answer::Pending { what, again_after }))) => Said::Pending(what, again_after),
-        Ok(Ok(Err(error))) => Said::Failed(with_causes(&error)),
-        Ok(Err(late)) => Said::Failed(late),
-        Err(panic) => Said::Failed(format!("it panicked: {}", said_in(&*panic))),
+        Ok(Ok(Ok(Answer::Gone))) => CallOutcome::Gone,
+        Ok(Ok(Ok(Answer::Pending { what, again_after }))) => CallOutcome::Pending(what, again_after),
+        Ok(Ok(Err(error))) => CallOutcome::Failed(with_causes(&error)),
+        Ok(Err(late)) => CallOutcome::Failed(late),
+        Err(panic) => CallOutcome::Failed(format!("it panicked: {}", said_in(&*panic))),
     }
 }
 
@@ -198,7 +202,7 @@ mod tests {
             archived: true,
             object: Value::Null,
         };
-        let said = call(&Endless, &deleted).await;
-        assert_eq!(said, Said::Failed("no answer in 3600s".to_owned()));
+        let outcome = call(&Endless, &deleted).await;
+        assert_eq!(outcome, CallOutcome::Failed("no answer in 3600s".to_owned()));
     }
 }

@@ -16,6 +16,8 @@ use crate::web::Post;
 const COMPONENT: &str = "kindex-deletion";
 /// How much of an object's name an event's has: the API server refuses names of more than 253 characters.
 const NAME_CHARS_MAX: usize = 200;
+/// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
+const TERMINATING: &str = "NamespaceTerminating";
 
 impl Cluster {
     /// Reports a notice, and logs it. What an event of the cluster says already is not reported again: a process before
@@ -26,8 +28,8 @@ impl Cluster {
         let mut created = self
             .create_event(kind, object, &object.key.namespace, notice, now)
             .await;
-        if !kind.cluster && created.as_ref().is_err_and(is_not_found) {
-            // The namespace of an SQL-only object need not exist in the cluster.
+        if !kind.cluster && created.as_ref().is_err_and(is_without_namespace) {
+            // The namespace of an SQL-only object need not exist in the cluster, or may be going there.
             created = self.create_event(kind, object, "", notice, now).await;
         }
         match created {
@@ -84,8 +86,14 @@ impl Cluster {
     }
 }
 
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
+/// Whether the cluster has no such namespace, or is about to have none: a namespace that is being deleted takes nothing
+/// more.
+fn is_without_namespace(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 404 || (status.code == 403 && causes.any(|cause| cause.reason == TERMINATING))
 }
 
 /// What the event of a notice is called, in every process: follows from the object and from what the notice says. What
@@ -102,6 +110,8 @@ fn event_name(object: &Object, notice: &Notice) -> String {
 #[cfg(test)]
 mod tests {
     use kindex_model::object::ResourceVersion;
+    use kube::core::Status;
+    use serde_json::json;
 
     use super::*;
     use crate::fixture::{deleting, key};
@@ -120,6 +130,23 @@ mod tests {
             message: message.to_owned(),
             roots: String::new(),
             about: About::Deletion,
+        }
+    }
+
+    /// As if a namespace that is being deleted took events, or every refusal were about the namespace.
+    #[test]
+    fn a_namespace_is_missing_where_it_is_not_there_or_is_being_deleted() {
+        for (code, cause, expected) in [
+            (404, "", true),
+            (403, TERMINATING, true),
+            (403, "", false),
+            (422, TERMINATING, false),
+        ] {
+            let causes = json!([{"reason": cause, "message": "m", "field": "metadata.namespace"}]);
+            let status = json!({"status": "Failure", "code": code, "message": "m", "details": {"causes": causes}});
+            let status: Status = serde_json::from_value(status).expect("a status");
+            let found = is_without_namespace(&kube::Error::Api(Box::new(status)));
+            assert_eq!(found, expected, "{code} {cause:?}");
         }
     }
 

@@ -6,9 +6,9 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::Cluster;
 use crate::answers::Swept;
+use crate::cleanup_states::CallOutcome;
 use crate::decide::{Seen, Step};
 use crate::object::{Key, Object};
-use crate::outside::Said;
 use crate::targets::Answer;
 
 /// A step of an object, with the objects as they were seen. Of many that place a reference on the same target, or
@@ -62,8 +62,8 @@ pub struct Outcome {
     pub held: Option<(Key, Answer)>,
     /// Who holds the object out of the archive.
     pub swept: Option<Swept>,
-    /// What came of the cleanup outside, where it was called.
-    pub said: Option<Said>,
+    /// What came of the call of its cleanup, if there was one.
+    pub cleanup: Option<CallOutcome>,
     /// The service that did not answer when the target of a field was read.
     pub unanswered: Option<Unanswered>,
     /// What is known of its writes.

@@ -18,7 +18,7 @@ use super::{Cluster, refused};
 use crate::conditions::{Deletion, Form, may_be_reported};
 use crate::kinds::name_of;
 use crate::notice::{About, Notice};
-use crate::object::{Object, Standing};
+use crate::object::{DeletionState, Object};
 
 /// A write that met another one is tried again with what is there then.
 const ATTEMPTS: usize = 4;
@@ -37,9 +37,9 @@ pub(super) struct Known {
 /// Conditions that are not written. Why, the log says.
 struct Unwritten;
 
-/// What conditions are to say.
+/// What is written into conditions.
 #[derive(Clone, Copy)]
-enum Said<'a> {
+enum ConditionUpdate<'a> {
     /// Of a deletion, what it waits for; nothing where its phase has just begun.
     Deletion(Option<&'a Notice>),
     /// What is refused to a live object; nothing where all is placed.
@@ -63,24 +63,24 @@ impl Cluster {
     /// Writes a notice into the conditions of its object, if it is about an object that is being deleted, or that
     /// cannot hold what it names.
     pub(crate) async fn write_conditions(&self, object: &Object, notice: &Notice) {
-        let said = match notice.about {
-            About::Deletion if object.standing == Standing::Deleting => Said::Deletion(Some(notice)),
-            About::Refusal => Said::Refusal(Some(notice)),
+        let update = match notice.about {
+            About::Deletion if object.state == DeletionState::Deleting => ConditionUpdate::Deletion(Some(notice)),
+            About::Refusal => ConditionUpdate::Refusal(Some(notice)),
             About::Deletion | About::Other => return,
         };
-        self.say(object, said).await;
+        self.update_conditions(object, update).await;
     }
 
     /// Writes that nothing is refused to an object any more, if its conditions say that something is. Whether they do
     /// not say that any more, as far as it can be known.
     pub(crate) async fn write_placed(&self, object: &Object) -> bool {
-        self.say(object, Said::Refusal(None)).await
+        self.update_conditions(object, ConditionUpdate::Refusal(None)).await
     }
 
-    async fn say(&self, object: &Object, said: Said<'_>) -> bool {
+    async fn update_conditions(&self, object: &Object, update: ConditionUpdate<'_>) -> bool {
         let written = async {
             match self.found(object).await? {
-                Some(found) => self.write(object, found, said).await,
+                Some(found) => self.write(object, found, update).await,
                 None => Ok(None),
             }
         };
@@ -92,20 +92,20 @@ impl Cluster {
     async fn write_phase(&self, object: &Object, recorded: DynamicObject) -> Option<Object> {
         match may_be_reported(&recorded.data["status"]) || may_be_reported(&self.recorded(&recorded)) {
             true => {
-                let written = in_time(object, self.write(object, recorded, Said::Deletion(None))).await;
+                let written = in_time(object, self.write(object, recorded, ConditionUpdate::Deletion(None))).await;
                 written.ok().flatten()
             }
             false => None,
         }
     }
 
-    /// Nothing is said of an object that is another one by now, or has another phase or names others. The annotation of
-    /// a kind whose status has a list by now goes.
+    /// Nothing is written about an object that is another one by now, or has another phase or names others. The
+    /// annotation of a kind whose status has a list by now goes.
     async fn write(
         &self,
         object: &Object,
         mut found: DynamicObject,
-        said: Said<'_>,
+        update: ConditionUpdate<'_>,
     ) -> Result<Option<Object>, ClusterError> {
         let kind = self.kind(&object.key);
         let of_status = self.form(kind).await?;
@@ -119,7 +119,7 @@ impl Cluster {
                 Some(_) => found.data["status"].clone(),
                 None => self.recorded(&found),
             };
-            let written = match (&of_status, conditions(&form, object, &known, &before, said)) {
+            let written = match (&of_status, conditions(&form, object, &known, &before, update)) {
                 (Some(_), Some(conditions)) => {
                     let status = json!({"status": {form.list: conditions}});
                     self.patch(&known, Some("status"), status).await
@@ -204,10 +204,16 @@ impl Cluster {
 
 /// The conditions of an object, seen as one and known as another version of it by now; `None` where nothing is to be
 /// written.
-fn conditions(form: &Form, seen: &Object, known: &Object, status: &Value, said: Said<'_>) -> Option<Vec<Value>> {
+fn conditions(
+    form: &Form,
+    seen: &Object,
+    known: &Object,
+    status: &Value,
+    update: ConditionUpdate<'_>,
+) -> Option<Vec<Value>> {
     let now = Timestamp::now();
-    match said {
-        Said::Deletion(notice) if known.is_leaving() && known.phase == seen.phase => {
+    match update {
+        ConditionUpdate::Deletion(notice) if known.is_leaving() && known.phase == seen.phase => {
             let deletion = Deletion {
                 phase: known.phase,
                 since: known.since,
@@ -216,10 +222,10 @@ fn conditions(form: &Form, seen: &Object, known: &Object, status: &Value, said: 
             };
             form.with(status, deletion)
         }
-        Said::Refusal(notice) if !known.is_leaving() && known.edges == seen.edges => {
+        ConditionUpdate::Refusal(notice) if !known.is_leaving() && known.edges == seen.edges => {
             form.with_refusal(status, notice, now)
         }
-        Said::Deletion(_) | Said::Refusal(_) => None,
+        ConditionUpdate::Deletion(_) | ConditionUpdate::Refusal(_) => None,
     }
 }
 

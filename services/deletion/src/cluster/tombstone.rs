@@ -13,10 +13,10 @@ use super::outcome::Unanswered;
 use crate::answers::Swept;
 use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;
-use crate::archive::{Among, Archive, Holder};
-use crate::decide::{Archived, Outside, Seen, Step};
+use crate::archive::{Archive, Holder, HolderScope};
+use crate::cleanup_states::ArchivedCleanupStates;
+use crate::decide::{Archived, CleanupState, Seen, Step};
 use crate::object::{Key, KindName, Object};
-use crate::outside::ArchivedOutsides;
 
 /// Holders of one tombstone that are looked at for a cycle.
 const HOLDERS_MAX: usize = 200;
@@ -25,8 +25,8 @@ const PAGES_MAX: usize = 16;
 /// Pages of one search for a cycle. People read of the cycle; nothing else waits for it.
 const CYCLE_PAGES_MAX: usize = 256;
 
-/// What came of it.
-pub(crate) struct Buried {
+/// What came of a step of a tombstone.
+pub(crate) struct TombstoneProgress {
     /// The object as it was read.
     pub(crate) object: Object,
     /// What was done, or what it waits for.
@@ -48,14 +48,14 @@ impl Cluster {
 
     /// Takes one tombstone a step further. Nothing where it is none any more, or the cluster has the object again.
     /// Services that are silent are not asked, and the call of a cleanup is left to the caller: it may take long.
-    pub(crate) async fn bury(
+    pub(crate) async fn advance_tombstone(
         &self,
         kind: &KindName,
         uid: &str,
         silent: &BTreeSet<String>,
-        outsides: &ArchivedOutsides,
+        states: &ArchivedCleanupStates,
         now: Timestamp,
-    ) -> Result<Option<Buried>, ClusterError> {
+    ) -> Result<Option<TombstoneProgress>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
             return Ok(None);
         };
@@ -72,17 +72,17 @@ impl Cluster {
         let along = Along {
             target,
             phase: object.phase,
-            among: if is_named { Among::All } else { Among::Rows },
+            scope: if is_named { HolderScope::All } else { HolderScope::Rows },
         };
         let Some(swept) = along.sweep(self, archive, now).await? else {
             return Ok(None);
         };
         let holds = is_free(&swept) && self.holds(archive, &object).await?;
-        let outside = match self.may_have_outside(kind) {
-            true => outsides.of(&object, Instant::now()),
-            false => Outside::Gone,
+        let cleanup = match self.may_have_outside(kind) {
+            true => states.of(&object, Instant::now()),
+            false => CleanupState::Gone,
         };
-        let step = decide(&swept, &outside, holds);
+        let step = decide(&swept, &cleanup, holds);
         let mut unanswered = None;
         let wrote = if let Step::Record(phase) = &step {
             let written = archive.record(&object, *phase, now).await;
@@ -99,7 +99,7 @@ impl Cluster {
             false
         };
         let moved = wrote || swept.goes_on;
-        Ok(Some(Buried {
+        Ok(Some(TombstoneProgress {
             object,
             step,
             unanswered,
@@ -164,15 +164,15 @@ async fn tombstones_that_hold(
     target: &Seen,
     pages: &mut usize,
 ) -> Result<Vec<Seen>, ClusterError> {
-    let among = match has_its_name(archive, target).await? {
-        true => Among::Archived,
-        false => Among::Rows,
+    let scope = match has_its_name(archive, target).await? {
+        true => HolderScope::Archived,
+        false => HolderScope::Rows,
     };
     let (mut found, mut after, mut looked) = (Vec::new(), None, 0);
     for _ in 0..PAGES_MAX {
         let Some(left) = pages.checked_sub(1) else { break };
         *pages = left;
-        let page = archive.holders(target, among, after.as_ref()).await;
+        let page = archive.holders(target, scope, after.as_ref()).await;
         let page = page.map_err(|error| failed(&error))?;
         looked += page.holders.len();
         found.extend(tombstones_of(archive, target, page.holders).await?);
@@ -205,7 +205,7 @@ async fn tombstones_of(archive: &dyn Archive, target: &Seen, holders: Vec<Holder
 }
 
 fn is_free(swept: &Swept) -> bool {
-    matches!(&swept.archived, Archived::Left { plain, owned } if plain.is_empty() && owned.is_empty())
+    matches!(&swept.archived, Archived::Remaining { plain, owned } if plain.is_empty() && owned.is_empty())
 }
 
 #[cfg(test)]

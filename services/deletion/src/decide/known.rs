@@ -59,14 +59,14 @@ pub struct Claim {
     /// Whose it is.
     pub name: ReferenceName,
     /// Where that holder is.
-    pub at: Whereabouts,
+    pub at: HolderLocation,
     /// Whether the object owns that holder.
     pub owned: bool,
 }
 
 /// Where the holder of a reference is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum HolderLocation {
     /// It was seen there.
     Seen(Key),
     /// Not all objects of its kind were read, its kind is of another service, or nobody is sure.
@@ -86,7 +86,7 @@ pub enum Archived {
     /// Nobody has asked since the object has lost a holder in the cluster.
     Unasked,
     /// Those that are left, as people know them; some of them, where they are many.
-    Left {
+    Remaining {
         /// They hold it in its first phase.
         plain: Vec<String>,
         /// They hold it while it drains, since it owns them.
@@ -96,7 +96,7 @@ pub enum Archived {
 
 /// An object whose field names this one, which does not bear its reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unplaced {
+pub struct MissingReference {
     /// Where it is.
     pub holder: Key,
     /// Whether this object owns it.
@@ -105,21 +105,21 @@ pub struct Unplaced {
     pub cascades: bool,
 }
 
-/// What a service has for the object outside of the graph.
+/// The cleanup of what an object has outside of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Outside {
-    /// Nothing, or nothing any more: a read from outside has said so.
+pub enum CleanupState {
+    /// Nothing is there, or nothing any more: a read from outside has confirmed it.
     #[default]
     Gone,
     /// Something may be there, and it is time to ask. That includes a cleanup whose outcome is open.
     Unconfirmed,
     /// Something may be there, and it is not yet time to ask again.
-    Left(Left),
+    Remaining(Remaining),
 }
 
-/// What the cleanup of an object said last.
+/// What is left, as the last call of the cleanup has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Remaining {
     /// What it waits for.
     Pending(String),
     /// Why it failed.
@@ -128,7 +128,7 @@ pub enum Left {
 
 /// Everything that a decision depends on.
 #[derive(Clone, Debug)]
-pub struct Look<'a> {
+pub struct Input<'a> {
     /// The object.
     pub object: &'a Object,
     /// What each of its edges names, in their order.
@@ -139,13 +139,13 @@ pub struct Look<'a> {
     /// The references on it.
     pub claims: Vec<Claim>,
     /// Those who name it without one.
-    pub unplaced: Vec<Unplaced>,
+    pub missing: Vec<MissingReference>,
     /// Of the kinds that may refer to it, those that were not read yet.
     pub holders_unknown: Vec<String>,
     /// Of the kinds that it may refer to, those that were not read yet, or whose service does not answer.
     pub targets_unknown: Vec<String>,
-    /// What it has outside.
-    pub outside: Outside,
+    /// The cleanup of what it has outside.
+    pub cleanup: CleanupState,
     /// Who holds it out of the archive.
     pub archived: Archived,
 }

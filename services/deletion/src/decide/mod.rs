@@ -14,9 +14,9 @@ mod tests;
 
 use kindex_model::deletion::Phase;
 
-use crate::object::{Edge, Standing};
-pub use known::{Archived, Claim, Left, Look, Named, Outside, Seen, Unplaced, Whereabouts};
-pub use step::{Cause, Refused, Step, Wait, Why};
+use crate::object::{DeletionState, Edge};
+pub use known::{Archived, Claim, CleanupState, HolderLocation, Input, MissingReference, Named, Remaining, Seen};
+pub use step::{Cause, RefusalReason, Refused, Step, Wait};
 
 /// References that become rows in one step, at most.
 const KEPT_AT_ONCE: usize = 200;
@@ -26,37 +26,37 @@ const KEPT_AT_ONCE: usize = 200;
 /// # Guarantees
 /// Total. A phase is never recorded after a later one. `Free` is decided only of an object that is on its way out and
 /// on which no reference is left; where it is deleted, it also owns nothing and has released all that it held.
-pub fn decide(look: &Look<'_>) -> Step {
-    if let Some(keep) = keep(look) {
+pub fn decide(input: &Input<'_>) -> Step {
+    if let Some(keep) = keep(input) {
         return keep;
     }
-    match look.object.standing {
-        Standing::Live | Standing::Requested if !look.object.guarded => Step::Guard,
-        Standing::Live => decide_live(look),
-        Standing::Requested => Step::Delete(Cause::Requested),
-        Standing::Deleting => decide_deleting(look),
-        Standing::Evicting => decide_evicting(look),
+    match input.object.state {
+        DeletionState::Live | DeletionState::Requested if !input.object.guarded => Step::Guard,
+        DeletionState::Live => decide_live(input),
+        DeletionState::Requested => Step::Delete(Cause::Requested),
+        DeletionState::Deleting => decide_deleting(input),
+        DeletionState::Evicting => decide_evicting(input),
     }
 }
 
 /// The references of holders that left for the archive. As finalizers they would be more and more, and the cluster
 /// limits the size of an object.
-fn keep(look: &Look<'_>) -> Option<Step> {
-    let absent = look.claims.iter().filter(|claim| claim.at == Whereabouts::Absent);
+fn keep(input: &Input<'_>) -> Option<Step> {
+    let absent = input.claims.iter().filter(|claim| claim.at == HolderLocation::Absent);
     let names: Vec<_> = absent.map(|claim| claim.name.clone()).take(KEPT_AT_ONCE).collect();
-    (look.archived != Archived::Off && !names.is_empty()).then_some(Step::Keep(names))
+    (input.archived != Archived::Off && !names.is_empty()).then_some(Step::Keep(names))
 }
 
 /// The deletion of a target comes first, then references: new ones before old ones are released.
-fn decide_live(look: &Look<'_>) -> Step {
-    if let Some(cause) = cause(look) {
-        return match look.object.immutable {
+fn decide_live(input: &Input<'_>) -> Step {
+    if let Some(cause) = cause(input) {
+        return match input.object.immutable {
             true => Step::Request(cause),
             false => Step::Delete(cause),
         };
     }
     let (mut refused, mut unasked) = (Vec::new(), None);
-    for (edge, named) in edges(look) {
+    for (edge, named) in edges(input) {
         let why = match named {
             Named::Present { bears: true, .. } | Named::Archived { leaving: false } => continue,
             Named::Present {
@@ -72,10 +72,10 @@ fn decide_live(look: &Look<'_>) -> Step {
                 unasked.get_or_insert(edge);
                 continue;
             }
-            Named::Present { leaving: true, .. } | Named::Archived { leaving: true } => Why::Leaving,
-            Named::Absent => Why::Absent,
-            Named::Unknown => Why::Unknown,
-            Named::Itself => Why::Itself,
+            Named::Present { leaving: true, .. } | Named::Archived { leaving: true } => RefusalReason::Leaving,
+            Named::Absent => RefusalReason::Absent,
+            Named::Unknown => RefusalReason::Unknown,
+            Named::Itself => RefusalReason::Itself,
         };
         refused.push(Refused {
             reference: edge.reference,
@@ -90,15 +90,15 @@ fn decide_live(look: &Look<'_>) -> Step {
         };
     }
     // While a new target is not held, the object may still use the old one.
-    match look.bearers.iter().find(|bearer| !is_named(look, bearer)) {
+    match input.bearers.iter().find(|bearer| !is_named(input, bearer)) {
         Some(former) if refused.is_empty() => Step::Release(former.clone()),
         Some(_) | None => Step::Rest(refused),
     }
 }
 
 /// What cascades goes from the first phase of its target on, what is owned only once its owner drains.
-fn cause(look: &Look<'_>) -> Option<Cause> {
-    edges(look).find_map(|(edge, named)| match named {
+fn cause(input: &Input<'_>) -> Option<Cause> {
+    edges(input).find_map(|(edge, named)| match named {
         Named::Present {
             seen,
             bears,
@@ -118,31 +118,31 @@ fn cause(look: &Look<'_>) -> Option<Cause> {
     })
 }
 
-fn decide_deleting(look: &Look<'_>) -> Step {
-    let recorded = look.object.phase;
-    if let Some(wait) = holders(look) {
+fn decide_deleting(input: &Input<'_>) -> Step {
+    let recorded = input.object.phase;
+    if let Some(wait) = holders(input) {
         return match recorded {
             None => Step::Record(Phase::Deleting),
             Some(_) => Step::Wait(wait),
         };
     }
-    if !look.holders_unknown.is_empty() {
-        return Step::Wait(Wait::Unknown(look.holders_unknown.clone()));
+    if !input.holders_unknown.is_empty() {
+        return Step::Wait(Wait::Unknown(input.holders_unknown.clone()));
     }
-    let owned = owned(look);
-    match &look.archived {
+    let owned = owned(input);
+    match &input.archived {
         // While it drains, nobody comes who holds it otherwise: those that it owns are waited for first.
         Archived::Unasked if owned.is_none() || recorded < Some(Phase::Draining) => return Step::Sweep,
-        Archived::Left { plain, .. } if !plain.is_empty() => {
+        Archived::Remaining { plain, .. } if !plain.is_empty() => {
             return match recorded {
                 None => Step::Record(Phase::Deleting),
                 Some(_) => Step::Wait(Wait::Archived(plain.clone())),
             };
         }
-        Archived::Left { .. } | Archived::Unasked | Archived::Off => {}
+        Archived::Remaining { .. } | Archived::Unasked | Archived::Off => {}
     }
-    let others = &look.object.others;
-    if owned.is_some() || !others.is_empty() || look.outside != Outside::Gone {
+    let others = &input.object.others;
+    if owned.is_some() || !others.is_empty() || input.cleanup != CleanupState::Gone {
         if recorded < Some(Phase::Draining) {
             return Step::Record(Phase::Draining);
         }
@@ -153,41 +153,41 @@ fn decide_deleting(look: &Look<'_>) -> Step {
             return Step::Wait(Wait::Finalizers(others.iter().cloned().collect()));
         }
     }
-    match &look.outside {
-        Outside::Unconfirmed => return Step::CleanUp,
-        Outside::Left(left) => return Step::Wait(Wait::Outside(left.clone())),
-        Outside::Gone => {}
+    match &input.cleanup {
+        CleanupState::Unconfirmed => return Step::CleanUp,
+        CleanupState::Remaining(left) => return Step::Wait(Wait::Cleanup(left.clone())),
+        CleanupState::Gone => {}
     }
-    match look.bearers.first() {
+    match input.bearers.first() {
         Some(_) if recorded < Some(Phase::Finalizing) => Step::Record(Phase::Finalizing),
         Some(bearer) => Step::Release(bearer.clone()),
-        None if !look.targets_unknown.is_empty() => Step::Wait(Wait::Unknown(look.targets_unknown.clone())),
-        None => free(look),
+        None if !input.targets_unknown.is_empty() => Step::Wait(Wait::Unknown(input.targets_unknown.clone())),
+        None => free(input),
     }
 }
 
 /// An eviction deletes nothing and releases nothing: its users go on using what it refers to. It waits as long as
 /// others in the cluster need it there.
-fn decide_evicting(look: &Look<'_>) -> Step {
-    let unplaced = look.unplaced.iter().filter(|other| other.owned);
-    let unplaced: Vec<_> = unplaced.map(|other| other.holder.clone()).collect();
-    if !look.claims.is_empty() || !unplaced.is_empty() {
-        return Step::Wait(Wait::Holders(look.claims.clone(), unplaced));
+fn decide_evicting(input: &Input<'_>) -> Step {
+    let missing = input.missing.iter().filter(|other| other.owned);
+    let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
+    if !input.claims.is_empty() || !missing.is_empty() {
+        return Step::Wait(Wait::Holders(input.claims.clone(), missing));
     }
-    if !look.holders_unknown.is_empty() {
-        return Step::Wait(Wait::Unknown(look.holders_unknown.clone()));
+    if !input.holders_unknown.is_empty() {
+        return Step::Wait(Wait::Unknown(input.holders_unknown.clone()));
     }
-    match look.object.guarded {
+    match input.object.guarded {
         true => Step::Free { confirm: Vec::new() },
         false => Step::Rest(Vec::new()),
     }
 }
 
-fn free(look: &Look<'_>) -> Step {
-    if !look.object.guarded {
+fn free(input: &Input<'_>) -> Step {
+    if !input.object.guarded {
         return Step::Rest(Vec::new());
     }
-    let unconfirmed = edges(look).filter(|(_, named)| !takes_no_reference(named));
+    let unconfirmed = edges(input).filter(|(_, named)| !takes_no_reference(named));
     Step::Free {
         confirm: unconfirmed.map(|(edge, _)| edge.target.clone()).collect(),
     }
@@ -203,33 +203,33 @@ fn takes_no_reference(named: &Named) -> bool {
 }
 
 /// The references that keep the object in its first phase, and those who name it and are about to be deleted with it.
-fn holders(look: &Look<'_>) -> Option<Wait> {
-    let claims: Vec<_> = look.claims.iter().filter(|claim| !claim.owned).cloned().collect();
-    let unplaced = look.unplaced.iter().filter(|other| other.cascades);
-    let unplaced: Vec<_> = unplaced.map(|other| other.holder.clone()).collect();
-    (!claims.is_empty() || !unplaced.is_empty()).then_some(Wait::Holders(claims, unplaced))
+fn holders(input: &Input<'_>) -> Option<Wait> {
+    let claims: Vec<_> = input.claims.iter().filter(|claim| !claim.owned).cloned().collect();
+    let missing = input.missing.iter().filter(|other| other.cascades);
+    let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
+    (!claims.is_empty() || !missing.is_empty()).then_some(Wait::Holders(claims, missing))
 }
 
-fn owned(look: &Look<'_>) -> Option<Wait> {
-    let claims: Vec<_> = look.claims.iter().filter(|claim| claim.owned).cloned().collect();
-    let unplaced = look.unplaced.iter().filter(|other| other.owned);
-    let unplaced: Vec<_> = unplaced.map(|other| other.holder.clone()).collect();
-    if !claims.is_empty() || !unplaced.is_empty() {
-        return Some(Wait::Owned(claims, unplaced));
+fn owned(input: &Input<'_>) -> Option<Wait> {
+    let claims: Vec<_> = input.claims.iter().filter(|claim| claim.owned).cloned().collect();
+    let missing = input.missing.iter().filter(|other| other.owned);
+    let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
+    if !claims.is_empty() || !missing.is_empty() {
+        return Some(Wait::Owned(claims, missing));
     }
-    match &look.archived {
-        Archived::Left { owned, .. } if !owned.is_empty() => Some(Wait::Archived(owned.clone())),
-        Archived::Left { .. } | Archived::Unasked | Archived::Off => None,
+    match &input.archived {
+        Archived::Remaining { owned, .. } if !owned.is_empty() => Some(Wait::Archived(owned.clone())),
+        Archived::Remaining { .. } | Archived::Unasked | Archived::Off => None,
     }
 }
 
-fn edges<'l>(look: &'l Look<'_>) -> impl Iterator<Item = (&'l Edge, &'l Named)> {
-    look.object.edges.iter().zip(&look.named)
+fn edges<'l>(input: &'l Input<'_>) -> impl Iterator<Item = (&'l Edge, &'l Named)> {
+    input.object.edges.iter().zip(&input.named)
 }
 
 /// Whether a field names this very object, by its uid.
-fn is_named(look: &Look<'_>, other: &Seen) -> bool {
-    look.named.iter().any(|named| match named {
+fn is_named(input: &Input<'_>, other: &Seen) -> bool {
+    input.named.iter().any(|named| match named {
         Named::Present { seen, .. } => seen == other,
         Named::Archived { .. } | Named::Unasked | Named::Unknown | Named::Absent | Named::Itself => false,
     })

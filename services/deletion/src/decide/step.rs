@@ -3,7 +3,7 @@
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::known::{Claim, Left, Seen};
+use super::known::{Claim, Remaining, Seen};
 use crate::object::Key;
 
 /// Why an object is deleted.
@@ -31,12 +31,12 @@ pub struct Refused {
     /// What the field names.
     pub target: Key,
     /// What stands against it.
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 /// What stands against a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum RefusalReason {
     /// The target is on its way out.
     Leaving,
     /// There is no such object.
@@ -58,8 +58,8 @@ pub enum Wait {
     Archived(Vec<String>),
     /// The cleanup by controllers that have finalizers on it.
     Finalizers(Vec<String>),
-    /// What it has outside.
-    Outside(Left),
+    /// The cleanup of what it has outside.
+    Cleanup(Remaining),
     /// Kinds that were not read yet, or services that do not answer.
     Unknown(Vec<String>),
 }

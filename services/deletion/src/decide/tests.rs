@@ -24,13 +24,13 @@ fn claim(name: &str, owned: bool) -> Claim {
     let name = ReferenceName::new("Holder", GROUP, name);
     Claim {
         name: name.expect("a name"),
-        at: Whereabouts::Unknown,
+        at: HolderLocation::Unknown,
         owned,
     }
 }
 
-fn unplaced(name: &str, owned: bool, cascades: bool) -> Unplaced {
-    Unplaced {
+fn missing(name: &str, owned: bool, cascades: bool) -> MissingReference {
+    MissingReference {
         holder: key("Holder", name),
         owned,
         cascades,
@@ -67,24 +67,24 @@ fn going(name: &str, phase: Phase) -> Named {
     present(name, true, true, Some(phase))
 }
 
-fn object(standing: Standing) -> Object {
+fn object(state: DeletionState) -> Object {
     Object {
-        standing,
-        requested: standing == Standing::Requested,
+        state,
+        requested: state == DeletionState::Requested,
         ..fixture::live(key("Object", "o"), "uid-o")
     }
 }
 
-fn look(object: &Object) -> Look<'_> {
-    Look {
+fn input(object: &Object) -> Input<'_> {
+    Input {
         object,
         named: Vec::new(),
         bearers: Vec::new(),
         claims: Vec::new(),
-        unplaced: Vec::new(),
+        missing: Vec::new(),
         holders_unknown: Vec::new(),
         targets_unknown: Vec::new(),
-        outside: Outside::Gone,
+        cleanup: CleanupState::Gone,
         archived: Archived::Off,
     }
 }
@@ -94,40 +94,40 @@ fn live(edges: Vec<(Edge, Named)>) -> (Object, Vec<Named>) {
     let (edges, named) = edges.into_iter().unzip();
     let object = Object {
         edges,
-        ..object(Standing::Live)
+        ..object(DeletionState::Live)
     };
     (object, named)
 }
 
 fn decide_named((object, named): &(Object, Vec<Named>)) -> Step {
-    decide(&Look {
+    decide(&Input {
         named: named.clone(),
-        ..look(object)
+        ..input(object)
     })
 }
 
 fn deleting(phase: Option<Phase>) -> Object {
     Object {
         phase,
-        ..object(Standing::Deleting)
+        ..object(DeletionState::Deleting)
     }
 }
 
 #[test]
 fn every_object_is_guarded_before_anything_else() {
-    for standing in [Standing::Live, Standing::Requested] {
+    for state in [DeletionState::Live, DeletionState::Requested] {
         let bare = Object {
             guarded: false,
-            ..object(standing)
+            ..object(state)
         };
-        assert_eq!(decide(&look(&bare)), Step::Guard);
+        assert_eq!(decide(&input(&bare)), Step::Guard);
     }
-    assert_eq!(decide(&look(&object(Standing::Live))), NOTHING);
+    assert_eq!(decide(&input(&object(DeletionState::Live))), NOTHING);
 }
 
 #[test]
 fn what_is_requested_by_annotation_is_deleted_at_once() {
-    let step = decide(&look(&object(Standing::Requested)));
+    let step = decide(&input(&object(DeletionState::Requested)));
     assert_eq!(step, Step::Delete(Cause::Requested));
 }
 
@@ -148,11 +148,11 @@ fn a_reference_is_placed_on_what_a_field_names() {
 #[test]
 fn no_reference_is_placed_on_what_is_leaving_absent_unknown_or_the_object_itself() {
     let cases = [
-        (present("a", false, true, None), Why::Leaving),
-        (Named::Archived { leaving: true }, Why::Leaving),
-        (Named::Absent, Why::Absent),
-        (Named::Unknown, Why::Unknown),
-        (Named::Itself, Why::Itself),
+        (present("a", false, true, None), RefusalReason::Leaving),
+        (Named::Archived { leaving: true }, RefusalReason::Leaving),
+        (Named::Absent, RefusalReason::Absent),
+        (Named::Unknown, RefusalReason::Unknown),
+        (Named::Itself, RefusalReason::Itself),
     ];
     for (named, why) in cases {
         let refused = Refused {
@@ -176,10 +176,10 @@ fn no_reference_is_placed_on_what_is_leaving_absent_unknown_or_the_object_itself
 fn the_old_target_is_released_after_the_new_one_is_held() {
     let (object, _) = live(vec![(cascade("new"), placed("new"))]);
     let moved = |named: Named| {
-        decide(&Look {
+        decide(&Input {
             named: vec![named],
             bearers: vec![seen("Target", "new"), seen("Target", "old")],
-            ..look(&object)
+            ..input(&object)
         })
     };
     assert!(matches!(moved(present("new", false, false, None)), Step::Place { .. }));
@@ -194,10 +194,10 @@ fn a_target_that_was_created_anew_under_the_name_is_another_one() {
         uid: "uid-before".to_owned(),
         ..seen("Target", "a")
     };
-    let step = decide(&Look {
+    let step = decide(&Input {
         named: vec![placed("a")],
         bearers: vec![seen("Target", "a"), old.clone()],
-        ..look(&object)
+        ..input(&object)
     });
     assert_eq!(step, Step::Release(old));
 }
@@ -206,10 +206,10 @@ fn a_target_that_was_created_anew_under_the_name_is_another_one() {
 fn a_deletion_waits_while_a_reference_is_left() {
     let claims = vec![claim("h", false), claim("c", true)];
     let step = |phase| {
-        decide(&Look {
+        decide(&Input {
             claims: claims.clone(),
             bearers: vec![seen("Target", "a")],
-            ..look(&deleting(phase))
+            ..input(&deleting(phase))
         })
     };
     assert_eq!(step(None), Step::Record(Phase::Deleting));
@@ -224,9 +224,9 @@ fn a_deletion_waits_while_a_reference_is_left() {
 fn a_deletion_waits_for_holders_that_go_with_it_and_not_for_those_that_were_refused() {
     let object = deleting(Some(Phase::Deleting));
     let step = |cascades| {
-        decide(&Look {
-            unplaced: vec![unplaced("h", false, cascades)],
-            ..look(&object)
+        decide(&Input {
+            missing: vec![missing("h", false, cascades)],
+            ..input(&object)
         })
     };
     assert_eq!(
@@ -240,21 +240,21 @@ fn a_deletion_waits_for_holders_that_go_with_it_and_not_for_those_that_were_refu
 fn nothing_drains_while_it_is_unknown_who_refers_to_it() {
     let unknown = vec!["holder".to_owned()];
     let object = deleting(None);
-    let step = decide(&Look {
+    let step = decide(&Input {
         holders_unknown: unknown.clone(),
-        ..look(&object)
+        ..input(&object)
     });
     assert_eq!(step, Step::Wait(Wait::Unknown(unknown)));
 }
 
 #[test]
 fn an_owner_drains_before_it_releases() {
-    let step = |phase, claims, unplaced| {
-        decide(&Look {
+    let step = |phase, claims, missing| {
+        decide(&Input {
             claims,
-            unplaced,
+            missing,
             bearers: vec![seen("Target", "a")],
-            ..look(&deleting(phase))
+            ..input(&deleting(phase))
         })
     };
     for phase in [None, Some(Phase::Deleting)] {
@@ -269,47 +269,53 @@ fn an_owner_drains_before_it_releases() {
         Step::Wait(held)
     );
     let late = Wait::Owned(Vec::new(), vec![key("Holder", "c")]);
-    let unplaced = vec![unplaced("c", true, false)];
-    assert_eq!(step(Some(Phase::Draining), Vec::new(), unplaced), Step::Wait(late));
+    let missing = vec![missing("c", true, false)];
+    assert_eq!(step(Some(Phase::Draining), Vec::new(), missing), Step::Wait(late));
 }
 
 #[test]
 fn nothing_is_released_before_the_cleanup_outside_is_confirmed() {
-    let step = |phase, outside, others: &[&str]| {
+    let step = |phase, cleanup, others: &[&str]| {
         let object = Object {
             others: others.iter().map(|&other| other.to_owned()).collect(),
             ..deleting(phase)
         };
-        decide(&Look {
-            outside,
+        decide(&Input {
+            cleanup,
             bearers: vec![seen("Target", "a")],
-            ..look(&object)
+            ..input(&object)
         })
     };
     let draining = Some(Phase::Draining);
-    for left in [Left::Pending("m".to_owned()), Left::Failed("m".to_owned())] {
-        let outside = Outside::Left(left.clone());
-        assert_eq!(step(None, outside.clone(), &[]), Step::Record(Phase::Draining));
-        assert_eq!(step(draining, outside, &[]), Step::Wait(Wait::Outside(left)));
+    for left in [Remaining::Pending("m".to_owned()), Remaining::Failed("m".to_owned())] {
+        let cleanup = CleanupState::Remaining(left.clone());
+        assert_eq!(step(None, cleanup.clone(), &[]), Step::Record(Phase::Draining));
+        assert_eq!(step(draining, cleanup, &[]), Step::Wait(Wait::Cleanup(left)));
     }
-    assert_eq!(step(None, Outside::Unconfirmed, &[]), Step::Record(Phase::Draining));
-    assert_eq!(step(draining, Outside::Unconfirmed, &[]), Step::CleanUp);
-    assert_eq!(step(None, Outside::Gone, &["a.b/c"]), Step::Record(Phase::Draining));
+    assert_eq!(
+        step(None, CleanupState::Unconfirmed, &[]),
+        Step::Record(Phase::Draining)
+    );
+    assert_eq!(step(draining, CleanupState::Unconfirmed, &[]), Step::CleanUp);
+    assert_eq!(
+        step(None, CleanupState::Gone, &["a.b/c"]),
+        Step::Record(Phase::Draining)
+    );
     let others = Wait::Finalizers(vec!["a.b/c".to_owned()]);
-    for outside in [Outside::Gone, Outside::Unconfirmed] {
-        assert_eq!(step(draining, outside, &["a.b/c"]), Step::Wait(others.clone()));
+    for cleanup in [CleanupState::Gone, CleanupState::Unconfirmed] {
+        assert_eq!(step(draining, cleanup, &["a.b/c"]), Step::Wait(others.clone()));
     }
-    assert_eq!(step(draining, Outside::Gone, &[]), Step::Record(Phase::Finalizing));
+    assert_eq!(step(draining, CleanupState::Gone, &[]), Step::Record(Phase::Finalizing));
 }
 
 #[test]
 fn nothing_is_cleaned_up_outside_before_holders_and_what_is_owned_are_gone() {
     let object = deleting(Some(Phase::Draining));
     for owned in [false, true] {
-        let step = decide(&Look {
-            outside: Outside::Unconfirmed,
+        let step = decide(&Input {
+            cleanup: CleanupState::Unconfirmed,
             claims: vec![claim("h", owned)],
-            ..look(&object)
+            ..input(&object)
         });
         assert!(
             matches!(step, Step::Wait(Wait::Holders(..) | Wait::Owned(..))),
@@ -321,10 +327,10 @@ fn nothing_is_cleaned_up_outside_before_holders_and_what_is_owned_are_gone() {
 #[test]
 fn all_references_are_released_before_the_object_is_freed() {
     let step = |phase, bearers, targets_unknown| {
-        decide(&Look {
+        decide(&Input {
             bearers,
             targets_unknown,
-            ..look(&deleting(phase))
+            ..input(&deleting(phase))
         })
     };
     let both = || vec![seen("Target", "a"), seen("Target", "b")];
@@ -351,12 +357,12 @@ fn all_references_are_released_before_the_object_is_freed() {
 
 #[test]
 fn an_object_without_holders_or_anything_else_is_freed_at_once() {
-    assert_eq!(decide(&look(&deleting(None))), Step::Free { confirm: Vec::new() });
+    assert_eq!(decide(&input(&deleting(None))), Step::Free { confirm: Vec::new() });
     let bare = Object {
         guarded: false,
         ..deleting(None)
     };
-    assert_eq!(decide(&look(&bare)), NOTHING);
+    assert_eq!(decide(&input(&bare)), NOTHING);
 }
 
 #[test]
@@ -365,15 +371,15 @@ fn what_a_field_names_is_read_again_before_the_object_is_freed() {
         edges: vec![cascade("a"), cascade("b")],
         ..deleting(Some(Phase::Finalizing))
     };
-    let step = decide(&Look {
+    let step = decide(&Input {
         named: vec![Named::Absent, Named::Itself],
-        ..look(&object)
+        ..input(&object)
     });
     assert!(matches!(step, Step::Free { confirm } if confirm == [key("Target", "a")]));
     for (phase, confirm) in [(None, vec![key("Target", "a")]), (Some(Phase::Deleting), Vec::new())] {
-        let step = decide(&Look {
+        let step = decide(&Input {
             named: vec![present("a", false, true, phase), Named::Itself],
-            ..look(&object)
+            ..input(&object)
         });
         assert_eq!(step, Step::Free { confirm }, "{phase:?}");
     }

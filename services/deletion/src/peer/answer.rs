@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use serde_json::Value;
 
-use crate::object::{Key, Names, Object, Released, Standing};
+use crate::object::{DeletionState, Key, Names, Object, Released};
 
 /// What is known of an object from the answer about its references. Its service judges whether it is deleted or leaves
 /// for the archive. What it owns here goes as what cascades does: it drains only once it is released.
@@ -29,7 +29,11 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         key: key.clone(),
         uid: uid.to_owned(),
         version: ResourceVersion(number),
-        standing: if is_deleted { Standing::Deleting } else { Standing::Live },
+        state: if is_deleted {
+            DeletionState::Deleting
+        } else {
+            DeletionState::Live
+        },
         requested: false,
         immutable: false,
         finalizers: vec![guard],
@@ -63,7 +67,7 @@ mod tests {
     #[test]
     fn an_object_is_as_far_as_its_service_says() {
         let live = object(&network(), 7, &answer("Live")).expect("an object");
-        assert_eq!((live.standing, live.phase), (Standing::Live, None));
+        assert_eq!((live.state, live.phase), (DeletionState::Live, None));
         assert_eq!((live.version, live.references.len()), (ResourceVersion(7), 1));
         let archived = object(&network(), 7, &answer("Archived")).expect("an object");
         assert_eq!(archived, live, "who is archived is held as before");

@@ -23,9 +23,9 @@ const DOUBT_FOR: Duration = Duration::from_secs(30);
 /// The objects of a kind that bear references of ours, by uid.
 pub type Held = Arc<Mutex<BTreeSet<Uid>>>;
 
-/// What became known.
+/// What became known of the objects of another service.
 #[derive(Debug, PartialEq, Eq)]
-pub enum News {
+pub enum PeerEvent {
     /// Something happened to an object: it is to be looked up. Whether it is being deleted.
     Happened(Key, bool),
     /// All that exists was seen. These bear references of ours.
@@ -39,19 +39,26 @@ pub enum News {
 }
 
 /// Follows a kind until nobody listens.
-pub async fn follow(peer: &Peer, holders: &[KindName], held: &Held, news: &Sender<News>) {
-    while !news.is_closed() {
-        let ended = follow_once(peer, holders, held, news).await;
+pub async fn follow(peer: &Peer, holders: &[KindName], held: &Held, events: &Sender<PeerEvent>) {
+    while !events.is_closed() {
+        let ended = follow_once(peer, holders, held, events).await;
         let Err(error) = ended else {
             continue;
         };
         // Nobody listens any more where it cannot be sent.
-        let _ = news.send(News::Silent(peer.kind.clone(), error.to_string())).await;
+        let _ = events
+            .send(PeerEvent::Silent(peer.kind.clone(), error.to_string()))
+            .await;
         sleep(AGAIN_AFTER).await;
     }
 }
 
-async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Sender<News>) -> Result<(), ClusterError> {
+async fn follow_once(
+    peer: &Peer,
+    holders: &[KindName],
+    held: &Held,
+    events: &Sender<PeerEvent>,
+) -> Result<(), ClusterError> {
     let kind = &peer.kind;
     let from = peer.events().await?;
     let mut consumer = Consumer::new(from.source, from.look_up, &from.topic, [], Limits::DEFAULT);
@@ -61,11 +68,11 @@ async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Send
         let item = consumer.next().await;
         let item = item.map_err(|error| peer.service.unclear(&error.to_string()))?;
         let is_cut = matches!(item, Item::Cut(_));
-        if is_silent && !is_cut && news.send(News::Heard(kind.clone())).await.is_err() {
+        if is_silent && !is_cut && events.send(PeerEvent::Heard(kind.clone())).await.is_err() {
             return Ok(());
         }
         is_silent = is_cut;
-        let said = match item {
+        let event = match item {
             Item::Event(event) => {
                 let is_deleted = event.deletion_timestamp.is_some() && !event.erased;
                 let key = Key {
@@ -73,17 +80,17 @@ async fn follow_once(peer: &Peer, holders: &[KindName], held: &Held, news: &Send
                     namespace: event.namespace,
                     name: event.name,
                 };
-                News::Happened(key, is_deleted)
+                PeerEvent::Happened(key, is_deleted)
             }
-            Item::Replayed { .. } => News::Replayed(kind.clone(), peer.bearers(holders).await?),
-            Item::Cut(error) => News::Silent(kind.clone(), peer.service.unclear(&error.to_string()).to_string()),
+            Item::Replayed { .. } => PeerEvent::Replayed(kind.clone(), peer.bearers(holders).await?),
+            Item::Cut(error) => PeerEvent::Silent(kind.clone(), peer.service.unclear(&error.to_string()).to_string()),
             Item::Stopped(stop) => {
-                let _ = news.send(News::Doubted(kind.clone(), doubt(&stop))).await;
+                let _ = events.send(PeerEvent::Doubted(kind.clone(), doubt(&stop))).await;
                 sleep(DOUBT_FOR).await;
                 return Ok(());
             }
         };
-        if news.send(said).await.is_err() {
+        if events.send(event).await.is_err() {
             return Ok(());
         }
     }

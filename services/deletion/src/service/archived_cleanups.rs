@@ -7,11 +7,11 @@ use kindex_kube_client::ClusterError;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::cleanup_states::{ArchivedCleanupStates, CallOutcome};
 use crate::cluster::Cluster;
 use crate::decide::Step;
 use crate::figures::Figures;
 use crate::object::KindName;
-use crate::outside::{ArchivedOutsides, Said};
 
 /// Calls of a kind that are under way or wait for their turn. Others begin with a later walk.
 const CALLS_MAX: usize = 1_024;
@@ -56,14 +56,14 @@ struct Called {
     kind: KindName,
     uid: String,
     /// Nothing where its time was over, or had not come.
-    said: Result<Option<Said>, ClusterError>,
+    outcome: Result<Option<CallOutcome>, ClusterError>,
 }
 
 /// The calls for one cluster.
 pub(super) struct ArchivedCleanups {
     cluster: Cluster,
     figures: Figures,
-    outsides: ArchivedOutsides,
+    states: ArchivedCleanupStates,
     queues: BTreeMap<KindName, Queue>,
     calls: JoinSet<Called>,
 }
@@ -74,15 +74,15 @@ impl ArchivedCleanups {
         Self {
             cluster,
             figures,
-            outsides: ArchivedOutsides::default(),
+            states: ArchivedCleanupStates::default(),
             queues: BTreeMap::new(),
             calls: JoinSet::new(),
         }
     }
 
-    /// What was said so far.
-    pub(super) fn outsides(&self) -> &ArchivedOutsides {
-        &self.outsides
+    /// What is known so far.
+    pub(super) fn states(&self) -> &ArchivedCleanupStates {
+        &self.states
     }
 
     /// A walk over the tombstones of a kind begins.
@@ -99,8 +99,8 @@ impl ArchivedCleanups {
         }
         let (cluster, kind, uid) = (self.cluster.clone(), kind.clone(), uid.to_owned());
         self.calls.spawn(async move {
-            let said = cluster.clean_up_archived(&kind, &uid).await;
-            Called { kind, uid, said }
+            let outcome = cluster.clean_up_archived(&kind, &uid).await;
+            Called { kind, uid, outcome }
         });
     }
 
@@ -112,19 +112,19 @@ impl ArchivedCleanups {
     }
 
     fn note(&mut self, called: Called) {
-        let Called { kind, uid, said } = called;
+        let Called { kind, uid, outcome } = called;
         if let Some(queue) = self.queues.get_mut(&kind) {
             queue.end(&uid);
         }
-        match said {
-            Ok(Some(said)) => {
-                if let Said::Failed(why) = &said {
+        match outcome {
+            Ok(Some(outcome)) => {
+                if let CallOutcome::Failed(why) = &outcome {
                     self.figures.failed(&kind.kind);
                     tracing::warn!(%kind, uid, why, "The cleanup of an archived object is tried again");
                 }
                 self.figures.carried_out(&kind.kind, &Step::CleanUp);
-                self.figures.said(&kind.kind, &said);
-                self.outsides.said(&uid, said, Instant::now());
+                self.figures.cleanup_called(&kind.kind, &outcome);
+                self.states.record(&uid, outcome, Instant::now());
             }
             // It is decided on again.
             Ok(None) => {}
@@ -137,12 +137,12 @@ impl ArchivedCleanups {
 
     /// The walk has come to this tombstone.
     pub(super) fn found(&mut self, uid: &str) {
-        self.outsides.found(uid);
+        self.states.found(uid);
     }
 
     /// The walk has come to all that there are.
     pub(super) fn end_walk(&mut self) {
-        self.outsides.end_walk();
+        self.states.end_walk();
     }
 
     /// Ends the calls that are under way: what has come of them is asked again.

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::cleanup_states::CallOutcome;
 use crate::cluster::Cluster;
 use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
@@ -18,7 +19,6 @@ use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::Step;
 use crate::figures::Figures;
 use crate::object::{Key, KindName, Object};
-use crate::outside::Said;
 use crate::web::Posting;
 
 mod turns;
@@ -240,11 +240,11 @@ impl Deletion {
         }
         work.settle(task, &outcome.writes);
         work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
-        if let Some(said) = outcome.held {
-            work.asked(&task.object, said, Instant::now());
+        if let Some(answer) = outcome.held {
+            work.asked(&task.object, answer, Instant::now());
         }
-        if let Some(said) = outcome.said {
-            self.said(work, &task.object, said);
+        if let Some(called) = outcome.cleanup {
+            self.cleanup_called(work, &task.object, called);
         }
         for object in task.objects() {
             match &outcome.failed {
@@ -274,17 +274,17 @@ impl Deletion {
         });
     }
 
-    fn said(&self, work: &mut Work, object: &Object, said: Said) {
-        match &said {
-            Said::Gone => tracing::debug!(object = %object.key, "Nothing is left outside"),
-            Said::Pending(what, _) => tracing::debug!(object = %object.key, what, "Something is left outside"),
-            Said::Failed(why) => {
+    fn cleanup_called(&self, work: &mut Work, object: &Object, outcome: CallOutcome) {
+        match &outcome {
+            CallOutcome::Gone => tracing::debug!(object = %object.key, "Nothing is left outside"),
+            CallOutcome::Pending(what, _) => tracing::debug!(object = %object.key, what, "Something is left outside"),
+            CallOutcome::Failed(why) => {
                 self.figures.failed(&object.key.kind.kind);
                 tracing::warn!(object = %object.key, why, "A cleanup outside is tried again");
             }
         }
-        self.figures.said(&object.key.kind.kind, &said);
-        work.said(object, said, Instant::now());
+        self.figures.cleanup_called(&object.key.kind.kind, &outcome);
+        work.cleanup_called(object, outcome, Instant::now());
     }
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and which references

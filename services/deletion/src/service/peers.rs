@@ -18,7 +18,7 @@ use crate::decide::{Cause, Step};
 use crate::kinds::name_of;
 use crate::notice::{self, Notice};
 use crate::object::{Key, KindName, Object};
-use crate::peer::follow::{Held, News, follow};
+use crate::peer::follow::{Held, PeerEvent, follow};
 
 /// Look-ups at a time.
 const LOOK_UPS_AT_A_TIME: usize = 8;
@@ -33,8 +33,8 @@ pub(super) const FAILURES_UNTIL_REPORT: u32 = 3;
 
 /// What ends of it.
 pub(super) enum Heard {
-    /// News of a service.
-    News(News),
+    /// An event of a service.
+    Event(PeerEvent),
     /// An answer.
     LookedUp(Key, Result<Option<Box<Object>>, ClusterError>),
     /// The pause after a look-up that failed.
@@ -48,7 +48,7 @@ pub(super) enum Heard {
 /// The other services of one run.
 pub(super) struct Peers {
     cluster: Cluster,
-    news: mpsc::Receiver<News>,
+    events: mpsc::Receiver<PeerEvent>,
     followers: JoinSet<()>,
     look_ups: JoinSet<Heard>,
     /// Of holders, which keep no look-up from its turn.
@@ -61,7 +61,7 @@ pub(super) struct Peers {
 impl Peers {
     /// Follows them from now on.
     pub(super) fn follow(cluster: &Cluster) -> Self {
-        let (send, news) = mpsc::channel(REPORTS_MAX);
+        let (send, events) = mpsc::channel(REPORTS_MAX);
         let holders: Vec<_> = cluster.kinds().all().map(name_of).collect();
         let (mut followers, mut held) = (JoinSet::new(), BTreeMap::new());
         for kind in cluster.peers().kinds() {
@@ -76,7 +76,7 @@ impl Peers {
         }
         Self {
             cluster: cluster.clone(),
-            news,
+            events,
             followers,
             look_ups: JoinSet::new(),
             finds: JoinSet::new(),
@@ -113,7 +113,7 @@ impl Peers {
     /// What is heard next; never ends where there are no other services.
     pub(super) async fn next(&mut self) -> Heard {
         tokio::select! {
-            Some(news) = self.news.recv() => Heard::News(news),
+            Some(event) = self.events.recv() => Heard::Event(event),
             Some(ended) = self.look_ups.join_next() => ended.expect("a look-up does not panic"),
             Some(ended) = self.finds.join_next() => ended.expect("a look-up does not panic"),
             else => std::future::pending().await,
@@ -123,21 +123,21 @@ impl Peers {
     /// Takes in what was heard.
     pub(super) fn take(&mut self, heard: Heard, work: &mut Work, deletion: &Deletion) {
         match heard {
-            Heard::News(News::Happened(key, is_deleted)) => work.happened(key, is_deleted),
-            Heard::News(News::Replayed(kind, bearers)) => {
+            Heard::Event(PeerEvent::Happened(key, is_deleted)) => work.happened(key, is_deleted),
+            Heard::Event(PeerEvent::Replayed(kind, bearers)) => {
                 deletion.trust(&kind);
                 work.replayed(&kind, bearers);
             }
-            Heard::News(News::Heard(kind)) => {
+            Heard::Event(PeerEvent::Heard(kind)) => {
                 tracing::info!(%kind, "The objects of another service are followed");
                 self.silent.remove(&kind);
             }
-            Heard::News(News::Silent(kind, why)) => {
+            Heard::Event(PeerEvent::Silent(kind, why)) => {
                 if self.silent.insert(kind.clone()) {
                     tracing::warn!(%kind, why, "Another service is not heard");
                 }
             }
-            Heard::News(News::Doubted(kind, why)) => {
+            Heard::Event(PeerEvent::Doubted(kind, why)) => {
                 tracing::error!(%kind, why, "The events of another service are not to be trusted");
                 work.doubted(&kind);
                 deletion.doubt(&kind, why);

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::outcome::Unanswered;
-use crate::cluster::tombstone::Buried;
+use crate::cluster::tombstone::TombstoneProgress;
 use crate::cluster::{Cluster, OUTAGE};
 use crate::decide::{Step, Wait};
 use crate::figures::Figures;
@@ -126,13 +126,15 @@ impl Walk {
             if stop.is_cancelled() {
                 return;
             }
-            let outsides = self.cleanups.outsides();
-            let buried = self.cluster.bury(kind, uid, &self.silent, outsides, Timestamp::now());
-            match buried.await {
+            let states = self.cleanups.states();
+            let progress = self
+                .cluster
+                .advance_tombstone(kind, uid, &self.silent, states, Timestamp::now());
+            match progress.await {
                 Ok(None) => return,
-                Ok(Some(buried)) => {
-                    let moved = buried.moved;
-                    self.note(uid, buried).await;
+                Ok(Some(progress)) => {
+                    let moved = progress.moved;
+                    self.note(uid, progress).await;
                     if !moved {
                         return;
                     }
@@ -148,10 +150,10 @@ impl Walk {
     }
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and for each service.
-    async fn note(&mut self, uid: &str, buried: Buried) {
-        let Buried { object, step, .. } = buried;
+    async fn note(&mut self, uid: &str, progress: TombstoneProgress) {
+        let TombstoneProgress { object, step, .. } = progress;
         let (kind, now) = (object.key.kind.kind.as_str(), Instant::now());
-        if let Some(Unanswered { place, why, is_silent }) = buried.unanswered {
+        if let Some(Unanswered { place, why, is_silent }) = progress.unanswered {
             self.figures.failed(kind);
             tracing::warn!(object = %object.key, why, "Another service releases nothing, and is asked again");
             if self.walked.waits(uid, kind, Awaited::Service(place.clone()), now) {
@@ -166,7 +168,7 @@ impl Walk {
             self.cleanups.call(&object.key.kind, uid);
         } else if let Step::Wait(wait) = &step {
             let awaited = match wait {
-                Wait::Outside(left) => Awaited::Outside(left.clone()),
+                Wait::Cleanup(left) => Awaited::Cleanup(left.clone()),
                 _ => Awaited::Holders(step.clone()),
             };
             let waits_for_holders = matches!(awaited, Awaited::Holders(_));
@@ -201,8 +203,8 @@ mod tests {
     use crate::kinds::Kinds;
 
     /// A tombstone whose last step waits for the service at this place.
-    fn waits_for(place: &str, is_silent: bool) -> Buried {
-        Buried {
+    fn waits_for(place: &str, is_silent: bool) -> TombstoneProgress {
+        TombstoneProgress {
             object: deleting(key("Cluster", "c"), "u"),
             step: Step::Free { confirm: Vec::new() },
             unanswered: Some(Unanswered {

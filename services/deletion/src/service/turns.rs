@@ -130,18 +130,18 @@ mod tests {
     use super::*;
     use crate::decide::Seen;
     use crate::fixture::{key, live};
-    use crate::object::{Object, Standing};
+    use crate::object::{DeletionState, Object};
 
-    fn object(name: &str, standing: Standing) -> Object {
+    fn object(name: &str, state: DeletionState) -> Object {
         Object {
-            standing,
+            state,
             ..live(key("Network", name), &format!("uid-{name}"))
         }
     }
 
-    fn task(name: &str, standing: Standing, step: Step) -> Task {
+    fn task(name: &str, state: DeletionState, step: Step) -> Task {
         Task {
-            object: object(name, standing),
+            object: object(name, state),
             target: None,
             step,
             others: Vec::new(),
@@ -150,12 +150,12 @@ mod tests {
 
     /// One of the holders of `target`, on its way out.
     fn releases(name: &str) -> Task {
-        let target = Seen::of(&object("target", Standing::Deleting));
-        task(name, Standing::Deleting, Step::Release(target))
+        let target = Seen::of(&object("target", DeletionState::Deleting));
+        task(name, DeletionState::Deleting, Step::Release(target))
     }
 
     fn records() -> Task {
-        task("target", Standing::Deleting, Step::Record(Phase::Draining))
+        task("target", DeletionState::Deleting, Step::Record(Phase::Draining))
     }
 
     fn none() -> BTreeSet<KindName> {
@@ -208,7 +208,7 @@ mod tests {
     fn live_holders_that_wait_and_objects_of_other_services_have_no_turns() {
         let mut turns = Turns::default();
         let live = |name: &str| Task {
-            object: object(name, Standing::Live),
+            object: object(name, DeletionState::Live),
             ..releases(name)
         };
         assert!(turns.take(&live("a"), &none()) && turns.take(&live("b"), &none()));

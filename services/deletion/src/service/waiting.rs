@@ -42,7 +42,7 @@ impl Waiting {
     /// Whether it still waits for the same while it is asked about that once more.
     pub(super) fn goes_on(&self, step: &Step) -> bool {
         match step {
-            Step::CleanUp => matches!(self.step, Step::Wait(Wait::Outside(_))),
+            Step::CleanUp => matches!(self.step, Step::Wait(Wait::Cleanup(_))),
             Step::Sweep => matches!(self.step, Step::Wait(Wait::Archived(_))),
             Step::Hold { .. } => matches!(self.step, Step::Rest(_)),
             Step::Keep(_) => !claims(&self.step).is_empty(),
@@ -53,12 +53,12 @@ impl Waiting {
     /// Whether it waits for the same, of which more may be known now.
     pub(super) fn is_of_the_same(&self, step: &Step) -> bool {
         match (&self.step, step) {
-            (Step::Wait(Wait::Outside(_)), Step::Wait(Wait::Outside(_))) => true,
-            (Step::Wait(Wait::Holders(before, unplaced)), Step::Wait(Wait::Holders(now, others)))
-            | (Step::Wait(Wait::Owned(before, unplaced)), Step::Wait(Wait::Owned(now, others))) => {
+            (Step::Wait(Wait::Cleanup(_)), Step::Wait(Wait::Cleanup(_))) => true,
+            (Step::Wait(Wait::Holders(before, missing)), Step::Wait(Wait::Holders(now, others)))
+            | (Step::Wait(Wait::Owned(before, missing)), Step::Wait(Wait::Owned(now, others))) => {
                 let (before, now) = (before.iter(), now.iter());
                 let names = before.map(|claim| &claim.name);
-                unplaced == others && names.eq(now.map(|claim| &claim.name))
+                missing == others && names.eq(now.map(|claim| &claim.name))
             }
             (before, now) => before == now,
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::decide::{Left, Step};
+use crate::decide::{Remaining, Step};
 
 /// Tombstones of which it is known since when they wait. Events tell of no more.
 const WAITING_MAX: usize = 10_000;
@@ -18,8 +18,8 @@ pub(super) enum Awaited {
     Holders(Step),
     /// Another service, which is to release what the tombstone holds there. What it answers may change every time.
     Service(String),
-    /// What it has outside, as its cleanup has said last. That may change with every call.
-    Outside(Left),
+    /// What it has outside, as its cleanup has answered last. That may change with every call.
+    Cleanup(Remaining),
 }
 
 /// One that waits.
@@ -39,8 +39,8 @@ impl Waiting {
     fn goes_on(self, awaited: &Awaited) -> Option<Self> {
         match (&self.awaited, awaited) {
             (before, now) if before == now => Some(self),
-            (Awaited::Outside(_), Awaited::Outside(left)) => Some(Self {
-                awaited: Awaited::Outside(left.clone()),
+            (Awaited::Cleanup(_), Awaited::Cleanup(left)) => Some(Self {
+                awaited: Awaited::Cleanup(left.clone()),
                 reported: false,
                 ..self
             }),
@@ -197,7 +197,7 @@ mod tests {
     /// Otherwise a cleanup that says something else each time is never reported, or with every walk.
     #[test]
     fn what_a_cleanup_says_is_reported_as_it_changes_and_not_more_often_than_others() {
-        let left = |what: String| Awaited::Outside(Left::Pending(what));
+        let left = |what: String| Awaited::Cleanup(Remaining::Pending(what));
         let mut stage = Stage::new();
         let reports: Vec<u64> = (0..=70)
             .filter(|seconds| stage.walk(*seconds, left(format!("{seconds} machines"))))

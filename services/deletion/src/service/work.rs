@@ -9,13 +9,13 @@ use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
 use crate::answers::{Answers, Swept};
+use crate::cleanup_states::{CallOutcome, CleanupStates};
 use crate::cluster::outcome::{Task, go_together};
-use crate::decide::{Outside, Step, decide};
+use crate::decide::{CleanupState, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
 use crate::notice::is_noticed;
-use crate::object::{Key, KindName, Object, Standing};
-use crate::outside::{Outsides, Said};
+use crate::object::{DeletionState, Key, KindName, Object};
 use crate::peer::foreign::Foreign;
 use crate::targets::{Answer, Targets};
 use crate::vanished::Vanished;
@@ -75,7 +75,7 @@ pub(super) struct Work {
     answers: Answers,
     targets: Targets,
     holders: Holders,
-    outsides: Outsides,
+    cleanup_states: CleanupStates,
 }
 
 impl Work {
@@ -86,7 +86,7 @@ impl Work {
             answers: Answers::default(),
             targets: Targets::default(),
             holders: Holders::new(blocked_after),
-            outsides: Outsides::default(),
+            cleanup_states: CleanupStates::default(),
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
@@ -105,6 +105,7 @@ impl Work {
 
     pub(super) fn listed(&mut self, kind: &KindName, version: ResourceVersion, objects: Vec<Object>) {
         let concerned = self.graph.replace(kind, version, objects);
+        self.vanished.forget_unknown(&self.graph);
         for object in self.graph.objects().filter(|object| object.key.kind == *kind) {
             self.look_ups.ask_for_targets(&self.setup.foreign, &self.graph, object);
         }
@@ -206,7 +207,7 @@ impl Work {
     /// What its service says of a holder.
     pub(super) fn found(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
         self.queue.extend(self.graph.bearers(&name).cloned());
-        self.holders.said(name, found, now);
+        self.holders.answered(name, found, now);
     }
 
     /// Its service does not say, and is asked again.
@@ -234,21 +235,21 @@ impl Work {
     /// What a step has learnt of the archive.
     pub(super) fn learnt(&mut self, object: &Object, swept: Option<Swept>, missing: Vec<ReferenceName>, now: Instant) {
         for name in missing {
-            self.holders.said(name, None, now);
+            self.holders.answered(name, None, now);
         }
         if let Some(swept) = swept {
             self.answers.swept(object, swept, now);
         }
     }
 
-    /// What the archive has said of an object that a live one names.
+    /// What the archive has answered about an object that a live one names.
     pub(super) fn asked(&mut self, holder: &Object, (target, answer): (Key, Answer), now: Instant) {
-        self.targets.said(holder, target, answer, now);
+        self.targets.answered(holder, target, answer, now);
     }
 
-    /// What came of the cleanup of an object.
-    pub(super) fn said(&mut self, object: &Object, said: Said, now: Instant) {
-        self.outsides.said(object, said, now);
+    /// What came of a call of the cleanup of an object.
+    pub(super) fn cleanup_called(&mut self, object: &Object, outcome: CallOutcome, now: Instant) {
+        self.cleanup_states.record(object, outcome, now);
     }
 
     /// Asks the archive and the cleanups again where that is due, and writes again what could not be written.
@@ -257,7 +258,7 @@ impl Work {
         self.queue.extend(self.answers.due(now));
         self.queue.extend(self.targets.due(now));
         self.queue.extend(self.holders.due(&self.graph, now));
-        self.queue.extend(self.outsides.due(now));
+        self.queue.extend(self.cleanup_states.due(now));
     }
 
     /// The next step, of an object that has none under way, on an object that no other one writes.
@@ -350,28 +351,30 @@ impl Work {
             return self.sweep_along(key, now);
         }
         let known = self.graph.get(key).filter(|_| self.setup.outside.contains(&key.kind));
-        let outside = known.map_or(Outside::Gone, |known| self.outsides.of(known, now));
-        let Some(mut look) = self.graph.look(key, outside) else {
+        let cleanup = known.map_or(CleanupState::Gone, |known| self.cleanup_states.of(known, now));
+        let Some(mut input) = self.graph.input(key, cleanup) else {
             self.waiting.remove(key);
             self.failures.remove(key);
             self.unwritten.remove(key);
             self.answers.forget([key]);
             self.targets.forget([key]);
-            self.outsides.forget(key);
+            self.cleanup_states.forget(key);
             return None;
         };
         if self.setup.archives {
-            self.answers.complete(&mut look, now);
+            self.answers.complete(&mut input, now);
             let foreign = &self.setup.foreign;
             self.targets
-                .complete(&mut look, |target| foreign.contains(&target.kind), now);
+                .complete(&mut input, |target| foreign.contains(&target.kind), now);
         }
-        self.holders.complete(&mut look, now);
-        let step = decide(&look);
+        self.holders.complete(&mut input, now);
+        let step = decide(&input);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
-            let (refused, all_are_placed) = (look.object.refused, step == Step::Rest(Vec::new()));
-            if refused && all_are_placed && look.object.standing == Standing::Live {
-                self.placed.insert(key.clone());
+            let (refused, all_are_placed) = (input.object.refused, step == Step::Rest(Vec::new()));
+            if refused && all_are_placed && input.object.state == DeletionState::Live {
+                if !self.is_put_off(key, now) {
+                    self.placed.insert(key.clone());
+                }
             } else {
                 self.unwritten.remove(key);
             }
@@ -379,7 +382,7 @@ impl Work {
             return None;
         }
         let task = Task {
-            object: look.object.clone(),
+            object: input.object.clone(),
             target: None,
             step,
             others: Vec::new(),

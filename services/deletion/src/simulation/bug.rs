@@ -77,9 +77,9 @@ pub(super) enum Bug {
     /// A live holder of a tombstone is deleted whatever was written since it was read.
     TakeLiveAnyway,
     /// What a tombstone owns goes before it drains.
-    BuryOwnedAtOnce,
+    TombstoneOwnedAtOnce,
     /// The phase of a tombstone is recorded whatever was written since.
-    BuryAnyway,
+    TombstoneAnyway,
     /// A tombstone goes though something holds it.
     EndHeld,
     /// What is owned holds its owner in the first phase, as everything else does.
@@ -138,8 +138,8 @@ impl Bug {
         Self::LeaveTombstones,
         Self::TakeByName,
         Self::TakeLiveAnyway,
-        Self::BuryOwnedAtOnce,
-        Self::BuryAnyway,
+        Self::TombstoneOwnedAtOnce,
+        Self::TombstoneAnyway,
         Self::EndHeld,
     ];
 
@@ -163,7 +163,7 @@ impl Bug {
         Self::CleanUpEarly,
         Self::LeaveTombstones,
         Self::TakeByName,
-        Self::BuryOwnedAtOnce,
+        Self::TombstoneOwnedAtOnce,
         Self::EndHeld,
         Self::WaitForOwned,
         Self::WakeFew,

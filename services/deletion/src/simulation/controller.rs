@@ -24,11 +24,11 @@ mod tombstones;
 use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
 use crate::answers::Answers;
+use crate::cleanup_states::{ArchivedCleanupStates, CleanupStates};
 use crate::decide::{Cause, Step};
 use crate::graph::Graph;
 use crate::holders::Holders;
-use crate::object::{Key, KindName, Object, Standing};
-use crate::outside::{ArchivedOutsides, Outsides};
+use crate::object::{DeletionState, Key, KindName, Object};
 use crate::targets::Targets;
 use planted::{counts_as_gone, decide_with};
 use task::Task;
@@ -60,8 +60,8 @@ pub(super) struct Controller {
     answers: Answers,
     targets: Targets,
     holders: Holders,
-    outsides: Outsides,
-    archived_outsides: ArchivedOutsides,
+    cleanup_states: CleanupStates,
+    archived_cleanup_states: ArchivedCleanupStates,
     /// The tombstone that it visits.
     visit: Option<Visit>,
     now: Instant,
@@ -87,8 +87,8 @@ impl Controller {
             answers: Answers::default(),
             targets: Targets::default(),
             holders: Holders::new(Duration::from_secs(30)),
-            outsides: Outsides::default(),
-            archived_outsides: ArchivedOutsides::default(),
+            cleanup_states: CleanupStates::default(),
+            archived_cleanup_states: ArchivedCleanupStates::default(),
             visit: None,
             now: Instant::now(),
             wakes: if bug == Bug::WakeFew { CONCERNED } else { usize::MAX },
@@ -186,14 +186,17 @@ impl Controller {
     }
 
     fn step_of(&mut self, object: &Object, bug: Bug) -> Step {
-        let mut look = self.graph.look(&object.key, self.outside(object)).expect("it is there");
-        self.answers.complete(&mut look, self.now);
+        let mut input = self
+            .graph
+            .input(&object.key, self.cleanup_state(object))
+            .expect("it is there");
+        self.answers.complete(&mut input, self.now);
         let is_foreign = |target: &Key| target.kind.group != self.group;
         if bug != Bug::HoldNothing {
-            self.targets.complete(&mut look, is_foreign, self.now);
+            self.targets.complete(&mut input, is_foreign, self.now);
         }
-        self.holders.complete(&mut look, self.now);
-        decide_with(bug, look, &self.graph)
+        self.holders.complete(&mut input, self.now);
+        decide_with(bug, input, &self.graph)
     }
 
     /// Sends one request of one task. Its answer may get lost.
@@ -357,8 +360,8 @@ fn judged(world: &World, task: &Task, version: Option<u64>) -> Option<Stored> {
 
 fn read(world: &World, object: &Stored, is_own: bool, bug: Bug) -> Object {
     let mut read = world.read(object, is_own);
-    if bug == Bug::EvictionIsDeletion && read.standing == Standing::Evicting {
-        read.standing = Standing::Deleting;
+    if bug == Bug::EvictionIsDeletion && read.state == DeletionState::Evicting {
+        read.state = DeletionState::Deleting;
     }
     read
 }

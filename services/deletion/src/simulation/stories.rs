@@ -30,7 +30,7 @@ pub(super) mod tombstones;
 use super::mover::{Ended, Move};
 use super::world::{Event, fields};
 use super::{Bug, Play, Setting, action};
-use crate::decide::{Outside, Step, Wait, Whereabouts};
+use crate::decide::{CleanupState, HolderLocation, Step, Wait};
 use crate::object::Key;
 
 /// Services in which nothing goes wrong.
@@ -78,7 +78,7 @@ impl Play {
     fn decided(&self, key: &Key) -> Step {
         let mut own = self.controllers.iter().filter(|one| one.group() == key.kind.group);
         let graph = &own.next().expect("a controller").graph;
-        crate::decide::decide(&graph.look(key, Outside::Gone).expect("it is known"))
+        crate::decide::decide(&graph.input(key, CleanupState::Gone).expect("it is known"))
     }
 }
 
@@ -133,7 +133,7 @@ fn of_three_holders_the_last_one_is_named() {
         panic!("it waits");
     };
     assert_eq!(claims.len(), 1);
-    assert_eq!(claims[0].at, Whereabouts::Seen(budgets[2].clone()));
+    assert_eq!(claims[0].at, HolderLocation::Seen(budgets[2].clone()));
     play.delete(&budgets[2]);
     play.settled();
     assert!(play.erased(&project));

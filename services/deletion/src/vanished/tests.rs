@@ -136,7 +136,7 @@ fn a_reference_that_goes_while_its_holder_names_the_object_is_reported() {
         )]
     );
     let deleting = Object {
-        standing: Standing::Deleting,
+        state: DeletionState::Deleting,
         ..bare()
     };
     let messages = reported(
@@ -175,7 +175,7 @@ fn a_reference_that_no_field_declares_is_reported_too() {
 fn references_that_stay_or_go_to_the_archive_are_not_reported() {
     assert!(reported(Some(&held()), holder(None, true), Some(holder(None, true))).is_empty());
     let evicting = Object {
-        standing: Standing::Evicting,
+        state: DeletionState::Evicting,
         ..bare()
     };
     assert!(reported(Some(&evicting), holder(None, true), Some(holder(None, true))).is_empty());
@@ -337,7 +337,7 @@ fn a_name_excuses_no_reference_that_was_placed_after_it() {
 #[test]
 fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
     let deleting = |guarded: bool| Object {
-        standing: Standing::Deleting,
+        state: DeletionState::Deleting,
         guarded,
         ..bare()
     };
@@ -379,7 +379,7 @@ fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
 #[test]
 fn what_goes_with_its_last_reference_says_nothing_of_it() {
     let last = Object {
-        standing: Standing::Deleting,
+        state: DeletionState::Deleting,
         guarded: false,
         ..held()
     };

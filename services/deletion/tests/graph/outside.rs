@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Event;
-use kindex_deletion::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted, Useless, async_trait};
+use kindex_deletion::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted, InvalidCleanup, async_trait};
 use kindex_model::kind::{Kind, Registry};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
@@ -194,8 +194,8 @@ fn a_cleanup_that_would_never_be_called_is_refused() {
     };
     assert_eq!(of(&[]), Ok(()));
     assert_eq!(of(&[&CLUSTERS]), Ok(()));
-    assert_eq!(of(&[&ABROAD]), Err(Useless::Unknown("Abroad")));
-    assert_eq!(of(&[&CLUSTERS, &CLUSTERS]), Err(Useless::Twice("Cluster")));
-    assert_eq!(of(&[&CLUSTERS, &LONELY]), Err(Useless::OutOfGraph("Lonely")));
+    assert_eq!(of(&[&ABROAD]), Err(InvalidCleanup::Unknown("Abroad")));
+    assert_eq!(of(&[&CLUSTERS, &CLUSTERS]), Err(InvalidCleanup::Twice("Cluster")));
+    assert_eq!(of(&[&CLUSTERS, &LONELY]), Err(InvalidCleanup::OutOfGraph("Lonely")));
     assert_eq!(of(&[&KEPT]), Ok(()), "the graph has SQL-only kinds too");
 }

@@ -7,6 +7,7 @@ use crate::connections::{Connections, failure};
 use crate::driver::{Cells, Driver, Param, Purpose, Statement};
 use crate::error::StoreError;
 use crate::live::LiveTable;
+use crate::occupied::Occupied;
 
 /// Everything in a main table or in one of its side tables that does not fit. Extracted columns are
 /// not asked about: their values are read anew.
@@ -52,18 +53,17 @@ async fn first_unfit<D: Driver>(
     Ok((count > 0).then_some((count, first)))
 }
 
-/// Without a limit of time: each of these questions reads a whole table.
+/// Without a limit of time: each of these questions reads a whole table. Whoever gives up meanwhile leaves no
+/// connection in the pool that is still at it.
 pub(super) async fn unhurried<D: Driver>(
     connections: &Connections<D>,
     question: Statement,
     params: &[Param<'_>],
 ) -> Result<Vec<D::Row>, sqlx::Error> {
-    let mut connection = connections.acquire(Purpose::Read).await?;
-    let rows = D::query(&mut connection, question, params).await;
-    if rows.is_err() {
-        D::discard(connection);
-    }
-    rows
+    let mut connection = Occupied::<D>::new(connections.acquire(Purpose::Read).await?);
+    let rows = D::query(&mut connection, question, params).await?;
+    drop(connection.ended());
+    Ok(rows)
 }
 
 async fn keys<D: Driver>(

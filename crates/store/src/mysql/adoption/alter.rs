@@ -26,16 +26,16 @@ pub(super) fn change(
     let before = [None].into_iter().chain(wanted.columns.iter().map(Some));
     for (column, before) in wanted.columns.iter().zip(before) {
         let found = live.columns.iter().find(|it| it.name == column.name);
-        match fate(found, column, extracted(column.name)) {
-            Fate::Kept => {}
-            Fate::Modified => clauses.modify(column),
-            Fate::Added => clauses.add(column, before),
-            Fate::Rebuilt => {
+        match action_on(found, column, extracted(column.name)) {
+            ColumnAction::Kept => {}
+            ColumnAction::Modified => clauses.modify(column),
+            ColumnAction::Added => clauses.add(column, before),
+            ColumnAction::Rebuilt => {
                 rebuilt.push(column.name);
                 clauses.drop.push(format!("DROP COLUMN `{}`", column.name));
                 clauses.add(column, before);
             }
-            Fate::Foreign(ty) => unfit.push(Unfit::foreign_type(live, column.name, ty, column.ty)),
+            ColumnAction::Foreign(ty) => unfit.push(Unfit::foreign_type(live, column.name, ty, column.ty)),
         }
     }
     clauses.primary_key(live, wanted);
@@ -95,8 +95,8 @@ fn is_same(live: &LiveKey, wanted: &KeyDefinition<'_>) -> bool {
     live.columns == wanted.columns && live.unique == wanted.unique
 }
 
-/// What happens to a column.
-enum Fate<'a> {
+/// What is done about a column.
+enum ColumnAction<'a> {
     Kept,
     Added,
     /// Its values stay, in another type.
@@ -107,22 +107,22 @@ enum Fate<'a> {
     Foreign(&'a str),
 }
 
-fn fate<'a>(live: Option<&'a LiveColumn>, wanted: &ColumnDefinition<'_>, extracted: bool) -> Fate<'a> {
-    let Some(live) = live else { return Fate::Added };
+fn action_on<'a>(live: Option<&'a LiveColumn>, wanted: &ColumnDefinition<'_>, extracted: bool) -> ColumnAction<'a> {
+    let Some(live) = live else { return ColumnAction::Added };
     let ty = wanted.catalogue_type();
     if live.ty == ty {
         let is_collated = live.collation.as_deref().is_none_or(|collation| collation == COLLATION);
         return if is_collated && live.required == wanted.required {
-            Fate::Kept
+            ColumnAction::Kept
         } else {
-            Fate::Modified
+            ColumnAction::Modified
         };
     }
     match (extracted, family(&live.ty).is_some_and(|it| family(&ty) == Some(it))) {
-        (true, _) if grows(&live.ty, &ty) => Fate::Modified,
-        (true, _) => Fate::Rebuilt,
-        (false, true) => Fate::Modified,
-        (false, false) => Fate::Foreign(&live.ty),
+        (true, _) if grows(&live.ty, &ty) => ColumnAction::Modified,
+        (true, _) => ColumnAction::Rebuilt,
+        (false, true) => ColumnAction::Modified,
+        (false, false) => ColumnAction::Foreign(&live.ty),
     }
 }
 

@@ -122,7 +122,7 @@ impl Operations {
         };
         let (kind, now) = (key.resource.kind, self.now());
         let uid = Uid::from(uid);
-        let released = match self.buries(kind) {
+        let released = match self.needs_tombstone(kind) {
             true => store.drop_reference(kind, &uid, reference).await,
             false => store.release_reference(kind, &uid, reference, now).await.map(drop),
         };
@@ -148,7 +148,7 @@ impl Operations {
                     .await
                     .map(drop)
             }
-            Decision::Remove if self.buries(kind) => store.drop_reference(kind, &found.uid, reference).await,
+            Decision::Remove if self.needs_tombstone(kind) => store.drop_reference(kind, &found.uid, reference).await,
             Decision::Remove => store
                 .release_reference(kind, &found.uid, reference, now)
                 .await

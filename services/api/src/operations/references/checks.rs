@@ -43,7 +43,7 @@ impl Operations {
         let kind = key.resource.kind;
         for (reference, pair) in changed(&self.registry, kind, old, new) {
             let path = reference.path.join(".");
-            let holder = self.glance(caller, key).await?;
+            let holder = self.object_state(caller, key).await?;
             if holder.is_some_and(|holder| holder.state == State::Deleting) {
                 let why = NamedObject::of(key).why();
                 return Err(Refusal::conflict(

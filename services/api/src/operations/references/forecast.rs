@@ -6,9 +6,9 @@ use super::tree::Node;
 /// Lines at most.
 const LINES_MAX: usize = 20;
 
-/// What becomes of a holder with the deletion of the object above it.
+/// When a holder is deleted with the object above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum DeletionOrder {
     /// It is deleted at once.
     First,
     /// It is deleted as well, once nothing but what the object above it owns refers to that.
@@ -18,13 +18,13 @@ enum Fate {
 }
 
 impl Node {
-    fn fate(&self) -> Fate {
+    fn deletion_order(&self) -> DeletionOrder {
         let is_owned = self.fields.iter().any(|field| field.owned);
         let mut fields = self.fields.iter();
         match fields.any(|field| field.on_delete == "cascade" && !field.owned) {
-            true => Fate::First,
-            false if is_owned => Fate::Last,
-            false => Fate::Stays,
+            true => DeletionOrder::First,
+            false if is_owned => DeletionOrder::Last,
+            false => DeletionOrder::Stays,
         }
     }
 
@@ -46,19 +46,19 @@ fn add(node: &Node, lines: &mut Vec<String>) {
     add_notes(node, lines);
     for holder in &node.holders {
         let (name, how) = (holder.label(), holder.how());
-        lines.push(match (holder.cycle.as_slice(), holder.fate()) {
-            ([], Fate::First) => format!("{target}: {name} would be deleted first ({how})"),
-            ([], Fate::Last) => {
+        lines.push(match (holder.cycle.as_slice(), holder.deletion_order()) {
+            ([], DeletionOrder::First) => format!("{target}: {name} would be deleted first ({how})"),
+            ([], DeletionOrder::Last) => {
                 format!("{target}: {name} would be deleted with it, once nothing else refers to it ({how})")
             }
-            ([], Fate::Stays) => format!("{target}: waits for {name}, which somebody has to delete ({how})"),
+            ([], DeletionOrder::Stays) => format!("{target}: waits for {name}, which somebody has to delete ({how})"),
             (cycle, _) => would_wait_for_itself(&target, cycle),
         });
     }
     for holder in &node.holders {
-        match holder.fate() {
-            Fate::First | Fate::Last => add(holder, lines),
-            Fate::Stays => {
+        match holder.deletion_order() {
+            DeletionOrder::First | DeletionOrder::Last => add(holder, lines),
+            DeletionOrder::Stays => {
                 add_notes(holder, lines);
                 add_cycles(holder, lines);
             }
@@ -95,7 +95,7 @@ impl Node {
             _ if !self.holders.is_empty() => "waits for what holds it".to_owned(),
             State::Deleting if self.finalizers.is_empty() => "is being deleted".to_owned(),
             State::Deleting => format!("is being deleted and waits for {}", self.finalizers.join(", ")),
-            State::Live | State::Archived if self.fate() != Fate::Stays => {
+            State::Live | State::Archived if self.deletion_order() != DeletionOrder::Stays => {
                 "is to be deleted with what it names, and is not yet".to_owned()
             }
             State::Live | State::Archived => "nobody has deleted it".to_owned(),

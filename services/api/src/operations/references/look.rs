@@ -56,8 +56,8 @@ impl<'a> Looker<'a> {
         let resource = kind.into();
         let own = ObjectKey { resource, ..*key };
         let call = Call::get(own.path(), Vec::new());
-        let behind = self.operations.behind(kind)?;
-        let found = behind.call(&self.caller.on_behalf(), call).await;
+        let upstream = self.operations.upstream_of(kind)?;
+        let found = upstream.call(&self.caller.on_behalf(), call).await;
         match found {
             Ok(answer) => {
                 let text = String::from_utf8_lossy(&answer.text);

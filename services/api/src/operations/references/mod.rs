@@ -138,7 +138,7 @@ impl Operations {
         self.allow(caller, Wanted::at(Verb::Get, key)).await?;
         let found = self.location(caller, key).await?;
         let found = found.ok_or_else(|| Refusal::not_found(key))?;
-        let Glance { uid, state } = self.glance_at(key, &found).await?;
+        let ObjectState { uid, state } = self.object_state_at(key, &found).await?;
         let borne = match &found {
             Location::Cluster(found) => found.references(),
             Location::Sql(_) => Vec::new(),
@@ -244,7 +244,11 @@ impl Operations {
             content_type: PatchType::Merge.media_type(),
             ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
-        match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
+        match self
+            .upstream_of(key.resource.kind)?
+            .call(&caller.on_behalf(), call)
+            .await
+        {
             Ok(_) => {
                 if decision == Decision::Remove {
                     self.release_stored(key, found.uid(), reference).await?;
@@ -288,24 +292,28 @@ impl Operations {
         })
     }
 
-    /// How far the object is, wherever it is. Reads none of the references on it, of which an archived object may have
-    /// very many.
-    pub(super) async fn glance(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Glance>, Refusal> {
+    /// The state of the object, wherever it is. Reads none of the references on it, of which an archived object may
+    /// have very many.
+    pub(super) async fn object_state(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+    ) -> Result<Option<ObjectState>, Refusal> {
         match self.location(caller, key).await? {
-            Some(found) => self.glance_at(key, &found).await.map(Some),
+            Some(found) => self.object_state_at(key, &found).await.map(Some),
             None => Ok(None),
         }
     }
 
-    async fn glance_at(&self, key: &ObjectKey<'_>, found: &Location) -> Result<Glance, Refusal> {
+    async fn object_state_at(&self, key: &ObjectKey<'_>, found: &Location) -> Result<ObjectState, Refusal> {
         Ok(match found {
-            Location::Cluster(found) => Glance {
+            Location::Cluster(found) => ObjectState {
                 uid: Uid::from(found.uid()),
                 state: found.state(),
             },
             Location::Sql(stored) => {
                 let (state, _) = self.archived_state(key.resource.kind, stored).await?;
-                Glance {
+                ObjectState {
                     uid: stored.object.metadata.uid.clone(),
                     state,
                 }
@@ -330,7 +338,11 @@ impl Operations {
     /// The object as the cluster has it. The caller's right to it has been checked.
     async fn live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<LiveObject>, Refusal> {
         let call = Call::get(key.path(), Vec::new());
-        match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
+        match self
+            .upstream_of(key.resource.kind)?
+            .call(&caller.on_behalf(), call)
+            .await
+        {
             Ok(answer) => LiveObject::read(&answer.text, key.resource.kind, &self.registry.platform).map(Some),
             Err(refusal) if refusal.is_of_absent_object() => Ok(None),
             Err(refusal) => Err(refusal),
@@ -346,8 +358,8 @@ enum Location {
     Sql(Stored),
 }
 
-/// How far an object is.
-pub(super) struct Glance {
+/// Which object it is, and its state.
+pub(super) struct ObjectState {
     pub(super) uid: Uid,
     pub(super) state: State,
 }

@@ -46,7 +46,7 @@ impl Operations {
         object: &NamedObject,
     ) -> Result<Option<State>, Refusal> {
         match object.located() {
-            Located::Own(key) => Ok(self.glance(caller, &key).await?.map(|found| found.state)),
+            Located::Own(key) => Ok(self.object_state(caller, &key).await?.map(|found| found.state)),
             Located::Foreign { service, kind, name } => {
                 let kind = self.peers.kind(service, kind);
                 let state = state_elsewhere(&kind, &name).await;
@@ -142,7 +142,11 @@ impl Operations {
                         content_type: PatchType::Merge.media_type(),
                         ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
                     };
-                    match self.behind(key.resource.kind)?.call(&caller.on_behalf(), call).await {
+                    match self
+                        .upstream_of(key.resource.kind)?
+                        .call(&caller.on_behalf(), call)
+                        .await
+                    {
                         Ok(_) => true,
                         Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => false,
                         Err(refusal) => return Err(refusal),

@@ -80,7 +80,7 @@ impl Stream {
         let path = self.resource.collection(self.which.namespace.as_deref());
         let response = self
             .operations
-            .behind(self.resource.kind)?
+            .upstream_of(self.resource.kind)?
             .open(&self.caller, Call::get(path, query))
             .await?;
         let watches = self.operations.watches.clone();

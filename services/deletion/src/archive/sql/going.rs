@@ -7,7 +7,7 @@ use kindex_store::ReadVersion;
 
 use super::SqlArchive;
 use super::rows::failed;
-use crate::archive::{After, Among, ArchiveError, Holder};
+use crate::archive::{After, ArchiveError, Holder, HolderScope};
 use crate::decide::Seen;
 use crate::object::KindName;
 
@@ -44,7 +44,7 @@ impl SqlArchive {
         };
         let mut after = Some((0, None));
         while let Some((at, token)) = after.take() {
-            let page = self.naming(&target, Among::All, at, token.as_deref()).await?;
+            let page = self.naming(&target, HolderScope::All, at, token.as_deref()).await?;
             let mut others = page.holders.iter().filter(|other| other.uid != holder.uid);
             if others.any(|other| other.uid != with.uid) {
                 return Ok(true);

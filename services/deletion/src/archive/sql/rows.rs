@@ -7,7 +7,7 @@ use kindex_query::{Life, Stored};
 use kindex_store::{StoreError, select_naming};
 
 use super::{PAGE_ROWS, SqlArchive};
-use crate::archive::{After, Among, ArchiveError, Holder, Page};
+use crate::archive::{After, ArchiveError, Holder, HolderScope, Page};
 use crate::decide::Seen;
 use crate::object::{Key, KindName};
 
@@ -33,7 +33,7 @@ impl SqlArchive {
     pub(super) async fn naming(
         &self,
         target: &Seen,
-        among: Among,
+        scope: HolderScope,
         at: usize,
         token: Option<&str>,
     ) -> Result<Page, ArchiveError> {
@@ -43,7 +43,7 @@ impl SqlArchive {
         };
         let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
         let mut select = select_naming(holder, field, &kind.kind, namespace, name);
-        if among == Among::Archived {
+        if scope == HolderScope::Archived {
             let is_archived = Condition::NotNull { column: "evicted_time" };
             select.conditions.push(is_archived);
         }

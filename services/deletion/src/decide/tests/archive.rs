@@ -6,24 +6,24 @@ use super::*;
 fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
     let object = Object {
         immutable: true,
-        ..object(Standing::Evicting)
+        ..object(DeletionState::Evicting)
     };
-    let evicting = Look {
+    let evicting = Input {
         bearers: vec![seen("Target", "a")],
-        ..look(&object)
+        ..input(&object)
     };
     assert_eq!(decide(&evicting), Step::Free { confirm: Vec::new() });
-    let owned = decide(&Look {
-        unplaced: vec![unplaced("c", true, false)],
+    let owned = decide(&Input {
+        missing: vec![missing("c", true, false)],
         ..evicting.clone()
     });
     assert_eq!(owned, Step::Wait(Wait::Holders(Vec::new(), vec![key("Holder", "c")])));
-    let held = decide(&Look {
+    let held = decide(&Input {
         claims: vec![claim("h", false)],
         ..evicting.clone()
     });
     assert_eq!(held, Step::Wait(Wait::Holders(vec![claim("h", false)], Vec::new())));
-    let unknown = decide(&Look {
+    let unknown = decide(&Input {
         holders_unknown: vec!["holder".to_owned()],
         ..evicting
     });
@@ -44,9 +44,9 @@ fn what_names_an_archived_object_holds_it_by_a_row() {
         edges: vec![cascade("a")],
         ..deleting(None)
     };
-    let leaves = Look {
+    let leaves = Input {
         named: vec![Named::Unasked],
-        ..look(&object)
+        ..input(&object)
     };
     let confirm = vec![key("Target", "a")];
     assert_eq!(decide(&leaves), Step::Free { confirm });
@@ -54,14 +54,14 @@ fn what_names_an_archived_object_holds_it_by_a_row() {
 
 fn absent(name: &str) -> Claim {
     Claim {
-        at: Whereabouts::Absent,
+        at: HolderLocation::Absent,
         ..claim(name, false)
     }
 }
 
 fn left(plain: &[&str], owned: &[&str]) -> Archived {
     let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Archived::Left {
+    Archived::Remaining {
         plain: texts(plain),
         owned: texts(owned),
     }
@@ -71,17 +71,17 @@ fn left(plain: &[&str], owned: &[&str]) -> Archived {
 fn references_of_what_left_become_rows() {
     let claims = || vec![absent("a"), claim("b", false), absent("c")];
     let kept = Step::Keep(vec![claim("a", false).name, claim("c", false).name]);
-    for standing in [Standing::Live, Standing::Evicting, Standing::Deleting] {
-        let object = object(standing);
+    for state in [DeletionState::Live, DeletionState::Evicting, DeletionState::Deleting] {
+        let object = object(state);
         let step = |archived| {
-            decide(&Look {
+            decide(&Input {
                 claims: claims(),
                 archived,
-                ..look(&object)
+                ..input(&object)
             })
         };
-        assert_eq!(step(Archived::Unasked), kept, "{standing:?}");
-        assert_eq!(step(left(&["x"], &[])), kept, "{standing:?}");
+        assert_eq!(step(Archived::Unasked), kept, "{state:?}");
+        assert_eq!(step(left(&["x"], &[])), kept, "{state:?}");
         assert_ne!(step(Archived::Off), kept, "there is no archive");
     }
 }
@@ -89,28 +89,28 @@ fn references_of_what_left_become_rows() {
 #[test]
 fn the_archive_is_asked_once_nothing_in_the_cluster_holds_the_object() {
     let object = deleting(Some(Phase::Deleting));
-    let unasked = Look {
+    let unasked = Input {
         archived: Archived::Unasked,
-        ..look(&object)
+        ..input(&object)
     };
     assert_eq!(decide(&unasked), Step::Sweep);
-    let held = decide(&Look {
+    let held = decide(&Input {
         claims: vec![claim("a", false)],
         ..unasked.clone()
     });
     assert!(matches!(held, Step::Wait(Wait::Holders(..))), "{held:?}");
-    let owner = Look {
+    let owner = Input {
         claims: vec![claim("a", true)],
         ..unasked.clone()
     };
     assert_eq!(decide(&owner), Step::Sweep, "it does not drain before");
     let draining = deleting(Some(Phase::Draining));
-    let owner = Look {
+    let owner = Input {
         object: &draining,
         ..owner
     };
     assert!(matches!(decide(&owner), Step::Wait(Wait::Owned(..))));
-    let last = Look {
+    let last = Input {
         claims: Vec::new(),
         ..owner
     };
@@ -121,9 +121,9 @@ fn the_archive_is_asked_once_nothing_in_the_cluster_holds_the_object() {
 fn archived_holders_keep_the_object_in_the_phase_that_is_theirs() {
     let with = |phase, archived| {
         let object = deleting(phase);
-        decide(&Look {
+        decide(&Input {
             archived,
-            ..look(&object)
+            ..input(&object)
         })
     };
     let waits = |name: &str| Step::Wait(Wait::Archived(vec![name.to_owned()]));

@@ -92,6 +92,13 @@ impl Work {
         *failures = (*failures + 1).min(RETRIES_DOUBLED);
     }
 
+    /// Whether that could not be written, and is not due yet. However often the object changes, that is no reason to
+    /// try before.
+    pub(super) fn is_put_off(&self, key: &Key, now: Instant) -> bool {
+        let due = self.unwritten.get(key).and_then(|(_, due)| *due);
+        due.is_some_and(|due| due > now)
+    }
+
     /// What could not be written is decided on again where it is due: its conditions may say something else by now.
     pub(super) fn write_again(&mut self, now: Instant) {
         for (key, (_, due)) in &mut self.unwritten {

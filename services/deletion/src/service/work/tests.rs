@@ -1,11 +1,13 @@
 //! What people are reported of an object that waits, and when.
 
 use jiff::Timestamp;
-use kindex_model::deletion::Phase;
+use kindex_model::deletion::{Annotations, Phase};
+use kindex_model::object::Metadata;
 
 use super::*;
 use crate::decide::{Archived, Step};
-use crate::fixture::{deleting, key, key_in, live};
+use crate::fixture::{GROUP, deleting, key, key_in, live};
+use crate::object::Names;
 
 mod foreign;
 
@@ -97,7 +99,7 @@ fn held_by(names: String) -> impl Fn(&mut Work, &Task, Instant) {
         assert_eq!(task.step, Step::Sweep);
         let swept = Swept {
             phase: task.object.phase,
-            archived: Archived::Left {
+            archived: Archived::Remaining {
                 plain: vec![names.clone()],
                 owned: Vec::new(),
             },
@@ -205,42 +207,130 @@ fn a_holder_of_another_service_is_looked_for_there() {
     assert_eq!(stage.work.next_holder(), None, "nobody knows that service");
 }
 
-/// A process that gave up after one failure would leave the condition until the object changes.
-#[test]
-fn that_nothing_is_refused_any_more_is_written_again_until_it_is_written() {
-    let (at, begun) = (key("Cluster", "c"), Instant::now());
-    let mut work = Work::new(Vec::new(), Setup::default(), BLOCKED_AFTER);
-    work.listed(&at.kind, ResourceVersion(6), Vec::new());
-    let seen = |work: &mut Work, version: u64, refused: bool| {
+/// A live cluster that waits for nothing, and whose conditions may say that something is refused to it.
+struct Placed {
+    work: Work,
+    at: Key,
+    begun: Instant,
+}
+
+impl Placed {
+    fn new() -> Self {
+        let at = key("Cluster", "c");
+        let mut work = Work::new(Vec::new(), Setup::default(), BLOCKED_AFTER);
+        work.listed(&at.kind, ResourceVersion(6), Vec::new());
+        Self {
+            work,
+            at,
+            begun: Instant::now(),
+        }
+    }
+
+    fn second(&self, number: u64) -> Instant {
+        self.begun + Duration::from_secs(number)
+    }
+
+    fn seen(&mut self, version: u64, refused: bool) {
         let cluster = Object {
             version: ResourceVersion(version),
             refused,
-            ..live(at.clone(), "c")
+            ..live(self.at.clone(), "c")
         };
-        work.seen(cluster, begun);
-    };
-    let second = |number: u64| begun + Duration::from_secs(number);
-    let written = |work: &mut Work, number: u64| {
-        work.ask_again(second(number));
-        assert!(work.next(second(number)).is_none(), "it has nothing else to do");
-        work.placed().len()
-    };
-    seen(&mut work, 7, true);
-    assert_eq!(written(&mut work, 0), 1);
-    assert_eq!(written(&mut work, 9), 0, "it is being written");
+        self.work.seen(cluster, self.begun);
+    }
+
+    fn unwritten(&mut self, number: u64) {
+        let now = self.second(number);
+        self.work.unwritten(self.at.clone(), now);
+    }
+
+    /// How many objects are written in that second.
+    fn written(&mut self, number: u64) -> usize {
+        let now = self.second(number);
+        self.work.ask_again(now);
+        assert!(self.work.next(now).is_none(), "it has nothing else to do");
+        self.work.placed().len()
+    }
+}
+
+/// A process that gave up after one failure would leave the condition until the object changes.
+#[test]
+fn that_nothing_is_refused_any_more_is_written_again_until_it_is_written() {
+    let mut stage = Placed::new();
+    stage.seen(7, true);
+    assert_eq!(stage.written(0), 1);
+    assert_eq!(stage.written(9), 0, "it is being written");
     let mut now = 10;
     for pause in [1, 1, 2, 4, 8, 16, 32, 32] {
-        work.unwritten(at.clone(), second(now));
-        assert_eq!(written(&mut work, now + pause / 2), 0, "not at once");
-        assert_eq!(written(&mut work, now + pause), 1, "after {pause} s");
+        stage.unwritten(now);
+        assert_eq!(stage.written(now + pause / 2), 0, "not at once");
+        assert_eq!(stage.written(now + pause), 1, "after {pause} s");
         now += pause;
     }
-    work.unwritten(at.clone(), second(now));
-    seen(&mut work, 8, false);
-    assert_eq!(
-        written(&mut work, now + 100),
-        0,
-        "its conditions do not say so any more"
+    stage.unwritten(now);
+    stage.seen(8, false);
+    assert_eq!(stage.written(now + 100), 0, "its conditions do not say so any more");
+    assert!(stage.work.unwritten.is_empty());
+}
+
+/// As if each version of an object whose status is refused were a reason to try at once, ahead of what others wait for.
+#[test]
+fn an_object_that_changes_all_the_time_is_not_written_before_that_is_due() {
+    let mut stage = Placed::new();
+    stage.seen(7, true);
+    assert_eq!(stage.written(0), 1);
+    // The pause doubles: after the fourth failure it is 4 s.
+    for _ in 0..4 {
+        stage.unwritten(10);
+    }
+    for second in 10..14 {
+        stage.seen(second, true);
+        assert_eq!(stage.written(second), 0, "in second {second}");
+    }
+    stage.seen(14, true);
+    assert_eq!(stage.written(14), 1, "it is due");
+    stage.seen(15, true);
+    assert_eq!(stage.written(15), 1, "nothing says that this one fails too");
+}
+
+/// What no watch speaks of any more would be remembered until the process ends.
+#[test]
+fn what_was_placed_on_an_object_that_a_listing_lacks_is_forgotten() {
+    let (name, now) = (reference("x.example.com"), Instant::now());
+    let named = |version: u64, references: &[ReferenceName]| Object {
+        references: references.iter().cloned().collect(),
+        ..released(version, &name)
+    };
+    let mut work = Work::new(Vec::new(), Setup::default(), BLOCKED_AFTER);
+    let nothing = format!("{:?}", work.vanished);
+    work.seen(named(2, &[]), now);
+    work.seen(named(3, std::slice::from_ref(&name)), now);
+    assert_ne!(
+        format!("{:?}", work.vanished),
+        nothing,
+        "it was named before it was placed"
     );
-    assert!(work.unwritten.is_empty());
+    let kind = &network().kind;
+    work.listed(kind, ResourceVersion(4), vec![named(3, std::slice::from_ref(&name))]);
+    assert_ne!(format!("{:?}", work.vanished), nothing, "it is still there");
+    work.listed(kind, ResourceVersion(5), Vec::new());
+    assert_eq!(format!("{:?}", work.vanished), nothing);
+}
+
+/// A live network on which somebody names a reference, to take it off by hand.
+fn released(version: u64, name: &ReferenceName) -> Object {
+    let recorded = Annotations::of(GROUP);
+    let metadata = Metadata {
+        api_version: String::new(),
+        uid: "n".into(),
+        namespace: network().namespace,
+        name: network().name,
+        resource_version: ResourceVersion(version),
+        creation_timestamp: None,
+        deletion_timestamp: None,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::from([(recorded.release, name.to_string())]),
+        finalizers: Vec::new(),
+    };
+    Object::read(network().kind, &metadata, &Names::of_service(GROUP), false, Vec::new())
 }

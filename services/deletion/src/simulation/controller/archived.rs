@@ -10,7 +10,7 @@ use super::super::Bug;
 use super::super::world::World;
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
-use crate::archive::{Fate, Held, HolderState, fate};
+use crate::archive::{Held, HolderAction, HolderState, action_on};
 use crate::decide::Archived;
 use crate::object::{Key, Object};
 use crate::targets::Answer;
@@ -25,7 +25,7 @@ impl Controller {
         self.wake(due);
         let due = self.holders.due(&self.graph, self.now);
         self.wake(due);
-        self.wake(self.outsides.due(self.now));
+        self.wake(self.cleanup_states.due(self.now));
     }
 
     /// What held these may be archived.
@@ -83,7 +83,7 @@ impl Controller {
 
     fn answered(&mut self, task: &Task, target: &Key, answer: Answer) -> Progress {
         if let Some(holder) = self.graph.get(&task.key).filter(|holder| holder.uid == task.uid) {
-            self.targets.said(holder, target.clone(), answer, self.now);
+            self.targets.answered(holder, target.clone(), answer, self.now);
         }
         Progress::Done
     }
@@ -104,7 +104,7 @@ impl Controller {
         let places = names.iter().zip(&task.places);
         let (off, missing): (Vec<_>, Vec<_>) = places.partition(|(_, place)| **place != HolderState::Unknown);
         for (name, _) in missing {
-            self.holders.said(name.clone(), None, self.now);
+            self.holders.answered(name.clone(), None, self.now);
         }
         let off: Vec<_> = off.into_iter().map(|(name, _)| name.to_string()).collect();
         match off.is_empty() {
@@ -144,7 +144,7 @@ impl Controller {
             _ => task.phase,
         };
         let going = task.holders.iter();
-        let mut going = going.filter(|holder| fate(holder, &task.key, phase) == Fate::Goes);
+        let mut going = going.filter(|holder| action_on(holder, &task.key, phase) == HolderAction::Delete);
         if let Some(holder) = going.nth(task.done - 2) {
             let stale = bug == Bug::CascadeByStaleRow;
             if world.delete_archived(&task.uid, holder, stale, bug) {
@@ -154,14 +154,14 @@ impl Controller {
         }
         let (mut plain, mut owned) = (Vec::new(), Vec::new());
         for holder in task.holders.iter().filter(|holder| !task.gone.contains(&holder.uid)) {
-            match fate(holder, &task.key, task.phase) {
-                Fate::IsOwned => owned.push(holder.to_string()),
-                Fate::Goes | Fate::Holds => plain.push(holder.to_string()),
+            match action_on(holder, &task.key, task.phase) {
+                HolderAction::WaitForOwned => owned.push(holder.to_string()),
+                HolderAction::Delete | HolderAction::WaitFor => plain.push(holder.to_string()),
             }
         }
         let swept = Swept {
             phase: task.phase,
-            archived: Archived::Left { plain, owned },
+            archived: Archived::Remaining { plain, owned },
             goes_on: !task.gone.is_empty() && bug != Bug::SweepOnePage,
         };
         if let Some(object) = self.graph.get(&task.key) {

@@ -3,24 +3,24 @@
 use super::super::Bug;
 use super::super::world::{World, has_cleanup};
 use super::{Controller, Progress, Task};
-use crate::decide::Outside;
+use crate::cleanup_states::{CallOutcome, is_due};
+use crate::decide::CleanupState;
 use crate::object::Object;
-use crate::outside::{Said, is_due};
 
 impl Controller {
-    /// What an object has outside, as far as was said.
-    pub(super) fn outside(&self, object: &Object) -> Outside {
+    /// The cleanup of what an object has outside, as far as is known.
+    pub(super) fn cleanup_state(&self, object: &Object) -> CleanupState {
         match has_cleanup(&object.key.kind.kind) {
-            true => self.outsides.of(object, self.now),
-            false => Outside::Gone,
+            true => self.cleanup_states.of(object, self.now),
+            false => CleanupState::Gone,
         }
     }
 
     /// The same of an archived one.
-    pub(super) fn archived_outside(&self, object: &Object) -> Outside {
+    pub(super) fn archived_cleanup_state(&self, object: &Object) -> CleanupState {
         match has_cleanup(&object.key.kind.kind) {
-            true => self.archived_outsides.of(object, self.now),
-            false => Outside::Gone,
+            true => self.archived_cleanup_states.of(object, self.now),
+            false => CleanupState::Gone,
         }
     }
 
@@ -40,14 +40,14 @@ impl Controller {
             return if due { Progress::Next } else { Progress::Done };
         }
         let left = world.clean_up(&task.key, &task.uid);
-        let said = match (lost, left) {
-            (true, _) => Said::Failed("the answer is lost".to_owned()),
-            (false, true) if bug == Bug::BelieveCleanup => Said::Gone,
-            (false, true) => Said::Pending("machines".to_owned(), None),
-            (false, false) => Said::Gone,
+        let outcome = match (lost, left) {
+            (true, _) => CallOutcome::Failed("the answer is lost".to_owned()),
+            (false, true) if bug == Bug::BelieveCleanup => CallOutcome::Gone,
+            (false, true) => CallOutcome::Pending("machines".to_owned(), None),
+            (false, false) => CallOutcome::Gone,
         };
         if let Some(object) = self.graph.get(&task.key).filter(|object| object.uid == task.uid) {
-            self.outsides.said(object, said, self.now);
+            self.cleanup_states.record(object, outcome, self.now);
         }
         Progress::Done
     }

@@ -4,14 +4,14 @@ use kindex_model::deletion::Phase;
 
 use super::super::Bug;
 use super::super::world::World;
-use crate::decide::{Archived, Cause, Look, Named, Outside, Seen, Step, Whereabouts, decide};
+use crate::decide::{Archived, Cause, CleanupState, HolderLocation, Input, Named, Seen, Step, decide};
 use crate::graph::Graph;
-use crate::object::{Key, Standing};
+use crate::object::{DeletionState, Key};
 
 /// The decision, with the bug in it.
-pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
-    let object = look.object;
-    let live = object.standing == Standing::Live && object.guarded;
+pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step {
+    let object = input.object;
+    let live = object.state == DeletionState::Live && object.guarded;
     let target = |seen: &Seen| {
         Step::Delete(Cause::Target {
             reference: "bug",
@@ -20,23 +20,23 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         })
     };
     match bug {
-        Bug::DrainWithReference => look
+        Bug::DrainWithReference => input
             .claims
-            .retain(|claim| claim.owned || claim.at == Whereabouts::Absent),
-        Bug::LeaveRequested if object.standing == Standing::Requested => return Step::Rest(Vec::new()),
-        Bug::WaitForOwned => look.claims.iter_mut().for_each(|claim| claim.owned = false),
+            .retain(|claim| claim.owned || claim.at == HolderLocation::Absent),
+        Bug::LeaveRequested if object.state == DeletionState::Requested => return Step::Rest(Vec::new()),
+        Bug::WaitForOwned => input.claims.iter_mut().for_each(|claim| claim.owned = false),
         Bug::FreeWithoutSweep => {
-            look.archived = Archived::Left {
+            input.archived = Archived::Remaining {
                 plain: Vec::new(),
                 owned: Vec::new(),
             };
         }
-        Bug::ReleaseEarly if object.standing == Standing::Deleting && object.phase.is_some() => {
-            if let Some(bearer) = look.bearers.first() {
+        Bug::ReleaseEarly if object.state == DeletionState::Deleting && object.phase.is_some() => {
+            if let Some(bearer) = input.bearers.first() {
                 return Step::Release(bearer.clone());
             }
         }
-        Bug::AbsentIsDeleted if live && look.named.contains(&Named::Absent) => return target(&Seen::of(object)),
+        Bug::AbsentIsDeleted if live && input.named.contains(&Named::Absent) => return target(&Seen::of(object)),
         Bug::EmptyFilter if live && object.edges.is_empty() => {
             let mut deleted = graph.objects().filter(|other| other.phase.is_some());
             if let Some(other) = deleted.next() {
@@ -45,13 +45,15 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         }
         Bug::OldFirst if live => {
             let is_named = |bearer: &Seen| object.edges.iter().any(|edge| edge.target == bearer.key);
-            if let Some(former) = look.bearers.iter().find(|bearer| !is_named(bearer)) {
+            if let Some(former) = input.bearers.iter().find(|bearer| !is_named(bearer)) {
                 return Step::Release(former.clone());
             }
         }
-        Bug::CleanUpEarly if object.phase.is_some() && look.outside == Outside::Unconfirmed => return Step::CleanUp,
+        Bug::CleanUpEarly if object.phase.is_some() && input.cleanup == CleanupState::Unconfirmed => {
+            return Step::CleanUp;
+        }
         Bug::OwnedAtOnce if live => {
-            for named in &mut look.named {
+            for named in &mut input.named {
                 if let Named::Present { phase: Some(phase), .. } = named {
                     *phase = Phase::Draining;
                 }
@@ -59,8 +61,8 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         }
         Bug::ForgetAtPeer if object.is_leaving() => {
             let is_own = |key: &Key| key.kind.group == object.key.kind.group;
-            look.bearers.retain(|bearer| is_own(&bearer.key));
-            return match decide(&look) {
+            input.bearers.retain(|bearer| is_own(&bearer.key));
+            return match decide(&input) {
                 Step::Free { confirm } => Step::Free {
                     confirm: confirm.into_iter().filter(is_own).collect(),
                 },
@@ -69,7 +71,7 @@ pub(super) fn decide_with(bug: Bug, mut look: Look<'_>, graph: &Graph) -> Step {
         }
         _ => {}
     }
-    decide(&look)
+    decide(&input)
 }
 
 /// Whether what is still to be released, or read again, is taken for gone.

@@ -7,10 +7,10 @@ use super::super::world::World;
 use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
-use crate::archive::{Fate, Holder, fate, goes_along};
-use crate::decide::{Archived, Outside, Step};
-use crate::object::{Key, Object, Standing};
-use crate::outside::Said;
+use crate::archive::{Holder, HolderAction, action_on, goes_along};
+use crate::cleanup_states::CallOutcome;
+use crate::decide::{Archived, CleanupState, Step};
+use crate::object::{DeletionState, Key, Object};
 
 /// One tombstone under way.
 #[derive(Clone, Debug)]
@@ -28,9 +28,9 @@ pub(super) struct Visit {
     gone: Vec<String>,
     /// Live ones whose fields name others by now, in the version in which they were read.
     former: Vec<Holder>,
-    /// Whether its cleanup is to be called, and what that has said.
+    /// Whether its cleanup is to be called, and what came of the call.
     cleans_up: bool,
-    said: Option<Said>,
+    outcome: Option<CallOutcome>,
     /// Requests that were answered.
     done: usize,
 }
@@ -59,7 +59,7 @@ impl Controller {
                 gone: Vec::new(),
                 former: Vec::new(),
                 cleans_up: false,
-                said: None,
+                outcome: None,
                 done: 0,
             });
             return true;
@@ -117,14 +117,14 @@ impl Controller {
                 }
                 None if release_former(world, visit, at - 4 - visit.going.len(), bug) => true,
                 None => {
-                    let outside = self.archived_outside(&visit.object);
-                    let is_early = bug == Bug::CleanUpArchivedEarly && outside == Outside::Unconfirmed;
-                    let outside = if bug == Bug::EndUncleaned {
-                        Outside::Gone
+                    let cleanup = self.archived_cleanup_state(&visit.object);
+                    let is_early = bug == Bug::CleanUpArchivedEarly && cleanup == CleanupState::Unconfirmed;
+                    let cleanup = if bug == Bug::EndUncleaned {
+                        CleanupState::Gone
                     } else {
-                        outside
+                        cleanup
                     };
-                    let step = decide(&swept(visit), &outside, true);
+                    let step = decide(&swept(visit), &cleanup, true);
                     visit.cleans_up = step == Step::CleanUp || is_early;
                     if !visit.cleans_up {
                         finish(world, visit, &step, bug);
@@ -138,10 +138,10 @@ impl Controller {
     /// Its cleanup is called, if it still drains, and then says what is left. In between, a crash leaves nobody who
     /// knows of the call. Whether another request follows.
     fn clean_up_archived(&mut self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
-        if let Some(said) = visit.said.take() {
+        if let Some(outcome) = visit.outcome.take() {
             // Time goes on: what follows from that is done later.
             world.version += 1;
-            self.archived_outsides.said(&visit.uid, said, self.now);
+            self.archived_cleanup_states.record(&visit.uid, outcome, self.now);
             return false;
         }
         let found = world.tombstone(&visit.uid);
@@ -150,9 +150,9 @@ impl Controller {
             return false;
         }
         let is_left = world.clean_up_archived(&visit.uid) && bug != Bug::BelieveArchivedCleanup;
-        visit.said = Some(match is_left {
-            true => Said::Pending("machines".to_owned(), None),
-            false => Said::Gone,
+        visit.outcome = Some(match is_left {
+            true => CallOutcome::Pending("machines".to_owned(), None),
+            false => CallOutcome::Gone,
         });
         true
     }
@@ -160,17 +160,17 @@ impl Controller {
     /// The archived holders that go, and the live ones as they are in the cluster.
     fn going(&self, world: &World, visit: &Visit, bug: Bug) -> Vec<Holder> {
         let phase = match bug {
-            Bug::BuryOwnedAtOnce => visit.phase.map(|_| Phase::Draining),
+            Bug::TombstoneOwnedAtOnce => visit.phase.map(|_| Phase::Draining),
             _ => visit.phase,
         };
         let phase = phase.filter(|_| visit.is_named);
         let going = visit.holders.iter().filter_map(|holder| {
             if holder.version.is_some() {
-                return (fate(holder, &visit.key, phase) == Fate::Goes).then(|| holder.clone());
+                return (action_on(holder, &visit.key, phase) == HolderAction::Delete).then(|| holder.clone());
             }
             let found = world.get(holder.key.as_ref()?).ok()??;
             let read = world.read(found, true);
-            let stays = read.standing == Standing::Live && read.guarded && read.uid == holder.uid;
+            let stays = read.state == DeletionState::Live && read.guarded && read.uid == holder.uid;
             (stays && goes_along(&read.edges, &visit.key, phase)).then(|| Holder {
                 version: Some(read.version),
                 edges: read.edges,
@@ -252,14 +252,14 @@ fn swept(visit: &Visit) -> Swept {
     let phase = visit.phase.filter(|_| visit.is_named);
     let (mut plain, mut owned) = (Vec::new(), Vec::new());
     for holder in visit.holders.iter().filter(|holder| !visit.gone.contains(&holder.uid)) {
-        match fate(holder, &visit.key, phase) {
-            Fate::IsOwned => owned.push(holder.to_string()),
-            Fate::Goes | Fate::Holds => plain.push(holder.to_string()),
+        match action_on(holder, &visit.key, phase) {
+            HolderAction::WaitForOwned => owned.push(holder.to_string()),
+            HolderAction::Delete | HolderAction::WaitFor => plain.push(holder.to_string()),
         }
     }
     Swept {
         phase: visit.phase,
-        archived: Archived::Left { plain, owned },
+        archived: Archived::Remaining { plain, owned },
         goes_on: !visit.gone.is_empty(),
     }
 }
@@ -268,7 +268,7 @@ fn finish(world: &mut World, visit: &Visit, step: &Step, bug: Bug) {
     if bug == Bug::EndHeld || matches!(step, Step::Free { .. }) {
         world.end_tombstone(&visit.uid, visit.version, bug == Bug::EndHeld);
     } else if let Step::Record(phase) = step {
-        let version = (bug != Bug::BuryAnyway).then_some(visit.version);
+        let version = (bug != Bug::TombstoneAnyway).then_some(visit.version);
         world.record_tombstone(&visit.uid, version, *phase);
     }
 }

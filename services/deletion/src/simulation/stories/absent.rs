@@ -2,7 +2,7 @@
 
 use super::super::{Bug, Controller, Play};
 use super::calm;
-use crate::decide::{Step, Why};
+use crate::decide::{RefusalReason, Step};
 use crate::object::Key;
 
 impl Play {
@@ -39,7 +39,7 @@ fn a_holder_outlives_a_target_that_was_erased_while_its_service_was_down() {
         panic!("it has nothing to do");
     };
     let said: Vec<_> = refused.iter().map(|one| (&one.target, one.why)).collect();
-    assert_eq!(said, [(&project, Why::Absent)], "it is reported");
+    assert_eq!(said, [(&project, RefusalReason::Absent)], "it is reported");
     play.delete(&identity);
     play.settled();
     assert!(

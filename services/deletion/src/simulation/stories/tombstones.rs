@@ -19,7 +19,7 @@ pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     change_before(bug)?;
     keep_what_is_owned(bug)?;
     wait_for_each_other(bug)?;
-    bury_late(bug)?;
+    record_late(bug)?;
     clean_up_what_goes_along(bug)?;
     clean_up_over_crashes(bug)
 }
@@ -55,7 +55,7 @@ impl Play {
     }
 
     /// A user deletes an archived object.
-    fn bury(&mut self, key: &Key) {
+    fn delete_archived(&mut self, key: &Key) {
         let uid = self.uid_of_archived(key).expect("it is archived");
         let mut archived = self.world.archives.rows.iter().filter(|(_, row)| !row.deleted);
         let at = archived.position(|(other, _)| *other == uid).expect("it is there");
@@ -137,7 +137,7 @@ fn take_along(bug: Bug) -> Result<(), String> {
     play.settled();
     play.hold_all();
     play.bug = bug;
-    play.bury(&network);
+    play.delete_archived(&network);
     play.settle()?;
     demand(play.erased(&cluster), "the live cluster goes with its network")?;
     demand(
@@ -174,7 +174,7 @@ fn keep_the_name(bug: Bug) -> Result<(), String> {
     let cluster = play.with("Cluster", "b", &[("network", "a")]);
     play.settled();
     play.bug = bug;
-    play.bury(&network);
+    play.delete_archived(&network);
     play.settle()?;
     demand(!play.erased(&cluster), "the cluster is on the new network")?;
     demand(play.is_archived(&old), "which of the two it used is not known")?;
@@ -203,7 +203,7 @@ fn change_while_read(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
     let (network, cluster) = two_networks(&mut play);
     play.bug = bug;
-    play.bury(&network);
+    play.delete_archived(&network);
     while play.phase_of_archived(&network).is_none() && bug != Bug::LeaveTombstones {
         play.requests(0, 1);
         play.hold()?;
@@ -224,7 +224,7 @@ fn change_before(bug: Bug) -> Result<(), String> {
     use_network(&mut play, &cluster, "b");
     play.settled();
     play.bug = bug;
-    play.bury(&network);
+    play.delete_archived(&network);
     // It begins, asks for the name, reads the holders, and then the live ones.
     play.requests(0, 4);
     use_network(&mut play, &cluster, "a");
@@ -246,10 +246,10 @@ fn keep_what_is_owned(bug: Bug) -> Result<(), String> {
     let budget = play.archived("Budget", "a", &[("cluster", "a")]);
     play.evict(&cluster);
     play.bug = bug;
-    play.bury(&cluster);
+    play.delete_archived(&cluster);
     play.settle()?;
     demand(play.is_archived(&server), "the cluster does not drain yet")?;
-    play.bury(&budget);
+    play.delete_archived(&budget);
     play.settle()?;
     demand(!play.is_archived(&server) && !play.is_archived(&cluster), "all go")?;
     play.hold()
@@ -268,7 +268,7 @@ fn wait_for_each_other(bug: Bug) -> Result<(), String> {
     play.place_by_hand(&waits, a);
     play.bug = bug;
     for key in networks.iter().chain([&waits]) {
-        play.bury(key);
+        play.delete_archived(key);
     }
     play.settle()?;
     let path = play.cycle_of(a);
@@ -283,7 +283,7 @@ fn wait_for_each_other(bug: Bug) -> Result<(), String> {
 }
 
 /// Of two controllers, one records the first phase when the other one is further already.
-fn bury_late(bug: Bug) -> Result<(), String> {
+fn record_late(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
     play.setting.twofold = true;
     play.controllers.clear();
@@ -294,10 +294,10 @@ fn bury_late(bug: Bug) -> Result<(), String> {
     let budget = play.archived("Budget", "a", &[("cluster", "a")]);
     play.evict(&cluster);
     play.bug = bug;
-    play.bury(&cluster);
+    play.delete_archived(&cluster);
     // It begins, and all that is left to do is to record the phase.
     play.requests(0, 5);
-    play.bury(&budget);
+    play.delete_archived(&budget);
     play.drain_queue(1)?;
     play.requests(0, 1);
     play.hold()?;
@@ -313,7 +313,7 @@ fn clean_up_what_goes_along(bug: Bug) -> Result<(), String> {
     let cluster = play.archived("Cluster", "a", &[("network", "a")]);
     play.evict(&network);
     play.bug = bug;
-    play.bury(&network);
+    play.delete_archived(&network);
     for _ in 0..8 {
         // Nobody lets machines go meanwhile.
         play.drain_queue(0)?;
@@ -336,7 +336,7 @@ fn clean_up_over_crashes(bug: Bug) -> Result<(), String> {
         let mut play = calm(false);
         let cluster = play.archived("Cluster", "a", &[]);
         play.bug = bug;
-        play.bury(&cluster);
+        play.delete_archived(&cluster);
         demand(play.is_archived(&cluster), "it is cleaned up before")?;
         play.requests(0, requests);
         play.hold()?;

@@ -8,7 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::super::bug::Bug;
 use super::{Stored, World, has_cleanup};
-use crate::archive::{Fate, Held, Holder, HolderState, fate};
+use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
 use crate::decide::Seen;
 use crate::object::Key;
 
@@ -208,7 +208,7 @@ impl World {
         let though_held = bug == Bug::DeleteHeldRow;
         let waits = has_cleanup(&object.key.kind.kind) && bug != Bug::TakeUncleaned;
         if waits || (!though_held && self.is_named_by_others(&object, with)) {
-            self.bury(&object.uid);
+            self.make_tombstone(&object.uid);
             return false;
         }
         self.erase_unless_held(&object, though_held)
@@ -217,7 +217,7 @@ impl World {
     pub(super) fn erase_unless_held(&mut self, object: &Stored, though_held: bool) -> bool {
         let is_held = self.archives.is_held(&object.uid);
         if is_held && !though_held {
-            self.bury(&object.uid);
+            self.make_tombstone(&object.uid);
             return false;
         }
         if is_held {
@@ -242,7 +242,7 @@ impl World {
         others.any(|other| Self::names(other, &object.key))
     }
 
-    fn bury(&mut self, uid: &str) {
+    fn make_tombstone(&mut self, uid: &str) {
         let row = self.archives.rows.get_mut(uid).expect("it is there");
         if !row.tombstone {
             row.tombstone = true;
@@ -272,7 +272,7 @@ impl World {
     pub(in super::super) fn drop_row(&mut self, uid: &str) {
         let row = self.archives.rows.get(uid);
         if self.archives.is_held(uid) || row.is_some_and(|row| has_cleanup(&row.object.key.kind.kind)) {
-            return self.bury(uid);
+            return self.make_tombstone(uid);
         }
         self.mark_deleted(uid);
     }
@@ -339,7 +339,7 @@ impl World {
     /// waits for what is archived.
     pub(in super::super) fn waits_for_archive(&mut self, object: &Stored) -> Result<bool, String> {
         let holders = self.row_holders(&object.key, &object.uid);
-        let goes = |holder: &&Holder| fate(holder, &object.key, object.phase) == Fate::Goes;
+        let goes = |holder: &&Holder| action_on(holder, &object.key, object.phase) == HolderAction::Delete;
         let goes = holders.iter().filter(goes);
         let mut late = goes.filter(|holder| object.asked && !self.archives.waits(&holder.uid));
         match late.next() {

@@ -8,7 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::archive::Row;
 use super::{Stored, World};
 use crate::archive::{Holder, goes_along};
-use crate::object::{Edge, Key, Standing};
+use crate::object::{DeletionState, Edge, Key};
 
 impl World {
     /// The uids of a service's tombstones.
@@ -89,7 +89,7 @@ impl World {
             Some(live) => live.bears(&reference),
             None => edge.target.kind.group == key.kind.group && self.bears_as_row(&edge.target, &reference),
         };
-        let stays = read.standing == Standing::Live && read.guarded && self.down.as_ref() != Some(&key.kind.group);
+        let stays = read.state == DeletionState::Live && read.guarded && self.down.as_ref() != Some(&key.kind.group);
         let is_former = stays && read.edges.iter().all(|edge| edge.target != *target && holds(edge));
         is_former.then(|| Holder {
             version: Some(read.version),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::live;
-use crate::object::Standing;
+use crate::object::DeletionState;
 
 fn project() -> Key {
     key_in("identity.example.com", "Project", "a")
@@ -12,10 +12,10 @@ fn project() -> Key {
 fn in_phase(version: u64, phase: Option<Phase>) -> Object {
     Object {
         version: ResourceVersion(version),
-        standing: if phase.is_some() {
-            Standing::Deleting
+        state: if phase.is_some() {
+            DeletionState::Deleting
         } else {
-            Standing::Live
+            DeletionState::Live
         },
         finalizers: vec!["identity.example.com/deletion".to_owned()],
         phase,
@@ -40,7 +40,7 @@ fn asks(work: &mut Work, now: Instant) -> bool {
     assert_eq!((&task.object.key, &task.step), (&project(), &Step::Sweep));
     let swept = Swept {
         phase: task.object.phase,
-        archived: Archived::Left {
+        archived: Archived::Remaining {
             plain: Vec::new(),
             owned: Vec::new(),
         },

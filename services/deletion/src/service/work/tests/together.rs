@@ -4,21 +4,21 @@ use kindex_model::reference::OnDelete;
 
 use super::*;
 use crate::fixture::live;
-use crate::object::{Edge, Standing};
+use crate::object::{DeletionState, Edge};
 
 fn reference_of(name: &str) -> ReferenceName {
     ReferenceName::new("Cluster", "x.example.com", name).expect("a name")
 }
 
 /// A cluster that names the network.
-fn holder(name: &str, standing: Standing, version: u64) -> Object {
+fn holder(name: &str, state: DeletionState, version: u64) -> Object {
     Object {
         key: key("Cluster", name),
         uid: name.to_owned(),
         version: ResourceVersion(version),
-        standing,
+        state,
         references: BTreeSet::new(),
-        phase: (standing == Standing::Deleting).then_some(Phase::Finalizing),
+        phase: (state == DeletionState::Deleting).then_some(Phase::Finalizing),
         edges: vec![Edge {
             reference: "network",
             target: network(),
@@ -66,7 +66,7 @@ fn end(work: &mut Work, task: &Task, held_by: &[&str], version: u64, now: Instan
 
 #[test]
 fn while_one_places_its_reference_the_others_wait_and_then_do_so_together() {
-    let live = ["a", "b", "c"].map(|name| holder(name, Standing::Live, 6));
+    let live = ["a", "b", "c"].map(|name| holder(name, DeletionState::Live, 6));
     let (mut work, now) = (work(&[], live.to_vec()), Instant::now());
     let first = work.next(now).expect("a step");
     assert_eq!(names(&first), ["a"], "nobody waits yet");
@@ -82,8 +82,10 @@ fn while_one_places_its_reference_the_others_wait_and_then_do_so_together() {
 
 #[test]
 fn holders_that_go_release_together_once_others_have_done_what_they_can() {
-    let mut all = ["a", "b", "d"].map(|name| holder(name, Standing::Deleting, 6)).to_vec();
-    all.push(holder("c", Standing::Live, 6));
+    let mut all = ["a", "b", "d"]
+        .map(|name| holder(name, DeletionState::Deleting, 6))
+        .to_vec();
+    all.push(holder("c", DeletionState::Live, 6));
     all[2].phase = None;
     let (mut work, now) = (work(&["a", "b", "d"], all), Instant::now());
     let places = work.next(now).expect("a step");
@@ -102,9 +104,9 @@ fn holders_that_go_release_together_once_others_have_done_what_they_can() {
 
 #[test]
 fn what_is_put_off_has_its_turn_though_there_is_always_something_else() {
-    let mut all = vec![holder("a", Standing::Deleting, 6)];
+    let mut all = vec![holder("a", DeletionState::Deleting, 6)];
     all.extend((0..2 * PUT_OFF_EVERY).map(|number| {
-        let mut other = holder(&format!("b{number:03}"), Standing::Live, 6);
+        let mut other = holder(&format!("b{number:03}"), DeletionState::Live, 6);
         (other.guarded, other.edges) = (false, Vec::new());
         other
     }));
@@ -117,9 +119,9 @@ fn what_is_put_off_has_its_turn_though_there_is_always_something_else() {
 
 #[test]
 fn an_object_with_very_many_holders_keeps_no_release_from_its_turn() {
-    let mut all = vec![holder("a", Standing::Deleting, 6)];
+    let mut all = vec![holder("a", DeletionState::Deleting, 6)];
     all.extend((0..4 * PUT_OFF_EVERY).map(|number| {
-        let mut other = holder(&format!("b{number:03}"), Standing::Live, 6);
+        let mut other = holder(&format!("b{number:03}"), DeletionState::Live, 6);
         (other.guarded, other.edges) = (false, Vec::new());
         other
     }));
@@ -156,7 +158,7 @@ fn an_object_with_very_many_holders_is_decided_on_after_them() {
 
 #[test]
 fn what_has_failed_is_tried_alone_and_keeps_nobody() {
-    let live = ["a", "b", "c", "d"].map(|name| holder(name, Standing::Live, 6));
+    let live = ["a", "b", "c", "d"].map(|name| holder(name, DeletionState::Live, 6));
     let (mut work, now) = (work(&[], live.to_vec()), Instant::now());
     let first = work.next(now).expect("a step");
     assert!(work.next(now).is_none());
@@ -173,7 +175,7 @@ fn what_has_failed_is_tried_alone_and_keeps_nobody() {
 #[test]
 fn of_very_many_so_many_join_one_write() {
     let all: Vec<_> = (0..TOGETHER_MAX * 2)
-        .map(|number| holder(&format!("{number:04}"), Standing::Live, 6))
+        .map(|number| holder(&format!("{number:04}"), DeletionState::Live, 6))
         .collect();
     let (mut work, now) = (work(&[], all), Instant::now());
     let first = work.next(now).expect("a step");
