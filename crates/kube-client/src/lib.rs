@@ -18,6 +18,8 @@ mod create;
 
 pub mod other_service;
 
+pub mod namespace;
+
 pub use create::CreateApi;
 
 /// Namespace and name of an object.

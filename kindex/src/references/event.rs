@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kindex_api::operations::Target;
+use kindex_kube_client::namespace::is_without_namespace;
 use kindex_model::kind::Kind;
 use kube::Client;
 use serde_json::{Value, json};
@@ -10,8 +11,6 @@ use crate::error::{CommandError, CommandResult, chain};
 
 /// Longest text of an event.
 const MESSAGE_CHARS: usize = 1024;
-/// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
-const TERMINATING: &str = "NamespaceTerminating";
 
 /// By whom a reference was released, and why.
 pub(super) fn said(reference: &str, user: &str, reason: &str) -> String {
@@ -54,16 +53,6 @@ async fn create(client: &Client, event: &Value) -> Result<(), kube::Error> {
     client.request::<Value>(request).await.map(drop)
 }
 
-/// Whether the cluster has no such namespace, or is about to have none: a namespace that is being deleted takes nothing
-/// more.
-fn is_without_namespace(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else {
-        return false;
-    };
-    let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    status.code == 404 || (status.code == 403 && causes.any(|cause| cause.reason == TERMINATING))
-}
-
 /// In this namespace, or among the events of what has none.
 fn event(target: &Target, namespace: &str, message: &str, now: Timestamp) -> Value {
     let time = seconds(now);
@@ -101,7 +90,6 @@ mod tests {
     use axum::http::{Request, Response};
     use kindex_api::operations::State;
     use kube::client::Body;
-    use kube::core::Status;
 
     use super::*;
 
@@ -139,23 +127,6 @@ mod tests {
                 "that of events about objects of the whole cluster"
             );
             assert_eq!(event["involvedObject"]["namespace"], Value::Null);
-        }
-    }
-
-    /// As if a namespace that is being deleted took events, or every refusal were about the namespace.
-    #[test]
-    fn a_namespace_is_missing_where_it_is_not_there_or_is_being_deleted() {
-        for (code, cause, expected) in [
-            (404, "", true),
-            (403, TERMINATING, true),
-            (403, "", false),
-            (422, TERMINATING, false),
-        ] {
-            let causes = json!([{"reason": cause, "message": "m", "field": "metadata.namespace"}]);
-            let status = json!({"status": "Failure", "code": code, "message": "m", "details": {"causes": causes}});
-            let status: Status = serde_json::from_value(status).expect("a status");
-            let found = is_without_namespace(&kube::Error::Api(Box::new(status)));
-            assert_eq!(found, expected, "{code} {cause:?}");
         }
     }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kindex_kube_client::namespace::is_without_namespace;
 use kindex_model::kind::Kind;
 use kube::api::{Api, PostParams};
 use sha2::{Digest as _, Sha256};
@@ -16,8 +17,6 @@ use crate::web::Post;
 const COMPONENT: &str = "kindex-deletion";
 /// How much of an object's name an event's has: the API server refuses names of more than 253 characters.
 const NAME_CHARS_MAX: usize = 200;
-/// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
-const TERMINATING: &str = "NamespaceTerminating";
 
 impl Cluster {
     /// Reports a notice, and logs it. What an event of the cluster says already is not reported again: a process before
@@ -86,16 +85,6 @@ impl Cluster {
     }
 }
 
-/// Whether the cluster has no such namespace, or is about to have none: a namespace that is being deleted takes nothing
-/// more.
-fn is_without_namespace(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else {
-        return false;
-    };
-    let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    status.code == 404 || (status.code == 403 && causes.any(|cause| cause.reason == TERMINATING))
-}
-
 /// What the event of a notice is called, in every process: follows from the object and from what the notice says. What
 /// the object waits for in the end may change from one process to the next, as its age does.
 fn event_name(object: &Object, notice: &Notice) -> String {
@@ -110,8 +99,6 @@ fn event_name(object: &Object, notice: &Notice) -> String {
 #[cfg(test)]
 mod tests {
     use kindex_model::object::ResourceVersion;
-    use kube::core::Status;
-    use serde_json::json;
 
     use super::*;
     use crate::fixture::{deleting, key};
@@ -130,23 +117,6 @@ mod tests {
             message: message.to_owned(),
             roots: String::new(),
             about: About::Deletion,
-        }
-    }
-
-    /// As if a namespace that is being deleted took events, or every refusal were about the namespace.
-    #[test]
-    fn a_namespace_is_missing_where_it_is_not_there_or_is_being_deleted() {
-        for (code, cause, expected) in [
-            (404, "", true),
-            (403, TERMINATING, true),
-            (403, "", false),
-            (422, TERMINATING, false),
-        ] {
-            let causes = json!([{"reason": cause, "message": "m", "field": "metadata.namespace"}]);
-            let status = json!({"status": "Failure", "code": code, "message": "m", "details": {"causes": causes}});
-            let status: Status = serde_json::from_value(status).expect("a status");
-            let found = is_without_namespace(&kube::Error::Api(Box::new(status)));
-            assert_eq!(found, expected, "{code} {cause:?}");
         }
     }
 
