@@ -6,39 +6,39 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-mod healing;
+mod repair;
 
-mod past;
+mod history;
 
-mod asking;
+mod query;
 
-mod following;
+mod events;
 
 mod moving;
 
 mod planning;
 
-mod reasons;
+mod references;
 
-mod upkeep;
+mod maintenance;
 
 mod converting;
 
 mod versions;
 
-pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
-pub use following::{EventForm, EventsArgs};
-pub use healing::{
+pub use events::{EventForm, EventsArgs};
+pub use history::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
+pub use maintenance::{MigrateArgs, PurgeArgs, RestoreArgs};
+pub use moving::MoveArgs;
+pub use planning::{GraphArgs, GraphForm, LintArgs, LintForm, PlanArgs};
+pub use query::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
+pub use references::{
+    DropReferenceArgs, ListReferencesArgs, ReferencesArgs, ReferencesCommand, TargetArgs, WhyArgs, WhyForm,
+};
+pub use repair::{
     BackfillArgs, DropArgs, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
     StoreArgs, VerifyArgs,
 };
-pub use moving::MoveArgs;
-pub use past::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
-pub use planning::{GraphArgs, GraphForm, LintArgs, LintForm, PlanArgs};
-pub use reasons::{
-    DropReferenceArgs, ListReferencesArgs, ReferencesArgs, ReferencesCommand, TargetArgs, WhyArgs, WhyForm,
-};
-pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 pub use versions::{
     CheckVersionsArgs, ClusterArgs, ConvertArgs, DropVersionArgs, ShowVersionsArgs, StartMigrationArgs,
     StopMigrationArgs, VersionSidesArgs, VersionsArgs, VersionsCommand,

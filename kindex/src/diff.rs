@@ -17,7 +17,7 @@ use crate::get;
 use crate::history::{chosen, named, plain, rows_of_name, standing};
 use crate::moment::Moment;
 use crate::output::document;
-use crate::own_version::Shown;
+use crate::own_version::VersionView;
 use crate::say;
 use crate::target::Target;
 
@@ -29,17 +29,17 @@ pub(crate) async fn run(registry: &Registry, args: &DiffArgs, store: &dyn Metada
     let target = named(registry, &args.object)?;
     let rows = rows_of_name(&target, store).await?;
     let row = chosen(&target, &rows, args.object.uid.as_deref())?;
-    let sides = Sides { target, row, store };
+    let finder = VersionFinder { target, row, store };
     let to = match args.to {
-        Some(moment) => sides.at(moment).await?,
-        None => sides.at(Moment::Version(row.object.metadata.resource_version)).await?,
+        Some(moment) => finder.at(moment).await?,
+        None => finder.at(Moment::Version(row.object.metadata.resource_version)).await?,
     };
     let from = match args.from {
-        Some(moment) => sides.at(moment).await?,
-        None => sides.before(&to).await?,
+        Some(moment) => finder.at(moment).await?,
+        None => finder.before(&to).await?,
     };
-    let shown = Shown::new(registry, target.kind, args.stored);
-    let (from, to) = (shown.of(from), shown.of(to));
+    let view = VersionView::new(registry, target.kind, args.stored);
+    let (from, to) = (view.of(from), view.of(to));
     let text = match args.output {
         DiffForm::Diff => as_lines(&target, &from, &to, args.show_managed_fields)?,
         DiffForm::Json => document(&report(&from, &to, args.show_managed_fields)?, Form::Json)?,
@@ -50,13 +50,13 @@ pub(crate) async fn run(registry: &Registry, args: &DiffArgs, store: &dyn Metada
 }
 
 /// Finds the versions to compare.
-struct Sides<'a> {
+struct VersionFinder<'a> {
     target: Target<'a>,
     row: &'a Stored,
     store: &'a dyn History,
 }
 
-impl Sides<'_> {
+impl VersionFinder<'_> {
     async fn at(&self, moment: Moment) -> CommandResult<Past> {
         let Self { target, row, store } = self;
         let version = match moment {

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+pub use kindex_model::causes::chain;
+
 /// Exit codes, the same for all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -87,20 +89,4 @@ impl fmt::Display for CommandError {
             None => Ok(()),
         }
     }
-}
-
-/// Joins an error with its causes, outermost first, leaving out a cause whose
-/// text the line already holds.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

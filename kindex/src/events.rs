@@ -17,7 +17,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::target::kind_of;
 use crate::{interrupt, nats, output, say};
 
-/// How often in a row a subscription that does not follow is begun again.
+/// How often in a row a subscription that does not follow is cut without getting further.
 const ATTEMPTS: usize = 5;
 
 /// Prints events until there are no more, or until Ctrl-C.
@@ -38,6 +38,7 @@ struct Following<'a> {
     resume: Resume,
     /// Whether anything came.
     has_begun: bool,
+    /// Since the position changed.
     failures: usize,
 }
 
@@ -64,60 +65,69 @@ impl<'a> Following<'a> {
     async fn run(&mut self) -> CommandResult {
         loop {
             let cut = match self.subscription().await {
-                Ok(Outcome::Complete) => return Ok(()),
-                Ok(Outcome::Cut) => None,
-                Err(Failure::Source(error)) => Some(error),
+                Ok(()) => return Ok(()),
+                Err(Failure::Source(error)) => error,
                 Err(Failure::Command(error)) => return Err(error),
             };
             self.failures += 1;
-            let why = cut
-                .as_ref()
-                .map_or_else(|| "the server ended it".to_owned(), ToString::to_string);
-            let next = self.resume.ended(cut.as_ref());
+            let next = self.resume.ended(Some(&cut));
             let is_over = match next {
                 Next::Never => true,
                 Next::FromNothing => !self.args.follow || !self.has_begun,
                 Next::After(_) if goes_on(self.args) => false,
                 Next::After(_) => !self.has_begun || (!self.args.follow && self.failures >= ATTEMPTS),
             };
-            if let Some(error) = cut.filter(|_| is_over) {
-                return Err(self.failure(error));
+            if is_over {
+                return Err(self.failure(cut));
             }
             match next {
                 Next::After(pause) => {
                     let pause_ms = pause.as_millis();
                     match self.has_begun {
                         true => say::note(format_args!(
-                            "note: the subscription was cut ({why}); it is resumed in {pause_ms} ms"
+                            "note: the subscription was cut ({cut}); it is resumed in {pause_ms} ms"
                         )),
                         false => say::note(format_args!(
-                            "note: there is no subscription yet ({why}); it is tried again in {pause_ms} ms"
+                            "note: there is no subscription yet ({cut}); it is tried again in {pause_ms} ms"
                         )),
                     }
                     tokio::time::sleep(pause).await;
                 }
                 Next::FromNothing | Next::Never => {
-                    say::note(format_args!("note: {why}. All that exists follows once more"));
+                    say::note(format_args!("note: {cut}. All that exists follows once more"));
                 }
             }
         }
     }
 
-    /// One subscription, until it ends.
-    async fn subscription(&mut self) -> Result<Outcome, Failure> {
+    /// One subscription, until all is shown. Whatever ends it before that is an error, also where the server ends it
+    /// properly: there would have been more.
+    async fn subscription(&mut self) -> Result<(), Failure> {
         let mut messages = self.source.subscribe(&self.resume.subscribe()).await?;
         while let Some(message) = messages.next().await {
             let message = message?;
             self.print(&message)?;
+            if message.position() != self.resume.position() && message.position().is_some() {
+                self.failures = 0;
+            }
             self.resume.took(&message);
-            (self.has_begun, self.failures) = (true, 0);
-            // Who begins at a position is up to date with the first message that has no event.
-            let is_last = message.event().is_none();
-            if is_last && !self.args.follow {
-                return Ok(Outcome::Complete);
+            self.has_begun = true;
+            if !self.args.follow && self.is_last(&message) {
+                return Ok(());
             }
         }
-        Ok(Outcome::Cut)
+        Err(SourceError::interrupted("the server ended the subscription").into())
+    }
+
+    /// Whether all is shown with this message.
+    fn is_last(&self, message: &Message) -> bool {
+        match message {
+            Message::Event(..) => false,
+            Message::Replayed(_) => true,
+            // Who begins at a position is up to date then. Amid a replay it is no end, and a keep-alive without a
+            // position need not be the server's own.
+            Message::Alive(position) => self.args.from.is_some() && position.is_some(),
+        }
     }
 
     fn print(&self, message: &Message) -> CommandResult {
@@ -160,14 +170,6 @@ impl<'a> Following<'a> {
             }),
         }
     }
-}
-
-/// How a subscription ended without an error.
-enum Outcome {
-    /// All is shown.
-    Complete,
-    /// There would have been more.
-    Cut,
 }
 
 /// Why a subscription ended.
@@ -262,16 +264,125 @@ fn json(event: &Event, position: Option<&Position>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use clap::Parser;
+    use futures::stream;
+    use kindex_events::Subscription;
     use kindex_model::object::Uid;
 
     use super::*;
+
+    const TOPIC: &str = "networks.region.example.com";
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        events: EventsArgs,
+    }
+
+    /// A server that ends each subscription properly, as a proxy in between may do.
+    struct Brief {
+        /// What a subscription has, by its number.
+        messages: fn(usize) -> Vec<Message>,
+        subscriptions: Arc<AtomicUsize>,
+    }
+
+    #[async_trait]
+    impl Source for Brief {
+        async fn subscribe(&self, _: &Subscribe) -> Result<Subscription, SourceError> {
+            let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
+            if number > ATTEMPTS * 2 {
+                return Err(SourceError::Refused("it never ends".to_owned()));
+            }
+            let messages = (self.messages)(number).into_iter().map(Ok);
+            let subscription: Subscription = Box::pin(stream::iter(messages));
+            Ok(subscription)
+        }
+    }
+
+    /// How the command ends with these flags, and after how many subscriptions.
+    async fn ended(flags: &[&str], messages: fn(usize) -> Vec<Message>) -> (Result<(), String>, usize) {
+        let line = Line::parse_from(["kindex", TOPIC].iter().chain(flags));
+        let subscriptions = Arc::new(AtomicUsize::new(0));
+        let source = Brief {
+            messages,
+            subscriptions: subscriptions.clone(),
+        };
+        let mut following = Following {
+            args: &line.events,
+            source: Box::new(source),
+            resume: Resume::new(&Subscribe::to(TOPIC)),
+            has_begun: false,
+            failures: 0,
+        };
+        let ended = following.run().await.map_err(|error| error.to_string());
+        (ended, subscriptions.load(Ordering::Relaxed))
+    }
+
+    fn position(number: usize) -> Position {
+        Position::encode("test", TOPIC, &number)
+    }
+
+    /// As of a replay whose objects the filter keeps back.
+    fn got_to(number: usize) -> Message {
+        Message::Alive(Some(position(number)))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replay_that_the_server_ends_again_and_again_without_getting_further_is_given_up() {
+        type Answers = fn(usize) -> Vec<Message>;
+        let cases: [(Answers, usize); 4] = [
+            (|_| Vec::new(), 1),
+            (|_| vec![Message::Alive(None)], ATTEMPTS),
+            (|_| vec![got_to(1)], ATTEMPTS),
+            (|number| vec![got_to(number.min(3))], ATTEMPTS + 3),
+        ];
+        for (messages, subscriptions) in cases {
+            let (ended, begun) = ended(&[], messages).await;
+            let said = ended.expect_err("not all was shown");
+            assert!(said.contains("the server ended the subscription"), "{said}");
+            assert_eq!(begun, subscriptions);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replay_that_gets_further_each_time_ends_once_all_is_shown() {
+        let (ended, begun) = ended(&[], |number| match number {
+            0..ATTEMPTS => vec![got_to(number)],
+            _ => vec![got_to(number), Message::Replayed(Some(position(number)))],
+        })
+        .await;
+        assert_eq!((ended, begun), (Ok(()), ATTEMPTS + 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_begins_at_a_position_is_up_to_date_once_there_is_no_event() {
+        let from = position(1);
+        let (ended, begun) = ended(&["--from", from.as_str()], |_| vec![got_to(1)]).await;
+        assert_eq!((ended, begun), (Ok(()), 1));
+    }
+
+    /// As if what a proxy sends to keep the connection open said that all is shown.
+    #[tokio::test(start_paused = true)]
+    async fn a_keep_alive_without_a_position_is_no_end_for_who_begins_at_one() {
+        let from = position(1);
+        let (ended, begun) = ended(&["--from", from.as_str()], |number| match number {
+            0 => vec![Message::Alive(None)],
+            _ => vec![Message::Alive(None), got_to(2)],
+        })
+        .await;
+        assert_eq!((ended, begun), (Ok(()), 2));
+    }
 
     #[test]
     fn a_line_says_what_is_known_of_an_object() {
         let mut event = Event {
             resource_id: Uid::from("7f7a"),
             deletion_timestamp: None,
-            topic: "networks.region.example.com".to_owned(),
+            topic: TOPIC.to_owned(),
             namespace: "prod".to_owned(),
             name: "blue".to_owned(),
             erased: false,

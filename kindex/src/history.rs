@@ -13,7 +13,7 @@ use crate::cli::{Form, HistoryArgs, ObjectArgs};
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
-use crate::own_version::Shown;
+use crate::own_version::VersionView;
 use crate::say;
 use crate::target::{Target, kind_and_name, with_history};
 
@@ -24,9 +24,9 @@ pub(crate) async fn run(registry: &Registry, args: &HistoryArgs, store: &dyn Met
     let row = chosen(&target, &rows, args.object.uid.as_deref())?;
     // One more, for the oldest one shown is compared with it.
     let limit = args.limit.saturating_add(1);
-    let shown = Shown::new(registry, target.kind, args.stored);
+    let view = VersionView::new(registry, target.kind, args.stored);
     let versions = versions(&target, row, limit, store).await?;
-    let versions: Vec<Past> = versions.into_iter().map(|past| shown.of(past)).collect();
+    let versions: Vec<Past> = versions.into_iter().map(|past| view.of(past)).collect();
     let report = report(&target, row, &versions, args.limit as usize)?;
     match args.output {
         Form::Table => say::print(as_table(&report))?,

@@ -10,7 +10,7 @@ use kindex_serve::watches::WatchLimits;
 const LIMITS: &str = "Limits of the API server";
 const LIMITS_OF_BOTH: &str = "Limits of the API server, and as many of the embedded cluster";
 
-/// What the API server bears.
+/// The limits of the API server.
 #[derive(Clone, Debug, Args)]
 pub struct LimitArgs {
     /// Connections at once; who comes later waits.

@@ -33,13 +33,13 @@ pub(crate) fn row(platform: &Platform, kind: &Kind, row: Stored) -> Stored {
 
 /// In which version of its kind a past object is shown.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct VersionView<'a> {
     platform: &'a Platform,
     kind: &'static Kind,
     as_stored: bool,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> VersionView<'a> {
     pub(crate) fn new(registry: &'a Registry, kind: &'static Kind, arg: AsStoredArg) -> Self {
         Self {
             platform: &registry.platform,
@@ -85,7 +85,7 @@ mod tests {
     };
 
     fn shown(text: &str, as_stored: bool) -> String {
-        let shown = Shown {
+        let view = VersionView {
             platform: &PLATFORM,
             kind: &KIND,
             as_stored,
@@ -95,7 +95,7 @@ mod tests {
             seen: Timestamp::UNIX_EPOCH,
             branch: 0,
         };
-        shown.of(past).object.text().to_owned()
+        view.of(past).object.text().to_owned()
     }
 
     #[test]

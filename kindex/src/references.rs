@@ -7,6 +7,7 @@ mod event;
 use jiff::Timestamp;
 use kindex_api::operations::{Caller, Held, ObjectKey, Operations, Part, References, WriteOptions};
 use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Scope};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
@@ -277,8 +278,14 @@ async fn user(client: &Client) -> String {
 
 /// The user of our credentials. Clusters before 1.28 may not know the request.
 async fn authenticated(client: &Client) -> Result<String, String> {
+    let reviews = Collection {
+        group: "authentication.k8s.io",
+        version: "v1",
+        plural: "selfsubjectreviews",
+        namespace: None,
+    };
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
-    let request = axum::http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+    let request = axum::http::Request::post(reviews.path())
         .header("content-type", "application/json")
         .body(review.to_string().into_bytes())
         .map_err(|error| chain(&error))?;

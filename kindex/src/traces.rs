@@ -5,7 +5,7 @@ use std::env;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use kindex_runs::front::Join;
+use kindex_serve::trace::Join;
 use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::TraceContextExt as _;
 use opentelemetry_http::HeaderExtractor;

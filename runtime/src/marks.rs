@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 /// knows of a mark already. Both have rows to correct that the other one may not have seen: the one that made the
 /// earlier mark has to learn that there is another.
 pub(super) fn found_beside(known: Option<Checkpoint>, found: ResourceVersion) -> ResourceVersion {
-    let known = known.and_then(Checkpoint::mark);
+    let known = known.and_then(Checkpoint::restored_to);
     known.map_or(found, |known| found.min(before(known)))
 }
 
@@ -16,8 +16,8 @@ pub(super) fn found_beside(known: Option<Checkpoint>, found: ResourceVersion) ->
 /// to mark that itself; but where it is correcting rows already and nothing that it has seen is of the time that was
 /// lost, the mark that another one made of the same restoration is enough.
 pub(super) fn joined(known: Option<Checkpoint>, shown: Checkpoint) -> Option<ResourceVersion> {
-    let shown = shown.mark()?;
-    Some(match known.and_then(Checkpoint::mark) {
+    let shown = shown.restored_to()?;
+    Some(match known.and_then(Checkpoint::restored_to) {
         Some(known) if shown < known => shown,
         Some(_) | None => before(shown),
     })

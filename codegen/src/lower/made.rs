@@ -43,33 +43,33 @@ impl Made {
 }
 
 /// A shape that no person wrote as `.proto`, and where it is declared.
-struct Wanted<'a> {
+struct DerivedShape<'a> {
     draft: &'a Draft<'a>,
     version: &'a ApiVersion,
     declared: &'a Text,
-    shape: WantedShape<'a>,
+    shape: ShapeSource<'a>,
 }
 
-enum WantedShape<'a> {
+enum ShapeSource<'a> {
     Fields(&'a FieldsSpec),
     Manifest(&'a Manifest),
 }
 
 /// The shapes of a kind that are to be made: of its own version first.
-fn wanted<'a>(draft: &'a Draft<'a>) -> Vec<Wanted<'a>> {
+fn derived_shapes<'a>(draft: &'a Draft<'a>) -> Vec<DerivedShape<'a>> {
     let own = match (&draft.spec.fields, &draft.manifest) {
-        (Some(fields), _) => Some(WantedShape::Fields(fields)),
-        (None, Some(manifest)) => Some(WantedShape::Manifest(manifest)),
+        (Some(fields), _) => Some(ShapeSource::Fields(fields)),
+        (None, Some(manifest)) => Some(ShapeSource::Manifest(manifest)),
         (None, None) => None,
     };
     let own = own.map(|shape| (&draft.version, &draft.spec.name, shape));
     let others = draft.versions.iter().filter_map(|(version, spec)| {
         let fields = spec.fields.as_ref()?;
-        Some((version, &spec.name, WantedShape::Fields(fields)))
+        Some((version, &spec.name, ShapeSource::Fields(fields)))
     });
     own.into_iter()
         .chain(others)
-        .map(|(version, declared, shape)| Wanted {
+        .map(|(version, declared, shape)| DerivedShape {
             draft,
             version,
             declared,
@@ -81,18 +81,18 @@ fn wanted<'a>(draft: &'a Draft<'a>) -> Vec<Wanted<'a>> {
 /// Makes the messages of every kind that has none in `proto/`.
 pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, found: &mut Collector) -> Made {
     let mut made = Made::default();
-    let wanted: Vec<Wanted<'_>> = drafts.iter().flat_map(wanted).collect();
-    if wanted.is_empty() {
+    let derived: Vec<DerivedShape<'_>> = drafts.iter().flat_map(derived_shapes).collect();
+    if derived.is_empty() {
         return made;
     }
     let index = protos.index();
     let mut names: BTreeSet<String> = index.names().map(str::to_owned).collect();
-    for wanted in &wanted {
-        let Wanted { draft, declared, .. } = wanted;
-        let package = package(draft, wanted.version);
-        let kind = match wanted.shape {
-            WantedShape::Fields(fields) => inline::make(draft.name.as_str(), &package, fields, &index, found),
-            WantedShape::Manifest(manifest) => Some(manifest::make(manifest, &draft.name, &package, declared.span)),
+    for shape in &derived {
+        let DerivedShape { draft, declared, .. } = shape;
+        let package = package(draft, shape.version);
+        let kind = match shape.shape {
+            ShapeSource::Fields(fields) => inline::make(draft.name.as_str(), &package, fields, &index, found),
+            ShapeSource::Manifest(manifest) => Some(manifest::make(manifest, &draft.name, &package, declared.span)),
         };
         let Some(kind) = kind else { continue };
         let import_path = format!(
@@ -117,7 +117,7 @@ pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, f
             Ok(()) => {
                 let root = MessageName::parse(&format!("{package}.{}", draft.name));
                 let root = root.expect("package and kind are valid names");
-                let key = (draft.name.clone(), wanted.version.clone());
+                let key = (draft.name.clone(), shape.version.clone());
                 made.versions.insert(key, (root, import_path.clone()));
                 made.texts.insert(import_path, text);
             }

@@ -4,7 +4,7 @@ use kindex_model::kind::{Kind, Platform, Version};
 use serde::Deserialize;
 
 use super::kept::Kept;
-use super::pair::Way;
+use super::pair::Direction;
 use super::step::step;
 use super::tree::{Node, Problem};
 
@@ -59,13 +59,13 @@ fn converted(platform: &Platform, kind: &Kind, text: &str, to: &str) -> Result<S
     if from != kind.version {
         let version = find(kind, from).ok_or_else(unknown)?;
         let carried = kept.remove(kind.version);
-        kept.insert(from, step(&mut object, version, Way::ToOwn, carried)?);
+        kept.insert(from, step(&mut object, version, Direction::ToOwn, carried)?);
     }
     let made = format!("{}/{to}", kind.group);
     if to != kind.version {
         let version = find(kind, to).ok_or_else(|| Problem::UnknownVersion(made.clone()))?;
         let carried = kept.remove(to);
-        kept.insert(kind.version, step(&mut object, version, Way::FromOwn, carried)?);
+        kept.insert(kind.version, step(&mut object, version, Direction::FromOwn, carried)?);
     }
     kept.put(&mut object, platform.conversion_data)?;
     let made = serde_json::to_string(&made)?;

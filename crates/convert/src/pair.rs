@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::tree::{Path, Problem};
 
-/// Which way a conversion goes.
+/// Between which versions a conversion goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// To the kind's own version.
     ToOwn,
     /// From the kind's own version.
     FromOwn,
 }
 
-impl Way {
+impl Direction {
     const fn back(self) -> Self {
         match self {
             Self::ToOwn => Self::FromOwn,
@@ -32,21 +32,21 @@ pub(crate) struct Pair {
     /// Where the version that is made has it.
     pub(crate) to: Option<&'static Path>,
     rule: MapRule,
-    way: Way,
+    direction: Direction,
 }
 
 /// The fields of `version` that differ from those of the kind's own.
-pub(crate) fn pairs(version: &Version, way: Way) -> Vec<Pair> {
+pub(crate) fn pairs(version: &Version, direction: Direction) -> Vec<Pair> {
     let pair = |map: &FieldMap| {
-        let (from, to) = match way {
-            Way::ToOwn => (map.here, map.own),
-            Way::FromOwn => (map.own, map.here),
+        let (from, to) = match direction {
+            Direction::ToOwn => (map.here, map.own),
+            Direction::FromOwn => (map.own, map.here),
         };
         Pair {
             from,
             to,
             rule: map.rule,
-            way,
+            direction,
         }
     };
     version.map.iter().map(pair).collect()
@@ -55,25 +55,30 @@ pub(crate) fn pairs(version: &Version, way: Way) -> Vec<Pair> {
 impl Pair {
     /// The value that is written for the one that was read.
     pub(crate) fn value(&self, read: Option<&str>) -> Result<Option<String>, Problem> {
-        self.follow(self.way, read, self.to)
+        self.follow(self.direction, read, self.to)
     }
 
     /// The value that would be read if the one that is written came back.
     pub(crate) fn back(&self, written: Option<&str>) -> Result<Option<String>, Problem> {
-        self.follow(self.way.back(), written, self.from)
+        self.follow(self.direction.back(), written, self.from)
     }
 
-    fn follow(&self, way: Way, value: Option<&str>, into: Option<&'static Path>) -> Result<Option<String>, Problem> {
+    fn follow(
+        &self,
+        direction: Direction,
+        value: Option<&str>,
+        into: Option<&'static Path>,
+    ) -> Result<Option<String>, Problem> {
         let Some(path) = into else {
             return Ok(None);
         };
         // Without a place in either version, nothing follows from the value.
         let value = value.filter(|_| self.from.is_some() && self.to.is_some());
-        match (self.rule, way) {
-            (MapRule::Default(text), Way::ToOwn) => Ok(Some(value.unwrap_or(text).to_owned())),
-            (MapRule::Same, _) | (MapRule::Default(_), Way::FromOwn) => Ok(value.map(str::to_owned)),
-            (MapRule::Function { to_own, .. }, Way::ToOwn) => call(to_own, value, path),
-            (MapRule::Function { from_own, .. }, Way::FromOwn) => call(from_own, value, path),
+        match (self.rule, direction) {
+            (MapRule::Default(text), Direction::ToOwn) => Ok(Some(value.unwrap_or(text).to_owned())),
+            (MapRule::Same, _) | (MapRule::Default(_), Direction::FromOwn) => Ok(value.map(str::to_owned)),
+            (MapRule::Function { to_own, .. }, Direction::ToOwn) => call(to_own, value, path),
+            (MapRule::Function { from_own, .. }, Direction::FromOwn) => call(from_own, value, path),
         }
     }
 }

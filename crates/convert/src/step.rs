@@ -6,14 +6,19 @@ use std::cmp::Reverse;
 use kindex_model::kind::Version;
 
 use super::kept::Values;
-use super::pair::{Pair, Way, are_same, pairs};
+use super::pair::{Direction, Pair, are_same, pairs};
 use super::tree::{Node, Path, Problem};
 
-/// Changes `object` the way it says, except for `apiVersion`. `carried` is what was kept for the version that is made;
-/// what is to be kept for the version that is left is returned.
-pub(crate) fn step(object: &mut Node, version: &Version, way: Way, mut carried: Values) -> Result<Values, Problem> {
+/// Changes `object` in the direction that it says, except for `apiVersion`. `carried` is what was kept for the version
+/// that is made; what is to be kept for the version that is left is returned.
+pub(crate) fn step(
+    object: &mut Node,
+    version: &Version,
+    direction: Direction,
+    mut carried: Values,
+) -> Result<Values, Problem> {
     let mut kept = Values::new();
-    let pairs = pairs(version, way);
+    let pairs = pairs(version, direction);
     let mut fields = take_out(object, &pairs, &mut kept)?;
     fields.sort_by_key(|field| writing_order(field, &carried));
     for field in fields {

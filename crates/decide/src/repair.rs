@@ -98,6 +98,24 @@ pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
     }
 }
 
+/// The decision of a restoration on the new object, which the cluster has just returned. The row of the old one is
+/// closed in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restored {
+    /// It is stored as live, even if its row was deleted.
+    Store,
+    /// It is to leave the cluster again: left to the ingester.
+    Leave,
+}
+
+/// Decides whether a restored object is stored.
+pub fn restored(head: &Head) -> Restored {
+    match head.is_staying() {
+        true => Restored::Store,
+        false => Restored::Leave,
+    }
+}
+
 /// Whether the row of a present object has the state that an ingester with nothing left to do leaves it in. Ignores its
 /// text.
 pub fn is_settled_life(head: &Head, life: Life) -> bool {
@@ -298,6 +316,23 @@ mod tests {
         assert_eq!(retried(4, Life::Deleted), Retry::Store(Life::Deleted));
         assert_eq!(retried(5, Life::Deleted), Retry::Current);
         assert_eq!(retried(5, Life::Archived), Retry::Current);
+    }
+
+    /// As if a final object were stored as live, or one that somebody has deleted meanwhile.
+    #[test]
+    fn a_restored_object_is_stored_only_if_it_stays() {
+        assert_eq!(restored(&head(5)), Restored::Store);
+        let marked = Head {
+            deleting: true,
+            ..head(5)
+        };
+        let immutable = Head {
+            immutable: true,
+            ..head(5)
+        };
+        for head in [leaving(5), marked, immutable] {
+            assert_eq!(restored(&head), Restored::Leave);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub trait Stage: Sync {
 /// The rule that a transport breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {found}")]
-pub struct Broken {
+pub struct Violation {
     /// What has to hold.
     pub rule: &'static str,
     /// What was found.
@@ -55,7 +55,7 @@ pub struct Broken {
 ///
 /// # Errors
 /// The first rule that is broken.
-pub async fn check(stage: &dyn Stage) -> Result<(), Broken> {
+pub async fn check(stage: &dyn Stage) -> Result<(), Violation> {
     a_replay_has_all_that_exists_and_its_end(stage).await?;
     a_deletion_is_seen_before_the_erasure(stage).await?;
     stage.settle().await;
@@ -66,13 +66,13 @@ pub async fn check(stage: &dyn Stage) -> Result<(), Broken> {
 }
 
 /// One subscription, with the rule that is tested by it.
-struct Watched {
+struct TestSubscription {
     rule: &'static str,
     messages: Subscription,
 }
 
-impl Watched {
-    async fn begin(stage: &dyn Stage, rule: &'static str, from: Option<Position>) -> Result<Self, Broken> {
+impl TestSubscription {
+    async fn begin(stage: &dyn Stage, rule: &'static str, from: Option<Position>) -> Result<Self, Violation> {
         let to = Subscribe {
             from,
             ..Subscribe::to(stage.topic())
@@ -80,9 +80,9 @@ impl Watched {
         Self::of(stage, rule, &to).await
     }
 
-    async fn of(stage: &dyn Stage, rule: &'static str, to: &Subscribe) -> Result<Self, Broken> {
+    async fn of(stage: &dyn Stage, rule: &'static str, to: &Subscribe) -> Result<Self, Violation> {
         let messages = stage.source().subscribe(to).await;
-        let messages = messages.map_err(|error| Broken {
+        let messages = messages.map_err(|error| Violation {
             rule,
             found: format!("no subscription: {error}"),
         })?;
@@ -90,8 +90,8 @@ impl Watched {
     }
 
     /// The next message but keep-alives.
-    async fn next(&mut self) -> Result<Message, Broken> {
-        let found = |found: String| Broken { rule: self.rule, found };
+    async fn next(&mut self) -> Result<Message, Violation> {
+        let found = |found: String| Violation { rule: self.rule, found };
         let next = async {
             loop {
                 match self.messages.next().await {
@@ -107,7 +107,7 @@ impl Watched {
     }
 
     /// Until the replay has ended: its messages, the end too.
-    async fn replay(&mut self) -> Result<Vec<Message>, Broken> {
+    async fn replay(&mut self) -> Result<Vec<Message>, Violation> {
         let mut messages = Vec::new();
         loop {
             let message = self.next().await?;
@@ -119,7 +119,7 @@ impl Watched {
     }
 
     /// Until an event of this object is as wanted; all messages.
-    async fn until(&mut self, uid: &Uid, wanted: impl Fn(&Event) -> bool) -> Result<Vec<Message>, Broken> {
+    async fn until(&mut self, uid: &Uid, wanted: impl Fn(&Event) -> bool) -> Result<Vec<Message>, Violation> {
         let mut messages = Vec::new();
         loop {
             let message = self.next().await?;
@@ -133,10 +133,10 @@ impl Watched {
         }
     }
 
-    fn expect(&self, holds: bool, found: impl FnOnce() -> String) -> Result<(), Broken> {
+    fn expect(&self, holds: bool, found: impl FnOnce() -> String) -> Result<(), Violation> {
         match holds {
             true => Ok(()),
-            false => Err(Broken {
+            false => Err(Violation {
                 rule: self.rule,
                 found: found(),
             }),
@@ -153,7 +153,7 @@ fn is_deleting(event: &Event) -> bool {
     event.deletion_timestamp.is_some() && !event.erased
 }
 
-async fn a_replay_has_all_that_exists_and_its_end(stage: &dyn Stage) -> Result<(), Broken> {
+async fn a_replay_has_all_that_exists_and_its_end(stage: &dyn Stage) -> Result<(), Violation> {
     let rule = "a replay has all that exists, archived objects too, and its end is marked";
     let mut created = Vec::new();
     for number in 0..7 {
@@ -161,10 +161,10 @@ async fn a_replay_has_all_that_exists_and_its_end(stage: &dyn Stage) -> Result<(
     }
     stage.archive("replayed-1").await;
     stage.delete("replayed-2").await;
-    let mut known = Watched::begin(stage, rule, None).await?;
+    let mut known = TestSubscription::begin(stage, rule, None).await?;
     known.until(&created[2], is_deleting).await?;
 
-    let mut watched = Watched::begin(stage, rule, None).await?;
+    let mut watched = TestSubscription::begin(stage, rule, None).await?;
     let replay = watched.replay().await?;
     let last = last_of(&replay);
     for (number, uid) in created.iter().enumerate() {
@@ -181,9 +181,9 @@ async fn a_replay_has_all_that_exists_and_its_end(stage: &dyn Stage) -> Result<(
     watched.expect(has_one_end, || "a second end of the replay".to_owned())
 }
 
-async fn a_deletion_is_seen_before_the_erasure(stage: &dyn Stage) -> Result<(), Broken> {
+async fn a_deletion_is_seen_before_the_erasure(stage: &dyn Stage) -> Result<(), Violation> {
     let rule = "an object is seen with its deletionTimestamp before it is seen erased";
-    let mut watched = Watched::begin(stage, rule, None).await?;
+    let mut watched = TestSubscription::begin(stage, rule, None).await?;
     watched.replay().await?;
     for (name, is_archived) in [("deleted-live", false), ("deleted-archived", true)] {
         let uid = stage.create(name).await;
@@ -204,9 +204,9 @@ async fn a_deletion_is_seen_before_the_erasure(stage: &dyn Stage) -> Result<(), 
     Ok(())
 }
 
-async fn a_subscription_is_resumed_at_any_position(stage: &dyn Stage) -> Result<(), Broken> {
+async fn a_subscription_is_resumed_at_any_position(stage: &dyn Stage) -> Result<(), Violation> {
     let rule = "a subscription that is resumed lacks no change after its position, and no tombstone";
-    let mut watched = Watched::begin(stage, rule, None).await?;
+    let mut watched = TestSubscription::begin(stage, rule, None).await?;
     let mut messages = watched.replay().await?;
     for number in 0..4 {
         let name = format!("resumed-{number}");
@@ -225,13 +225,13 @@ async fn a_subscription_is_resumed_at_any_position(stage: &dyn Stage) -> Result<
     })?;
     for (number, message) in messages.iter().enumerate() {
         if let Some(position) = message.position() {
-            let resumed = Watched::begin(stage, rule, Some(position.clone())).await?;
+            let resumed = TestSubscription::begin(stage, rule, Some(position.clone())).await?;
             let (before, rest) = messages.split_at(number + 1);
             nothing_is_lacking(resumed, before, rest)
                 .await
-                .map_err(|broken| Broken {
-                    found: format!("after message {number}, {message:?}: {}", broken.found),
-                    ..broken
+                .map_err(|violation| Violation {
+                    found: format!("after message {number}, {message:?}: {}", violation.found),
+                    ..violation
                 })?;
         }
     }
@@ -239,7 +239,11 @@ async fn a_subscription_is_resumed_at_any_position(stage: &dyn Stage) -> Result<
 }
 
 /// What was sent before a cut and what is sent after it come to the same as all that would have been sent.
-async fn nothing_is_lacking(mut resumed: Watched, before: &[Message], rest: &[Message]) -> Result<(), Broken> {
+async fn nothing_is_lacking(
+    mut resumed: TestSubscription,
+    before: &[Message],
+    rest: &[Message],
+) -> Result<(), Violation> {
     let wanted: BTreeMap<Uid, bool> = states(before.iter().chain(rest));
     let mut seen = states(before.iter());
     let mut ends = rest.iter().filter(|message| is_end(message)).count();
@@ -249,13 +253,13 @@ async fn nothing_is_lacking(mut resumed: Watched, before: &[Message], rest: &[Me
         lacking.map(|(uid, erased)| format!("{uid} with erased = {erased}"))
     };
     while ends > 0 || lacking(&seen).is_some() {
-        let message = resumed.next().await.map_err(|broken| Broken {
+        let message = resumed.next().await.map_err(|violation| Violation {
             found: format!(
                 "{}, and {ends} ends of the replay and {:?} are missing",
-                broken.found,
+                violation.found,
                 lacking(&seen)
             ),
-            ..broken
+            ..violation
         })?;
         resumed.expect(!is_end(&message) || ends > 0, || {
             "an end of a replay too many".to_owned()
@@ -277,15 +281,15 @@ fn is_end(message: &Message) -> bool {
 }
 
 /// What was sent long before the position is not sent again.
-async fn nothing_old_comes_after(stage: &dyn Stage, messages: &[Message]) -> Result<(), Broken> {
+async fn nothing_old_comes_after(stage: &dyn Stage, messages: &[Message]) -> Result<(), Violation> {
     let rule = "a subscription that is resumed begins after its position";
     let Some(position) = messages.iter().rev().find_map(Message::position) else {
-        return Err(Broken {
+        return Err(Violation {
             rule,
             found: "no message has a position".to_owned(),
         });
     };
-    let mut resumed = Watched::begin(stage, rule, Some(position.clone())).await?;
+    let mut resumed = TestSubscription::begin(stage, rule, Some(position.clone())).await?;
     let uid = stage.create("resumed-after").await;
     let after = resumed.until(&uid, |event| !event.is_deleted()).await?;
     let old = after.iter().find(|message| match message {
@@ -296,17 +300,17 @@ async fn nothing_old_comes_after(stage: &dyn Stage, messages: &[Message]) -> Res
     resumed.expect(old.is_none(), || format!("{old:?}"))
 }
 
-async fn a_filter_lets_deleted_objects_pass_and_no_others(stage: &dyn Stage) -> Result<(), Broken> {
+async fn a_filter_lets_deleted_objects_pass_and_no_others(stage: &dyn Stage) -> Result<(), Violation> {
     let rule = "with the filter only objects that are deleted are sent";
     let uid = stage.create("filtered-before").await;
     stage.delete("filtered-before").await;
-    let mut all = Watched::begin(stage, rule, None).await?;
+    let mut all = TestSubscription::begin(stage, rule, None).await?;
     all.until(&uid, is_deleting).await?;
     let to = Subscribe {
         deleting: true,
         ..Subscribe::to(stage.topic())
     };
-    let mut watched = Watched::of(stage, rule, &to).await?;
+    let mut watched = TestSubscription::of(stage, rule, &to).await?;
     let mut messages = watched.replay().await?;
     let has_it = last_of(&messages).get(&uid).is_some_and(|event| is_deleting(event));
     watched.expect(has_it, || "filtered-before is missing".to_owned())?;
@@ -325,21 +329,21 @@ async fn a_filter_lets_deleted_objects_pass_and_no_others(stage: &dyn Stage) -> 
 ///
 /// # Errors
 /// The rule that is broken.
-pub async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broken> {
+pub async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Violation> {
     let forgotten = Subscribe {
         from: Some(stage.forgotten()),
         ..Subscribe::to(stage.topic())
     };
     let found = first_error(stage, &forgotten).await;
     if !matches!(found, Some(SourceError::Gone(_))) {
-        return Err(Broken {
+        return Err(Violation {
             rule: "a position that is not known any more is gone",
             found: format!("{found:?}"),
         });
     }
     let found = first_error(stage, &Subscribe::to("nonsenses.example.com")).await;
     if !matches!(found, Some(SourceError::UnknownTopic(_))) {
-        return Err(Broken {
+        return Err(Violation {
             rule: "a topic that nobody has is unknown",
             found: format!("{found:?}"),
         });
@@ -348,9 +352,9 @@ pub async fn what_is_not_known_is_refused(stage: &dyn Stage) -> Result<(), Broke
 }
 
 /// A number that is known proves nothing: another life of the topic comes to it as well.
-async fn a_position_of_another_life_is_gone(stage: &dyn Stage) -> Result<(), Broken> {
+async fn a_position_of_another_life_is_gone(stage: &dyn Stage) -> Result<(), Violation> {
     let rule = "a position of another life of the topic is gone, also where its number is known";
-    let mut watched = Watched::begin(stage, rule, None).await?;
+    let mut watched = TestSubscription::begin(stage, rule, None).await?;
     watched.replay().await?;
     let uid = stage.create("known").await;
     let messages = watched.until(&uid, |event| !event.is_deleted()).await?;
@@ -358,7 +362,7 @@ async fn a_position_of_another_life_is_gone(stage: &dyn Stage) -> Result<(), Bro
         return watched.expect(false, || format!("no message has a position: {messages:?}"));
     };
     // The place itself is known.
-    Watched::begin(stage, rule, Some(known.clone())).await?;
+    TestSubscription::begin(stage, rule, Some(known.clone())).await?;
     let other = Subscribe {
         from: Some(stage.of_another_life(known)),
         ..Subscribe::to(stage.topic())

@@ -1,7 +1,6 @@
 //! A client of the API server's events: server-sent events over HTTP, and the look-up of objects by uid. What came
 //! before a cut is never lost: a message counts once it is there as a whole.
 
-use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use kindex_model::causes::chain;
 use kindex_model::object::Uid;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rustls::{ClientConfig, RootCertStore};
@@ -126,16 +126,6 @@ impl HttpSource {
 
 fn escaped(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[async_trait]

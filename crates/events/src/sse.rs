@@ -130,8 +130,8 @@ impl Frame {
             }
             REPLAYED => Ok(Message::Replayed(position)),
             ERROR => Err(error(&data)),
-            // A type of a later server.
-            _ => Ok(Message::Alive(position)),
+            // A type of a later server. Whether all is shown up to its position is not known.
+            _ => Ok(Message::Alive(None)),
         }
     }
 }
@@ -223,12 +223,26 @@ mod tests {
     }
 
     #[test]
-    fn a_type_of_a_later_server_moves_the_position_and_is_no_event() {
+    fn a_type_of_a_later_server_is_no_event_and_moves_no_position() {
         let text = format!(
             "id: {}\nevent: other\ndata: 1\n\n",
             Position::encode("test", "runs.g", &1)
         );
         let read = Reader::default().read(text.as_bytes());
-        assert!(matches!(read.as_slice(), [Ok(Message::Alive(Some(_)))]));
+        assert_eq!(read, [Ok(Message::Alive(None))]);
+    }
+
+    /// As if it were a message of the server.
+    #[test]
+    fn a_comment_of_a_proxy_has_no_position() {
+        let text = format!(
+            "{}: ping\n\n",
+            write(&Message::Alive(Some(Position::encode("test", "runs.g", &1))))
+        );
+        let read = Reader::default().read(text.as_bytes());
+        assert!(matches!(
+            read.as_slice(),
+            [Ok(Message::Alive(Some(_))), Ok(Message::Alive(None))]
+        ));
     }
 }

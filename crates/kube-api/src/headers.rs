@@ -1,5 +1,5 @@
 //! The headers of answers, beside their code and their media type: who may keep them, and the warnings for the person
-//! at the client. Refuses to know connections.
+//! at the client. Knows nothing of connections.
 
 /// `Cache-Control` of every answer: nobody keeps it.
 pub const CACHE_CONTROL: &str = "no-cache, private";

@@ -8,6 +8,8 @@ pub mod size;
 
 pub mod media;
 
+pub mod meta;
+
 pub mod schema;
 
 pub mod fields;
@@ -35,8 +37,6 @@ pub mod status;
 pub mod headers;
 
 pub mod decode;
-
-pub mod meta;
 
 pub mod patch;
 

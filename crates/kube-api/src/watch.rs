@@ -1,4 +1,4 @@
-//! The frames of a watch: one JSON line an event, with its type and its object. Refuses to know what the object is.
+//! The frames of a watch: one JSON line an event, with its type and its object. Knows nothing of what the object is.
 
 use std::fmt;
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use kindex_kube_api::status::Reason;
+use kindex_model::causes::chain;
 use kube::core::Status;
 
 use super::ClusterError;
 
 /// Classifies what a request ended with.
-pub(super) fn classify(error: &kube::Error) -> ClusterError {
+pub fn classify(error: &kube::Error) -> ClusterError {
     let retryable = |cause| ClusterError::Retryable {
         cause,
         retry_after: None,
@@ -38,31 +40,16 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         retry_after,
         message: message.clone(),
     };
-    match (status.code, status.reason.as_str()) {
+    match (status.code, Reason::from(status.reason.as_str())) {
         (404, _) => ClusterError::NotFound(message),
         (409, _) => ClusterError::Conflict(message),
-        (410, _) | (_, "Expired" | "Gone") => ClusterError::Expired(message),
+        (410, _) | (_, Reason::Expired | Reason::Gone) => ClusterError::Expired(message),
         (429, _) => retryable("too_many_requests"),
         (401, _) => retryable("authentication"),
         (408, _) | (504, _) => retryable("timeout"),
         (500.., _) => retryable("server_error"),
         _ => ClusterError::Refused(message),
     }
-}
-
-/// An error with its causes.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -88,6 +75,10 @@ mod tests {
         assert!(matches!(status(r#"{"code":403}"#), ClusterError::Refused(_)));
         assert!(matches!(status(r#"{"code":422}"#), ClusterError::Refused(_)));
         assert!(matches!(status(r#"{"code":409}"#), ClusterError::Conflict(_)));
+        for reason in ["Expired", "Gone"] {
+            let said = format!(r#"{{"reason":"{reason}"}}"#);
+            assert!(matches!(status(&said), ClusterError::Expired(_)), "{reason}");
+        }
         assert!(matches!(
             status(r#"{"code":504,"reason":"Timeout"}"#),
             ClusterError::Retryable { cause: "timeout", .. }

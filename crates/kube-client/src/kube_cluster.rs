@@ -8,12 +8,13 @@ use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt, stream};
 use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::{Object, ResourceVersion};
-use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchParams};
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions, WatchParams};
 use kube::core::Request;
 use serde_json::json;
 
 use super::classify::classify;
-use super::notice::to_event;
+use super::event;
+use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
 use super::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchEvent, WatchStream};
 
@@ -42,10 +43,7 @@ impl KubeCluster {
         Ok(Self::from(client))
     }
 
-    pub(super) async fn answer(
-        &self,
-        call: impl Future<Output = kube::Result<String>>,
-    ) -> Result<String, ClusterError> {
+    pub(super) async fn answer<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, ClusterError> {
         match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(answer) => answer.map_err(|error| classify(&error)),
             Err(_) => Err(silence(CALL_TIMEOUT)),
@@ -186,17 +184,6 @@ impl ClusterApi for KubeCluster {
     }
 
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError> {
-        let event = to_event(kind, notice);
-        let events = Collection {
-            group: "",
-            version: "v1",
-            plural: "events",
-            namespace: event.metadata.namespace.as_deref(),
-        };
-        let request = Request::new(events.path());
-        let body = serde_json::to_vec(&event).expect("events are JSON");
-        let request = built(request.create(&PostParams::default(), body))?;
-        self.answer(self.client.request_text(request)).await?;
-        Ok(())
+        self.answer(event::create(&self.client, &event_of(kind, notice))).await
     }
 }

@@ -9,17 +9,21 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 mod classify;
-mod notice;
+mod namespace;
 mod wire;
+
+pub mod event;
+
+mod notice;
 
 pub mod kube_cluster;
 
 mod create;
+mod patch;
 
 pub mod other_service;
 
-pub mod namespace;
-
+pub use classify::classify;
 pub use create::CreateApi;
 
 /// Namespace and name of an object.

@@ -5,7 +5,7 @@ const TERMINATING: &str = "NamespaceTerminating";
 
 /// Whether the cluster has no such namespace, or is about to have none: a namespace that is being deleted takes nothing
 /// more.
-pub fn is_without_namespace(error: &kube::Error) -> bool {
+pub(super) fn is_without_namespace(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else {
         return false;
     };

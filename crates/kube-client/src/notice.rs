@@ -1,53 +1,37 @@
-//! A notice as the Kubernetes event that is stored.
+//! A notice of the ingester as the Kubernetes event that is created.
 
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use kindex_model::kind::Kind;
 
+use super::event::NewEvent;
 use super::{Notice, Target};
 
-/// The API server refuses longer texts in events.
-const MESSAGE_CHARS_MAX: usize = 1024;
-
-/// Makes the event that tells of a notice.
-pub(super) fn to_event(kind: &Kind, notice: &Notice) -> Event {
+/// The event that tells of a notice.
+pub(super) fn event_of(kind: &Kind, notice: &Notice) -> NewEvent {
     let Target {
         name,
         uid,
         resource_version,
     } = &notice.about;
-    let namespace = match name.namespace.as_str() {
-        "" => "default".to_owned(),
-        namespace => namespace.to_owned(),
-    };
-    let unique = uuid::Uuid::new_v4().simple().to_string();
-    let short: String = name.name.chars().take(200).collect();
-    let now = Time(k8s_openapi::jiff::Timestamp::now());
-    Event {
-        metadata: ObjectMeta {
-            name: Some(format!("{short}.{}", &unique[..16])),
-            namespace: Some(namespace.clone()),
-            ..ObjectMeta::default()
-        },
-        involved_object: ObjectReference {
+    let mut unique = uuid::Uuid::new_v4().simple().to_string();
+    unique.truncate(16);
+    NewEvent {
+        about: ObjectReference {
             api_version: Some(kind.api_version()),
             kind: Some(kind.name.to_owned()),
-            namespace: Some(namespace).filter(|_| !name.namespace.is_empty()),
+            namespace: Some(name.namespace.clone()),
             name: Some(name.name.clone()),
             uid: Some(uid.to_string()),
             resource_version: Some(resource_version.to_string()),
             ..ObjectReference::default()
         },
-        reason: Some(notice.reason.to_owned()),
-        message: Some(notice.message.chars().take(MESSAGE_CHARS_MAX).collect()),
-        type_: Some(if notice.warning { "Warning" } else { "Normal" }.to_owned()),
-        source: Some(EventSource {
-            component: Some("kindex-ingester".to_owned()),
-            host: None,
-        }),
-        count: Some(1),
-        first_timestamp: Some(now.clone()),
-        last_timestamp: Some(now),
-        ..Event::default()
+        is_of_cluster: kind.cluster,
+        component: "kindex-ingester",
+        suffix: unique,
+        warning: notice.warning,
+        reason: notice.reason,
+        message: notice.message.clone(),
+        time: Timestamp::now(),
     }
 }

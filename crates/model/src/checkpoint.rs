@@ -51,8 +51,8 @@ impl Checkpoint {
         }
     }
 
-    /// The version at which a restored cluster was found, if this is the mark of it.
-    pub const fn mark(self) -> Option<ResourceVersion> {
+    /// The version to which a cluster was restored, if this is the restore mark of it.
+    pub const fn restored_to(self) -> Option<ResourceVersion> {
         match self {
             Self::Restoring(version) => Some(version),
             Self::Settled(_) | Self::Held(_) => None,
@@ -91,7 +91,7 @@ mod tests {
         #[test]
         fn every_mark_and_no_other_checkpoint_is_at_least_the_least_mark(checkpoint in checkpoints()) {
             let is_mark = checkpoint.pack() >= Checkpoint::LEAST_MARK.pack();
-            prop_assert_eq!(is_mark, checkpoint.mark().is_some());
+            prop_assert_eq!(is_mark, checkpoint.restored_to().is_some());
         }
     }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -148,8 +149,7 @@ impl Annotations {
         said.insert(self.phase.clone(), phase.as_str().into());
         said.insert(self.since.clone(), since.to_string().into());
         metadata.insert("annotations".to_owned(), said.into());
-        let requested = requested.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        metadata.insert("deletionTimestamp".to_owned(), requested.into());
+        metadata.insert("deletionTimestamp".to_owned(), json!(Time(requested)));
         parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
         serde_json::to_string(&parts)
     }

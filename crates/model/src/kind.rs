@@ -53,6 +53,16 @@ pub enum ColumnType {
     Time,
 }
 
+impl ColumnType {
+    /// Whether its values are texts, of which one is empty.
+    pub const fn is_text(self) -> bool {
+        match self {
+            Self::Text { .. } => true,
+            Self::Int32 | Self::Int64 | Self::UInt64 | Self::Bool | Self::Double | Self::Time => false,
+        }
+    }
+}
+
 /// One extracted column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {

@@ -1,6 +1,9 @@
 //! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with
-//! its metadata, the projection into columns, and the message encoding. Knows no kind, no SQL and no network.
+//! its metadata, the projection into columns, and the message encoding; and errors as texts. Knows no kind, no SQL and
+//! no network.
 //! Modules are in reading order: each imports only those above it.
+
+pub mod causes;
 
 pub mod reference;
 

@@ -26,7 +26,7 @@ pub(crate) struct Cursor {
 
 /// A stream as it is when a subscription begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Now {
+pub(crate) struct StreamState {
     pub(crate) stream: String,
     pub(crate) partitions: String,
     pub(crate) last: u64,
@@ -35,13 +35,13 @@ pub(crate) struct Now {
 
 impl Cursor {
     /// Before the first message of a replay.
-    pub(crate) fn at_first(now: &Now) -> Self {
+    pub(crate) fn at_first(state: &StreamState) -> Self {
         Self {
-            stream: now.stream.clone(),
-            partitions: now.partitions.clone(),
+            stream: state.stream.clone(),
+            partitions: state.partitions.clone(),
             sequence: 0,
-            replay_end: Some(now.last),
-            seconds: now.time.as_second(),
+            replay_end: Some(state.last),
+            seconds: state.time.as_second(),
         }
     }
 
@@ -49,14 +49,14 @@ impl Cursor {
     ///
     /// # Errors
     /// One that is of another topic or transport, or is not known any more.
-    pub(crate) fn resumed(position: &Position, topic: &str, now: &Now) -> Result<Self, SourceError> {
+    pub(crate) fn resumed(position: &Position, topic: &str, state: &StreamState) -> Result<Self, SourceError> {
         let place: Self = position.decode(VIA, topic)?;
         let gone = |why: &str| Err(SourceError::Gone(why.to_owned()));
-        let kept_since = now.time.as_second() - TOMBSTONES_KEPT.as_secs();
-        if place.stream != now.stream || place.sequence > now.last {
+        let kept_since = state.time.as_second() - TOMBSTONES_KEPT.as_secs();
+        if place.stream != state.stream || place.sequence > state.last {
             return gone("the stream was made anew");
         }
-        if place.partitions != now.partitions {
+        if place.partitions != state.partitions {
             return gone("it is one of other partitions");
         }
         if place.seconds < kept_since {
@@ -76,8 +76,8 @@ mod tests {
 
     const TOPIC: &str = "runs.example.com";
 
-    fn now() -> Now {
-        Now {
+    fn state() -> StreamState {
+        StreamState {
             stream: "17".to_owned(),
             partitions: "all".to_owned(),
             last: 100,
@@ -89,18 +89,18 @@ mod tests {
         Cursor {
             sequence: 90,
             replay_end: None,
-            ..Cursor::at_first(&now())
+            ..Cursor::at_first(&state())
         }
     }
 
     fn resumed(place: &Cursor) -> Result<Cursor, SourceError> {
-        Cursor::resumed(&place.position(TOPIC), TOPIC, &now())
+        Cursor::resumed(&place.position(TOPIC), TOPIC, &state())
     }
 
     #[test]
     fn a_place_in_the_stream_is_resumed() {
         assert_eq!(resumed(&place()), Ok(place()));
-        let oldest = now().time - TOMBSTONES_KEPT;
+        let oldest = state().time - TOMBSTONES_KEPT;
         let place = Cursor {
             seconds: oldest.as_second(),
             ..place()
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_place_behind_which_a_tombstone_may_be_missing_is_gone() {
-        let oldest = now().time - TOMBSTONES_KEPT;
+        let oldest = state().time - TOMBSTONES_KEPT;
         for wrong in [
             Cursor {
                 stream: "16".to_owned(),

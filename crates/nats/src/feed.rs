@@ -83,7 +83,7 @@ pub enum FeedError {
 
 /// How far the outbox is read, in the stream.
 #[derive(Deserialize, Serialize)]
-struct Fed {
+struct StreamMark {
     position: u64,
     stamp: u64,
 }
@@ -176,7 +176,7 @@ impl Feeder {
         let life = self.connection.life();
         if let Some(stream) = stream::found(context, &self.names).await.map_err(self.unreadable())? {
             let claim = self.claim().await?;
-            let fed = stream::last::<Fed>(&stream, &self.names.mark()).await;
+            let fed = stream::last::<StreamMark>(&stream, &self.names.mark()).await;
             if let Some(mark) = fed.map_err(self.unreadable())?.map(Mark::from)
                 && self.outbox.since(self.kind, mark, 1).await?.is_some()
             {
@@ -244,7 +244,7 @@ impl Feeder {
     }
 
     async fn note(&self, claimed: &mut Claimed, mark: Mark) -> Result<(), FeedError> {
-        let fed = serde_json::to_vec(&Fed::from(mark)).expect("plain data");
+        let fed = serde_json::to_vec(&StreamMark::from(mark)).expect("plain data");
         let message = self.claimed_message(claimed.claim).payload(fed.into());
         self.publish(self.names.mark(), message).await?;
         claimed.mark = mark;
@@ -299,8 +299,8 @@ impl Feeder {
     }
 }
 
-impl From<Fed> for Mark {
-    fn from(fed: Fed) -> Self {
+impl From<StreamMark> for Mark {
+    fn from(fed: StreamMark) -> Self {
         Self {
             position: Position(fed.position),
             stamp: fed.stamp,
@@ -308,7 +308,7 @@ impl From<Fed> for Mark {
     }
 }
 
-impl From<Mark> for Fed {
+impl From<Mark> for StreamMark {
     fn from(mark: Mark) -> Self {
         Self {
             position: mark.position.0,

@@ -4,6 +4,7 @@
 //! # Guarantees
 //! - A stream has the events of all objects before anybody reads a replay from it.
 //! - One process feeds a stream: what another one sends that thinks it still does is refused by the server.
+//! - What a cut connection loses on its way to a subscriber ends the subscription, which is resumed before it.
 //! - A stream that lost its disk, or whose database was restored, is made anew. All positions in the old one are gone
 //!   then, and every subscriber replays.
 //!
@@ -24,13 +25,13 @@ pub mod progress;
 
 pub mod feed;
 
-pub mod feeding;
+pub mod feeders;
 
 pub mod source;
 
 pub use connection::{Connection, ConnectionError, Server};
 pub use feed::{FeedError, Feeder};
-pub use feeding::Feeding;
+pub use feeders::Feeders;
 pub use partitions::Partitions;
 pub use progress::{Figures, Progress};
 pub use source::NatsSource;

@@ -60,7 +60,7 @@ impl Figures {
             published: self.published.with_label_values(&[kind]),
             failures: self.failures.with_label_values(&[kind]),
             lag: self.lag.with_label_values(&[kind]),
-            turn: Mutex::default(),
+            state: Mutex::default(),
         }))
     }
 }
@@ -74,12 +74,12 @@ struct Topic {
     published: IntCounter,
     failures: IntCounter,
     lag: IntGauge,
-    turn: Mutex<Option<Turn>>,
+    state: Mutex<Option<FeedState>>,
 }
 
 /// While this process feeds the topic.
 #[derive(Debug)]
-struct Turn {
+struct FeedState {
     /// When the stream had everything, as far as is known.
     up_to_date: Instant,
     trouble: Option<String>,
@@ -87,7 +87,7 @@ struct Turn {
 
 impl Progress {
     pub(crate) fn begin(&self, now: Instant) {
-        *self.turn() = Some(Turn {
+        *self.state() = Some(FeedState {
             up_to_date: now,
             trouble: None,
         });
@@ -95,43 +95,43 @@ impl Progress {
 
     pub(crate) fn published(&self, events: usize) {
         self.0.published.inc_by(u64::try_from(events).unwrap_or(u64::MAX));
-        if let Some(turn) = &mut *self.turn() {
-            turn.trouble = None;
+        if let Some(state) = &mut *self.state() {
+            state.trouble = None;
         }
     }
 
     pub(crate) fn up_to_date(&self, now: Instant) {
-        if let Some(turn) = &mut *self.turn() {
-            turn.up_to_date = now;
-            turn.trouble = None;
+        if let Some(state) = &mut *self.state() {
+            state.up_to_date = now;
+            state.trouble = None;
         }
     }
 
     pub(crate) fn failed(&self, trouble: String) {
         self.0.failures.inc();
-        if let Some(turn) = &mut *self.turn() {
-            turn.trouble = Some(trouble);
+        if let Some(state) = &mut *self.state() {
+            state.trouble = Some(trouble);
         }
     }
 
     /// Shows the lag as it is now.
     pub(crate) fn show(&self, now: Instant) {
-        let lag = self.turn().as_ref().map(|turn| now - turn.up_to_date);
+        let lag = self.state().as_ref().map(|state| now - state.up_to_date);
         let seconds = lag.unwrap_or_default().as_secs();
         self.0.lag.set(i64::try_from(seconds).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn end(&self) {
-        *self.turn() = None;
+        *self.state() = None;
         self.0.lag.set(0);
     }
 
     pub(crate) fn trouble(&self) -> Option<String> {
-        self.turn().as_ref().and_then(|turn| turn.trouble.clone())
+        self.state().as_ref().and_then(|state| state.trouble.clone())
     }
 
-    fn turn(&self) -> MutexGuard<'_, Option<Turn>> {
-        self.0.turn.lock().expect("nobody panics with it")
+    fn state(&self) -> MutexGuard<'_, Option<FeedState>> {
+        self.0.state.lock().expect("nobody panics with it")
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull::{self, Config, MessagesErrorKind};
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer};
 use async_nats::jetstream::stream::{Info, Stream};
 use async_nats::jetstream::{self};
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::cursor::{Cursor, Now};
+use crate::cursor::{Cursor, StreamState};
 use crate::names::Names;
 use crate::partitions::Partitions;
 use crate::stream::{found, last, life};
@@ -59,33 +59,35 @@ impl Source for NatsSource {
             (None, None) => return Err(SourceError::UnknownTopic(to.topic.clone())),
             (None, Some(_)) => return Err(SourceError::interrupted("the stream is not there at present")),
         };
-        let now = Now {
+        let state = StreamState {
             stream: life(&stream),
             partitions: wanted.text(),
             last: stream.cached_info().state.last_sequence,
             time: (self.now)(),
         };
-        let place = to.from.as_ref().map(|from| Cursor::resumed(from, &to.topic, &now));
-        let place = place.transpose()?.unwrap_or_else(|| Cursor::at_first(&now));
+        let place = to.from.as_ref().map(|from| Cursor::resumed(from, &to.topic, &state));
+        let place = place.transpose()?.unwrap_or_else(|| Cursor::at_first(&state));
         let fed = last::<IgnoredAny>(&stream, &names.mark()).await;
         if fed.map_err(SourceError::interrupted)?.is_none() {
             return Err(SourceError::interrupted("the stream is being filled"));
         }
         let consumer = stream.create_consumer(config(&names, &wanted, &stream, &place)).await;
         let consumer = consumer.map_err(SourceError::interrupted)?;
-        let mut reading = Reading {
+        let mut reader = MessageReader {
             topic: to.topic.clone(),
             deleting: to.deleting,
             ready: VecDeque::new(),
             place,
+            deliveries: 0,
         };
         if consumer.cached_info().num_pending == 0 {
-            reading.end_replay();
+            reader.end_replay();
         }
         let messages = consumer.stream().heartbeat(HEARTBEAT).messages().await;
         let messages = messages.map_err(SourceError::interrupted)?;
         let subscribed = Subscribed {
-            reading,
+            reader,
+            consumer,
             messages,
             partitions,
             handled: None,
@@ -118,15 +120,19 @@ fn config(names: &Names, partitions: &Partitions, stream: &Stream<Info>, place: 
 }
 
 /// What is made of the messages of a consumer. Pure.
-struct Reading {
+struct MessageReader {
     topic: String,
     deleting: bool,
     place: Cursor,
     ready: VecDeque<Message>,
+    /// How many the consumer was sent, repeated ones included.
+    deliveries: u64,
 }
 
 /// What a subscription needs of a message.
 struct Received<'a> {
+    /// Its number among all that the consumer is sent, from 1.
+    delivery: u64,
     sequence: u64,
     /// How many follow.
     pending: u64,
@@ -134,11 +140,20 @@ struct Received<'a> {
     payload: &'a [u8],
 }
 
-impl Reading {
-    fn take(&mut self, received: &Received<'_>) {
-        // One that was delivered again was handled.
+impl MessageReader {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// One before it is missing: the connection was cut while it was on its way. The server delivers it again, but
+    /// only after later ones, so all that follow the place are read by another subscription.
+    fn take(&mut self, received: &Received<'_>) -> Result<(), SourceError> {
+        if received.delivery != self.deliveries + 1 {
+            return Err(SourceError::interrupted("messages were lost on the way"));
+        }
+        self.deliveries = received.delivery;
+        // None is missing before the place, so one that is delivered again was handled.
         if received.sequence <= self.place.sequence {
-            return;
+            return Ok(());
         }
         if self.place.replay_end.is_some_and(|end| received.sequence > end) {
             self.end_replay();
@@ -155,6 +170,7 @@ impl Reading {
         if received.pending == 0 {
             self.end_replay();
         }
+        Ok(())
     }
 
     fn end_replay(&mut self) {
@@ -171,7 +187,8 @@ impl Reading {
 }
 
 struct Subscribed {
-    reading: Reading,
+    reader: MessageReader,
+    consumer: PullConsumer,
     messages: pull::Stream,
     partitions: watch::Receiver<Partitions>,
     /// Acknowledged once the next message is asked for.
@@ -191,7 +208,7 @@ impl Subscribed {
 
     async fn message(&mut self) -> Result<Message, SourceError> {
         loop {
-            if let Some(message) = self.reading.ready.pop_front() {
+            if let Some(message) = self.reader.ready.pop_front() {
                 return Ok(message);
             }
             if let Some(handled) = self.handled.take() {
@@ -204,7 +221,10 @@ impl Subscribed {
                 received = timeout(ALIVE_EVERY, self.messages.next()) => received,
             };
             let Ok(received) = received else {
-                return Ok(self.reading.alive());
+                if lacks_messages(&self.consumer).await? {
+                    continue;
+                }
+                return Ok(self.reader.alive());
             };
             let received = received.ok_or_else(|| SourceError::interrupted("the server ended the consumer"))?;
             let received = received.map_err(|error| match error.kind() {
@@ -212,13 +232,71 @@ impl Subscribed {
                 _ => SourceError::interrupted(error),
             })?;
             let info = received.info().map_err(SourceError::interrupted)?;
-            self.reading.take(&Received {
+            self.reader.take(&Received {
+                delivery: info.consumer_sequence,
                 sequence: info.stream_sequence,
                 pending: info.pending,
                 seconds: info.published.unix_timestamp(),
                 payload: &received.payload,
-            });
+            })?;
             self.handled = Some(received);
         }
+    }
+}
+
+/// Whether there are messages that have not arrived. One that was lost in a cut is delivered again only after a while,
+/// in which the server is as silent as if nothing had happened.
+async fn lacks_messages(consumer: &PullConsumer) -> Result<bool, SourceError> {
+    let info = consumer.get_info().await.map_err(SourceError::interrupted)?;
+    Ok(info.num_ack_pending > 0 || info.num_pending > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader() -> MessageReader {
+        let state = StreamState {
+            stream: "17".to_owned(),
+            partitions: "all".to_owned(),
+            last: 0,
+            time: Timestamp::UNIX_EPOCH,
+        };
+        MessageReader {
+            topic: "runs.example.com".to_owned(),
+            deleting: false,
+            place: Cursor::at_first(&state),
+            ready: VecDeque::new(),
+            deliveries: 0,
+        }
+    }
+
+    fn received(delivery: u64, sequence: u64) -> Received<'static> {
+        Received {
+            delivery,
+            sequence,
+            pending: 1,
+            seconds: 0,
+            payload: br#"{"resourceID":"u","topic":"runs.example.com"}"#,
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_delivered_again_is_told_once() {
+        let mut reader = reader();
+        for (delivery, sequence) in [(1, 5), (2, 7), (3, 5), (4, 7), (5, 8)] {
+            assert_eq!(reader.take(&received(delivery, sequence)), Ok(()), "{delivery}");
+        }
+        let events = reader.ready.iter().filter(|message| message.event().is_some());
+        assert_eq!((events.count(), reader.place.sequence), (3, 8));
+    }
+
+    #[test]
+    fn a_delivery_that_is_missing_ends_the_subscription_where_it_was_before() {
+        let mut reader = reader();
+        assert_eq!(reader.take(&received(1, 5)), Ok(()));
+        let lost = reader.take(&received(3, 7));
+        assert!(matches!(lost, Err(SourceError::Interrupted { .. })), "{lost:?}");
+        assert_eq!(reader.place.sequence, 5);
     }
 }

@@ -110,12 +110,12 @@ pub struct Named {
 }
 
 /// The names of one kind, each once.
-struct Wanted {
+struct NamesOfKind {
     kind: &'static Kind,
     names: BTreeSet<(String, String)>,
 }
 
-impl Wanted {
+impl NamesOfKind {
     fn of(kind: &'static Kind) -> Self {
         Self {
             kind,
@@ -133,13 +133,15 @@ impl Found {
         store: &S,
         named: impl IntoIterator<Item = Named>,
     ) -> Result<Self, S::Error> {
-        let mut wanted: BTreeMap<&str, Wanted> = BTreeMap::new();
+        let mut wanted: BTreeMap<&str, NamesOfKind> = BTreeMap::new();
         for named in named {
-            let wanted = wanted.entry(named.kind.table).or_insert_with(|| Wanted::of(named.kind));
+            let wanted = wanted
+                .entry(named.kind.table)
+                .or_insert_with(|| NamesOfKind::of(named.kind));
             wanted.names.insert((named.namespace, named.name));
         }
         let mut found = HashMap::new();
-        for Wanted { kind, names } in wanted.into_values() {
+        for NamesOfKind { kind, names } in wanted.into_values() {
             let names: Vec<(String, String)> = names.into_iter().collect();
             for stored in store.newest_by_names(kind, &names).await? {
                 let metadata = &stored.object.metadata;

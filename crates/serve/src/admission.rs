@@ -179,8 +179,13 @@ impl<T: Terms> Admission<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use futures::stream;
     use http::{Method, Request};
-    use http_body_util::Full;
+    use http_body::Frame;
+    use http_body_util::{Full, StreamBody};
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -259,6 +264,20 @@ mod tests {
         ask(&admission, "b", Method::GET, "/", b"")
             .await
             .expect("the permit is free again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_holds_no_permit() {
+        let admission = admission(1, 1000);
+        let request = Request::post("/").header("name", "a").body(()).expect("a request");
+        let (head, ()) = request.into_parts();
+        let nothing = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
+        let mut waiting = std::pin::pin!(admission.admit(&head, nothing));
+        let early = timeout(Duration::from_secs(1), waiting.as_mut()).await;
+        assert!(early.is_err(), "it waits for its body");
+        ask(&admission, "b", Method::GET, "/", b"")
+            .await
+            .expect("the only permit is free");
     }
 
     #[tokio::test]

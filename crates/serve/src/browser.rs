@@ -1,5 +1,5 @@
 //! Requests that a page of a browser may have sent. Pages reach servers on their reader's machine that strangers do
-//! not, so a server on a loopback address asks this of every request. Refuses to know who the caller is.
+//! not, so a server on a loopback address asks this of every request. Knows nothing of the caller.
 
 use std::net::IpAddr;
 

@@ -19,11 +19,11 @@ pub struct NoRoom;
 #[derive(Debug)]
 pub struct Budget<K> {
     bytes_max: usize,
-    held: Mutex<Held<K>>,
+    held: Mutex<BudgetState<K>>,
 }
 
 #[derive(Debug)]
-struct Held<K> {
+struct BudgetState<K> {
     bytes: usize,
     /// Only of those who hold any.
     callers: BTreeMap<K, usize>,
@@ -39,7 +39,7 @@ struct Waiting<K> {
     granted: oneshot::Sender<()>,
 }
 
-impl<K: Ord + Clone> Held<K> {
+impl<K: Ord + Clone> BudgetState<K> {
     fn of(&self, caller: &K) -> usize {
         self.callers.get(caller).copied().unwrap_or_default()
     }
@@ -76,7 +76,7 @@ impl<K: Ord + Clone> Budget<K> {
     pub fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self {
             bytes_max,
-            held: Mutex::new(Held {
+            held: Mutex::new(BudgetState {
                 bytes: 0,
                 callers: BTreeMap::new(),
                 line: BTreeMap::new(),
@@ -104,7 +104,7 @@ impl<K: Ord + Clone> Budget<K> {
     }
 
     /// Gives room to those who wait, as far as it goes. Nobody who wants less goes before the next one.
-    fn grant(&self, held: &mut Held<K>) {
+    fn grant(&self, held: &mut BudgetState<K>) {
         while let Some((number, _)) = held.next(self.one_caller_max())
             && held.line[&number].more <= self.bytes_max - held.bytes
         {
@@ -115,7 +115,7 @@ impl<K: Ord + Clone> Budget<K> {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<K>> {
+    fn held(&self) -> MutexGuard<'_, BudgetState<K>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::shares::{Asked, Shares, Sizes};
+use crate::shares::{Outcome, Shares, Sizes};
 
 /// The part of the permits that one caller may have, in quarters.
 const MOST_QUARTERS: usize = 3;
@@ -49,12 +49,12 @@ impl<K: Ord + Clone> Gate<K> {
     /// No permit became free in time, or too many wait.
     pub async fn enter(self: &Arc<Self>, caller: K) -> Result<Permit<K>, Full> {
         let (to, permit) = oneshot::channel();
-        let asked = self.shares().ask(&caller, to);
-        match asked {
-            Asked::Enters(_) => Ok(self.permit(caller)),
-            Asked::Refused(_) => Err(Full),
+        let outcome = self.shares().ask(&caller, to);
+        match outcome {
+            Outcome::Enters(_) => Ok(self.permit(caller)),
+            Outcome::Refused(_) => Err(Full),
             // Who is displaced hears of it as its sender goes.
-            Asked::Waits(number, _displaced) => {
+            Outcome::Waits(number, _displaced) => {
                 let _line = Line {
                     gate: self,
                     caller: &caller,

@@ -118,9 +118,11 @@ pub mod gate;
 
 pub mod work;
 
-pub mod cut;
+pub mod abort;
 
 pub mod deadline;
+
+pub mod trace;
 
 pub mod pages;
 

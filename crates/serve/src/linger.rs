@@ -46,10 +46,10 @@ impl Unread {
     }
 
     /// The next request, whose body says so when it is given up. HTTP/2 ends requests without their connection.
-    pub fn watch<B: Body>(&self, request: Request<B>) -> Request<Watched<B>> {
+    pub fn watch<B: Body>(&self, request: Request<B>) -> Request<TrackedBody<B>> {
         self.0.store(0, Ordering::Relaxed);
         let is_alone = request.version() < Version::HTTP_2;
-        request.map(|body| Watched {
+        request.map(|body| TrackedBody {
             left: if is_alone { left_of(&body) } else { 0 },
             body,
             unread: self.clone(),
@@ -59,7 +59,7 @@ impl Unread {
 
 /// A body of which is noticed whether all of it was read.
 #[derive(Debug)]
-pub struct Watched<B> {
+pub struct TrackedBody<B> {
     body: B,
     left: u64,
     unread: Unread,
@@ -73,7 +73,7 @@ fn left_of<B: Body>(body: &B) -> u64 {
     }
 }
 
-impl<B: Body + Unpin> Body for Watched<B> {
+impl<B: Body + Unpin> Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -95,7 +95,7 @@ impl<B: Body + Unpin> Body for Watched<B> {
     }
 }
 
-impl<B> Drop for Watched<B> {
+impl<B> Drop for TrackedBody<B> {
     fn drop(&mut self) {
         if self.left > 0 {
             self.unread.0.store(self.left, Ordering::Relaxed);
@@ -106,19 +106,19 @@ impl<B> Drop for Watched<B> {
 /// A connection that lingers where it has to.
 ///
 /// # Guarantees
-/// Its client is header at once that nothing more is sent. What it sends itself is read for as long as it comes at the
+/// Its client learns at once that nothing more is sent. What it sends itself is read for as long as it comes at the
 /// pace of bodies, and up to [`LINGER_BYTES_MAX`].
 #[derive(Debug)]
 pub struct Lingering<S> {
     stream: S,
     unread: Unread,
     pace: BodyPace,
-    end: Option<End>,
+    end: Option<LingerState>,
 }
 
 /// What came since nothing is sent any more.
 #[derive(Debug)]
-struct End {
+struct LingerState {
     began: Instant,
     bytes: usize,
     due: Pin<Box<Sleep>>,
@@ -196,7 +196,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
             }
             let began = Instant::now();
             let due = Box::pin(sleep_until(self.pace.due(began, 0)));
-            self.end = Some(End { began, bytes: 0, due });
+            self.end = Some(LingerState { began, bytes: 0, due });
         }
         self.poll_linger(context).map(Ok)
     }

@@ -16,7 +16,7 @@ pub(crate) struct Sizes {
 
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asked<W> {
+pub(crate) enum Outcome<W> {
     /// It has a permit.
     Enters(W),
     /// It waits, under this number. Another one may have lost its place in the line for it.
@@ -56,18 +56,18 @@ impl<K: Ord + Clone, W> Shares<K, W> {
     }
 
     /// Somebody wants a permit.
-    pub(crate) fn ask(&mut self, key: &K, who: W) -> Asked<W> {
+    pub(crate) fn ask(&mut self, key: &K, who: W) -> Outcome<W> {
         let taken = self.callers.get(key).map_or(0, |caller| caller.taken);
         // Where permits are free, those who wait have their share already.
         if self.used < self.sizes.permits && taken < self.sizes.most {
             self.take(key);
-            return Asked::Enters(who);
+            return Outcome::Enters(who);
         }
         let own = self.callers.get(key).map_or(0, |caller| caller.line.len());
         let mut displaced = None;
         if self.waiting >= self.sizes.waiting {
             let Some(longest) = self.longest_line().filter(|(_, length)| *length > own + 1) else {
-                return Asked::Refused(who);
+                return Outcome::Refused(who);
             };
             displaced = self.displace(&longest.0);
         }
@@ -75,7 +75,7 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         let number = self.last;
         self.caller(key).line.push_back((number, who));
         self.waiting += 1;
-        Asked::Waits(number, displaced)
+        Outcome::Waits(number, displaced)
     }
 
     /// A permit is free again. Who gets it, of all that wait, is told.
@@ -165,10 +165,10 @@ mod tests {
     fn no_caller_takes_all_places() {
         let mut shares = shares(4, 3, 100);
         let entered = (0..50)
-            .filter(|n| shares.ask(&"greedy", *n) == Asked::Enters(*n))
+            .filter(|n| shares.ask(&"greedy", *n) == Outcome::Enters(*n))
             .count();
         assert_eq!(entered, 3);
-        assert_eq!(shares.ask(&"modest", 1), Asked::Enters(1));
+        assert_eq!(shares.ask(&"modest", 1), Outcome::Enters(1));
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         for n in 0..10 {
             shares.ask(&"greedy", n);
         }
-        assert!(matches!(shares.ask(&"modest", 77), Asked::Waits(_, None)));
+        assert!(matches!(shares.ask(&"modest", 77), Outcome::Waits(_, None)));
         assert_eq!(shares.leave(&"greedy"), Some(("modest", 77)));
         assert_eq!(shares.leave(&"modest"), Some(("greedy", 2)), "nobody else waits");
     }
@@ -188,8 +188,8 @@ mod tests {
         for n in 0..6 {
             shares.ask(&"greedy", n);
         }
-        assert_eq!(shares.ask(&"greedy", 6), Asked::Refused(6));
-        assert!(matches!(shares.ask(&"modest", 77), Asked::Waits(_, Some(5))));
+        assert_eq!(shares.ask(&"greedy", 6), Outcome::Refused(6));
+        assert!(matches!(shares.ask(&"modest", 77), Outcome::Waits(_, Some(5))));
         assert_eq!(shares.leave(&"greedy"), Some(("modest", 77)));
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn nothing_is_left_of_callers_who_have_gone() {
         let mut shares = shares(1, 1, 5);
         shares.ask(&"a", 1);
-        let Asked::Waits(number, _) = shares.ask(&"b", 2) else {
+        let Outcome::Waits(number, _) = shares.ask(&"b", 2) else {
             panic!("there is one permit")
         };
         shares.give_up(&"b", number);

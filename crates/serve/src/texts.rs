@@ -42,9 +42,9 @@ impl Drop for Text {
     }
 }
 
-struct Held(Arc<Text>);
+struct TextOwner(Arc<Text>);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for TextOwner {
     fn as_ref(&self) -> &[u8] {
         &self.0.text
     }
@@ -61,7 +61,7 @@ impl Texts {
         if text.is_empty() {
             return text;
         }
-        Bytes::from_owner(Held(self.hold(text, None)))
+        Bytes::from_owner(TextOwner(self.hold(text, None)))
     }
 
     /// This text, counted; the very one that others hold, where somebody does.
@@ -85,7 +85,7 @@ impl Texts {
             }
         };
         let held = held.unwrap_or_else(|(_, held)| held);
-        Bytes::from_owner(Held(held))
+        Bytes::from_owner(TextOwner(held))
     }
 
     fn hold(self: &Arc<Self>, text: Bytes, hash: Option<u64>) -> Arc<Text> {

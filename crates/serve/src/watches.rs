@@ -59,9 +59,9 @@ impl Meter for () {
 
 /// The watches of a server. Clones are the same.
 #[derive(Clone)]
-pub struct Watches(Arc<All>);
+pub struct Watches(Arc<WatchesInner>);
 
-struct All {
+struct WatchesInner {
     limits: WatchLimits,
     texts: Arc<Texts>,
     seats: Mutex<Seats>,
@@ -75,16 +75,16 @@ struct All {
 #[derive(Default)]
 struct Seats {
     last: u64,
-    taken: BTreeMap<u64, Arc<Taken>>,
+    taken: BTreeMap<u64, Arc<WatchState>>,
 }
 
 /// What is known of one watch.
-struct Taken {
+struct WatchState {
     ended: CancellationToken,
     unread: Mutex<Unread>,
 }
 
-impl Taken {
+impl WatchState {
     fn unread(&self) -> MutexGuard<'_, Unread> {
         self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,7 +98,7 @@ impl Watches {
 
     /// None yet; what they do is told to somebody.
     pub fn metered(limits: WatchLimits, meter: impl Meter + 'static) -> Self {
-        Self(Arc::new(All {
+        Self(Arc::new(WatchesInner {
             limits,
             texts: Arc::default(),
             seats: Mutex::default(),
@@ -121,16 +121,16 @@ impl Watches {
             return None;
         }
         seats.last += 1;
-        let (number, taken) = (
+        let (number, state) = (
             seats.last,
-            Arc::new(Taken {
+            Arc::new(WatchState {
                 ended: CancellationToken::new(),
                 unread: Mutex::default(),
             }),
         );
-        seats.taken.insert(number, taken.clone());
+        seats.taken.insert(number, state.clone());
         let watches = self.clone();
-        Some(Seat(Arc::new(One { watches, number, taken })))
+        Some(Seat(Arc::new(SeatInner { watches, number, state })))
     }
 
     /// Bytes that are held for watches.
@@ -161,28 +161,28 @@ impl Watches {
 
     /// Waits until there is room for what is held. Ends watches whose clients do not read, where they hold it.
     pub async fn settle(&self) {
-        let all = &*self.0;
-        if self.bytes() <= all.limits.bytes {
+        let inner = &*self.0;
+        if self.bytes() <= inner.limits.bytes {
             return;
         }
-        let _one_at_a_time = all.settling.lock().await;
-        while self.bytes() > all.limits.bytes {
-            let mut freed = std::pin::pin!(all.texts.freed.notified());
+        let _one_at_a_time = inner.settling.lock().await;
+        while self.bytes() > inner.limits.bytes {
+            let mut freed = std::pin::pin!(inner.texts.freed.notified());
             freed.as_mut().enable();
             let now = Instant::now();
             let unread = {
-                let seats = all.seats();
-                let open = seats.taken.iter().filter(|(_, taken)| !taken.ended.is_cancelled());
-                let unread = open.map(|(number, taken)| (*number, *taken.unread()));
-                slowest(now, all.limits.grace, unread)
+                let seats = inner.seats();
+                let open = seats.taken.iter().filter(|(_, state)| !state.ended.is_cancelled());
+                let unread = open.map(|(number, state)| (*number, *state.unread()));
+                slowest(now, inner.limits.grace, unread)
             };
             match unread {
                 Verdict::End(number) => {
-                    let mut left = std::pin::pin!(all.left.notified());
+                    let mut left = std::pin::pin!(inner.left.notified());
                     left.as_mut().enable();
-                    all.end(number);
+                    inner.end(number);
                     // What it held alone is free once its connection has gone.
-                    let _late = timeout(all.limits.grace, left).await;
+                    let _late = timeout(inner.limits.grace, left).await;
                 }
                 Verdict::Wait(until) => {
                     let _late = timeout_at(until, freed).await;
@@ -190,19 +190,19 @@ impl Watches {
                 // Nobody could make room: what is held is about to be handed over.
                 Verdict::Nobody => break,
             }
-            all.meter.held(self.bytes());
+            inner.meter.held(self.bytes());
         }
     }
 }
 
-impl All {
+impl WatchesInner {
     fn seats(&self) -> MutexGuard<'_, Seats> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, number: u64) {
-        if let Some(taken) = self.seats().taken.get(&number) {
-            taken.ended.cancel();
+        if let Some(state) = self.seats().taken.get(&number) {
+            state.ended.cancel();
             self.meter.ended();
         }
     }
@@ -210,15 +210,15 @@ impl All {
 
 /// The place of one watch, until nobody has it any more.
 #[derive(Clone)]
-pub struct Seat(Arc<One>);
+pub struct Seat(Arc<SeatInner>);
 
-struct One {
+struct SeatInner {
     watches: Watches,
     number: u64,
-    taken: Arc<Taken>,
+    state: Arc<WatchState>,
 }
 
-impl Drop for One {
+impl Drop for SeatInner {
     fn drop(&mut self) {
         self.watches.0.seats().taken.remove(&self.number);
         self.watches.0.meter.held(self.watches.bytes());
@@ -228,7 +228,7 @@ impl Drop for One {
 
 /// Whose texts a body hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Texture {
+pub enum Accounting {
     /// Those of [`Watches`], which are counted there.
     Counted,
     /// Others, which count as they are handed over.
@@ -239,7 +239,7 @@ impl Seat {
     /// Cancelled when the watch ends for the sake of others: its answer is to be broken off, also where its client
     /// takes nothing of it.
     pub fn ended(&self) -> &CancellationToken {
-        &self.0.taken.ended
+        &self.0.state.ended
     }
 
     /// The server's watches.
@@ -248,49 +248,49 @@ impl Seat {
     }
 
     /// An answer of which is known what its client has not taken.
-    pub fn seen<B: Body<Data = Bytes> + Unpin>(self, body: B, texture: Texture) -> Seen<B> {
-        Seen {
+    pub fn track<B: Body<Data = Bytes> + Unpin>(self, body: B, accounting: Accounting) -> WatchBody<B> {
+        WatchBody {
             seat: self,
             body,
-            texture,
+            accounting,
             rest: Bytes::new(),
         }
     }
 
     fn handed(&self, piece: Bytes) -> Bytes {
-        self.0.taken.unread().handed(piece.len(), Instant::now());
+        self.0.state.unread().handed(piece.len(), Instant::now());
         let seat = self.0.clone();
-        Bytes::from_owner(Handed { piece, seat })
+        Bytes::from_owner(CountedPiece { piece, seat })
     }
 }
 
 /// A piece of an answer, until it is on its way.
-struct Handed {
+struct CountedPiece {
     piece: Bytes,
-    seat: Arc<One>,
+    seat: Arc<SeatInner>,
 }
 
-impl AsRef<[u8]> for Handed {
+impl AsRef<[u8]> for CountedPiece {
     fn as_ref(&self) -> &[u8] {
         &self.piece
     }
 }
 
-impl Drop for Handed {
+impl Drop for CountedPiece {
     fn drop(&mut self) {
-        self.seat.taken.unread().taken(self.piece.len(), Instant::now());
+        self.seat.state.unread().taken(self.piece.len(), Instant::now());
     }
 }
 
 /// The body of a watch.
-pub struct Seen<B> {
+pub struct WatchBody<B> {
     seat: Seat,
     body: B,
-    texture: Texture,
+    accounting: Accounting,
     rest: Bytes,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Seen<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for WatchBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -301,7 +301,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Seen<B> {
         let this = &mut *self;
         while this.rest.is_empty() {
             match ready!(Pin::new(&mut this.body).poll_frame(context)).map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(data))) if this.texture == Texture::Own => {
+                Some(Ok(Ok(data))) if this.accounting == Accounting::Own => {
                     this.rest = this.seat.watches().counted(data);
                 }
                 Some(Ok(Ok(data))) => this.rest = data,
@@ -347,7 +347,7 @@ mod tests {
     async fn handed(watches: &Watches, bytes: usize) -> (Seat, Bytes) {
         let seat = watches.begin().expect("a seat");
         let text = Full::new(Bytes::from(vec![b'x'; bytes]));
-        let frame = seat.clone().seen(text, Texture::Own).frame().await;
+        let frame = seat.clone().track(text, Accounting::Own).frame().await;
         let data = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
         (seat, data.expect("a text"))
     }

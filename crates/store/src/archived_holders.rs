@@ -224,7 +224,7 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
     }
 
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
-        self.delete_as_read(kind, objects, Going::Waited, now).await
+        self.delete_as_read(kind, objects, Going::Unheld, now).await
     }
 
     async fn make_tombstones(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::connections::{Connections, failure};
+use crate::dialect::Spelling;
 use crate::driver::{Cells, Driver};
 use crate::error::StoreError;
 use crate::live::{LiveColumn, LiveKey, LiveTable};
@@ -25,7 +26,7 @@ pub(super) async fn tables<D: Driver>(connections: &Connections<D>) -> Result<Ve
     let spelling = connections.driver.spelling();
     let columns = connections.query(fixed(spelling.all_columns()), &[]).await;
     let keys = connections.query(fixed(spelling.all_keys()), &[]).await;
-    assemble(&columns.map_err(failed)?, &keys.map_err(failed)?).map_err(failed)
+    assemble(&columns.map_err(failed)?, &keys.map_err(failed)?, spelling).map_err(failed)
 }
 
 /// All tables, read again until nothing changes any more: while a server puts an altered table in the place of the old
@@ -44,7 +45,7 @@ pub(super) async fn settled_tables<D: Driver>(connections: &Connections<D>) -> R
 }
 
 /// From rows of columns and of keys' columns, both in order.
-fn assemble<R: Cells>(columns: &[R], keys: &[R]) -> Result<Vec<LiveTable>, sqlx::Error> {
+fn assemble<R: Cells>(columns: &[R], keys: &[R], spelling: &dyn Spelling) -> Result<Vec<LiveTable>, sqlx::Error> {
     let mut tables: Vec<LiveTable> = Vec::new();
     for row in columns {
         let name = row.text(0)?;
@@ -60,7 +61,7 @@ fn assemble<R: Cells>(columns: &[R], keys: &[R]) -> Result<Vec<LiveTable>, sqlx:
         let table = tables.last_mut().expect("pushed above");
         table.columns.push(LiveColumn {
             name: row.text(2)?,
-            ty: plain_type(&row.text(3)?),
+            ty: spelling.plain_type(&row.text(3)?),
             required: row.int(4)? != 0,
             has_default: row.int(5)? != 0,
             collation: row.text_or_null(6)?,
@@ -87,36 +88,4 @@ fn assemble<R: Cells>(columns: &[R], keys: &[R]) -> Result<Vec<LiveTable>, sqlx:
         table.keys.sort_by(|one, other| one.name.cmp(&other.name));
     }
     Ok(tables)
-}
-
-/// `bigint(20) unsigned` of MariaDB is MySQL's `bigint unsigned`; only of a flag the width means something.
-fn plain_type(ty: &str) -> String {
-    let ty = ty.to_lowercase();
-    let is_whole = |word: &str| matches!(word, "tinyint" | "smallint" | "mediumint" | "int" | "bigint");
-    match ty.split_once('(').zip(ty.split_once(')')) {
-        Some(((word, _), (_, rest))) if is_whole(word) && ty != "tinyint(1)" => format!("{word}{rest}"),
-        _ => ty,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn display_widths_matter_only_for_a_flag() {
-        for (ty, plain) in [
-            ("bigint(20) unsigned", "bigint unsigned"),
-            ("int(11)", "int"),
-            ("int", "int"),
-            ("tinyint(4)", "tinyint"),
-            ("tinyint(1)", "tinyint(1)"),
-            ("varchar(255)", "varchar(255)"),
-            ("datetime(6)", "datetime(6)"),
-            ("decimal(20,2)", "decimal(20,2)"),
-            ("TEXT", "text"),
-        ] {
-            assert_eq!(plain_type(ty), plain);
-        }
-    }
 }

@@ -39,13 +39,18 @@ pub trait Changes: Send + Sync {
     /// The changes after a position, in order; `None` where some of these were dropped.
     async fn changes(&self, kind: &Kind, after: Position, limit: u32) -> Result<Option<Vec<Change>>, StoreError>;
 
-    /// Remembers that the cluster had this version after everybody who follows had seen this change. The first
-    /// who says it is heard.
-    async fn mark(&self, kind: &Kind, position: Position, version: ResourceVersion) -> Result<(), StoreError>;
+    /// Records that the cluster had this version after everybody who follows had seen this change. The first version
+    /// that is recorded for a change stays.
+    async fn record_watermark(
+        &self,
+        kind: &Kind,
+        position: Position,
+        version: ResourceVersion,
+    ) -> Result<(), StoreError>;
 
-    /// The last change that is marked with a version before this one: who has seen the cluster's version has seen
+    /// The last change for which a version before this one is recorded: who has seen the cluster's version has seen
     /// the changes up to it.
-    async fn marked_before(&self, kind: &Kind, version: ResourceVersion) -> Result<Option<Position>, StoreError>;
+    async fn watermark_before(&self, kind: &Kind, version: ResourceVersion) -> Result<Option<Position>, StoreError>;
 }
 
 #[async_trait]
@@ -72,17 +77,22 @@ impl<D: Driver> Changes for SqlStore<D> {
         Ok(is_next.then_some(found))
     }
 
-    async fn mark(&self, kind: &Kind, position: Position, version: ResourceVersion) -> Result<(), StoreError> {
+    async fn record_watermark(
+        &self,
+        kind: &Kind,
+        position: Position,
+        version: ResourceVersion,
+    ) -> Result<(), StoreError> {
         let statement = fixed(
             "UPDATE [kindex_changes] SET [cluster_version] = ? \
              WHERE [kind] = ? AND [position] = ? AND [cluster_version] IS NULL",
         );
         let params = [number(version.0), Param::Text(kind.name), number(position.0)];
-        let marked = self.connections.execute(statement, &params).await;
-        marked.map(drop).map_err(|error| failure::<D>(kind.name, error))
+        let recorded = self.connections.execute(statement, &params).await;
+        recorded.map(drop).map_err(|error| failure::<D>(kind.name, error))
     }
 
-    async fn marked_before(&self, kind: &Kind, version: ResourceVersion) -> Result<Option<Position>, StoreError> {
+    async fn watermark_before(&self, kind: &Kind, version: ResourceVersion) -> Result<Option<Position>, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
         let statement = fixed(
             "SELECT [position] FROM [kindex_changes] WHERE [kind] = ? AND [cluster_version] < ? \

@@ -8,12 +8,12 @@ use sqlx::Transaction;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::address::PoolConfig;
 use crate::calls::{Call, Calls, Step};
 use crate::driver::{Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Raw, Statement, begin};
 use crate::error::StoreError;
 use crate::occupied::Occupied;
 use crate::outage::Outage;
+use crate::pool_config::PoolConfig;
 
 /// How often a transaction is repeated that lost against another writer.
 pub(super) const CONFLICTS_MAX: u32 = 10;

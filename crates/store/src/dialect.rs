@@ -53,11 +53,8 @@ pub(super) trait Notation: Send + Sync {
     /// The products with this engine, as people know them.
     fn products(&self) -> &'static str;
 
-    /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes. Names in
-    /// backquotes and parameters as `?` are what all engines take so far.
-    fn spell(&self, text: &str) -> String {
-        text.replace(['[', ']'], "`")
-    }
+    /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes.
+    fn spell(&self, text: &str) -> String;
 }
 
 /// Reading rows.
@@ -189,6 +186,10 @@ pub(super) trait CatalogueSql: Send + Sync {
     /// All columns of all tables, in order: table, its collation, column, type, whether it is NOT NULL,
     /// whether it has a value by itself, its collation.
     fn all_columns(&self) -> &'static str;
+
+    /// A type of [`all_columns`](Self::all_columns) in small letters, and in one form on all products and versions of
+    /// the engine.
+    fn plain_type(&self, ty: &str) -> String;
 
     /// All columns of all keys, in order: table, key, column, whether values are unique. The primary
     /// key is called `PRIMARY`.

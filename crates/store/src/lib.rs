@@ -9,7 +9,7 @@ pub mod backoff;
 
 mod error;
 
-mod address;
+mod pool_config;
 
 mod statement;
 
@@ -83,7 +83,6 @@ mod version_counts;
 
 use std::sync::Arc;
 
-pub use address::{Address, MySqlFields, PoolConfig, SqliteLocation, Tls, TlsMode};
 pub use adoption::{BrokenRows, BrokenTable, Unfit};
 pub use archived_holders::{ArchivedHolders, HolderRow, ReadVersion, TakenAlong};
 pub use calls::{Calls, Stalled};
@@ -96,6 +95,7 @@ pub use database::Database;
 pub use dialect::Dialect;
 pub use direct::{Collected, DeleteCollection, Deletion, Direct, Found};
 pub use driver::PoolUse;
+pub use engines::Address;
 pub use error::{DirectError, OUTAGES, StoreError};
 pub use explained::{Access, Plan, PlanStep};
 pub use history::{AsOf, History, ListAt, Past};
@@ -105,12 +105,15 @@ pub use migration::{
     AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
     PendingStep, Prepare, ScriptError, Unfits,
 };
+pub use mysql::{MySqlFields, Tls, TlsMode};
 pub use outage::Outage;
 pub use outbox::{Mark, Outbox, OutboxEntry};
+pub use pool_config::PoolConfig;
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName, select_naming};
 pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
 pub use sql_only::{SqlOnly, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten, sql_only_version};
+pub use sqlite::SqliteLocation;
 pub use statement::Statement;
 pub use statements::select::ToSql;
 pub use version_counts::{VersionCounts, VersionRows};

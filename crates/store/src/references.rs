@@ -199,7 +199,7 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
         if batch.tombstone_of(uid).await?.is_none() {
             return Ok(Released::Released);
         }
-        let deletions = batch.delete_archived(&[&row], Going::Waited).await?;
+        let deletions = batch.delete_archived(&[&row], Going::Unheld).await?;
         Ok(match deletions.held.is_empty() {
             true => Released::Deleted,
             false => Released::Released,

@@ -157,20 +157,20 @@ struct Server {
 /// Where an API server runs.
 enum Process {
     /// In a process of its own, whose database it closes.
-    Alone {
+    Standalone {
         /// What the cluster says of the front proxy, where requests come through one.
         source: Option<Box<Source>>,
     },
     /// Beside an ingester, which answers for cluster and database.
-    Beside,
+    WithIngester,
 }
 
 impl Process {
     /// Where the flags do not say.
     fn usual_rights(&self) -> Rights {
         match self {
-            Self::Alone { .. } => Rights::Caller,
-            Self::Beside => Rights::Server,
+            Self::Standalone { .. } => Rights::Caller,
+            Self::WithIngester => Rights::Server,
         }
     }
 }
@@ -326,22 +326,22 @@ impl Service for Api {
             }
         };
         context.sql_only = context.rows.sql_only_api(registry).await?;
-        let process = Process::Alone { source };
+        let process = Process::Standalone { source };
         Self::bind(&context, &args.listen, process, graph, front_proxy).await
     }
 
     async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
         let graph = args.graph.graph(&context.platform.registry, context.access.is_own())?;
-        let bound = Self::bind(context, &args.listen, Process::Beside, graph, None);
+        let bound = Self::bind(context, &args.listen, Process::WithIngester, graph, None);
         bound.await.map(Some)
     }
 
     fn announcement(&self) -> CommandResult<Option<Announcement>> {
         let (url, example) = (self.server.url()?, self.example);
         let step = match (&self.process, &self.rows) {
-            (Process::Alone { .. }, _) => format!("kubectl --server {url} get {example}"),
-            (Process::Beside, Rows::Off(_)) => format!("kubectl --server {url} get {example} -A"),
-            (Process::Beside, Rows::Stored(_)) => {
+            (Process::Standalone { .. }, _) => format!("kubectl --server {url} get {example}"),
+            (Process::WithIngester, Rows::Off(_)) => format!("kubectl --server {url} get {example} -A"),
+            (Process::WithIngester, Rows::Stored(_)) => {
                 format!("kubectl --server {url} get {example} -A    # live and archived as one")
             }
         };
@@ -351,11 +351,11 @@ impl Service for Api {
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         let tasks = TaskTracker::new();
         let (health, own): (Option<Arc<dyn Health>>, _) = match self.process {
-            Process::Alone { source } => {
+            Process::Standalone { source } => {
                 let readiness = self.server.look_after(&self.rows, source, &tasks, &stop);
                 (Some(readiness), Some(self.rows))
             }
-            Process::Beside => (None, None),
+            Process::WithIngester => (None, None),
         };
         self.server.start(&tasks, &stop);
         Ok(Running {

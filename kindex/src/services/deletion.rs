@@ -20,7 +20,7 @@ use kindex_deletion::kinds::Kinds;
 use kindex_deletion::service::{Deletion as Graph, Options};
 use kindex_deletion::web::WebNotices;
 use kindex_deletion::web::server::Server;
-use kindex_nats::Feeding;
+use kindex_nats::Feeders;
 use kindex_store::database_gauges::DatabaseGauges;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
@@ -28,8 +28,8 @@ use tokio_util::task::TaskTracker;
 
 use args::{DeletionArgs, UpDeletionArgs, WaitArgs};
 
+use super::leadership::{Leadership, Worker};
 use super::service::{Context, Running, Service};
-use super::turn::{Turn, Worker};
 use crate::client::{self, Access};
 use crate::database::{self, Rows, Store};
 use crate::error::{CommandError, CommandResult, chain};
@@ -56,7 +56,7 @@ pub(super) struct Deletion {
     /// `None` where objects go in any order.
     graph: Option<Arc<Graph>>,
     /// `None` where nobody is told of events.
-    feeding: Option<Arc<Feeding>>,
+    feeders: Option<Arc<Feeders>>,
     figures: prometheus::Registry,
     /// A process of its own; `None` beside an ingester.
     process: Option<Process>,
@@ -86,11 +86,11 @@ impl Service for Deletion {
         let registry = &platform.registry;
         let figures = prometheus::Registry::new();
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
-        let feeding = feed::feeding(registry, &args.feed, &args.peers, rows.as_ref(), &figures).await?;
+        let feeders = feed::feeders(registry, &args.feed, &args.peers, rows.as_ref(), &figures).await?;
         let kinds = Kinds::of(registry);
         let events = feed::events(&args.feed, &args.peers).await?;
         let peers = args.peers.peers(registry, &kinds, &events)?;
-        if kinds.is_empty() && (feeding.is_none() || server.is_some()) {
+        if kinds.is_empty() && (feeders.is_none() || server.is_some()) {
             return Err(nothing_to_do());
         }
         let access = client::named(args.kubeconfig.as_deref()).await?;
@@ -118,7 +118,7 @@ impl Service for Deletion {
         };
         Ok(Self {
             graph,
-            feeding,
+            feeders,
             figures,
             process: Some(Process {
                 access,
@@ -135,7 +135,7 @@ impl Service for Deletion {
     async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
         check(context.platform)?;
         let registry = &context.platform.registry;
-        let feeding = feed::feeding(registry, &args.feed, &args.peers, Some(&context.rows), &context.figures).await?;
+        let feeders = feed::feeders(registry, &args.feed, &args.peers, Some(&context.rows), &context.figures).await?;
         let kinds = Kinds::of(registry);
         // Elsewhere, `kindex deletion` may be at work.
         let graph = if args.has_graph(&kinds) && context.access.is_own() {
@@ -157,10 +157,10 @@ impl Service for Deletion {
         } else {
             None
         };
-        let is_asked_for = graph.is_some() || feeding.is_some();
+        let is_asked_for = graph.is_some() || feeders.is_some();
         Ok(is_asked_for.then(|| Self {
             graph,
-            feeding,
+            feeders,
             figures: context.figures.clone(),
             process: None,
         }))
@@ -169,15 +169,15 @@ impl Service for Deletion {
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         let tasks = TaskTracker::new();
         let process = self.process.as_ref();
-        let health = Arc::new(Held {
+        let health = Arc::new(DeletionHealth {
             graph: self.graph.clone(),
-            feeding: self.feeding.clone(),
+            feeders: self.feeders.clone(),
         });
         if let Some(graph) = self.graph {
             spawn(graph, LEASES, process, &tasks, &stop);
         }
-        if let Some(feeding) = self.feeding {
-            spawn(feeding, FEEDER_LEASES, process, &tasks, &stop);
+        if let Some(feeders) = self.feeders {
+            spawn(feeders, FEEDER_LEASES, process, &tasks, &stop);
         }
         tasks.close();
         let store = self.process.and_then(|process| process.store);
@@ -209,10 +209,10 @@ fn spawn<W: Worker>(
     };
     let (config, timing) = replicas::config(&process.lease, &process.access, leases);
     let drained = CancellationToken::new();
-    let (turn, work) = Turn::of(worker, drained.clone());
+    let (leadership, work) = Leadership::of(worker, drained.clone());
     tasks.spawn(work);
     tasks.spawn(async move {
-        kindex_runtime::replicas::run(&config, &turn, timing, &stop).await;
+        kindex_runtime::replicas::run(&config, &leadership, timing, &stop).await;
         drained.cancel();
     });
 }
@@ -223,23 +223,23 @@ impl Worker for Graph {
     }
 }
 
-impl Worker for Feeding {
+impl Worker for Feeders {
     async fn run(&self, stop: &CancellationToken) {
         Self::run(self, stop).await;
     }
 }
 
 /// What keeps the two from their work.
-struct Held {
+struct DeletionHealth {
     graph: Option<Arc<Graph>>,
-    feeding: Option<Arc<Feeding>>,
+    feeders: Option<Arc<Feeders>>,
 }
 
-impl Health for Held {
+impl Health for DeletionHealth {
     fn not_ready(&self) -> Vec<String> {
         let graph = self.graph.iter().flat_map(|graph| graph.not_ready());
-        let feeding = self.feeding.iter().flat_map(|feeding| feeding.not_ready());
-        graph.chain(feeding).collect()
+        let feeders = self.feeders.iter().flat_map(|feeders| feeders.not_ready());
+        graph.chain(feeders).collect()
     }
 }
 

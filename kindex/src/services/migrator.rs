@@ -138,7 +138,7 @@ impl Service for Migrator {
         }
         let health = match self.storage {
             Some(storage) => storage.start(&tasks, &stop),
-            None => Arc::new(Listening),
+            None => Arc::new(AlwaysReady),
         };
         tasks.close();
         Ok(Running {
@@ -150,9 +150,9 @@ impl Service for Migrator {
 }
 
 /// It depends on nothing else.
-struct Listening;
+struct AlwaysReady;
 
-impl Health for Listening {
+impl Health for AlwaysReady {
     fn not_ready(&self) -> Vec<String> {
         Vec::new()
     }

@@ -11,7 +11,7 @@ pub(crate) mod ingester;
 
 mod api;
 
-mod turn;
+mod leadership;
 
 mod migrator;
 

@@ -9,7 +9,7 @@ use kindex_store::SqlOnlyChange;
 pub(super) type Key = (String, String);
 
 /// What has changed since a version, by name.
-pub(super) struct Since {
+pub(super) struct ChangesSince {
     /// Up to here all changes are known.
     pub(super) seen: ResourceVersion,
     changed: BTreeMap<Key, Changed>,
@@ -26,7 +26,7 @@ pub(super) fn key_of(object: &Object) -> Key {
     (object.metadata.namespace.clone(), object.metadata.name.clone())
 }
 
-impl Since {
+impl ChangesSince {
     pub(super) fn new(version: ResourceVersion) -> Self {
         Self {
             seen: version,
@@ -102,8 +102,8 @@ mod tests {
     }
 
     /// At 10 there were a, b and d; b was changed twice, c is new, d is deleted, e came and went.
-    fn since() -> Since {
-        let mut since = Since::new(ResourceVersion(10));
+    fn since() -> ChangesSince {
+        let mut since = ChangesSince::new(ResourceVersion(10));
         since.learn(vec![
             change(11, "b", Some(2), false),
             change(12, "c", None, false),

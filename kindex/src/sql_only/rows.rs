@@ -15,7 +15,7 @@ use kindex_store::{
     MetadataStorage, Position, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten, StoreError, sql_only_version,
 };
 
-use super::as_of::{Key, Since, key_of};
+use super::as_of::{ChangesSince, Key, key_of};
 
 /// Rows read at once.
 const ROWS: u32 = 500;
@@ -61,7 +61,7 @@ impl Rows {
     }
 
     /// Reads what has changed in the meantime.
-    async fn catch_up(&self, kind: &Kind, since: &mut Since) -> Result<(), ApiError> {
+    async fn catch_up(&self, kind: &Kind, since: &mut ChangesSince) -> Result<(), ApiError> {
         loop {
             let changes = self.changes(kind, since.seen, CHANGES).await?;
             let is_last = changes.len() < CHANGES as usize;
@@ -97,7 +97,7 @@ impl Rows {
             .into_iter()
             .map(|row| row.object);
         let rows = rows.collect();
-        let mut since = Since::new(listed.at);
+        let mut since = ChangesSince::new(listed.at);
         self.catch_up(listed.kind, &mut since).await?;
         let mut found = since.page(rows, &Key::default(), Some(&key), Some(namespace));
         found.retain(|object| key_of(object) == key);
@@ -108,7 +108,7 @@ impl Rows {
         let Listed { kind, request, at } = listed;
         let limit = request.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut after = request.after.clone().unwrap_or_default();
-        let mut since = Since::new(*at);
+        let mut since = ChangesSince::new(*at);
         let mut objects = Vec::new();
         while objects.len() < limit {
             let page = SqlOnlyPage {
@@ -176,7 +176,7 @@ impl Backing for Rows {
         };
         let now = self.store.count_sql_only(kind, page).await;
         let now = now.map_err(|error| refused(&error))?;
-        let mut since = Since::new(at);
+        let mut since = ChangesSince::new(at);
         self.catch_up(kind, &mut since).await?;
         let after = (namespace.to_owned(), name.to_owned());
         Ok(since.count(now, &after, request.namespace.as_deref()))

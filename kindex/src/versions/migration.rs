@@ -144,7 +144,7 @@ impl<'a> Waiting<'a> {
         let begun = Instant::now();
         self.bar.begin("waiting for a migrator", None);
         self.say("waiting until it has ended; `kindex versions` says how far it is");
-        let mut shown = Shown::default();
+        let mut state = BarState::default();
         let mut silent_since = None;
         let mut gone_since = None;
         loop {
@@ -167,7 +167,7 @@ impl<'a> Waiting<'a> {
                             );
                         }
                         Progress::Pending => {}
-                        Progress::Running => shown.follow(&migration, self.bar),
+                        Progress::Running => state.follow(&migration, self.bar),
                     }
                 }
             }
@@ -240,13 +240,13 @@ fn late(name: &str) -> CommandError {
 
 /// What the bar shows.
 #[derive(Default)]
-struct Shown {
+struct BarState {
     /// Pass and length of the bar.
     pass: Option<(u32, u64)>,
     done: u64,
 }
 
-impl Shown {
+impl BarState {
     fn follow(&mut self, migration: &StorageVersionMigration, bar: &Bar) {
         let Some(under_way) = under_way(migration, jiff::Timestamp::now()) else {
             return;

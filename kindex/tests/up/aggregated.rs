@@ -3,8 +3,8 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use kindex_harness::kubectl;
 use serde_json::{Value, json};
 
 use super::api::Role;
@@ -15,21 +15,13 @@ const GROUP: &str = "archive.michelangelo.api";
 
 /// What kubectl says to kube-apiserver as one of its users, and whether it is content.
 fn kubectl(kubeconfig: &Path, user: &str, line: &str, input: &str) -> (bool, String) {
-    let mut child = Command::new("kubectl")
+    let mut command = kubectl::command(kubeconfig.parent().expect("a file lies in a folder"));
+    command
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .args(["--context", user])
-        .args(line.split(' '))
-        .env("HOME", kubeconfig.parent().expect("a file lies in a folder"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("kubectl starts");
-    let mut stdin = child.stdin.take().expect("piped");
-    std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("kubectl reads");
-    drop(stdin);
-    let output = child.wait_with_output().expect("kubectl ends");
+        .args(line.split(' '));
+    let output = kubectl::run(command, input);
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }

@@ -1,6 +1,8 @@
-//! `kindex events` as it is typed, against a server that is killed and comes back, or that cannot be reached at first.
+//! `kindex events` as it is typed, against a server that is killed and comes back, or that cannot be reached at first,
+//! and over connections that are cut.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -182,5 +184,66 @@ fn a_follower_from_a_position_outlasts_a_server_that_is_away_at_first_and_lacks_
         proxy.set(Mode::Pass);
         follower.sees(name, true);
         assert!(!follower.printed.has("stays", true), "{mode:?}");
+    }
+}
+
+/// Leads connections to a server, and cuts the first of them after so many bytes of the answer.
+fn cut_after(bytes: u64, server: SocketAddr) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    std::thread::spawn(move || {
+        let limits = std::iter::once(bytes).chain(std::iter::repeat(u64::MAX));
+        for (client, limit) in listener.incoming().map_while(Result::ok).zip(limits) {
+            let server = TcpStream::connect(server).expect("it runs");
+            std::thread::spawn(move || connect(client, server, limit));
+        }
+    });
+    url
+}
+
+/// Until one side closes the connection, or so many bytes were answered.
+fn connect(client: TcpStream, server: TcpStream, answer_bytes: u64) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| io::copy(&mut &client, &mut &server));
+        let _answered = io::copy(&mut (&server).take(answer_bytes), &mut &client);
+        for side in [&client, &server] {
+            let _gone = side.shutdown(Shutdown::Both);
+        }
+    });
+}
+
+#[test]
+fn a_follower_whose_answer_is_cut_at_any_byte_lacks_no_tombstone() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    let server = run.api().expect("it serves");
+    let whole = Follower::begin(&["--url", &format!("http://{server}")]);
+    let names: Vec<String> = (0..8).map(|number| format!("goes-{number}")).collect();
+    for name in names.iter().map(String::as_str).chain(["stays"]) {
+        create(&run, name);
+        whole.sees(name, false);
+    }
+    let position = whole.printed.last_position();
+    for name in &names {
+        delete(&run, name);
+        whole.sees(name, true);
+    }
+    // All of them within an answer: each tombstone has at least 280 bytes with its position.
+    let cuts = (1..2000).step_by(181);
+    let followers = cuts.map(|bytes| {
+        let url = cut_after(bytes, server);
+        (bytes, Follower::begin(&["--url", &url, "--from", &position]))
+    });
+    for (bytes, follower) in followers.collect::<Vec<_>>() {
+        // Either it is resumed or, where nothing came before the cut, tried again.
+        follower.says(" ms");
+        for name in &names {
+            follower.sees(name, true);
+            let last = follower.printed.of(name).pop().expect("it was printed");
+            assert_eq!(last["erased"], true, "cut after {bytes} bytes: {last}");
+        }
+        assert!(!follower.printed.has("stays", true), "cut after {bytes} bytes");
     }
 }

@@ -1,4 +1,4 @@
-//! Objects that finalizers of others keep in the cluster, whichever way they were told to go: nothing is amiss, the
+//! Objects that finalizers of others keep in the cluster, whichever way they were told to go: nothing is wrong, the
 //! commands name who holds them, and SQL has their last text.
 
 use super::process::{Running, kubectl_is_there, wait_for};

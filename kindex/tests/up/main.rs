@@ -13,6 +13,7 @@ mod bounds;
 mod chart;
 mod configured;
 mod corpus;
+mod cycles;
 mod deletion_off;
 mod doubts;
 mod events;

@@ -1,8 +1,9 @@
 //! `kindex move`, and what the API server refuses of plain updates that do the same.
 
-use std::process::{Command, Output};
+use std::process::Output;
 use std::thread;
 
+use kindex_harness::kubectl;
 use serde_json::{Value, json};
 
 use super::process::{Running, kubectl_is_there, wait_for};
@@ -119,9 +120,9 @@ fn nothing_moves_from_or_to_what_is_being_deleted() {
     let server = format!("http://{}", run.api().expect("it says where"));
     let update = |to: &str| {
         let patch = format!(r#"{{"spec":{{"modelFamily":{{"name":"{to}"}}}}}}"#);
-        let mut command = Command::new("kubectl");
+        let mut command = kubectl::command("/nonexistent");
         command.args(["--server", &server, "patch", "model", "m", "--type=merge", "-p", &patch]);
-        command.env("HOME", "/nonexistent").output().expect("kubectl runs")
+        kubectl::run(command, "")
     };
     // It waits for the model.
     run.kubectl(&["delete", "modelfamily", "one", "--wait=false"], "");
@@ -161,7 +162,9 @@ fn an_archived_object_moves_as_well() {
 fn is_held(run: &Running, family: &str) -> bool {
     let listed = run.command(&["references", "list", &format!("modelfamily/{family}"), "-o", "json"]);
     assert!(listed.status.success(), "{}", notes(&listed));
-    text(&listed).contains("model.michelangelo.api/")
+    let listed: Value = serde_json::from_str(&text(&listed)).expect("JSON");
+    let mut references = listed["references"].as_array().expect("a list").iter();
+    references.any(|reference| reference.to_string().contains("model.michelangelo.api/"))
 }
 
 #[test]

@@ -3,14 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 use super::workspace::{Example, shown, walk_is_required};
+
+mod collector;
 
 /// What the samples have, each with what it names.
 const OBJECTS: [(&str, &str, &[&str]); 5] = [
@@ -100,9 +103,7 @@ impl Deletion<'_> {
         self.run.kubectl(&["apply", "-f", "-"], &samples());
         self.every_target_is_held();
         fs::write(&self.machine, "runs").expect("writable");
-        let listed: Value =
-            serde_json::from_str(&self.run.kubectl(&["get", "--raw", path("project")], "")).expect("JSON");
-        let since = listed["metadata"]["resourceVersion"].as_str().expect("a version");
+        let since = self.version();
 
         self.kubectl(&["delete", "project", "a", "--wait=false"]);
         wait_for("the cluster to be named", || {
@@ -125,16 +126,28 @@ impl Deletion<'_> {
         wait_for("the project to go", || {
             self.kubectl(&["get", "projects", "-o=name"]).is_empty()
         });
-        let story = OBJECTS.map(|(kind, _, _)| (kind, self.versions(kind, since)));
-        let story = BTreeMap::from(story);
-        assert_order(&story);
-        for (kind, versions) in &story {
-            assert_eq!(deletions(versions).len(), 1, "{kind} is deleted once");
-        }
-        for (kind, _, targets) in OBJECTS {
-            for target in targets {
-                assert_released(&story, kind, target);
-            }
+        let story = OBJECTS.map(|(kind, _, _)| (kind, self.versions(kind, &since)));
+        assert_story(&BTreeMap::from(story));
+    }
+
+    /// The version of the cluster.
+    fn version(&self) -> String {
+        let listed: Value =
+            serde_json::from_str(&self.run.kubectl(&["get", "--raw", path("project")], "")).expect("JSON");
+        let version = listed["metadata"]["resourceVersion"].as_str();
+        version.expect("a version").to_owned()
+    }
+}
+
+/// Each is deleted once and goes after all that name it, which have cleaned up before they release it.
+fn assert_story(story: &BTreeMap<&str, Vec<Version>>) {
+    assert_order(story);
+    for (kind, versions) in story {
+        assert_eq!(deletions(versions).len(), 1, "{kind} is deleted once");
+    }
+    for (kind, _, targets) in OBJECTS {
+        for target in targets {
+            assert_released(story, kind, target);
         }
     }
 }
@@ -207,17 +220,25 @@ fn samples() -> String {
     std::fs::read_to_string(path).expect("in the checkout")
 }
 
+/// Built once for all tests.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let example = Example::copy("deletion-graph/platform", &["crds.toml"]);
+        example.build("platform-kindex").expect("builds")
+    })
+}
+
 #[test]
 fn a_project_takes_everything_along_in_order_by_either_port() {
     if !walk_is_required() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
-    let example = Example::copy("deletion-graph/platform", &["crds.toml"]);
-    let program = example.build("platform-kindex").expect("builds");
+    let program = program();
     let machines = tempfile::tempdir().expect("a temporary directory");
     let environment = [("MACHINES", shown(machines.path()))];
-    let run = Running::start_binary_in(&program, &environment, &["--blocked-after", "1"]);
+    let run = Running::start_binary_in(program, &environment, &["--blocked-after", "1"]);
     let api = format!("http://{}", run.api().expect("an API server"));
     for port in [Vec::new(), vec!["--server".to_owned(), api.clone()]] {
         let machine = machines.path().join("prod");
@@ -225,7 +246,7 @@ fn a_project_takes_everything_along_in_order_by_either_port() {
         Deletion { run, machine, port }.happens();
     }
     let tombstones = |kind: &str| {
-        let events = Command::new(&program).args(["events", kind, "--url", &api]).output();
+        let events = Command::new(program).args(["events", kind, "--url", &api]).output();
         let events = text_of(&events.expect("kindex runs").stdout);
         events.lines().filter(|line| line.starts_with("Erased  ")).count()
     };

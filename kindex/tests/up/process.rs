@@ -1,13 +1,14 @@
 //! Starts and stops `kindex up` and talks to it with kubectl, `kindex get` and HTTP.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kindex_harness::scrape;
+use kindex_harness::require::require;
 use kindex_harness::wait::{WAIT_MAX, wait_until};
+use kindex_harness::{kubectl, scrape};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
@@ -18,8 +19,7 @@ pub(crate) const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
 
 /// Whether kubectl is installed; its absence fails the test where it is required.
 pub(crate) fn kubectl_is_there() -> bool {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    kindex_harness::require::require("kubectl", found)
+    require("kubectl", kubectl::installed())
 }
 
 /// Polls until the condition holds; the condition's last words are in the panic.
@@ -79,6 +79,15 @@ impl Running {
     /// Starts `kindex up` on a cluster and waits until it says that it is up.
     pub(crate) fn start_on(site: &Site, flags: &[&str]) -> Self {
         let mut run = Self::once_on(site, &[], flags);
+        run.wait_until_up();
+        run
+    }
+
+    /// The same with another kindex.
+    pub(crate) fn start_binary_on(binary: &Path, site: &Site) -> Self {
+        let mut run = Self::prepare(binary, &[]);
+        run.kubeconfig = site.kubeconfig().map(Path::to_owned);
+        run.begin();
         run.wait_until_up();
         run
     }
@@ -311,21 +320,14 @@ impl Running {
         String::from_utf8(output.stderr).expect("text")
     }
 
-    fn run_kubectl(&self, args: &[&str], input: &str) -> Output {
+    /// The same, however it ends.
+    pub(crate) fn run_kubectl(&self, args: &[&str], input: &str) -> Output {
         let own = || self.data_dir().join("kubeconfig");
-        let mut child = Command::new("kubectl")
+        let mut command = kubectl::command(self.directory.path());
+        command
             .args(args)
-            .env("KUBECONFIG", self.kubeconfig.clone().unwrap_or_else(own))
-            .env("HOME", self.directory.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("kubectl runs");
-        let mut stdin = child.stdin.take().expect("piped");
-        stdin.write_all(input.as_bytes()).expect("kubectl reads");
-        drop(stdin);
-        child.wait_with_output().expect("kubectl ends")
+            .env("KUBECONFIG", self.kubeconfig.clone().unwrap_or_else(own));
+        kubectl::run(command, input)
     }
 
     /// `kindex get` on the run's database; what it prints.

@@ -33,7 +33,7 @@ impl Checkpoints {
     }
 
     fn known_mark(&self) -> Option<ResourceVersion> {
-        self.saved.and_then(Checkpoint::mark)
+        self.saved.and_then(Checkpoint::restored_to)
     }
 
     /// A list has ended at this version. The restore mark stays until the orphans of the restored cluster are settled,

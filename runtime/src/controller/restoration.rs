@@ -44,7 +44,7 @@ impl Restoration {
     pub(super) fn request(&self, settings: &Settings, checkpoints: &mut Checkpoints) -> Option<Output> {
         Some(match &self.step {
             Step::Draining => return None,
-            Step::Marking => checkpoints.save(self.mark()),
+            Step::Marking => checkpoints.save(self.checkpoint()),
             Step::SettingAside => Output::SetHistoryAside(self.version),
             Step::Scanning { after } => Output::Scan {
                 after: *after,
@@ -58,8 +58,8 @@ impl Restoration {
         self.version
     }
 
-    /// The checkpoint that says so in the database.
-    pub(super) fn mark(&self) -> Checkpoint {
+    /// The restore mark, as it is saved.
+    pub(super) fn checkpoint(&self) -> Checkpoint {
         Checkpoint::Restoring(self.version)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kindex_kube_client::ClusterApi;
+use kindex_model::causes::chain;
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::database_gauges::DatabaseGauges;
 use kindex_store::{Database, IngesterStorage, MetadataStorage, Prepare, backoff};
@@ -378,18 +379,4 @@ impl Supervised {
         let ended = run.join_next().await.expect("one task was spawned");
         ended.and_then(|result| result)
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

@@ -1,4 +1,4 @@
-//! The columns of a kind's tables, as `kubectl get` shows them. Refuses to know objects.
+//! The columns of a kind's tables, as `kubectl get` shows them. Knows nothing of objects.
 
 use kindex_kube_api::table::PrinterColumn;
 use kindex_model::kind::{self, Kind};

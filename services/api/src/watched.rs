@@ -2,13 +2,13 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use kindex_serve::cut::Ended;
-use kindex_serve::watches::{Seat, Texture};
+use kindex_serve::abort::AbortToken;
+use kindex_serve::watches::{Accounting, Seat};
 
 /// The answer of a watch that has this place.
-pub(crate) fn watched(response: Response, seat: Seat, texture: Texture) -> Response {
-    let ended = Ended(seat.ended().clone());
-    let mut response = response.map(|body| Body::new(seat.seen(body, texture)));
-    response.extensions_mut().insert(ended);
+pub(crate) fn watched(response: Response, seat: Seat, accounting: Accounting) -> Response {
+    let abort = AbortToken(seat.ended().clone());
+    let mut response = response.map(|body| Body::new(seat.track(body, accounting)));
+    response.extensions_mut().insert(abort);
     response
 }

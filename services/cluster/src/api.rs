@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Tokens;
 use crate::namespaces::Namespaces;
+use crate::object_locks::ObjectLocks;
 use crate::registry::Registry;
 use crate::store::Store;
-use crate::turns::Turns;
 
 /// The time of day, as a parameter.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -24,7 +24,7 @@ pub(crate) struct Api {
     pub(crate) is_cluster: bool,
     pub(crate) registry: Arc<Registry>,
     pub(crate) namespaces: Arc<Namespaces>,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) object_locks: Arc<ObjectLocks>,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Clock,
     pub(crate) watches: Watches,

@@ -150,7 +150,7 @@ impl Cluster {
             is_cluster: true,
             registry,
             namespaces,
-            turns: Arc::default(),
+            object_locks: Arc::default(),
             tokens: Tokens {
                 callers: options.token.unwrap_or_else(Token::random),
                 ingester: Token::random(),

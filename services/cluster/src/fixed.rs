@@ -18,7 +18,7 @@ use crate::namespaces::Namespaces;
 use crate::registry::Registry;
 use crate::resource::Convert;
 use crate::server::Host;
-use crate::store::{Backing, Followed, Store};
+use crate::store::{Backing, FollowedBacking, Store};
 
 /// A definition that cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -89,14 +89,14 @@ impl FixedApi {
             registry.install(&definition, u64::MAX);
         }
         let shutdown = CancellationToken::new();
-        let store = Store::Elsewhere(Followed::start(backing, shutdown.clone()).await);
+        let store = Store::Elsewhere(FollowedBacking::start(backing, shutdown.clone()).await);
         Ok(Self {
             api: Api {
                 store,
                 is_cluster: false,
                 registry: Arc::new(registry),
                 namespaces: Arc::new(Namespaces::default()),
-                turns: Arc::default(),
+                object_locks: Arc::default(),
                 tokens: Tokens {
                     callers: Token::random(),
                     ingester: Token::random(),

@@ -12,11 +12,11 @@ use http_body_util::{BodyExt, BodyStream, StreamBody};
 use hyper::body::Body;
 use hyper::header::{self, HeaderValue};
 use hyper::{Request, Response};
-use kindex_serve::cut::Ended;
+use kindex_serve::abort::AbortToken;
 use tower::Service;
 
 use crate::access::Holder;
-use crate::limits::Own;
+use crate::limits::InternalRequest;
 use crate::server::{Answered, Host, respond};
 
 /// Answers requests of the same process as if they had come over a connection with a token. What they may be at once is
@@ -84,7 +84,7 @@ where
             let named = request.headers_mut().entry(header::USER_AGENT);
             named.or_insert_with(|| agent.clone());
         }
-        request.extensions_mut().insert(Own(self.holder));
+        request.extensions_mut().insert(InternalRequest(self.holder));
         let host = Arc::clone(&self.host);
         async move { Ok(ending(respond(&host, request).await)) }.boxed()
     }
@@ -92,11 +92,11 @@ where
 
 /// The same answer, which ends where a connection would be broken off for the sake of others.
 fn ending(response: Answered) -> Answered {
-    let Some(Ended(ended)) = response.extensions().get::<Ended>().cloned() else {
+    let Some(AbortToken(abort)) = response.extensions().get::<AbortToken>().cloned() else {
         return response;
     };
     let (head, body) = response.into_parts();
-    let frames = BodyStream::new(body).take_until(ended.cancelled_owned());
+    let frames = BodyStream::new(body).take_until(abort.cancelled_owned());
     Response::from_parts(head, StreamBody::new(frames).boxed_unsync())
 }
 

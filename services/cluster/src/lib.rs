@@ -13,7 +13,7 @@ pub mod private;
 
 mod store;
 
-mod turns;
+mod object_locks;
 
 mod access;
 

@@ -81,7 +81,7 @@ impl Caller {
 
 /// A request of a part of this process, which shows no token: an extension that no connection brings.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Own(pub(crate) Holder);
+pub(crate) struct InternalRequest(pub(crate) Holder);
 
 /// Sorts of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +129,8 @@ impl ClusterTerms {
 
     fn caller(&self, head: &Parts) -> Result<Caller, Status> {
         let peer = head.extensions.get::<Peer>().map(|peer| peer.address);
-        let holder = match head.extensions.get::<Own>() {
-            Some(Own(holder)) => *holder,
+        let holder = match head.extensions.get::<InternalRequest>() {
+            Some(InternalRequest(holder)) => *holder,
             None => access::check(&self.tokens, self.address, head)?,
         };
         let agent = head.headers.get(header::USER_AGENT);

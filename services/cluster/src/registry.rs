@@ -1,4 +1,4 @@
-//! Which resources are served at this moment: the built-in ones and those of established definitions. Refuses to know
+//! Which resources are served at this moment: the built-in ones and those of established definitions. Knows nothing of
 //! requests and storage; the store's observer tells it of every definition that is written.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! HTTP: requests in, replies out. Finds what the path of a request points at, and writes the reply; refuses to know
+//! HTTP: requests in, replies out. Finds what the path of a request points at, and writes the reply; knows nothing of
 //! what objects mean.
 
 use std::convert::Infallible;
@@ -17,10 +17,10 @@ use kindex_kube_api::headers;
 use kindex_kube_api::media;
 use kindex_kube_api::request::{self, Query, Target};
 use kindex_kube_api::status::Status;
+use kindex_serve::abort::AbortToken;
 use kindex_serve::admission::{Admission, Admitted};
-use kindex_serve::cut::Ended;
 use kindex_serve::listen::{Incoming, Listener};
-use kindex_serve::watches::Texture;
+use kindex_serve::watches::Accounting;
 use tokio::net::TcpListener;
 
 use crate::api::Api;
@@ -200,17 +200,17 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
 }
 
 fn into_response(reply: Reply) -> Answered {
-    let (body, ended) = match reply.body {
+    let (body, abort) = match reply.body {
         Body::Whole(text) => (Full::new(text).boxed_unsync(), None),
         Body::Watch(seat, pieces) => {
-            let ended = Ended(seat.ended().clone());
+            let abort = AbortToken(seat.ended().clone());
             let body = StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece))));
-            (seat.seen(body, Texture::Counted).boxed_unsync(), Some(ended))
+            (seat.track(body, Accounting::Counted).boxed_unsync(), Some(abort))
         }
     };
     let mut response = Response::new(body);
-    if let Some(ended) = ended {
-        response.extensions_mut().insert(ended);
+    if let Some(abort) = abort {
+        response.extensions_mut().insert(abort);
     }
     if let Some(seconds) = reply.retry_after_seconds {
         response

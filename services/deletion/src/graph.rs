@@ -1,16 +1,26 @@
 //! What is known of all objects of the graph, as watches report it: late, twice, in any order between kinds, and at
 //! times not at all. Collects what concerns one object, and says whom a change concerns. Nothing follows from absence.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use crate::decide::{Archived, Claim, CleanupState, HolderLocation, Input, MissingReference, Named, Seen};
+use crate::decide::{Archived, Claim, CleanupState, HolderLocation, Input, Named, Seen};
 use crate::object::{DeletionState, Edge, Key, KindName, Object};
+pub(crate) use cycle::path;
+use gone::Gone;
 
-/// How many of the objects that went are remembered, against reports that come late.
-const GONE_MAX: usize = 65_536;
+mod gone;
+
+mod cycle;
+
+mod fields;
+
+mod awaited;
+
+#[cfg(test)]
+mod tests;
 
 /// An edge of the declared graph that deletions wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +48,9 @@ pub struct Graph {
     bearers: BTreeMap<ReferenceName, BTreeSet<Key>>,
     /// Of each name, the objects with a field that has it.
     namers: BTreeMap<Key, BTreeSet<Key>>,
-    /// The uids of objects that went, the oldest first.
-    gone: VecDeque<String>,
-    is_gone: BTreeSet<String>,
+    gone: Gone,
+    /// Kinds of other services whose events are not to be trusted.
+    doubted: BTreeSet<KindName>,
 }
 
 impl Graph {
@@ -64,7 +74,7 @@ impl Graph {
 
     /// Whether the object with this uid went, as far as that is remembered.
     pub fn has_gone(&self, uid: &str) -> bool {
-        self.is_gone.contains(uid)
+        self.gone.has(uid)
     }
 
     /// Where the objects are that bear a reference.
@@ -79,7 +89,7 @@ impl Graph {
 
     /// An object was seen. Returns whom that concerns; nobody, if something newer is known.
     pub fn apply(&mut self, mut object: Object) -> BTreeSet<Key> {
-        if self.is_gone.contains(&object.uid) {
+        if self.gone.is_late(&object.uid, object.version) {
             return BTreeSet::new();
         }
         let known = self.objects.get(&object.key);
@@ -96,6 +106,7 @@ impl Graph {
                 return self.change(object);
             }
         }
+        self.gone.take_back(&object.uid);
         let mut concerned = self.take(&object.key.clone());
         self.uids.insert(object.uid.clone(), object.key.clone());
         for name in &object.references {
@@ -121,6 +132,7 @@ impl Graph {
         };
         for name in known.references.symmetric_difference(&object.references) {
             concerned.extend(self.uids.get(name.uid()).cloned());
+            concerned.extend(self.refusing(name, &key).into_iter().cloned());
             match object.references.contains(name) {
                 true => _ = self.bearers.entry(name.clone()).or_default().insert(key.clone()),
                 false => forget(&mut self.bearers, name, &key),
@@ -128,6 +140,7 @@ impl Graph {
         }
         if (known.state, known.phase) != (object.state, object.phase) {
             concerned.extend(self.around(&object));
+            concerned.extend(self.depending_on(&object));
         }
         if known.edges != object.edges {
             concerned.extend(self.named_or_held_by(&known));
@@ -146,7 +159,13 @@ impl Graph {
 
     /// An object went, which is irrevocable: whatever is still reported of this uid is late.
     pub fn remove(&mut self, key: &Key, uid: &str) -> BTreeSet<Key> {
-        self.remember(uid);
+        self.remove_until(key, uid, ResourceVersion(u64::MAX))
+    }
+
+    /// An object of another service went, as far as look-ups up to this number can say. Its service may be restored
+    /// from a time at which the object was there: a later look-up that shows it counts.
+    pub fn remove_until(&mut self, key: &Key, uid: &str, number: ResourceVersion) -> BTreeSet<Key> {
+        self.gone.add(uid, number);
         match self.objects.get(key) {
             Some(known) if known.uid == uid => self.take(key),
             Some(_) | None => BTreeSet::new(),
@@ -169,14 +188,13 @@ impl Graph {
             concerned.extend(self.apply(object));
         }
         self.listed.insert(kind.clone(), version);
-        if self.read.insert(kind.clone()) {
-            concerned.extend(self.objects.keys().cloned());
-        }
+        concerned.extend(self.complete(kind));
         concerned
     }
 
     /// All that matters of a kind is known: what is not, does not exist.
     pub fn complete(&mut self, kind: &KindName) -> BTreeSet<Key> {
+        self.doubted.remove(kind);
         match self.read.insert(kind.clone()) {
             true => self.objects.keys().cloned().collect(),
             false => BTreeSet::new(),
@@ -204,6 +222,18 @@ impl Graph {
         self.read.remove(kind);
     }
 
+    /// The same of another service's kind, whose database may be another one by now: that one of its objects is being
+    /// deleted is not believed until all that matters of the kind is known again.
+    pub fn doubt(&mut self, kind: &KindName) {
+        self.lose(kind);
+        self.doubted.insert(kind.clone());
+    }
+
+    /// Whether that is so.
+    pub fn doubts(&self, kind: &KindName) -> bool {
+        self.doubted.contains(kind)
+    }
+
     /// Everything that a decision on an object depends on.
     pub fn input(&self, key: &Key, cleanup: CleanupState) -> Option<Input<'_>> {
         let object = self.objects.get(key)?;
@@ -217,6 +247,7 @@ impl Graph {
             object,
             named: object.edges.iter().map(|edge| self.named(object, edge)).collect(),
             bearers: bearers.map(Seen::of).collect(),
+            has_former: self.has_former(object),
             claims: object.references.iter().map(|name| self.claim(object, name)).collect(),
             missing: self.missing(object),
             holders_unknown: self.unknown(holders.map(|edge| &edge.holder)),
@@ -224,12 +255,6 @@ impl Graph {
             cleanup,
             archived: Archived::Off,
         })
-    }
-
-    /// Whether a field of an object may name objects of the kind of another one.
-    fn may_name(&self, object: &Object, target: &Object) -> bool {
-        let mut declared = self.declared.iter();
-        declared.any(|edge| edge.holder == object.key.kind && edge.target == target.key.kind)
     }
 
     fn unknown<'k>(&self, kinds: impl Iterator<Item = &'k KindName>) -> Vec<String> {
@@ -248,7 +273,9 @@ impl Graph {
                     .reference_name()
                     .is_some_and(|name| target.references.contains(&name)),
                 leaving: target.state != DeletionState::Live,
-                phase: target.phase.filter(|_| target.state == DeletionState::Deleting),
+                phase: target
+                    .phase
+                    .filter(|_| target.state == DeletionState::Deleting && !self.doubts(&target.key.kind)),
             },
             None if self.read.contains(&edge.target.kind) => Named::Absent,
             None => Named::Unknown,
@@ -283,27 +310,6 @@ impl Graph {
         listed.any(|kind| self.read.contains(kind) && is_of(name, kind))
     }
 
-    fn missing(&self, object: &Object) -> Vec<MissingReference> {
-        let namers = self.namers.get(&object.key).into_iter().flatten();
-        let namers = namers.filter(|key| **key != object.key);
-        let placed: HashSet<&str> = object.references.iter().map(ReferenceName::uid).collect();
-        let bears = |holder: &Object| {
-            let name = || holder.reference_name();
-            placed.contains(holder.uid.as_str()) && name().is_some_and(|name| object.references.contains(&name))
-        };
-        let missing = namers.filter_map(|key| self.objects.get(key));
-        let missing = missing.filter(|holder| !bears(holder));
-        let named = missing.map(|holder| {
-            let edges = || holder.edges.iter().filter(|edge| edge.target == object.key);
-            MissingReference {
-                holder: holder.key.clone(),
-                owned: edges().any(|edge| edge.owned),
-                cascades: edges().any(Edge::cascades),
-            }
-        });
-        named.collect()
-    }
-
     /// Removes what is known at a place. Returns whom that concerns.
     fn take(&mut self, key: &Key) -> BTreeSet<Key> {
         let Some(object) = self.objects.remove(key) else {
@@ -319,19 +325,34 @@ impl Graph {
         self.concerned(&object)
     }
 
-    /// The object, those who name it, those whom it names, its holders and those whom it holds.
+    /// The object, those who name it, those whom it names, its holders and those whom it holds, and those for whom it
+    /// matters that others wait for it.
     fn concerned(&self, object: &Object) -> BTreeSet<Key> {
         let mut concerned = BTreeSet::from([object.key.clone()]);
         concerned.extend(self.around(object));
         concerned.extend(self.named_or_held_by(object));
+        concerned.extend(self.depending_on(object));
         concerned
     }
 
-    /// Those who name an object, and its holders.
+    /// Those who name an object, its holders, and those who refuse a holder that has left it for them.
     fn around(&self, object: &Object) -> impl Iterator<Item = Key> {
         let namers = self.namers.get(&object.key).into_iter().flatten();
         let holders = object.references.iter().filter_map(|name| self.uids.get(name.uid()));
-        namers.chain(holders).cloned()
+        let refusing = object.references.iter();
+        let refusing = refusing.flat_map(move |name| self.refusing(name, &object.key));
+        namers.chain(holders).chain(refusing).cloned()
+    }
+
+    /// The objects that a holder names, that are on their way out and do not bear its reference, if it does not name
+    /// `former`: whether they wait for the holder depends on who else holds it.
+    fn refusing(&self, name: &ReferenceName, former: &Key) -> Vec<&Key> {
+        let holder = self.uids.get(name.uid()).and_then(|key| self.objects.get(key));
+        let edges = holder.map_or(&[][..], |holder| holder.edges.as_slice());
+        if edges.iter().any(|edge| edge.target == *former) {
+            return Vec::new();
+        }
+        self.unheld(edges, name)
     }
 
     /// Those whom an object names, and those that bear its reference.
@@ -341,57 +362,11 @@ impl Graph {
         named.chain(bearers.into_iter().flatten()).cloned().collect()
     }
 
-    fn remember(&mut self, uid: &str) {
-        if self.is_gone.insert(uid.to_owned()) {
-            self.gone.push_back(uid.to_owned());
-        }
-        if self.gone.len() > GONE_MAX
-            && let Some(oldest) = self.gone.pop_front()
-        {
-            self.is_gone.remove(&oldest);
-        }
-    }
-
     /// As if no object had gone.
     #[cfg(test)]
     pub(crate) fn forget_gone(&mut self) {
-        self.is_gone.clear();
+        self.gone.clear();
     }
-
-    /// The objects around one of its references back to itself, where there is such a path: a deletion of any of them
-    /// waits for itself.
-    pub fn cycle(&self, key: &Key) -> Option<Vec<Key>> {
-        let mut reached: BTreeMap<Key, Key> = BTreeMap::new();
-        let mut next = VecDeque::from([key.clone()]);
-        while let Some(target) = next.pop_front() {
-            let object = self.objects.get(&target)?;
-            for name in &object.references {
-                let Some(holder) = self.uids.get(name.uid()) else {
-                    continue;
-                };
-                if holder == key {
-                    return Some(path(&reached, key, target));
-                }
-                let leaves = self.objects.get(holder).is_some_and(Object::is_leaving);
-                if leaves && !reached.contains_key(holder) {
-                    reached.insert(holder.clone(), target.clone());
-                    next.push_back(holder.clone());
-                }
-            }
-        }
-        None
-    }
-}
-
-/// From `key` over those who hold it to `last`, which `key` holds.
-pub(crate) fn path(reached: &BTreeMap<Key, Key>, key: &Key, last: Key) -> Vec<Key> {
-    let mut path = vec![last];
-    while let Some(before) = path.last().and_then(|at| reached.get(at)) {
-        path.push(before.clone());
-    }
-    debug_assert!(path.last() == Some(key), "the search began there");
-    path.reverse();
-    path
 }
 
 /// An eviction stays one, whatever becomes of the annotation that allowed it, and a deletion too.

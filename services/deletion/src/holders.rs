@@ -148,6 +148,7 @@ mod tests {
             object: &object,
             named: Vec::new(),
             bearers: Vec::new(),
+            has_former: false,
             claims: vec![claim],
             missing: Vec::new(),
             holders_unknown: Vec::new(),

@@ -97,9 +97,22 @@ pub struct Released {
     named: BTreeSet<String>,
     /// The one that the API has released last, and the version in which the object bore it.
     last: Option<(String, ResourceVersion)>,
+    /// The same as another service says it of its object. Of its versions, nothing is known here but this text.
+    elsewhere: Option<String>,
+    /// Whether its references are rows of another service: these go by the API alone, which does not record that.
+    in_rows: bool,
 }
 
 impl Released {
+    /// What another service says of its object: the release that was last, and whether the references are rows.
+    pub fn elsewhere(last: Option<&str>, in_rows: bool) -> Self {
+        Self {
+            elsewhere: last.map(ToOwned::to_owned),
+            in_rows,
+            ..Self::default()
+        }
+    }
+
     fn read(metadata: &Metadata, recorded: &Annotations) -> Self {
         let text = |annotation: &str| metadata.annotations.get(annotation);
         let named = text(&recorded.release).into_iter().flat_map(|names| names.split(','));
@@ -110,6 +123,7 @@ impl Released {
                 let version = version.parse().ok()?;
                 Some((name.to_owned(), ResourceVersion(version)))
             }),
+            ..Self::default()
         }
     }
 
@@ -127,6 +141,14 @@ impl Released {
     pub fn says(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
         let last = self.last.as_ref();
         last.is_some_and(|(last, version)| *version >= before && *last == name.to_string())
+    }
+
+    /// Whether the API of another service has released a reference since that service said this of its object. The text
+    /// of each release is another one, as it contains the version.
+    pub fn says_since(&self, before: &Self, name: &ReferenceName) -> bool {
+        let last = self.elsewhere.as_deref().and_then(|last| last.rsplit_once('@'));
+        let is_last = last.is_some_and(|(last, _)| last == name.to_string());
+        self.in_rows || before.in_rows || (is_last && self.elsewhere != before.elsewhere)
     }
 }
 

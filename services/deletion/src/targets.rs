@@ -134,6 +134,7 @@ mod tests {
             object,
             named: vec![Named::Absent],
             bearers: Vec::new(),
+            has_former: false,
             claims: Vec::new(),
             missing: Vec::new(),
             holders_unknown: Vec::new(),

@@ -1,9 +1,9 @@
 //! References that go from objects without a trace, and Kindex's own finalizer where an object is still on its way:
 //! somebody has taken it off by hand. Pure; holds who is suspected until all watches had the time to report why.
 //!
-//! The API says on the object which reference it releases, people name what they take off, and our own steps are known
-//! here before they are carried out, with the versions that they have made after that. A holder that has released what
-//! it had has come to its last phase, has moved, or is gone.
+//! The API says on the object which reference it releases, and says so in its answers to other services. People name
+//! what they take off, and our own steps are known here before they are carried out, with the versions that they have
+//! made after that. A holder that has released what it had has come to its last phase, has moved, or is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -149,12 +149,14 @@ impl Vanished {
         self.suspect((known, now), lost, at);
     }
 
-    /// The same of an object of another service: of its references, those that we have placed.
+    /// The same of an object of another service: of its references, those that we have placed. What the API of
+    /// that service has released, nobody has taken off by hand.
     pub fn compare_foreign(&mut self, graph: &Graph, known: &Object, now: &Object, at: Instant) {
         let mut lost = Vec::new();
         for name in known.references.difference(&now.references) {
             let holder = holder(graph, known, name, true);
-            if holder.as_ref().is_some_and(|holder| holder.named) {
+            let is_released = now.released.says_since(&known.released, name);
+            if !is_released && holder.as_ref().is_some_and(|holder| holder.named) {
                 lost.push((Lost::Reference(name.clone()), holder));
             }
         }

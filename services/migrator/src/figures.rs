@@ -30,8 +30,8 @@ pub struct Figures {
     conversion_seconds: Histogram,
     /// Migrations under way.
     pub running: IntGauge,
-    /// When the trigger last looked at everything, in seconds since 1970.
-    pub looked: Gauge,
+    /// When the trigger last reconciled everything, in seconds since 1970.
+    pub last_reconciled: Gauge,
 }
 
 impl Figures {
@@ -49,7 +49,7 @@ impl Figures {
             Box::new(figures.conversions.clone()),
             Box::new(figures.conversion_seconds.clone()),
             Box::new(figures.running.clone()),
-            Box::new(figures.looked.clone()),
+            Box::new(figures.last_reconciled.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one migrator a registry");
@@ -142,7 +142,7 @@ impl Default for Figures {
             ),
             running: IntGauge::new("kindex_migrator_running", "Storage version migrations under way.")
                 .expect("names are valid"),
-            looked: Gauge::new(
+            last_reconciled: Gauge::new(
                 "kindex_migrator_last_look_timestamp_seconds",
                 "When the trigger last looked at discovery, in seconds since 1970; 0 on a replica that waits.",
             )

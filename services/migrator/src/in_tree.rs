@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a definition said of its stored versions before a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
+pub struct StoredVersions {
     /// `metadata.uid`.
     pub uid: String,
     /// `status.storedVersions`.
@@ -57,7 +57,7 @@ pub struct PutBack {
 
 /// Compares what was noted with a definition of now, of which all versions are `declared`. Another definition of the
 /// same name owes nothing to the one before.
-pub fn put_back(noted: &Noted, now: &Noted, declared: &[String]) -> PutBack {
+pub fn put_back(noted: &StoredVersions, now: &StoredVersions, declared: &[String]) -> PutBack {
     if noted.uid != now.uid {
         return PutBack::default();
     }

@@ -25,7 +25,7 @@ pub enum ReviewError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'t> {
+struct ConversionReview<'t> {
     api_version: String,
     kind: String,
     #[serde(borrow)]
@@ -79,20 +79,20 @@ pub struct Reviewed {
 /// # Errors
 /// What is no review of the version that is answered.
 pub fn review(registry: &Registry, text: &[u8]) -> Result<Reviewed, ReviewError> {
-    let asked: Asked<'_> = serde_json::from_slice(text)?;
-    if asked.api_version != API_VERSION || asked.kind != KIND {
-        return Err(ReviewError::Unknown(asked.api_version, asked.kind));
+    let sent: ConversionReview<'_> = serde_json::from_slice(text)?;
+    if sent.api_version != API_VERSION || sent.kind != KIND {
+        return Err(ReviewError::Unknown(sent.api_version, sent.kind));
     }
     let Request {
         uid,
         desired_api_version,
         objects,
-    } = &asked.request;
-    let each = Each {
+    } = &sent.request;
+    let visitor = ListConverter {
         registry,
         desired: desired_api_version,
     };
-    let converted = serde_json::Deserializer::from_str(objects.get()).deserialize_seq(each)?;
+    let converted = serde_json::Deserializer::from_str(objects.get()).deserialize_seq(visitor)?;
     let is_converted = converted.is_ok();
     let (converted_objects, status, message) = match converted {
         Ok(objects) => (objects, "Success", None),
@@ -115,12 +115,12 @@ pub fn review(registry: &Registry, text: &[u8]) -> Result<Reviewed, ReviewError>
 
 /// Converts the elements of a list as they are read. After the first that has no form in the version, none is kept: a
 /// list of millions of numbers takes no memory.
-struct Each<'r> {
+struct ListConverter<'r> {
     registry: &'r Registry,
     desired: &'r str,
 }
 
-impl<'de> Visitor<'de> for Each<'_> {
+impl<'de> Visitor<'de> for ListConverter<'_> {
     type Value = Result<Vec<Box<RawValue>>, String>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! `POST /convert` over HTTP: which requests are let in, and how reviews become responses. Refuses to know what is in
+//! `POST /convert` over HTTP: which requests are let in, and how reviews become responses. Knows nothing of what is in
 //! a review.
 
 use std::net::IpAddr;

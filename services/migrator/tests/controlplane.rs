@@ -7,9 +7,9 @@ use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
-use kindex_migrator::cluster::look::{Memory, look};
+use kindex_migrator::cluster::reconcile::{Memory, reconcile};
+use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
 use kindex_migrator::hash::Hash;
@@ -109,11 +109,14 @@ impl Stage {
         }
     }
 
-    /// One look of the trigger.
-    async fn look(&self, memory: &mut Memory) {
+    /// One round of the trigger.
+    async fn reconcile(&self, memory: &mut Memory) {
         let wanted = BTreeSet::from([resource(GROUP, "pets")]);
-        for looked in look(&self.cluster, memory, &SETTINGS, &wanted).await.expect("a look") {
-            assert!(looked.applied.1.is_none(), "{looked:?}");
+        for reconciled in reconcile(&self.cluster, memory, &SETTINGS, &wanted)
+            .await
+            .expect("a round")
+        {
+            assert!(reconciled.applied.1.is_none(), "{reconciled:?}");
         }
     }
 
@@ -164,7 +167,7 @@ async fn every_change_of_the_storage_version_is_migrated_and_then_the_state_list
     for version in ["v1", "v2", "v1"] {
         stage.store_pets_in(version).await;
         let hash = Hash::of(GROUP, version, "Pet").to_string();
-        stage.look(&mut memory).await;
+        stage.reconcile(&mut memory).await;
         let (persisted, current) = stage.hashes().await;
         assert_eq!((persisted.first(), &current), (Some(&listed), &hash));
 
@@ -175,7 +178,7 @@ async fn every_change_of_the_storage_version_is_migrated_and_then_the_state_list
         assert_eq!(status.total, Some(PETS));
         assert_eq!(status.target_storage_version_hash, hash);
 
-        stage.look(&mut memory).await;
+        stage.reconcile(&mut memory).await;
         assert_eq!(stage.hashes().await, (vec![hash.clone()], hash.clone()));
         listed = hash;
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::Pace;
+use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::hash::Hash;
 use kindex_migrator::run::Verdict;

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::domain::{
-    Batch, Beat, FinishRun, Finished, Logged, NewRun, Opened, ParamsChange, ParamsLogged, ProjectName, RunId,
-    TagsChange, TagsLogged,
+    Batch, FinishRun, Finished, HeartbeatAnswer, Logged, NewRun, Opened, ParamsChange, ParamsLogged, ProjectName,
+    RunId, TagsChange, TagsLogged,
 };
 use crate::refusal::Refusal;
 use crate::store::Store;
@@ -29,7 +29,7 @@ pub trait Ingest: Send + Sync + 'static {
     async fn log_tags(&self, change: TagsChange) -> Result<TagsLogged, Refusal>;
 
     /// Keeps a run alive.
-    async fn heartbeat(&self, run: RunId) -> Result<Beat, Refusal>;
+    async fn heartbeat(&self, run: RunId) -> Result<HeartbeatAnswer, Refusal>;
 
     /// Ends a run.
     async fn finish(&self, run: FinishRun) -> Result<Finished, Refusal>;
@@ -76,7 +76,7 @@ impl Ingest for Store {
         self.tags(change).await
     }
 
-    async fn heartbeat(&self, run: RunId) -> Result<Beat, Refusal> {
+    async fn heartbeat(&self, run: RunId) -> Result<HeartbeatAnswer, Refusal> {
         Self::heartbeat(self, run).await
     }
 

@@ -21,6 +21,8 @@ pub mod controlplane;
 
 pub mod definition;
 
+pub mod kubectl;
+
 pub mod helm;
 
 pub mod grpcurl;

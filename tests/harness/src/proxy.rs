@@ -33,7 +33,8 @@ pub enum Mode {
     Delay(Duration),
     /// As if no server ran: open connections are reset, new ones refused.
     Refuse,
-    /// Nothing is passed on in either direction, and nothing is lost: it arrives in a later mode.
+    /// Nothing is passed on in either direction, and nothing is lost: it arrives in a later mode, unless that one cuts
+    /// the connection.
     Stall,
     /// Open connections are reset, new ones as soon as they are there.
     Reset,
@@ -64,7 +65,7 @@ impl Proxy {
         listener.set_nonblocking(true).expect("a socket can be non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         Self::run(address.port(), server_port, move || {
-            Ok(Door::Tcp(TcpListener::from_std(listener)?, address))
+            Ok(Listener::Tcp(TcpListener::from_std(listener)?, address))
         })
     }
 
@@ -76,11 +77,11 @@ impl Proxy {
         let listener = std::os::unix::net::UnixListener::bind(socket).expect("the socket's directory is writable");
         listener.set_nonblocking(true).expect("a socket can be non-blocking");
         Self::run(0, server_port, move || {
-            Ok(Door::Local(Some(UnixListener::from_std(listener)?)))
+            Ok(Listener::Local(Some(UnixListener::from_std(listener)?)))
         })
     }
 
-    fn run(port: u16, server_port: u16, door: impl FnOnce() -> io::Result<Door> + Send + 'static) -> Self {
+    fn run(port: u16, server_port: u16, listen: impl FnOnce() -> io::Result<Listener> + Send + 'static) -> Self {
         let (orders, received) = mpsc::unbounded_channel();
         let server_port = Arc::new(AtomicU16::new(server_port));
         let led_to = Arc::clone(&server_port);
@@ -88,8 +89,8 @@ impl Proxy {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.expect("a thread can have a runtime");
             runtime.block_on(async {
-                let door = door().expect("the runtime takes the listener");
-                accept(door, led_to, received).await;
+                let listener = listen().expect("the runtime takes the listener");
+                accept(listener, led_to, received).await;
             });
             // A precise sleeper may be under way; nobody waits for it.
             runtime.shutdown_background();
@@ -129,7 +130,7 @@ impl Drop for Proxy {
 }
 
 /// Where clients arrive.
-enum Door {
+enum Listener {
     Tcp(TcpListener, SocketAddr),
     /// Holds the port, so that nobody else gets it.
     Shut(TcpSocket, SocketAddr),
@@ -142,7 +143,7 @@ enum Client {
     Local(UnixStream),
 }
 
-impl Door {
+impl Listener {
     async fn accept(&self) -> io::Result<Client> {
         match self {
             Self::Tcp(listener, _) => Ok(Client::Tcp(listener.accept().await?.0)),
@@ -151,7 +152,7 @@ impl Door {
         }
     }
 
-    fn turn(self, mode: Mode) -> io::Result<Self> {
+    fn switch(self, mode: Mode) -> io::Result<Self> {
         match (self, mode == Mode::Refuse) {
             (Self::Tcp(listener, address), true) => {
                 drop(listener);
@@ -171,7 +172,7 @@ impl Door {
     }
 }
 
-async fn accept(mut door: Door, server_port: Arc<AtomicU16>, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn accept(mut listener: Listener, server_port: Arc<AtomicU16>, mut orders: mpsc::UnboundedReceiver<Order>) {
     let (modes, _) = watch::channel(Mode::Pass);
     loop {
         tokio::select! {
@@ -179,11 +180,11 @@ async fn accept(mut door: Door, server_port: Arc<AtomicU16>, mut orders: mpsc::U
             biased;
             order = orders.recv() => {
                 let Some((mode, done)) = order else { return };
-                door = door.turn(mode).expect("the port is the proxy's own");
+                listener = listener.switch(mode).expect("the port is the proxy's own");
                 modes.send_replace(mode);
                 done.send(()).ok();
             }
-            client = door.accept() => {
+            client = listener.accept() => {
                 let modes = modes.subscribe();
                 let server_port = server_port.load(Ordering::Relaxed);
                 match client {
@@ -264,8 +265,10 @@ async fn connect(client: &mut impl Side, server: &mut TcpStream, modes: &mut wat
     };
     let mut watched = modes.clone();
     tokio::select! {
-        _ = passing => End::Closed,
+        // What a stall has held up is lost by a cut.
+        biased;
         Ok(mode) = watched.wait_for(|mode| is_cut(*mode)) => End::Cut(*mode),
+        _ = passing => End::Closed,
     }
 }
 

@@ -299,7 +299,7 @@ impl Checks {
     /// does not know of the restoration yet will save a mark of its own. The marks of two restorations from one backup
     /// are equal, so of two ingesters one may take the second for its own.
     fn the_mark_is_removed_last(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
-        let mark = |checkpoint: Option<Checkpoint>| checkpoint.and_then(Checkpoint::mark);
+        let mark = |checkpoint: Option<Checkpoint>| checkpoint.and_then(Checkpoint::restored_to);
         let excused = self.unaware || (self.restored_again && !self.alone);
         let (Some(version), None, false) = (mark(self.checkpoint), mark(database.checkpoint), excused) else {
             return Ok(());
@@ -316,7 +316,7 @@ impl Checks {
 
     /// The version of the saved checkpoint, unless it is a restore mark.
     fn position(&self) -> Option<ResourceVersion> {
-        let saved = self.checkpoint.filter(|saved| saved.mark().is_none());
+        let saved = self.checkpoint.filter(|saved| saved.restored_to().is_none());
         saved.map(Checkpoint::version)
     }
 

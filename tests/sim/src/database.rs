@@ -42,7 +42,7 @@ impl SimRow {
         &self.content.object
     }
 
-    /// Live, evicted or deleted.
+    /// Live, archived or deleted.
     pub fn life(&self) -> Life {
         match (self.delete_time, self.evicted_time) {
             (Some(_), _) => Life::Deleted,

@@ -55,7 +55,7 @@ impl Draw {
             return who;
         }
         let checkpoint = world.storage.database().checkpoint;
-        let marked = checkpoint.and_then(Checkpoint::mark).is_some();
+        let marked = checkpoint.and_then(Checkpoint::restored_to).is_some();
         match (world.restorations, marked) {
             (0, _) if world.processes[latecomer].is_blank => 0,
             (0, _) | (_, false) => who,

@@ -13,6 +13,8 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::{Method, Request, Response};
+use kindex_kube_api::status::{Details, Named, Reason, Status};
+use kindex_kube_api::watch::{EventType, FRAME_END};
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterError, ObjectName, Page, Target};
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -22,7 +24,7 @@ use tower::{BoxError, service_fn};
 
 use super::api::{RETRY_AFTER_S, SimApi, Trouble};
 use super::cluster::Change;
-use super::thing::NAMESPACE;
+use super::thing::{NAMESPACE, THING};
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Line = mpsc::UnboundedSender<Bytes>;
@@ -68,10 +70,14 @@ impl Wire {
             None | Some(Trouble::LostAnswer) => {}
             Some(Trouble::Silence) => return Err("the connection is closed".into()),
             Some(Trouble::Throttled) => {
-                let details = json!({"retryAfterSeconds": RETRY_AFTER_S});
-                return Ok(status(429, "TooManyRequests", &details));
+                let mut status = failure(Reason::TooManyRequests);
+                status.details = Some(Box::new(Details {
+                    retry_after_seconds: Some(RETRY_AFTER_S),
+                    ..Details::default()
+                }));
+                return Ok(refused(&status));
             }
-            Some(Trouble::ServerError) => return Ok(status(500, "InternalError", &json!({}))),
+            Some(Trouble::ServerError) => return Ok(refused(&failure(Reason::InternalError))),
         }
         let (head, body) = request.into_parts();
         let body = body.collect_bytes().await?;
@@ -83,7 +89,7 @@ impl Wire {
             (Method::GET, None) => self.list(&query),
             (Method::GET, Some(name)) => match self.api.cluster().get(&name) {
                 Some(object) => text(object.text().to_owned()),
-                None => status(404, "NotFound", &json!({})),
+                None => refused(&failure(Reason::NotFound)),
             },
             (Method::DELETE, Some(name)) => self.delete(&name, &body),
             (Method::PATCH, Some(name)) => self.patch(&name, &body),
@@ -123,7 +129,7 @@ impl Wire {
     fn delete(&self, name: &str, options: &Value) -> Answer {
         let mut cluster = self.api.cluster();
         let Some(found) = cluster.get(name) else {
-            return status(404, "NotFound", &json!({}));
+            return refused(&failure(Reason::NotFound));
         };
         let conditions = &options["preconditions"];
         let now = cluster.now;
@@ -134,7 +140,13 @@ impl Wire {
         );
         match cluster.delete_if(&target, now) {
             Ok(Some(object)) => text(object.text().to_owned()),
-            Ok(None) => text(json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}).to_string()),
+            Ok(None) => {
+                let things = Named {
+                    group: THING.group,
+                    plural: THING.plural,
+                };
+                text(Status::deleted(things, name, &target.uid.0).to_json())
+            }
             Err(error) => refusal(&error),
         }
     }
@@ -143,7 +155,7 @@ impl Wire {
     fn patch(&self, name: &str, patch: &Value) -> Answer {
         let mut cluster = self.api.cluster();
         let Some(found) = cluster.get(name) else {
-            return status(404, "NotFound", &json!({}));
+            return refused(&failure(Reason::NotFound));
         };
         let metadata = &patch["metadata"];
         let target = target(&found, None, metadata["resourceVersion"].as_str());
@@ -172,8 +184,7 @@ pub(crate) fn bookmark_line(version: u64) -> String {
 
 /// The end of a watch whose version was compacted.
 pub(crate) fn expired_line() -> String {
-    let status = json!({"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410});
-    format!("{}\n", json!({"type": "ERROR", "object": status}))
+    EventType::Error.frame_start() + &failure(Reason::Expired).to_json() + FRAME_END
 }
 
 fn target(found: &Object, uid: Option<&str>, version: Option<&str>) -> Target {
@@ -203,25 +214,25 @@ fn text(text: String) -> Answer {
     Response::new(Full::new(Bytes::from(text)).boxed())
 }
 
-fn status(code: u16, reason: &str, details: &Value) -> Answer {
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "simulated",
-        "reason": reason, "code": code, "details": details,
-    });
-    let mut answer = text(status.to_string());
-    *answer.status_mut() = hyper::StatusCode::from_u16(code).expect("a code");
+fn failure(reason: Reason) -> Status {
+    Status::failure(reason, "simulated")
+}
+
+fn refused(status: &Status) -> Answer {
+    let mut answer = text(status.to_json());
+    *answer.status_mut() = hyper::StatusCode::from_u16(status.http_code()).expect("a code");
     answer
 }
 
 fn refusal(error: &ClusterError) -> Answer {
-    let (code, reason) = match error {
-        ClusterError::NotFound(_) => (404, "NotFound"),
-        ClusterError::Conflict(_) => (409, "Conflict"),
-        ClusterError::Expired(_) => (410, "Expired"),
-        ClusterError::Retryable { .. } => (500, "InternalError"),
-        ClusterError::Refused(_) => (403, "Forbidden"),
+    let reason = match error {
+        ClusterError::NotFound(_) => Reason::NotFound,
+        ClusterError::Conflict(_) => Reason::Conflict,
+        ClusterError::Expired(_) => Reason::Expired,
+        ClusterError::Retryable { .. } => Reason::InternalError,
+        ClusterError::Refused(_) => Reason::Forbidden,
     };
-    status(code, reason, &json!({}))
+    refused(&failure(reason))
 }
 
 /// The parameters of a request. Nothing that we send in one has to be escaped.

@@ -219,7 +219,7 @@ impl<'a> World<'a> {
             self.noticed = None;
         }
         let checkpoint = self.storage.database().checkpoint;
-        let marked = checkpoint.and_then(Checkpoint::mark).is_some();
+        let marked = checkpoint.and_then(Checkpoint::restored_to).is_some();
         self.checks.checkpoint_is_old &= !self.all_noticed() || !marked;
         let checked = self
             .checks

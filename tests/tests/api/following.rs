@@ -153,9 +153,9 @@ impl Stage {
     pub(super) async fn marked(&self, kind: &Kind) {
         let deadline = Instant::now() + WAIT_MAX;
         loop {
-            let marked = self.store.marked_before(kind, ResourceVersion(u64::MAX >> 2)).await;
+            let recorded = self.store.watermark_before(kind, ResourceVersion(u64::MAX >> 2)).await;
             let positions = self.store.positions().await.expect("readable");
-            if marked.expect("readable") == positions.get(kind.name).copied() {
+            if recorded.expect("readable") == positions.get(kind.name).copied() {
                 return;
             }
             assert!(Instant::now() < deadline, "the changes of {} are not marked", kind.name);

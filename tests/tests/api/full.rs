@@ -1,4 +1,4 @@
-//! Watches at the end of what the server bears: how many there may be, and what their events may take.
+//! Watches at the limits of the server: how many there may be, and what their events may take.
 
 use std::io::ErrorKind::WouldBlock;
 use std::net::SocketAddr;

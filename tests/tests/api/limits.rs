@@ -36,8 +36,8 @@ impl Guard for ByToken {
     }
 }
 
-/// A server of little grace.
-struct Door {
+/// A server with limits, and a path that answers when the test allows it.
+struct TestServer {
     address: SocketAddr,
     figures: Figures,
     /// `/held` answers as many times as this allows.
@@ -47,17 +47,17 @@ struct Door {
     stop: CancellationToken,
 }
 
-impl Door {
+impl TestServer {
     async fn open(limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = Self {
+        let server = Self {
             address: listener.local_addr().unwrap(),
             figures: Figures::default(),
             held: Arc::new(Semaphore::new(0)),
             let_in: Arc::default(),
             stop: CancellationToken::new(),
         };
-        let (held, let_in) = (door.held.clone(), door.let_in.clone());
+        let (held, let_in) = (server.held.clone(), server.let_in.clone());
         let wait = async move || {
             let_in.fetch_add(1, Ordering::SeqCst);
             held.acquire().await.unwrap().forget();
@@ -71,7 +71,7 @@ impl Door {
             .route("/readyz", get(async || "ready"))
             .route("/apis/coordination.k8s.io/v1/leases", get(async || "led"))
             .route("/endless", get(endless));
-        let (figures, stop) = (door.figures.clone(), door.stop.clone());
+        let (figures, stop) = (server.figures.clone(), server.stop.clone());
         tokio::spawn(server::serve(
             listener,
             router,
@@ -81,7 +81,7 @@ impl Door {
             figures,
             stop,
         ));
-        door
+        server
     }
 
     fn client(&self) -> Client {
@@ -112,7 +112,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -120,7 +120,7 @@ impl Drop for Door {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_counted_and_idle_ones_closed() {
-    let door = Door::open(Limits {
+    let server = TestServer::open(Limits {
         connections: ConnectionLimits {
             most: 2,
             first: Duration::from_millis(300),
@@ -132,9 +132,9 @@ async fn connections_are_counted_and_idle_ones_closed() {
     // They say nothing, and take all places.
     let mut silent = Vec::new();
     for _ in 0..20 {
-        silent.push(TcpStream::connect(door.address).await.unwrap());
+        silent.push(TcpStream::connect(server.address).await.unwrap());
     }
-    let client = door.client();
+    let client = server.client();
     eventually("an answer once they are closed", async || {
         let request = http::Request::get("/").body(Vec::new()).unwrap();
         client.request_text(request).await.is_ok_and(|text| text == "hello")
@@ -144,8 +144,8 @@ async fn connections_are_counted_and_idle_ones_closed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_requests_at_once_are_told_to_come_again() {
-    let door = Arc::new(
-        Door::open(Limits {
+    let server = Arc::new(
+        TestServer::open(Limits {
             reads: 1,
             changes: 1,
             grace: Duration::from_millis(50),
@@ -154,23 +154,26 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
         .await,
     );
     let first = tokio::spawn({
-        let door = door.clone();
-        async move { door.send("GET", "/held", "a").await }
+        let server = server.clone();
+        async move { server.send("GET", "/held", "a").await }
     });
-    eventually("the first is let in", async || door.let_in.load(Ordering::SeqCst) == 1).await;
-    let (code, again, status) = door.send("GET", "/", "b").await;
+    eventually("the first is let in", async || {
+        server.let_in.load(Ordering::SeqCst) == 1
+    })
+    .await;
+    let (code, again, status) = server.send("GET", "/", "b").await;
     assert_eq!(
         (code, again.as_deref(), &status["reason"]),
         (429, Some("1"), &Value::from("TooManyRequests"))
     );
-    let (code, ..) = door.send("POST", "/", "b").await;
+    let (code, ..) = server.send("POST", "/", "b").await;
     assert_eq!(code, 200, "changes have places of their own");
-    door.held.add_permits(1);
+    server.held.add_permits(1);
     assert_eq!(first.await.unwrap().0, 200);
-    let (code, ..) = door.send("GET", "/", "b").await;
+    let (code, ..) = server.send("GET", "/", "b").await;
     assert_eq!(code, 200, "the place is free again");
     // The head of an endless answer is there: what goes on takes no place.
-    let response = door
+    let response = server
         .client()
         .send(
             http::Request::get("/endless")
@@ -178,7 +181,7 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
                 .unwrap(),
         )
         .await;
-    let (code, ..) = door.send("GET", "/", "b").await;
+    let (code, ..) = server.send("GET", "/", "b").await;
     assert_eq!(code, 200);
     drop(response);
 }
@@ -186,37 +189,40 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
 /// Nobody leaves while others are asked for.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_caller_never_has_all_places_and_health_and_leases_have_their_own() {
-    let door = Arc::new(
-        Door::open(Limits {
+    let server = Arc::new(
+        TestServer::open(Limits {
             reads: 4,
             ..Limits::default()
         })
         .await,
     );
     let hold = |token: &'static str| {
-        let door = door.clone();
-        tokio::spawn(async move { door.send("GET", "/held", token).await.0 })
+        let server = server.clone();
+        tokio::spawn(async move { server.send("GET", "/held", token).await.0 })
     };
     let let_in = async |count: usize| {
-        eventually("they are let in", async || door.let_in.load(Ordering::SeqCst) == count).await;
+        eventually("they are let in", async || {
+            server.let_in.load(Ordering::SeqCst) == count
+        })
+        .await;
     };
     let mut all: Vec<_> = (0..10).map(|_| hold("greedy")).collect();
     let_in(3).await;
     assert_eq!(
-        door.send("GET", "/", "modest").await.0,
+        server.send("GET", "/", "modest").await.0,
         200,
         "a place is left for others"
     );
     all.push(hold("other"));
     let_in(4).await;
     for path in ["/readyz", "/apis/coordination.k8s.io/v1/leases"] {
-        assert_eq!(door.send("GET", path, "modest").await.0, 200, "{path}");
+        assert_eq!(server.send("GET", path, "modest").await.0, 200, "{path}");
     }
     let modest = tokio::spawn({
-        let door = door.clone();
-        async move { door.send("GET", "/", "modest").await.0 }
+        let server = server.clone();
+        async move { server.send("GET", "/", "modest").await.0 }
     });
-    door.held.add_permits(all.len());
+    server.held.add_permits(all.len());
     assert_eq!(modest.await.unwrap(), 200);
     for held in futures::future::join_all(all).await {
         assert_eq!(held.unwrap(), 200, "who waits is not refused");
@@ -226,7 +232,7 @@ async fn one_caller_never_has_all_places_and_health_and_leases_have_their_own() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_has_its_share_and_another_one_too() {
     const SHARE: u32 = 3;
-    let door = Door::open(Limits {
+    let server = TestServer::open(Limits {
         requests_per_second: NonZeroU32::new(SHARE),
         ..Limits::default()
     })
@@ -234,7 +240,7 @@ async fn a_client_has_its_share_and_another_one_too() {
     let (mut refused, mut answered, begun) = (0_u32, 0_u32, Instant::now());
     // A machine that asks less often than the share is never refused: it asks at once.
     while refused == 0 {
-        let all = (0..20).map(|_| door.send("GET", "/", "greedy"));
+        let all = (0..20).map(|_| server.send("GET", "/", "greedy"));
         for (code, again, _) in futures::future::join_all(all).await {
             assert!(
                 code == 200 && again.is_none() || code == 429 && again.as_deref() == Some("1"),
@@ -252,16 +258,16 @@ async fn a_client_has_its_share_and_another_one_too() {
         );
         assert!(begun.elapsed() < WAIT_MAX, "nobody is refused");
     }
-    assert_eq!(door.send("GET", "/", "modest").await.0, 200);
+    assert_eq!(server.send("GET", "/", "modest").await.0, 200);
     eventually("the next second", async || {
-        door.send("GET", "/", "greedy").await.0 == 200
+        server.send("GET", "/", "greedy").await.0 == 200
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_cut_off() {
-    let door = Door::open(Limits {
+    let server = TestServer::open(Limits {
         connections: ConnectionLimits {
             stalled: Duration::from_millis(300),
             ..ConnectionLimits::default()
@@ -269,19 +275,19 @@ async fn a_client_that_does_not_read_is_cut_off() {
         ..Limits::default()
     })
     .await;
-    let mut stalled = TcpStream::connect(door.address).await.unwrap();
+    let mut stalled = TcpStream::connect(server.address).await.unwrap();
     stalled
         .write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
         .await
         .unwrap();
     // The first byte of an answer, and no other one.
     stalled.read_u8().await.unwrap();
-    eventually("its end", async || door.figures.connections.get() == 0.0).await;
+    eventually("its end", async || server.figures.connections.get() == 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
-    let door = Door::open(Limits {
+    let server = TestServer::open(Limits {
         connections: ConnectionLimits {
             first: Duration::from_secs(3600),
             idle: Duration::from_millis(200),
@@ -292,14 +298,14 @@ async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
     .await;
     let (whole, half) = ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: ");
     for beginning in [half.to_owned(), format!("{whole}{half}")] {
-        let mut stream = TcpStream::connect(door.address).await.unwrap();
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(beginning.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
         let end = tokio::time::timeout(WAIT_MAX, stream.read_to_end(&mut rest)).await;
         end.expect("an end").unwrap();
     }
     // A head that never ends, and never stands still either.
-    let mut stream = TcpStream::connect(door.address).await.unwrap();
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(half.as_bytes()).await.unwrap();
     eventually("its end", async || stream.write_all(b"x").await.is_err()).await;
 }

@@ -21,6 +21,7 @@ mod lifecycle;
 mod limits;
 mod lists;
 mod moves_across;
+mod moves_in_versions;
 mod namesakes;
 mod nonsense;
 mod pages;

@@ -1,20 +1,13 @@
 //! The real kubectl with `--server` on the API server, from a first `create` to an archived object's end.
 
-use std::process::Stdio;
-
+use kindex_harness::kubectl::{command, installed, run_async};
 use kindex_harness::require::require;
 use serde_json::json;
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
 
 use super::stage::{FINAL, Stage, manifest};
 
 pub(super) fn kubectl_is_there() -> bool {
-    let found = std::process::Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .status();
-    require("kubectl", found.is_ok_and(|status| status.success()))
+    require("kubectl", installed())
 }
 
 /// What kubectl says to a line of words, and whether it is content.
@@ -25,20 +18,12 @@ pub(super) async fn kubectl(stage: &Stage, line: &str, input: &str) -> (bool, St
 
 /// The same with flags that say which server is asked, and by whom.
 pub(super) async fn kubectl_at(stage: &Stage, flags: &[&str], line: &str, input: &str) -> (bool, String) {
-    let mut child = Command::new("kubectl")
+    let mut command = command(stage.ground.directory.path());
+    command
         .args(flags)
         .args(line.split(' '))
-        .env("HOME", stage.ground.directory.path())
-        .env_remove("KUBECONFIG")
-        .env("KUBE_EDITOR", "sed -i -e s/algorithm:.*/algorithm:\\ edited/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
-    let output = child.wait_with_output().await.unwrap();
+        .env("KUBE_EDITOR", "sed -i -e s/algorithm:.*/algorithm:\\ edited/");
+    let output = run_async(command, input).await;
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }

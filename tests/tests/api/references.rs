@@ -145,6 +145,7 @@ async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
     );
     let (_, answer) = get(&stage, &of("a")).await;
     assert_eq!(names(&answer), [HOLDER]);
+    assert_eq!(answer["target"]["archived"], json!(true), "{answer}");
     let (_, tree) = get(&stage, &(of("a") + "?resolve=true&depth=1")).await;
     assert_eq!(
         (&tree["state"], &tree["holders"][0]["holds"]),
@@ -159,6 +160,27 @@ async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
     assert_eq!(stage.life("a").await, Some(Life::Deleted), "with its last reference");
     let (code, refused) = put(&stage, &one("a", HOLDER)).await;
     assert_eq!(code, 404, "{refused}");
+    stage.end().await;
+}
+
+/// Otherwise `kindex deletion` of the holder's service takes it for a reference that somebody has taken off by hand.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_release_is_shown_with_the_object() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({}), json!({})).await;
+    stored(&stage, "a").await;
+    for reference in [HOLDER, OTHER] {
+        put(&stage, &one("a", reference)).await;
+        let (_, answer) = delete(&stage, &one("a", reference)).await;
+        assert!(answer["target"]["releasedReference"].is_null(), "{answer}");
+        let (_, object) = get(&stage, &model_at("a")).await;
+        let recorded = &object["metadata"]["annotations"]["michelangelo.api/released-reference"];
+        assert!(recorded.as_str().unwrap().starts_with(reference), "{object}");
+        for path in [of("a"), of("a") + "?limit=0"] {
+            let (_, answer) = get(&stage, &path).await;
+            assert_eq!(&answer["target"]["releasedReference"], recorded, "{path}: {answer}");
+        }
+    }
     stage.end().await;
 }
 

@@ -155,6 +155,16 @@ async fn stored(stage: &Stage, kind: &'static Kind, names: &[&str]) {
     }
 }
 
+/// The warnings of a dry run of a deletion.
+async fn tried(stage: &Stage, peers: Peers, path: &str) -> Vec<String> {
+    let operations = stage.operations().with_peers(peers);
+    let api = client_of(serve(operations, None, stage.ground.stop()).await);
+    let request = http::Request::delete(format!("{path}?dryRun=All"));
+    let response = api.send(request.body(Body::empty()).unwrap()).await.unwrap();
+    let warnings = response.headers().get_all("warning").iter();
+    warnings.map(|warning| warning.to_str().unwrap().to_owned()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_says_by_which_fields_its_object_holds_others() {
     let both = Both::start().await;
@@ -204,12 +214,7 @@ async fn a_holder_of_another_service_goes_along_with_what_is_below_it_as_its_fie
     );
 
     // So says a dry run.
-    let operations = both.identity.operations().with_peers(both.peers());
-    let api = client_of(serve(operations, None, both.identity.ground.stop()).await);
-    let request = http::Request::delete(format!("{PROJECTS}/a?dryRun=All"));
-    let response = api.send(request.body(Body::empty()).unwrap()).await.unwrap();
-    let warnings = response.headers().get_all("warning").iter();
-    let warnings: Vec<&str> = warnings.map(|warning| warning.to_str().unwrap()).collect();
+    let warnings = tried(&both.identity, both.peers(), &format!("{PROJECTS}/a")).await;
     assert_eq!(warnings.len(), forecast.len(), "{warnings:?}");
     for (warning, line) in warnings.iter().zip(forecast) {
         assert!(warning.contains(line), "{warnings:?}");
@@ -240,6 +245,30 @@ async fn a_service_that_is_silent_is_asked_once_by_a_question() {
     let unasked = notes.iter().filter(|note| note.contains(again)).count();
     assert_eq!((notes.len(), unasked), (3, 2), "{notes:?}");
     assert!(!tree.is_whole());
+    identity.end().await;
+}
+
+/// Otherwise a dry run of a collection waits for the service of holders once more for every eighth object.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_silent_is_not_asked_again_for_the_other_objects_of_a_collection() {
+    let identity = Stage::of_kinds(IDENTITY_KINDS).await;
+    for number in 0..12 {
+        let project = format!("p{number:02}");
+        create_project(&identity, &project, json!({})).await;
+        let holder = format!("cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-{number:012}");
+        place(
+            &identity.api,
+            &format!("projects/default/{project}/references/{holder}"),
+        )
+        .await;
+    }
+    let nobody = Peers::default().at("compute.example.com", IDENTITY.address);
+    let warnings = tried(&identity, nobody, PROJECTS).await;
+    let count = |text: &str| warnings.iter().filter(|warning| warning.contains(text)).count();
+    assert_eq!(count("the service compute.example.com "), 12, "{warnings:?}");
+    // Eight are looked up at once, each of which may be asked about before one of them meets the silence.
+    let unasked = count("the service compute.example.com was not asked again");
+    assert!((4..12).contains(&unasked), "{warnings:?}");
     identity.end().await;
 }
 

@@ -50,7 +50,7 @@ async fn a_list_without_a_limit_has_all_objects() {
     let table = [("accept", "application/json;as=Table;g=meta.k8s.io;v=v1")];
     let (_, list) = send_with(&api, "GET", MODELS, &table, String::new()).await;
     assert_eq!(list["rows"].as_array().map(Vec::len), Some(10));
-    // A page is as long as the server bears.
+    // A page is as long as the limit of the server allows.
     let (_, page) = send(&api, "GET", &format!("{MODELS}?limit=9"), &Value::Null).await;
     assert_eq!(names(&page).len(), 2);
     stage.end().await;

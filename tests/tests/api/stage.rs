@@ -310,7 +310,7 @@ impl Stage {
         client_of(serve(self.operations().with_sizes(sizes), None, &self.ground.stop).await)
     }
 
-    /// Another API server over the same, that bears as much as this, and what it counts.
+    /// Another API server over the same, with these limits, and what it counts.
     pub(super) async fn with_limits(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Figures) {
         let figures = Figures::default();
         let operations = self.operations().with_figures(figures.clone());

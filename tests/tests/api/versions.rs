@@ -12,10 +12,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use super::program::{kubectl, kubectl_is_there};
 use super::stage::{Stage, names, send, send_with};
 
-const V1: &str = "/apis/traps.dev/v1/namespaces/default/trials";
-const V2: &str = "/apis/traps.dev/v2/namespaces/default/trials";
+pub(super) const V1: &str = "/apis/traps.dev/v1/namespaces/default/trials";
+pub(super) const V2: &str = "/apis/traps.dev/v2/namespaces/default/trials";
 
-fn at(version: &str, name: &str) -> String {
+pub(super) fn at(version: &str, name: &str) -> String {
     format!("{version}/{name}")
 }
 
@@ -36,7 +36,7 @@ async fn get(stage: &Stage, path: &str) -> Value {
 }
 
 /// Creates trials through v1 and archives them.
-async fn archived(stage: &Stage, names: &[&str]) {
+pub(super) async fn archived(stage: &Stage, names: &[&str]) {
     for name in names {
         let mut trial = old(name, "xgboost");
         trial["metadata"]["annotations"] = json!({PLATFORM.immutable: "true"});

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
 use kindex_harness::wait::eventually;
-use kindex_serve::cut::Ended;
+use kindex_serve::abort::AbortToken;
 use kindex_serve::listen::ConnectionLimits;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -44,7 +44,7 @@ impl Drop for Open {
     }
 }
 
-struct Door {
+struct TestServer {
     address: SocketAddr,
     figures: Figures,
     /// Answers that are not done with.
@@ -56,11 +56,11 @@ struct Door {
     stop: CancellationToken,
 }
 
-impl Door {
+impl TestServer {
     async fn open(limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (news, heard) = watch::channel(false);
-        let door = Self {
+        let server = Self {
             address: listener.local_addr().unwrap(),
             figures: Figures::default(),
             open: Arc::default(),
@@ -76,25 +76,25 @@ impl Door {
                 Bytes::from_static(b"news")
             }
         };
-        let (open, ended) = (door.open.clone(), door.ended.clone());
+        let (open, ended) = (server.open.clone(), server.ended.clone());
         let watch = async move || {
             let open = Open::one(&open);
             let pieces = stream::repeat_with(move || {
                 let _until_the_end = &open;
                 Ok::<_, std::io::Error>(piece())
             });
-            (Extension(Ended(ended.clone())), Body::from_stream(pieces))
+            (Extension(AbortToken(ended.clone())), Body::from_stream(pieces))
         };
         let router = Router::new()
             .route("/", get(async || "hello"))
-            .route("/endless", counted(&door.open, move || stream::repeat_with(piece)))
+            .route("/endless", counted(&server.open, move || stream::repeat_with(piece)))
             .route(
                 "/large",
-                counted(&door.open, || stream::iter([Bytes::from(vec![b'x'; LARGE_BYTES])])),
+                counted(&server.open, || stream::iter([Bytes::from(vec![b'x'; LARGE_BYTES])])),
             )
             .route("/watch", get(watch))
-            .route("/quiet", counted(&door.open, move || stream::once(quiet())));
-        let (figures, stop) = (door.figures.clone(), door.stop.clone());
+            .route("/quiet", counted(&server.open, move || stream::once(quiet())));
+        let (figures, stop) = (server.figures.clone(), server.stop.clone());
         tokio::spawn(server::serve(
             listener,
             router,
@@ -104,7 +104,7 @@ impl Door {
             figures,
             stop,
         ));
-        door
+        server
     }
 
     /// A client that grants each answer so many bytes until it reads.
@@ -132,7 +132,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -167,27 +167,27 @@ fn limits() -> Limits {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_not_taken_ends_alone() {
-    let door = Door::open(limits()).await;
-    let mut client = door.client(65_535).await;
+    let server = TestServer::open(limits()).await;
+    let mut client = server.client(65_535).await;
     for path in ["/endless", "/large"] {
-        let body = door.send(&mut client, path).await;
-        assert_eq!(door.answers(), 1, "{path}");
-        eventually("its end", async || door.answers() == 0).await;
+        let body = server.send(&mut client, path).await;
+        assert_eq!(server.answers(), 1, "{path}");
+        eventually("its end", async || server.answers() == 0).await;
         let read = tokio::time::timeout(Duration::from_secs(30), body.collect()).await;
         let broken = read.expect("an end").expect_err("not a whole answer");
         assert!(
             broken.to_string().contains("CANCEL") || format!("{broken:?}").contains("CANCEL"),
             "{broken:?}"
         );
-        let hello = door.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
+        let hello = server.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
         assert_eq!(&hello[..], b"hello", "the connection goes on");
-        assert_eq!(door.figures.connections.get(), 1.0);
+        assert_eq!(server.figures.connections.get(), 1.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
-    let door = Door::open(Limits {
+    let server = TestServer::open(Limits {
         connections: ConnectionLimits {
             stalled: Duration::from_secs(3600),
             ..ConnectionLimits::default()
@@ -195,17 +195,17 @@ async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
         ..Limits::default()
     })
     .await;
-    let mut client = door.client(65_535).await;
-    let body = door.send(&mut client, "/watch").await;
-    assert_eq!(door.answers(), 1);
-    door.ended.cancel();
-    eventually("its end", async || door.answers() == 0).await;
+    let mut client = server.client(65_535).await;
+    let body = server.send(&mut client, "/watch").await;
+    assert_eq!(server.answers(), 1);
+    server.ended.cancel();
+    eventually("its end", async || server.answers() == 0).await;
     let read = tokio::time::timeout(Duration::from_secs(30), body.collect()).await;
     read.expect("an end").expect_err("not a whole answer");
-    let hello = door.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
+    let hello = server.send(&mut client, "/").await.collect().await.unwrap().to_bytes();
     assert_eq!(&hello[..], b"hello", "the connection goes on");
     drop(client);
-    eventually("the connection ends", async || door.figures.connections.get() == 0.0).await;
+    eventually("the connection ends", async || server.figures.connections.get() == 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,10 +218,10 @@ async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
         },
         ..Limits::default()
     };
-    let (door, begun) = (Door::open(limits).await, Instant::now());
-    let mut client = door.client(65_535).await;
-    let quiet = door.send(&mut client, "/quiet").await;
-    let mut slow = door.send(&mut client, "/large").await;
+    let (server, begun) = (TestServer::open(limits).await, Instant::now());
+    let mut client = server.client(65_535).await;
+    let quiet = server.send(&mut client, "/quiet").await;
+    let mut slow = server.send(&mut client, "/large").await;
     let (mut ticks, mut read) = (tokio::time::interval(stalled / 80), 0);
     while let Some(frame) = slow.frame().await {
         let before = read;
@@ -233,14 +233,14 @@ async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
     }
     assert_eq!(read, LARGE_BYTES);
     assert!(begun.elapsed() > stalled, "{:?}", begun.elapsed());
-    door.news.send(true).unwrap();
+    server.news.send(true).unwrap();
     let news = quiet.collect().await.unwrap().to_bytes();
     assert_eq!(&news[..], b"news", "long after the limit");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
-    let door = Door::open(Limits {
+    let server = TestServer::open(Limits {
         connections: ConnectionLimits {
             idle: STALLED,
             ..limits().connections
@@ -248,7 +248,7 @@ async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
         ..limits()
     })
     .await;
-    let mut client = door.client(2).await;
-    let _not_read = door.send(&mut client, "/").await;
-    eventually("its end", async || door.figures.connections.get() == 0.0).await;
+    let mut client = server.client(2).await;
+    let _not_read = server.send(&mut client, "/").await;
+    eventually("its end", async || server.figures.connections.get() == 0.0).await;
 }

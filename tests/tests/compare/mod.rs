@@ -19,6 +19,7 @@ use std::path::Path;
 
 use kindex_cluster::ClusterOptions;
 use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::kubectl;
 use kindex_harness::require::require;
 use kindex_tests::embedded::Embedded;
 use tokio::sync::oneshot;
@@ -77,10 +78,7 @@ async fn compare(name: &str, text: &str) {
     let Some(real) = apart.as_ref().or_else(|| ControlPlane::shared()) else {
         return;
     };
-    let has_kubectl = std::process::Command::new("kubectl")
-        .args(["version", "--client"])
-        .output();
-    if !require("kubectl", has_kubectl.is_ok()) {
+    if !require("kubectl", kubectl::installed()) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -1,19 +1,17 @@
 //! One of the two servers, as a client of one script sees it: sends requests, keeps what later ones refer to.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
+use kindex_harness::kubectl;
 use kindex_harness::wait::WAIT_MAX;
 use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
 
 use super::script::{Request, words};
 
@@ -169,19 +167,9 @@ impl Server {
     }
 
     async fn kubectl(&self, arguments: &str, input: &str) -> Answer {
-        let mut child = Command::new("kubectl")
-            .args(words(arguments))
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("HOME", self.home.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        // A command that reads nothing may have closed it.
-        let _closed = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
-        let output = child.wait_with_output().await.unwrap();
+        let mut command = kubectl::command(self.home.path());
+        command.args(words(arguments)).env("KUBECONFIG", &self.kubeconfig);
+        let output = kubectl::run_async(command, input).await;
         let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),

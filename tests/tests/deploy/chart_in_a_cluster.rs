@@ -1,14 +1,13 @@
 //! The chart on a real kube-apiserver: every manifest passes its strict validation, and helm installs, changes and
 //! removes a release. No pods run there; the containers run elsewhere, as processes.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::helm;
-use kindex_harness::require::{program, require};
+use kindex_harness::require::require;
 use kindex_harness::wait::wait_until;
+use kindex_harness::{helm, kubectl};
 use serde_json::{Value, json};
 
 use super::chart::{AGGREGATED, EVERYTHING, everything, helm_is_there, rendered};
@@ -56,8 +55,8 @@ struct Cluster {
 impl Cluster {
     /// With the release's namespace and the monitor's kind in it.
     fn start() -> Option<Self> {
-        let kubectl = require("kubectl", program("kubectl").is_some());
-        if !(helm_is_there() && kubectl && require("controlplane", ControlPlane::installed())) {
+        let kubectl_is_there = require("kubectl", kubectl::installed());
+        if !(helm_is_there() && kubectl_is_there && require("controlplane", ControlPlane::installed())) {
             return None;
         }
         let cluster = Self {
@@ -70,11 +69,7 @@ impl Cluster {
         cluster.kubectl(&["wait", established, "--timeout=240s", name], "");
         // Which kinds there are kube-apiserver tells from a copy that is renewed later.
         wait_until("the kind in the discovery", || {
-            let mut command = Command::new("kubectl");
-            command
-                .args(["get", "servicemonitors", "-A"])
-                .env("KUBECONFIG", cluster.kubeconfig());
-            let output = command.env("HOME", "/nonexistent").output().expect("kubectl runs");
+            let output = kubectl::run(cluster.command(&["get", "servicemonitors", "-A"]), "");
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             if output.status.success() { Ok(()) } else { Err(stderr) }
         });
@@ -85,19 +80,14 @@ impl Cluster {
         self.plane.kubeconfig()
     }
 
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = kubectl::command("/nonexistent");
+        command.args(args).env("KUBECONFIG", self.kubeconfig());
+        command
+    }
+
     fn kubectl(&self, args: &[&str], input: &str) -> String {
-        let child = Command::new("kubectl")
-            .args(args)
-            .env("KUBECONFIG", self.kubeconfig())
-            .env("HOME", "/nonexistent")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = child.expect("kubectl runs");
-        let written = child.stdin.take().expect("piped").write_all(input.as_bytes());
-        written.expect("kubectl reads");
-        let output = child.wait_with_output().expect("kubectl ends");
+        let output = kubectl::run(self.command(args), input);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "kubectl {args:?}: {stderr}");
         String::from_utf8(output.stdout).expect("text")

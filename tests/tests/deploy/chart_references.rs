@@ -1,12 +1,13 @@
 //! The deletion graph in the chart: its flags, the role of holders' controllers, and the policy that keeps references
 //! on objects, on a real kube-apiserver.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use clap::Parser as _;
 use kindex::cli::Cli;
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::require::{program, require};
+use kindex_harness::kubectl;
+use kindex_harness::require::require;
 use kindex_harness::wait::wait_until;
 use serde_json::{Value, json};
 
@@ -136,8 +137,8 @@ struct Cluster {
 impl Cluster {
     /// With the kind of models and the policy in it.
     fn start() -> Option<Self> {
-        let kubectl = require("kubectl", program("kubectl").is_some());
-        if !(helm_is_there() && kubectl && require("controlplane", ControlPlane::installed())) {
+        let kubectl_is_there = require("kubectl", kubectl::installed());
+        if !(helm_is_there() && kubectl_is_there && require("controlplane", ControlPlane::installed())) {
             return None;
         }
         let cluster = Self {
@@ -156,18 +157,9 @@ impl Cluster {
     }
 
     fn kubectl(&self, args: &[&str], input: &str) -> Output {
-        let mut child = Command::new("kubectl")
-            .args(args)
-            .env("KUBECONFIG", self.plane.kubeconfig())
-            .env("HOME", "/nonexistent")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("kubectl runs");
-        let written = std::io::Write::write_all(&mut child.stdin.take().expect("piped"), input.as_bytes());
-        written.expect("kubectl reads");
-        child.wait_with_output().expect("kubectl ends")
+        let mut command = kubectl::command("/nonexistent");
+        command.args(args).env("KUBECONFIG", self.plane.kubeconfig());
+        kubectl::run(command, input)
     }
 
     fn done(&self, args: &[&str], input: &str) {

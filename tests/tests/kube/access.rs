@@ -1,7 +1,6 @@
 //! Whom the embedded cluster answers: programs with its token, and no page of a browser.
 
-use std::process::Command;
-
+use kindex_harness::kubectl;
 use serde_json::{Value, json};
 
 use super::cluster::TestCluster;
@@ -85,9 +84,9 @@ async fn the_written_kubeconfig_has_what_kubectl_needs_and_no_other_user_does() 
     let cluster = TestCluster::empty().await;
     let kubeconfig = cluster.path("kubeconfig");
     let request = |more: &[String]| {
-        let mut command = Command::new("kubectl");
+        let mut command = kubectl::command(cluster.path(""));
         command.args(["get", "--raw", SECRETS]).args(more);
-        command.env("KUBECONFIG", &kubeconfig).env("HOME", cluster.path(""));
+        command.env("KUBECONFIG", &kubeconfig);
         command.output().unwrap()
     };
     let (with, without) = tokio::task::block_in_place(|| {

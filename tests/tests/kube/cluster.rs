@@ -36,7 +36,7 @@ impl TestCluster {
         Self::in_directory(directory, history_max, Limits::default()).await
     }
 
-    /// A cluster that bears no more than this.
+    /// A cluster with these limits.
     pub(super) async fn with_limits(limits: Limits) -> Self {
         Self::in_directory(tempfile::tempdir().unwrap(), 10_000, limits).await
     }

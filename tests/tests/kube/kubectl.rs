@@ -1,10 +1,11 @@
 //! The real kubectl, run against a cluster, and the transcript of what it printed.
 
-use std::process::Stdio;
+use std::process::Command;
 
+use kindex_harness::kubectl;
 use kindex_harness::require::require;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout};
 
 use super::cluster::TestCluster;
 
@@ -16,24 +17,15 @@ pub(super) struct Transcript<'a> {
 
 /// Whether kubectl is there; where it must be, its absence is a failure.
 pub(super) fn kubectl_is_there() -> bool {
-    let found = std::process::Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .status();
-    require("kubectl", found.is_ok_and(|status| status.success()))
+    require("kubectl", kubectl::installed())
 }
 
 fn command(cluster: &TestCluster, arguments: &[&str]) -> Command {
-    let mut command = Command::new("kubectl");
+    let mut command = kubectl::command(cluster.path("home"));
     command
         .args(arguments)
         .env("KUBECONFIG", cluster.path("kubeconfig"))
-        .env("HOME", cluster.path("home"))
-        .env("KUBE_EDITOR", "sed -i -e s/size:.*/size:\\ 7/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+        .env("KUBE_EDITOR", "sed -i -e s/size:.*/size:\\ 7/");
     command
 }
 
@@ -55,9 +47,7 @@ impl<'a> Transcript<'a> {
     pub(super) async fn run_with(&mut self, line: &str, input: &str) -> &mut Self {
         let words = split(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut child = command(self.cluster, &words).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
-        let output = child.wait_with_output().await.unwrap();
+        let output = kubectl::run_async(command(self.cluster, &words), input).await;
         let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
@@ -89,7 +79,7 @@ impl Running {
     pub(super) fn start(cluster: &TestCluster, line: &str) -> Self {
         let words = split(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut child = command(cluster, &words).spawn().unwrap();
+        let mut child = kubectl::start(command(cluster, &words));
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { _child: child, lines }
     }

@@ -1,4 +1,4 @@
-//! What the embedded cluster bears: bodies and heads that do not come, and watches that nobody reads.
+//! Limits of the embedded cluster: bodies and heads that do not come, and watches that nobody reads.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

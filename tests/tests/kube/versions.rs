@@ -2,11 +2,11 @@
 //! embedded cluster, which converts in process, and on a kube-apiserver, which asks the webhook.
 
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 
 use kindex_cluster::ClusterOptions;
 use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::kubectl;
 use kindex_harness::wait::eventually;
 use kindex_tests::trials::{KIND, Trials, webhook};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -14,8 +14,6 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::cluster::TestCluster;
@@ -107,16 +105,9 @@ impl Server {
 
     /// What kubectl says.
     async fn kubectl(&self, words: &[&str], input: &str) -> String {
-        let mut child = Command::new("kubectl")
-            .args(words)
-            .env("KUBECONFIG", &self.kubeconfig)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
-        let output = child.wait_with_output().await.unwrap();
+        let mut command = kubectl::command(self.kubeconfig.parent().unwrap());
+        command.args(words).env("KUBECONFIG", &self.kubeconfig);
+        let output = kubectl::run_async(command, input).await;
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8(text).unwrap()
     }

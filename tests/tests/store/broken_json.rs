@@ -86,17 +86,20 @@ async fn nobody_stores_a_broken_text(backend: Backend) {
     for levels in [1, 40, 200] {
         let object = deep(&format!("u{levels}"), levels);
         backend.write(object.live(), at(0)).await;
-        let Some(mut door) = Door::open(&backend).await else {
+        let Some(mut connection) = SecondConnection::open(&backend).await else {
             return;
         };
         for text in broken(&object.text()) {
             let shown: String = text.chars().take(80).collect();
             assert!(Object::parse_str(&text).is_err(), "{shown}");
-            assert!(!door.takes(&object.uid, &text).await, "{levels} levels: {shown}");
+            assert!(!connection.takes(&object.uid, &text).await, "{levels} levels: {shown}");
         }
         let right: Value = json!({"by": "hand", "metadata": {"name": "n"}});
-        assert!(door.takes(&object.uid, &right.to_string()).await, "a right one is");
-        door.close().await;
+        assert!(
+            connection.takes(&object.uid, &right.to_string()).await,
+            "a right one is"
+        );
+        connection.close().await;
     }
 }
 
@@ -104,7 +107,7 @@ async fn nobody_stores_a_broken_text(backend: Backend) {
 const PASSED_OVER: [&str; 5] = [r#""\x""#, "1.", "-", "1e", r#""\u00e9\q""#];
 
 async fn verify_finds_the_broken_text_that_a_server_takes(backend: Backend) {
-    let Some(mut door) = Door::open(&backend).await else {
+    let Some(mut connection) = SecondConnection::open(&backend).await else {
         return passed_over("a database in memory can be opened by nobody but its store");
     };
     for (number, value) in PASSED_OVER.into_iter().enumerate() {
@@ -114,11 +117,11 @@ async fn verify_finds_the_broken_text_that_a_server_takes(backend: Backend) {
         backend.write(object.store(Life::Archived, false), at(0)).await;
         let text = object.text().replacen("\"here\"", value, 1);
         assert!(Object::parse_str(&text).is_err(), "{text}");
-        let taken = door.takes(&uid, &text).await;
+        let taken = connection.takes(&uid, &text).await;
         let found = found(&backend).await;
         assert_eq!(found.contains(&uid), taken, "{text}: {found:?}");
     }
-    door.close().await;
+    connection.close().await;
 }
 
 /// Uids of rows whose texts are no objects.
@@ -143,12 +146,12 @@ async fn found(backend: &Backend) -> Vec<String> {
 }
 
 /// A connection beside the store.
-enum Door {
+enum SecondConnection {
     Sqlite(sqlx::SqliteConnection),
     MySql(sqlx::MySqlConnection),
 }
 
-impl Door {
+impl SecondConnection {
     async fn open(backend: &Backend) -> Option<Self> {
         backend.rows("SELECT 1").await?;
         match &backend.address {

@@ -18,7 +18,7 @@ scenarios!(
     the_changes_of_a_large_batch_are_numbered_without_gaps,
     changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded,
     who_follows_many_writers_misses_nothing,
-    the_first_mark_counts,
+    the_first_watermark_counts,
     the_oldest_are_dropped_and_missed,
 );
 
@@ -227,21 +227,21 @@ async fn who_follows_many_writers_misses_nothing(backend: Backend) {
     assert_eq!(position(&backend).await, Position(all as u64));
 }
 
-async fn the_first_mark_counts(backend: Backend) {
+async fn the_first_watermark_counts(backend: Backend) {
     for uid in ["u1", "u2", "u3"] {
         evict(&backend, &evicted(uid)).await;
         delete(&backend, uid).await;
     }
     let before = async |version| {
-        let found = backend.store.marked_before(&WIDGET, ResourceVersion(version)).await;
+        let found = backend.store.watermark_before(&WIDGET, ResourceVersion(version)).await;
         found.expect("readable").map(|position| position.0)
     };
     assert_eq!(before(u64::MAX >> 2).await, None);
     for (position, version) in [(1, 100), (3, 200), (3, 150), (9, 300)] {
-        let marked = backend
+        let recorded = backend
             .store
-            .mark(&WIDGET, Position(position), ResourceVersion(version));
-        marked.await.expect("marked");
+            .record_watermark(&WIDGET, Position(position), ResourceVersion(version));
+        recorded.await.expect("recorded");
     }
     let found = [
         before(100).await,

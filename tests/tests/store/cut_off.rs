@@ -1,7 +1,7 @@
 //! Calls that nobody waits for any more: they are dropped while the database answers, and the next call may get their
 //! connection.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use futures::future::poll_fn;
@@ -99,7 +99,11 @@ async fn no_lock_stays(backend: &Backend) {
 
 /// What a call comes to if it is polled so many times at most.
 async fn polled<T>(call: impl Future<Output = T>, polls: u32) -> Option<T> {
-    let mut call = pin!(call);
+    advance(pin!(call), polls).await
+}
+
+/// The same, and the call is left where it waits.
+pub(super) async fn advance<F: Future>(mut call: Pin<&mut F>, polls: u32) -> Option<F::Output> {
     let mut left = polls;
     poll_fn(|context| {
         left -= 1;

@@ -13,6 +13,7 @@ use super::backend::{Backend, mysql_rows};
 use super::cut_off::nothing_stays;
 use super::outbox::EVENTFUL;
 use super::outbox_histories::{no_position_is_skipped, nothing_is_missed};
+use super::reference_races::held_open::whoever_is_second_sees_the_first;
 use super::reference_races::{nothing_waits, one_of_both_wins, one_takes_the_object_along};
 use super::widget::REGISTRY;
 
@@ -53,6 +54,8 @@ async fn references_and_deletions_exclude_each_other_on_two_nodes() {
     one_takes_the_object_along(&one, &two, ROUNDS).await;
     let [one, two] = nodes::<2>(&galera, "both", REGISTRY).await;
     nothing_waits(&one, &two, ROUNDS).await;
+    let [one, two] = nodes::<2>(&galera, "open", REGISTRY).await;
+    whoever_is_second_sees_the_first(&one, &two).await;
     let [one, two] = nodes::<2>(&galera, "holders", REGISTRY).await;
     no_row_outlasts_its_holder(&one, &two, ROUNDS).await;
 }

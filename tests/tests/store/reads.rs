@@ -156,7 +156,7 @@ async fn of_many_that_save_one_mark_at_once_one_is_not_refused(backend: Backend)
     for before in [None, Some(settled(5))] {
         if let Some(position) = before {
             let known = backend.store.checkpoint(&WIDGET).await.expect("read");
-            let known = known.and_then(Checkpoint::mark);
+            let known = known.and_then(Checkpoint::restored_to);
             let saved = backend.store.save_checkpoint(&WIDGET, position, known, at(0)).await;
             assert_eq!(saved.expect("saved"), Saving::Done);
         }

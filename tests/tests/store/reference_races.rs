@@ -11,6 +11,8 @@ use super::backend::Backend;
 use super::direct::{evict, evicted};
 use super::references::{delete, place, references, release, tombstone};
 
+pub(super) mod held_open;
+
 scenarios!(
     a_reference_and_a_deletion_never_both_win,
     of_two_releases_of_the_last_references_one_takes_the_object_along,
@@ -73,13 +75,17 @@ pub(super) async fn one_of_both_wins(places: &Backend, deletes: &Backend, rounds
                 (placed, deleted)
             }
         };
-        let wanted = match (placed, deleted) {
-            (Ok(Placed::New), Deletion::Held) => (1, Some(Life::Archived), Some(5)),
-            (Err(DirectError::Deleted(_)), Deletion::Done) => GONE,
-            both => contradict(nodes, &uid, both).await,
-        };
-        expect(nodes, &uid, wanted).await;
+        one_has_won(nodes, &uid, placed, deleted).await;
     }
+}
+
+async fn one_has_won(nodes: [&Backend; 2], uid: &str, placed: Result<Placed, DirectError>, deleted: Deletion) {
+    let wanted = match (placed, deleted) {
+        (Ok(Placed::New), Deletion::Held) => (1, Some(Life::Archived), Some(5)),
+        (Err(DirectError::Deleted(_)), Deletion::Done) => GONE,
+        both => contradict(nodes, uid, both).await,
+    };
+    expect(nodes, uid, wanted).await;
 }
 
 pub(super) async fn one_takes_the_object_along(first: &Backend, second: &Backend, rounds: u32) {

@@ -28,7 +28,7 @@ scenarios!(
     what_references_hold_is_not_purged,
 );
 
-fn holder(number: u32) -> ReferenceName {
+pub(super) fn holder(number: u32) -> ReferenceName {
     let uid = format!("7f7a15ab-f1cc-4f3b-b1c0-{number:012}");
     ReferenceName::new("Cluster", "compute.example.com", &uid).expect("a name")
 }

@@ -9,6 +9,7 @@ use kindex_deletion::archive::Archive;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{KindName, Object as Node};
+use kindex_kube_client::CreateApi;
 use kindex_maintenance::restore::{Mode, Outcome, Restorer};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -29,8 +30,7 @@ scenarios!(
     an_ingester_that_closes_the_row_hands_over_what_it_held,
     nothing_goes_over_to_an_object_that_took_the_name_or_is_gone,
     a_reference_that_is_a_finalizer_still_is_a_row_before,
-    an_object_that_the_cluster_refuses_leaves_no_row,
-    an_object_that_the_cluster_refuses_holds_what_it_held_before,
+    an_object_that_the_cluster_refuses_goes_on_holding_what_it_names,
     a_reference_on_an_object_that_no_cluster_has_is_a_row_before,
     a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_one,
     what_is_being_deleted_in_the_archive_is_refused_until_it_is_gone,
@@ -53,7 +53,7 @@ const PARENT: Field = Field {
     on_delete: OnDelete::Block,
 };
 /// Widgets that name each other.
-static LINKED: Kind = Kind {
+pub(super) static LINKED: Kind = Kind {
     references: &[PARENT],
     ..PARTS
 };
@@ -98,11 +98,11 @@ static KEEPING: Kind = Kind {
     ..PARTS
 };
 
-static LINKED_KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
+pub(super) static LINKED_KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
 static KEEPING_KINDS: [&Kind; 2] = [&KEEPING, &KEPT];
 static HOSTED_KINDS: [&Kind; 1] = [&HOSTED];
 
-fn registry(kinds: &'static [&'static Kind]) -> Registry {
+pub(super) fn registry(kinds: &'static [&'static Kind]) -> Registry {
     Registry {
         kinds,
         queries: &[],
@@ -111,11 +111,11 @@ fn registry(kinds: &'static [&'static Kind]) -> Registry {
 }
 
 /// In version 70, and names another one.
-fn old() -> Widget {
+pub(super) fn old() -> Widget {
     widget("u1", "a", 70).spec(json!({"group": "t"}))
 }
 
-fn name(holder: &str) -> ReferenceName {
+pub(super) fn name(holder: &str) -> ReferenceName {
     ReferenceName::new("Widget", "test.kindex", holder).expect("a name")
 }
 
@@ -123,10 +123,21 @@ async fn restored(backend: &Backend, shelf: &Arc<Shelf>, mode: Mode) -> Outcome 
     restored_as(backend, shelf, &LINKED_KINDS, mode, None).await
 }
 
-/// Restores the widget, which is of the first kind.
 async fn restored_as(
     backend: &Backend,
     shelf: &Arc<Shelf>,
+    kinds: &'static [&'static Kind],
+    mode: Mode,
+    new_name: Option<&str>,
+) -> Outcome {
+    restored_through(backend, shelf, shelf.as_ref(), kinds, mode, new_name).await
+}
+
+/// Restores the widget, which is of the first kind, with objects created through `creator`.
+pub(super) async fn restored_through(
+    backend: &Backend,
+    shelf: &Arc<Shelf>,
+    creator: &dyn CreateApi,
     kinds: &'static [&'static Kind],
     mode: Mode,
     new_name: Option<&str>,
@@ -138,7 +149,7 @@ async fn restored_as(
     };
     let restorer = Restorer {
         sides: &sides,
-        creator: shelf.as_ref(),
+        creator,
         registry: &registry(kinds),
         mode,
         new_name,
@@ -149,12 +160,12 @@ async fn restored_as(
     done.expect("both sides answer").outcome
 }
 
-fn new(name: &str) -> Outcome {
+pub(super) fn new(name: &str) -> Outcome {
     let new_uid = format!("new-{name}");
     Outcome::Restored { new_uid }
 }
 
-fn reason(outcome: Outcome) -> String {
+pub(super) fn reason(outcome: Outcome) -> String {
     match outcome {
         Outcome::Refused { reason } => reason,
         other => panic!("{other:?}"),
@@ -178,7 +189,7 @@ async fn rows(backend: &Backend, kind: &Kind, uid: &str) -> Vec<Reference> {
     found.expect("readable")
 }
 
-async fn holders(backend: &Backend, kind: &Kind, uid: &str) -> Vec<String> {
+pub(super) async fn holders(backend: &Backend, kind: &Kind, uid: &str) -> Vec<String> {
     let rows = rows(backend, kind, uid).await;
     rows.into_iter().map(|row| row.name).collect()
 }
@@ -254,8 +265,8 @@ async fn a_reference_that_is_a_finalizer_still_is_a_row_before(backend: Backend)
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
 }
 
-/// As if rows stayed that were placed for nothing, or those of others went as well.
-async fn an_object_that_the_cluster_refuses_leaves_no_row(backend: Backend) {
+/// As if a refusal took off what the object holds that stays in the archive, or what others had placed.
+async fn an_object_that_the_cluster_refuses_goes_on_holding_what_it_names(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     hold(&backend).await;
     shelf.put(&Widget {
@@ -271,36 +282,14 @@ async fn an_object_that_the_cluster_refuses_leaves_no_row(backend: Backend) {
         restored(&backend, &shelf, Mode::Create).await,
         Outcome::Taken { by_uid }
     );
-    let none: [String; 0] = [];
-    assert_eq!(holders(&backend, &LINKED, "t").await, none);
-    assert_eq!(holders(&backend, &KEEPSAKE, "k").await, [name("u1").to_string()]);
-    shelf.take("a");
-    assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
-    assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
-}
-
-/// As if a row counted as one of this attempt by its finalizer, which whoever carries out the deletion takes off once
-/// there is a row, or by who placed it: an earlier restoration of the holder, before it was archived again.
-async fn an_object_that_the_cluster_refuses_holds_what_it_held_before(backend: Backend) {
-    let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Archived, false), at(1)).await;
-    let guarded = Widget {
-        finalizers: vec!["test.kindex/deletion".to_owned(), name("u1").to_string()],
-        ..widget("t", "t", 60)
-    };
-    *shelf.creations_refused.lock().expect("no panic") = 2;
-    for finalizers in [guarded.finalizers.clone(), vec!["test.kindex/deletion".to_owned()]] {
-        shelf.put(&Widget {
-            finalizers,
-            ..guarded.clone()
-        });
-        assert_eq!(reason(restored(&backend, &shelf, Mode::Create).await), "no room today");
-        let row = rows(&backend, &LINKED, "t").await.remove(0);
+    for (kind, uid, placed_by) in [(&LINKED, "t", "kindex-restore"), (&KEEPSAKE, "k", "jane")] {
+        let row = rows(&backend, kind, uid).await.remove(0);
         assert_eq!(
             (row.name, row.placed_by.as_deref()),
-            (name("u1").to_string(), Some("kindex-restore"))
+            (name("u1").to_string(), Some(placed_by))
         );
     }
+    shelf.take("a");
     assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Match, Regex};
 
 use super::expect_none;
 use super::files::{File, all};
@@ -42,22 +42,17 @@ static STORE: Tree = Tree {
     source: "crates/store/src/",
     dialects: "crates/store/src/",
     spelt: |text| {
-        let quoted = || (text.contains('`') && STATEMENTS.is_match(text)).then(|| "`".to_owned());
-        let word = WORDS.find(text).map(|word| word.as_str().to_owned());
-        word.or_else(quoted)
+        let is_quoted = || text == "`" || (text.contains('`') && STATEMENTS.is_match(text));
+        let word = WORDS.find(text).or_else(|| type_in(text));
+        let word = word.map(|word| word.as_str().to_owned());
+        word.or_else(|| is_quoted().then(|| "`".to_owned()))
     },
     asks: LazyLock::new(|| {
         let words = words().join("|");
         pattern(&format!(r"\b(Dialect|Self)::({}|\{{|\*)|\b({words})::", types()))
     }),
     spelt_in: &[],
-    asked_in: &[
-        // The addresses of databases hold the options of an engine's driver.
-        ("address.rs", ""),
-        ("engines.rs", ""),
-        ("lib.rs", "mysql::"),
-        ("lib.rs", "sqlite::"),
-    ],
+    asked_in: &[("engines.rs", ""), ("lib.rs", "mysql::"), ("lib.rs", "sqlite::")],
 };
 
 /// The program asks an address for its dialect, and the dialect for the rest.
@@ -80,6 +75,9 @@ static ASKERS: Tree = Tree {
     spelt_in: &[],
     asked_in: &[],
 };
+
+/// Where the templates of the chart lie.
+const TEMPLATES: &str = "deploy/helm/kindex/templates/";
 
 /// The embedded cluster and the store of runs keep SQLite files of their own, and nobody chooses an engine for these.
 const OWN_FILES: [&str; 2] = ["services/cluster/", "services/runs/"];
@@ -127,6 +125,21 @@ static WORDS: LazyLock<Regex> = LazyLock::new(|| {
          sqlite_master|pragma_|PRAGMA)",
     )
 });
+
+/// The names of types that only some engines have.
+const TYPE_NAMES: &str = "tinyint|smallint|mediumint|bigint|varchar|mediumtext|longtext|datetime";
+
+static TYPES: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"(?i)\b({TYPE_NAMES})\b")));
+
+/// A text that is only a type, such as `bigint unsigned` or `varchar({length})`.
+static ONLY_TYPES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!(r"(?i)^\W*({TYPE_NAMES})( unsigned)?(\([^)]*\))?\W*$")));
+
+/// A type of some engines in a text of SQL. A message may have the word, as `not a datetime` does.
+fn type_in(text: &str) -> Option<Match<'_>> {
+    let is_sql = || STATEMENTS.is_match(text) || SQL.is_match(text);
+    ONLY_TYPES.find(text).or_else(|| TYPES.find(text).filter(|_| is_sql()))
+}
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
@@ -255,6 +268,42 @@ fn the_generator_has_no_folder_but_those_of_dialects() {
     assert_eq!(inside.collect::<BTreeSet<_>>(), words().into_iter().collect());
 }
 
+/// The templates of the chart that name a dialect, and that this text does not name.
+fn unlisted(table: &str, templates: &[File]) -> Vec<String> {
+    let dialect = pattern(&format!(r"\b({})\b", words().join("|")));
+    let mut findings = Vec::new();
+    for template in templates.iter().filter(|file| file.path.starts_with(TEMPLATES)) {
+        let name = template.path.rsplit('/').next().unwrap_or_default();
+        if let Some(line) = template.text.lines().position(|line| dialect.is_match(line))
+            && !["/", "`"]
+                .iter()
+                .any(|before| table.contains(&format!("{before}{name}`")))
+        {
+            findings.push(template.finding(line, "who adds a dialect is not told of this template"));
+        }
+    }
+    findings
+}
+
+/// What names no dialect has it from `_helpers.tpl`, and stays as it is when there is one more.
+#[test]
+fn the_table_of_a_new_dialect_has_each_template_that_names_one() {
+    let pages = all(&["CONTRIBUTING.md"]);
+    let mut sections = pages.iter().flat_map(|page| page.text.split("\n## "));
+    let table = sections.find(|section| section.starts_with("Add a dialect\n"));
+    let templates = all(&[".yaml", ".tpl", "NOTES.txt"]);
+    expect_none(unlisted(table.expect("the section is there"), &templates));
+    let planted = File {
+        path: format!("{TEMPLATES}claims.yaml"),
+        text: "volumes:\n  - name: mysql\n".to_owned(),
+    };
+    let found = |table| unlisted(table, std::slice::from_ref(&planted)).len();
+    assert_eq!(found("| `a/_helpers.tpl`, `schema.yaml` | a row |"), 1);
+    assert_eq!(found("| `ingester_claims.yaml` | the end of another name |"), 1);
+    assert_eq!(found("| `a/claims.yaml` | a row |"), 0);
+    assert_eq!(found("| `a/_helpers.tpl`, `claims.yaml` | a row |"), 0);
+}
+
 fn found(tree: &Tree, path: &str, text: &str) -> usize {
     let file = File {
         path: format!("{}{path}", tree.source),
@@ -289,7 +338,13 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
     let upsert = "const TAIL: &str = \" ON CONFLICT DO NOTHING\";";
     let driver = "use sqlx::{Executor, mysql::MySqlPool};";
     let length = "const SAME: &str = \"[uid] = ? AND LENGTH([uid]) = ?\";";
-    for planted in [quoted, later, piece, list, decides, upsert, driver, length] {
+    let quotes = "fn spell(text: &str) -> String { text.replace(['[', ']'], \"`\") }";
+    let type_name = "fn is_whole(word: &str) -> bool { matches!(word, \"int\" | \"bigint\") }";
+    let sized = "fn spell(length: u32) -> String { format!(\"varchar({length})\") }";
+    let column = "const ADDED: &str = \"ALTER TABLE [thing] ADD [size] BIGINT\";";
+    for planted in [
+        quoted, later, piece, list, decides, upsert, driver, length, quotes, type_name, sized, column,
+    ] {
         assert_eq!(found(&STORE, "read/objects.rs", planted), 1, "{planted}");
         assert_eq!(found(&STORE, "mysql/writes.rs", planted), 0, "an engine's own");
         let test = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");
@@ -297,6 +352,8 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
     }
     let message = "// ON CONFLICT\nconst A: &str = \"table `{table}` was made by another program\";";
     assert_eq!(found(&STORE, "read/objects.rs", message), 0);
+    let type_in_message = "const A: &str = \"{text} is not a datetime\";";
+    assert_eq!(found(&STORE, "read/objects.rs", type_in_message), 0);
     assert_eq!(
         found(&STORE, "migration/adopt/mod.rs", "use crate::mysql::adoption::alter;"),
         1

@@ -35,11 +35,14 @@ fn no_module_calls_the_file_back_that_calls_it() {
 fn crates() -> Vec<Tree<'static>> {
     let is_test = |file: &File| file.path.contains("/tests/") || file.path.starts_with("tests/fixtures/");
     let sources = RUST_FILES.iter().filter(|(file, _)| !is_test(file));
-    let files: BTreeMap<&str, &Rust> = sources.map(|(file, rust)| (file.path.as_str(), rust)).collect();
-    let is_root = |path: &&&str| path.ends_with("/lib.rs") || path.ends_with("/main.rs");
-    let roots: Vec<&str> = files.keys().filter(is_root).copied().collect();
-    assert!(roots.len() > 20, "the walk finds the crates: {roots:?}");
-    roots.into_iter().map(|root| Tree::of(root, &files)).collect()
+    let files = sources.map(|(file, rust)| (file.path.as_str(), rust)).collect();
+    let crates = Tree::all(&files);
+    assert!(
+        crates.len() > 20,
+        "the walk finds the crates, not only {}",
+        crates.len()
+    );
+    crates
 }
 
 fn upward_imports(tree: &Tree<'_>) -> BTreeSet<String> {
@@ -65,18 +68,18 @@ fn circles(tree: &Tree<'_>) -> BTreeSet<String> {
     for list in tree.lists() {
         let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let imported = imports.iter().filter_map(|(from, to)| list.siblings(from, to));
-        let called = calls.iter().filter_map(|(from, to, _)| list.siblings(from, to));
+        let called = calls.iter().filter_map(|call| list.siblings(call.from, call.to));
         for (module, other) in imported.chain(called) {
             uses.entry(module).or_default().insert(other);
         }
-        for (from, to, (on, method)) in &calls {
-            if let Some((module, other)) = list.siblings(from, to)
+        for call in &calls {
+            if let Some((module, other)) = list.siblings(call.from, call.to)
                 && list.is_below(other, module)
                 && leads(&uses, other, module)
             {
-                let file = list.file;
+                let (file, called) = (list.file, call.called());
                 found.insert(format!(
-                    "{file}: `{module}` calls {on}::{method} of `{other}`, which needs `{module}` in turn"
+                    "{file}: `{module}` calls {called} of `{other}`, which needs `{module}` in turn"
                 ));
             }
         }
@@ -87,7 +90,7 @@ fn circles(tree: &Tree<'_>) -> BTreeSet<String> {
 /// The calls of a file to a module that it declares, which calls the file back, by itself or by way of another one.
 fn calls_back(tree: &Tree<'_>) -> BTreeSet<String> {
     let methods = tree.calls().into_iter();
-    let methods = methods.map(|(from, to, (on, method))| (from, to.to_vec(), format!("{on}::{method}")));
+    let methods = methods.map(|call| (call.from, call.to.to_vec(), call.called()));
     let calls: Vec<(&[String], Vec<String>, String)> = methods.chain(tree.function_uses()).collect();
     let mut found = BTreeSet::new();
     for list in tree.lists() {
@@ -129,14 +132,14 @@ fn leads(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool {
     false
 }
 
-/// What a rule says of a crate of these files, of which the first is its root.
+/// What a rule says of the crates of these files.
 fn found(rule: fn(&Tree<'_>) -> BTreeSet<String>, files: &[(&str, &str)]) -> BTreeSet<String> {
     let read = files
         .iter()
         .map(|(path, text)| (*path, Rust::parse(text).expect("Rust")));
     let read: Vec<(&str, Rust)> = read.collect();
     let files = read.iter().map(|(path, rust)| (*path, rust)).collect();
-    rule(&Tree::of(read[0].0, &files))
+    Tree::all(&files).iter().flat_map(rule).collect()
 }
 
 /// As if only the list of the crate, or only the first name of a path, counted.
@@ -199,6 +202,12 @@ fn a_call_that_leads_back_is_a_circle() {
     assert_eq!(closed("Run::two(self);", BACK, ""), [circle]);
     assert_eq!(closed("Self::two(self);", BACK, ""), [circle]);
     assert_eq!(closed("join!(self.two());", BACK, ""), [circle]);
+    let by_name = "Run::two (by its name alone; `Type::two(…)` says whose it is)";
+    assert_eq!(
+        closed("run.two();", BACK, ""),
+        [circle.replace("Run::two", by_name)],
+        "it says so"
+    );
     let below = "impl super::super::Run {\n    fn three(&self) {\n        self.two();\n    }\n}\n";
     assert_eq!(closed("", BACK, below), [circle], "from a folder");
     let none: [&str; 0] = [];
@@ -262,4 +271,46 @@ fn a_module_that_calls_its_file_back_is_found() {
         none,
         "a field and another method"
     );
+}
+
+/// As if a method of another value were nobody's; and as if its name alone said whose it is where a trait, another file
+/// or another crate has it too.
+#[test]
+fn a_method_of_another_value_calls_its_file_back() {
+    let among = |call: &str, more: [&str; 3]| {
+        let [file, beside, other_crate] = more;
+        let file = format!(
+            "mod a;\n\nstruct Run;\n\nimpl Run {{\n    fn one(&self) {{}}\n}}\n\nfn f() {{\n    a::g();\n}}\n{file}"
+        );
+        let a = format!("pub(super) fn g() {{\n    {call}\n}}\n{beside}");
+        let files = [
+            ("x/src/lib.rs", "mod y;\n"),
+            ("x/src/y/mod.rs", file.as_str()),
+            ("x/src/y/a.rs", a.as_str()),
+            ("z/src/lib.rs", other_crate),
+        ];
+        found(calls_back, &files).into_iter().collect::<Vec<_>>()
+    };
+    let back = |call: &str| among(call, [""; 3]);
+    let circle = ["x/src/y/mod.rs: calls g of `a`, and `a` calls Run::one \
+                   (by its name alone; `Type::one(…)` says whose it is) of this file in turn"];
+    assert_eq!(back("run.one();"), circle);
+    assert_eq!(back("f(|it| it.run().one::<u8>());"), circle);
+    assert_eq!(back("join!(it.run.one());"), circle);
+    let none: [&str; 0] = [];
+    assert_eq!(back("run.one;"), none, "a field");
+    assert_eq!(back("f(X { ..one() });"), none, "a function");
+    let part = "impl Part {\n    fn one(&self) {}\n}\n";
+    let of_one_file = among("run.one();", [part, "", ""]);
+    assert_eq!(of_one_file.len(), 1, "both are of the file: {of_one_file:?}");
+    assert_eq!(among("run.one();", ["", part, ""]), none, "it is not known which one");
+    assert_eq!(among("run.one();", ["", "", part]), none, "it may be the other crate's");
+    let called = "fn h() {\n    x.one();\n}\n";
+    assert_eq!(among("run.one();", ["", "", called]), none, "it may be a library's");
+    let declared = "trait T {\n    fn one(&self);\n}\n";
+    assert_eq!(among("run.one();", [declared, "", ""]), none, "it may be any type's");
+    let implemented = "impl Iterator for Part {\n    fn one(&mut self) {}\n}\n";
+    assert_eq!(among("run.one();", [implemented, "", ""]), none, "a trait has it");
+    let without_self = "impl Part {\n    fn two() {}\n}\n";
+    assert_eq!(among("run.two();", [without_self, "", ""]), none, "no value has it");
 }

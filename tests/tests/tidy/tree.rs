@@ -1,7 +1,7 @@
 //! The modules of one crate, from the file that declares the first of them, and what each uses of which other one.
 //! Knows no rule.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::methods::Method;
 use super::rust::Rust;
@@ -9,6 +9,8 @@ use super::rust::Rust;
 /// One crate. A module is known by its path, which is empty for the root.
 pub(super) struct Tree<'r> {
     modules: BTreeMap<Vec<String>, Module<'r>>,
+    /// The names of methods that this crate is not alone in defining or calling.
+    shared: BTreeSet<&'r str>,
 }
 
 /// One module in a file of its own.
@@ -16,6 +18,27 @@ pub(super) struct Tree<'r> {
 struct Module<'r> {
     file: &'r str,
     rust: &'r Rust,
+}
+
+/// A call from one module of a method that another one defines.
+pub(super) struct Call<'t> {
+    pub(super) from: &'t [String],
+    pub(super) to: &'t [String],
+    method: &'t Method,
+    /// Whether the name alone says whose method it is, and not its type.
+    is_by_name: bool,
+}
+
+impl Call<'_> {
+    /// The method, as a finding names it: one that is known by its name alone may be another type's after all.
+    pub(super) fn called(&self) -> String {
+        let (on, name) = self.method;
+        let how = match self.is_by_name {
+            true => format!(" (by its name alone; `Type::{name}(…)` says whose it is)"),
+            false => String::new(),
+        };
+        format!("{on}::{name}{how}")
+    }
 }
 
 /// A file that declares modules, with the path of its own module.
@@ -51,12 +74,42 @@ impl List<'_> {
 }
 
 impl<'r> Tree<'r> {
-    /// The crate of a root file, such as `lib.rs`, out of these.
-    pub(super) fn of(root: &'r str, files: &BTreeMap<&'r str, &'r Rust>) -> Self {
+    /// The crates whose root files, `lib.rs` or `main.rs`, are among these.
+    pub(super) fn all(files: &BTreeMap<&'r str, &'r Rust>) -> Vec<Self> {
+        let is_root = |path: &&str| path.ends_with("/lib.rs") || path.ends_with("/main.rs");
+        let roots = files.keys().copied().filter(is_root);
+        let mut trees: Vec<Self> = roots.map(|root| Self::of(root, files)).collect();
+        let mut crates: BTreeMap<&'r str, usize> = BTreeMap::new();
+        for name in trees.iter().flat_map(Self::method_names) {
+            *crates.entry(name).or_default() += 1;
+        }
+        let shared = crates.into_iter().filter(|(_, crates)| *crates > 1);
+        let shared: BTreeSet<&'r str> = shared.map(|(name, _)| name).collect();
+        for tree in &mut trees {
+            tree.shared.clone_from(&shared);
+        }
+        trees
+    }
+
+    fn of(root: &'r str, files: &BTreeMap<&'r str, &'r Rust>) -> Self {
         let mut modules = BTreeMap::new();
         let folder = root.rfind('/').map_or("", |end| &root[..=end]);
         add(&mut modules, Vec::new(), root, folder, files);
-        Self { modules }
+        Self {
+            modules,
+            shared: BTreeSet::new(),
+        }
+    }
+
+    /// Of those that the crate defines or calls.
+    fn method_names(&self) -> BTreeSet<&'r str> {
+        let mut names = BTreeSet::new();
+        for &Module { rust, .. } in self.modules.values() {
+            let methods = rust.methods.defined.iter().chain(&rust.methods.called);
+            names.extend(methods.map(|(_, name)| name.as_str()));
+            names.extend(rust.methods.called_by_name.iter().map(String::as_str));
+        }
+        names
     }
 
     /// Every file that declares modules.
@@ -79,26 +132,61 @@ impl<'r> Tree<'r> {
         found
     }
 
-    /// Modules, the one other module that defines a method that they call, and the method. What several files define
-    /// says nothing: types and their methods may share a name.
-    pub(super) fn calls(&self) -> Vec<(&[String], &[String], &Method)> {
+    /// The calls of methods that one other module defines. What several files define says nothing: types and their
+    /// methods may share a name.
+    pub(super) fn calls(&self) -> Vec<Call<'_>> {
         let mut defined: BTreeMap<&Method, Vec<&[String]>> = BTreeMap::new();
         for (module, Module { rust, .. }) in &self.modules {
             for method in &rust.methods.defined {
                 defined.entry(method).or_default().push(module);
             }
         }
+        let by_name = self.known_by_name();
         let mut found = Vec::new();
-        for (module, Module { rust, .. }) in &self.modules {
+        for (from, Module { rust, .. }) in &self.modules {
             for method in &rust.methods.called {
-                if let Some([other]) = defined.get(method).map(Vec::as_slice)
-                    && *other != &module[..]
-                {
-                    found.push((&module[..], *other, method));
+                if let Some(&[to]) = defined.get(method).map(Vec::as_slice) {
+                    found.push(Call {
+                        from,
+                        to,
+                        method,
+                        is_by_name: false,
+                    });
+                }
+            }
+            for name in &rust.methods.called_by_name {
+                if let Some(&(to, method)) = by_name.get(name.as_str()) {
+                    found.push(Call {
+                        from,
+                        to,
+                        method,
+                        is_by_name: true,
+                    });
                 }
             }
         }
+        found.retain(|call| call.from != call.to);
         found
+    }
+
+    /// The methods that a call means whatever its value is, by their names, each with its module. No other file defines
+    /// one of the name, and no other crate even calls one: a name that the standard library has as well is called in
+    /// many.
+    fn known_by_name(&self) -> BTreeMap<&str, (&[String], &Method)> {
+        let mut unknown = self.shared.clone();
+        let mut defined: BTreeMap<&str, Vec<(&[String], &Method)>> = BTreeMap::new();
+        for (module, Module { rust, .. }) in &self.modules {
+            unknown.extend(rust.methods.ambiguous.iter().map(String::as_str));
+            for method in &rust.methods.defined {
+                defined.entry(&method.1).or_default().push((&module[..], method));
+            }
+        }
+        let known = defined.into_iter().filter_map(|(name, places)| {
+            let first = *places.first()?;
+            let is_one = places.iter().all(|(module, _)| *module == first.0);
+            (is_one && !unknown.contains(name)).then_some((name, first))
+        });
+        known.collect()
     }
 
     /// Modules, the other modules whose functions they use, and the functions.

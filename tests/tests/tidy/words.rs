@@ -1,5 +1,5 @@
-//! One term for each concept, from the glossary: terms that it retired come back neither in pages, messages and help
-//! nor as names in code. Knows nothing of ordinary English.
+//! One term for each concept, from the glossary: terms that it retired come back neither in what people read (pages,
+//! messages, help, comments, manifests and scripts) nor as names in code. Knows nothing of ordinary English.
 
 use clap::{Command, CommandFactory as _};
 use kindex::cli::Cli;
@@ -9,10 +9,10 @@ use super::files::{File, hand_written};
 use super::rust::Rust;
 use super::sources::RUST_FILES;
 
-/// What pages, messages and help no longer say, with what they say instead.
+/// What nothing that people read says any more, with what it says instead.
 const IN_PROSE: &[(&str, &str)] = &[
     ("in so many words", "explicitly"),
-    ("the server bears", "the limit"),
+    ("server bears", "limit"),
     ("in sql alone", "archived, or of a SQL-only kind"),
     ("of sql alone", "of a SQL-only kind"),
     ("sql alone has", "archived, or of a SQL-only kind"),
@@ -27,37 +27,48 @@ const IN_PROSE: &[(&str, &str)] = &[
     ("comes to rest", "drains"),
     ("lets go of", "releases"),
     ("is amiss", "is wrong"),
-    ("unguarded object", "object without the finalizer"),
+    ("unguarded", "without the finalizer, or without the graph"),
+    ("refuses to know", "knows nothing of"),
     ("is let pass", "is allowed"),
     ("here comes", "expected"),
     ("on our word", "by our delete"),
 ];
+
+/// What follows on `stored only` where it says when or how something is stored.
+const AFTER_STORED_ONLY: [&str; 7] = ["if", "when", "where", "once", "after", "by", "as"];
 
 /// What no type, function or variable has in its name, with the term for it.
 const IN_NAMES: &[(&str, &str)] = &[
     ("buried", "tombstone"),
     ("buries", "needs_tombstone"),
     ("bury", "make_tombstone"),
+    ("conduct", "settings"),
     ("deed", "operation, attributes or action"),
     ("deeds", "operations or actions"),
     ("desk", "replica"),
+    ("door", "listener, server or admission"),
     ("fate", "action"),
     ("fates", "actions"),
     ("glance", "state"),
     ("incarnation", "row"),
     ("incarnations", "rows_of_name"),
+    ("manner", "options"),
     ("mistake", "error"),
     ("mistakes", "errors"),
     ("outlived", "superseded"),
     ("patience", "retry budget, or the limit of a wait"),
     ("patiently", "with retries"),
+    ("recognise", "recognize, or find"),
+    ("recognised", "recognized, or found"),
     ("retold", "repeated"),
     ("sighting", "observed object"),
     ("sightings", "observed objects"),
     ("stray", "orphaned"),
     ("strays", "orphaned"),
     ("tell", "report, send or log"),
+    ("texture", "accounting"),
     ("told", "reported, received or sent"),
+    ("unguarded", "without_finalizer"),
     ("unsaid", "absent or lost"),
     ("unsay", "branch_off_beyond"),
     ("untold", "no progress"),
@@ -69,12 +80,35 @@ const IN_NAMES: &[(&str, &str)] = &[
 
 /// What no type is called, although its parts and values may be, with the term for it.
 const AS_TYPES: &[(&str, &str)] = &[
+    ("Ahead", "Prefetch"),
+    ("Alive", "LiveObjects, or what lives"),
     ("Among", "Scope"),
+    ("Beat", "Heartbeat"),
     ("Behind", "Access"),
+    ("Broken", "Violation"),
+    ("By", "Converter, or what does it"),
+    ("Each", "what each one is"),
+    ("Ends", "what its drop does"),
+    ("Fed", "what is fed"),
+    ("Feeding", "Feeder"),
+    ("Followed", "what is followed"),
+    ("Hall", "Harness"),
+    ("Handed", "what is handed over"),
+    ("Listening", "what listens"),
+    ("Looked", "Survey"),
+    ("Most", "Limits"),
     ("News", "Event"),
+    ("On", "State"),
+    ("Over", "Transport, or what there is too much of"),
+    ("Own", "what is our own"),
     ("Passing", "InFlight"),
     ("Place", "Location, Position or what is placed"),
+    ("Rogue", "the fault that it stands for"),
+    ("Said", "Answer or Result"),
     ("Seeing", "Observation"),
+    ("Since", "what changed since"),
+    ("Still", "what is paused"),
+    ("Ticked", "Report"),
     ("Who", "Identity"),
     ("Whose", "Owner, or Rights"),
     ("Words", "what the texts are"),
@@ -90,30 +124,102 @@ const EXCEPT: &[&str] = &[
     "tests/tests/tidy/words.rs",
 ];
 
+/// The endings of what people read besides pages and Rust. Those without a dot are names of scripts.
+const OTHER_ENDINGS: &[&str] = &[
+    ".json",
+    ".yaml",
+    ".yml",
+    ".tpl",
+    ".toml",
+    ".proto",
+    ".py",
+    ".sh",
+    "run",
+    "tests",
+    "build",
+    "check",
+    "install",
+    "Containerfile",
+];
+
 fn is_checked(file: &File) -> bool {
     !EXCEPT.contains(&file.path.as_str())
+}
+
+/// The hand-written texts besides pages and Rust.
+fn others() -> impl Iterator<Item = File> {
+    hand_written(OTHER_ENDINGS).into_iter().filter(is_checked)
 }
 
 fn sources() -> impl Iterator<Item = &'static (File, Rust)> {
     RUST_FILES.iter().filter(|(file, _)| is_checked(file))
 }
 
+fn message_of((term, instead): &(&str, &str)) -> String {
+    format!("`{term}` is retired: say `{instead}`")
+}
+
+/// Where a text in small letters has a term, in the singular or the plural.
+fn places<'t>(text: &'t str, term: &'t str) -> impl Iterator<Item = usize> {
+    let is_term = move |at: &usize| {
+        let (before, after) = (&text[..*at], &text[*at + term.len()..]);
+        let next = after.split_whitespace().next().unwrap_or_default();
+        let rest = after.strip_prefix('s').unwrap_or(after);
+        let is_longer = before.ends_with(char::is_alphabetic) || rest.starts_with(char::is_alphabetic);
+        let is_other = term == "stored only" && AFTER_STORED_ONLY.contains(&next);
+        !is_longer && !is_other
+    };
+    text.match_indices(term).map(|(at, _)| at).filter(is_term)
+}
+
 /// The retired terms in a text, with what to say instead.
 fn retired_in(text: &str) -> impl Iterator<Item = String> {
     let text = text.to_lowercase();
-    let found = IN_PROSE.iter().filter(move |(term, _)| text.contains(term));
-    found.map(|(term, instead)| format!("`{term}` is retired: the glossary says `{instead}`"))
+    let found = IN_PROSE
+        .iter()
+        .filter(move |(term, _)| places(&text, term).next().is_some());
+    found.map(message_of)
+}
+
+/// The same with the number of the line on which each begins. A term may continue on the next line, after the marks
+/// with which lines of comments, lists and quotations begin.
+fn retired_in_lines(text: &str) -> Vec<(usize, String)> {
+    let is_mark = |c: char| c.is_whitespace() || "/!#*>|-".contains(c);
+    let (mut joined, mut starts) = (String::new(), Vec::new());
+    for line in text.lines() {
+        starts.push(joined.len());
+        joined.push_str(&line.trim_start_matches(is_mark).trim_end().to_lowercase());
+        joined.push(' ');
+    }
+    let line = |at: usize| starts.partition_point(|start| *start <= at) - 1;
+    let mut found = Vec::new();
+    for retired in IN_PROSE {
+        found.extend(places(&joined, retired.0).map(|at| (line(at), message_of(retired))));
+    }
+    found
+}
+
+/// Every place in a text of this file that has a retired term.
+fn findings_in(file: &File, text: &str) -> Vec<String> {
+    let found = retired_in_lines(text).into_iter();
+    found.map(|(line, what)| file.finding(line, &what)).collect()
 }
 
 #[test]
 fn pages_use_the_terms_of_the_glossary() {
-    let mut findings = Vec::new();
-    for page in hand_written(&[".md"]).iter().filter(|page| is_checked(page)) {
-        for (number, line) in page.text.lines().enumerate() {
-            findings.extend(retired_in(line).map(|what| page.finding(number, &what)));
-        }
-    }
-    expect_none(findings);
+    let pages = hand_written(&[".md"]).into_iter().filter(is_checked);
+    expect_none(pages.flat_map(|page| findings_in(&page, &page.text)).collect());
+}
+
+#[test]
+fn manifests_and_scripts_use_the_terms_of_the_glossary() {
+    expect_none(others().flat_map(|file| findings_in(&file, &file.text)).collect());
+}
+
+#[test]
+fn comments_use_the_terms_of_the_glossary() {
+    let found = sources().flat_map(|(file, rust)| findings_in(file, &rust.comments));
+    expect_none(found.collect());
 }
 
 #[test]
@@ -184,7 +290,7 @@ fn retired_names(line: &str) -> Vec<String> {
             found.extend(retired.map(|(_, instead)| (*name, *instead)));
         }
     }
-    let finding = |(name, instead): (&str, &str)| format!("`{name}` has a retired term: the glossary says `{instead}`");
+    let finding = |(name, instead): (&str, &str)| format!("`{name}` has a retired term: say `{instead}`");
     found.into_iter().map(finding).collect()
 }
 
@@ -199,14 +305,55 @@ fn names_are_terms_of_the_glossary() {
     expect_none(findings);
 }
 
+/// The names that a line of a script gives to functions and variables.
+fn named_in_script(line: &str) -> String {
+    let words = line.split_whitespace();
+    let named = words.filter_map(|word| word.split_once("()").or_else(|| word.split_once('=')));
+    named.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn names_in_scripts_are_terms_of_the_glossary() {
+    let mut findings = Vec::new();
+    for file in others().filter(|file| file.text.starts_with("#!") || file.path.ends_with(".sh")) {
+        for (number, line) in file.text.lines().enumerate() {
+            let found = retired_names(&named_in_script(line)).into_iter();
+            findings.extend(found.map(|what| file.finding(number, &what)));
+        }
+    }
+    expect_none(findings);
+}
+
 #[test]
 fn a_retired_term_is_found_in_any_case() {
     let found: Vec<String> = retired_in("It lives In SQL alone.").collect();
     assert_eq!(
         found,
-        ["`in sql alone` is retired: the glossary says `archived, or of a SQL-only kind`"]
+        ["`in sql alone` is retired: say `archived, or of a SQL-only kind`"]
     );
     assert_eq!(retired_in("It is archived.").count(), 0);
+}
+
+/// As if the end of a longer word, or its beginning, were the term.
+#[test]
+fn a_retired_term_is_whole_words() {
+    let found = |text: &str| (retired_in(text).count(), retired_in_lines(text).len());
+    for text in [
+        "Here comes one.",
+        "Evicted rows stay.",
+        "It is stored only.",
+        "(unguarded)",
+    ] {
+        assert_eq!(found(text), (1, 1), "{text}");
+    }
+    for text in [
+        "There comes one.",
+        "Restored only now.",
+        "It comes to restore.",
+        "Stored only once it ends.",
+    ] {
+        assert_eq!(found(text), (0, 0), "{text}");
+    }
 }
 
 /// A comparison of whole names, or of one spelling, would miss most of these.
@@ -224,6 +371,9 @@ fn a_retired_term_is_found_in_compounds() {
         "pub(crate) struct Words<'a> {",
         "Bug::BuryAnyway",
         "enum Whereabouts {",
+        "type On = State<Api>;",
+        "struct Rogue;",
+        "let unguarded = head();",
     ] {
         assert_eq!(retired_names(line).len(), 1, "{line}: {:?}", retired_names(line));
     }
@@ -237,8 +387,52 @@ fn terms_of_the_field_and_sentences_are_no_retired_names() {
         "struct Placed;",
         "fn a_watch_is_told_of_the_objects_of_its_namespace_alone()",
         "impl Words {",
+        "Saving::Since { version }",
+        "fn a_restoration_is_recognised_and_may_be_completed()",
+        "mod manners;",
     ] {
         assert_eq!(retired_names(line), [""; 0], "{line}");
+    }
+}
+
+/// An ending that is left out, or a directory that the walk does not enter, would miss one of these.
+#[test]
+fn manifests_and_scripts_are_among_what_is_read() {
+    let paths: Vec<String> = others().map(|file| file.path).collect();
+    for known in [
+        "deploy/grafana/kindex.json",
+        "deploy/prometheus/alerts.yaml",
+        "deploy/helm/kindex/templates/_helpers.tpl",
+        "sdk/python/check",
+        ".ci/run",
+        ".ci/tests",
+        "tests/mysql/install",
+    ] {
+        assert!(paths.iter().any(|path| path == known), "{known}");
+    }
+}
+
+/// A rule that reads line by line misses the first.
+#[test]
+fn a_retired_term_is_found_in_comments_manifests_and_scripts() {
+    let rust = "//! A page is as long as the server\n//! bears.\nfn page() {} // Nothing is amiss.\n";
+    let rust = Rust::parse(rust).expect("it compiles");
+    let lines = |text: &str| -> Vec<usize> { retired_in_lines(text).into_iter().map(|(line, _)| line).collect() };
+    assert_eq!(lines(&rust.comments), [0, 2]);
+    assert_eq!(lines("{\n  \"description\": \"Evicted objects.\"\n}\n"), [1]);
+    assert_eq!(lines("groups:\n# An object that lives in SQL\n# alone.\n"), [1]);
+    assert_eq!(lines("{{- /* Rows that are live and evicted. */}}\n"), [0]);
+    assert_eq!(lines("#!/bin/sh\necho 'The program refuses to know.'\n"), [1]);
+}
+
+/// Words of a message are no names.
+#[test]
+fn a_retired_name_is_found_in_scripts() {
+    for line in ["patiently() {", "    local tries=3 patience=$1"] {
+        assert_eq!(retired_names(&named_in_script(line)).len(), 1, "{line}");
+    }
+    for line in ["    echo 'Clients are told to retry.'", "retry as_root apt-get update"] {
+        assert_eq!(retired_names(&named_in_script(line)), [""; 0], "{line}");
     }
 }
 

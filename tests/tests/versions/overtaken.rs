@@ -1,7 +1,7 @@
 //! Pruning beside other writers of the definition: what was decided on must be what is changed.
 
-use kindex_migrator::cluster::look::Memory;
 use kindex_migrator::cluster::prune::{Pruned, prune};
+use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::survey::{Survey, survey};
 use kindex_migrator::hash::Hash;
 use kindex_migrator::verdict::{Question, Reason, Side, against};
@@ -35,7 +35,7 @@ async fn a_definition_that_changed_after_the_decision_is_not_pruned() {
     stage.store_trials_in("v1").await;
     stage.create_trials(3).await;
     stage.store_trials_in("v2").await;
-    stage.look(&mut Memory::default()).await;
+    stage.reconcile(&mut Memory::default()).await;
     let start = stage
         .command(&["versions", "start", "trials"])
         .output()

@@ -9,9 +9,9 @@ use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
 use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
-use kindex_migrator::cluster::look::{Memory, look};
+use kindex_migrator::cluster::reconcile::{Memory, reconcile};
+use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
 use kindex_migrator::hash::Hash;
@@ -184,13 +184,13 @@ impl Stage {
         kindex_harness::definition::delete(&self.definitions(), NAME).await;
     }
 
-    /// One look of the trigger.
-    pub async fn look(&self, memory: &mut Memory) {
-        for looked in look(&self.cluster, memory, &SETTINGS, &[of_trials()].into())
+    /// One round of the trigger.
+    pub async fn reconcile(&self, memory: &mut Memory) {
+        for reconciled in reconcile(&self.cluster, memory, &SETTINGS, &[of_trials()].into())
             .await
-            .expect("a look")
+            .expect("a round")
         {
-            assert!(looked.applied.1.is_none(), "{looked:?}");
+            assert!(reconciled.applied.1.is_none(), "{reconciled:?}");
         }
     }
 

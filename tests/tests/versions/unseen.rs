@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
 
 use super::stage::{Exited, Stage};
 
@@ -28,12 +28,12 @@ async fn what_cannot_be_seen_is_not_called_safe() {
     check(&stage, LOCK).await.expect(1, &["Trial   no", no_state]);
     stage.run(&drop).await.expect(1, &["is not safe to drop", no_state]);
 
-    stage.look(&mut Memory::default()).await;
+    stage.reconcile(&mut Memory::default()).await;
     check(&stage, LOCK).await.expect(1, &["the StorageState lists Unknown"]);
     let start = stage.command(&["versions", "start", "trials"]).output().await;
     Exited::of(&start.expect("started")).expect(0, &["is asked for"]);
     stage.migrate().await;
-    stage.look(&mut Memory::default()).await;
+    stage.reconcile(&mut Memory::default()).await;
     check(&stage, LOCK).await.expect(0, &["Trial   yes"]);
     let undeclared = "the target declares no version of kind Trial";
     check(&stage, "").await.expect(1, &["Trial   no", undeclared]);

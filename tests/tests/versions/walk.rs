@@ -3,7 +3,7 @@
 use std::fs;
 
 use kindex_harness::wait::eventually;
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
 use serde_json::json;
 
 use super::stage::{Exited, GROUP, Stage};
@@ -19,7 +19,7 @@ async fn an_old_version_is_dropped_once_nothing_is_stored_in_it_and_not_before()
     stage.store_trials_in("v2").await;
     stage.archive("v1", 10).await;
     let mut memory = Memory::default();
-    stage.look(&mut memory).await;
+    stage.reconcile(&mut memory).await;
     nothing_is_dropped_before(&stage).await;
 
     let waits = stage.command(&["versions", "start", "trials", "--wait"]).output();
@@ -66,7 +66,7 @@ async fn rows_stand_against_it_alone(stage: &Stage, memory: &mut Memory) {
     );
     exited.expect_none(&["no migration has run"]);
     stage.run(&DROP).await.expect(1, &["SQL has rows in it"]);
-    stage.look(memory).await;
+    stage.reconcile(memory).await;
     show(stage).await.expect(1, &["StorageState [v2]"]);
     check(stage, LOCK).await.expect(0, &["Trial   yes"]);
     let without = LOCK.replace("version Trial traps.dev/v1 ", "version Trial traps.dev/v0 ");

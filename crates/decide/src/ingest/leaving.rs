@@ -1,426 +1,176 @@
-//! A test for each case of an object that leaves the cluster.
+//! Decisions on objects that leave the cluster or are gone: deletions by users, and evictions, which leave the row
+//! archived.
 
-use super::tests::{DELAY, action, at, context, decided, head, revived, row, stored, terminating};
-use super::*;
+use std::time::Duration;
 
-// deletionTimestamp, our finalizer there
+use jiff::Timestamp;
+use kindex_model::head::Head;
+use kindex_model::object::ResourceVersion;
+use kindex_query::Life;
 
-#[test]
-fn terminating_without_row_is_stored_as_deleted_and_released() {
-    assert_eq!(
-        decided(terminating(5), None),
-        action(stored(Life::Deleted), Then::Release)
-    );
-}
+use super::super::row::Row;
+use super::staying::{decide_live, decide_sync};
+use super::write::{differs, needed, store};
+use super::{Action, Context, OwnDelete, Then, Write};
 
-#[test]
-fn terminating_with_live_row_stores_the_final_version_as_deleted_and_releases() {
-    let expected = action(stored(Life::Deleted), Then::Release);
-    assert_eq!(decided(terminating(6), Some(row(5, Life::Live))), expected);
-    assert_eq!(decided(terminating(5), Some(row(5, Life::Live))), expected);
-}
-
-#[test]
-fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
-    let evicted = row(5, Life::Archived);
-    let own_delete = |own_delete| Context {
-        own_delete,
-        ..context()
+/// The deletion of an object that has our finalizer. An eviction ends here too: our own delete was its deletion.
+pub(super) fn decide_deletion(
+    head: &Head,
+    deletion_timestamp: Timestamp,
+    row: Option<&Row>,
+    context: &Context,
+) -> Action {
+    // A row that is already closed keeps its state; a live one is closed once there is nothing to wait for.
+    let (settled, meanwhile) = match row.map(|row| row.life) {
+        Some(Life::Deleted) => (Some(Life::Deleted), Life::Deleted),
+        Some(Life::Archived) => (is_own_delete(head, context).then_some(Life::Archived), Life::Archived),
+        Some(Life::Live) | None => (None, Life::Live),
     };
-    let observed = Observed::Present(terminating(6));
-    assert_eq!(
-        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(6)))),
-        action(None, Then::Release),
-        "the row differs from our own delete's version by the timestamp alone"
-    );
-    assert_eq!(
-        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(5)))),
-        action(stored(Life::Archived), Then::Release),
-        "a write of others after our delete"
-    );
-    assert_eq!(
-        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Unknown)),
-        action(stored(Life::Deleted), Then::Release)
-    );
-}
-
-#[test]
-fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
-    let evicted = Some(row(5, Life::Archived));
-    let immutable = Head {
-        immutable: true,
-        ..terminating(6)
+    if head.in_use() && (!is_held_by_sql(head, row, context) || context.owns) {
+        return decide_live(head, row, context, Then::Nothing);
+    }
+    let delay = settled.is_none().then(|| {
+        let since = context.now.duration_since(deletion_timestamp);
+        let waited = context.leaving_for.max(since.try_into().unwrap_or_default());
+        remaining(waited, context.deletion_delay)
+    });
+    let others = head
+        .held
+        .then(|| remaining(context.leaving_for, context.finalizer_wait));
+    let (life, then) = match (delay.flatten(), others) {
+        (Some(wait), _) => (meanwhile, Then::Wait(wait)),
+        (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
+        // Others hold the object without our finalizer: a live row stays live.
+        (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
+        (None, Some(None) | None) if head.in_use() => (meanwhile, Then::ReleaseArchived),
+        (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
     };
-    assert_eq!(
-        decided(immutable, evicted),
-        action(stored(Life::Archived), Then::Release)
-    );
-    assert_eq!(
-        decided(terminating(6), evicted),
-        action(stored(Life::Deleted), Then::Release),
-        "without the annotation it was deleted by a user"
-    );
-}
-
-#[test]
-fn terminating_with_deleted_row_is_released() {
-    assert_eq!(
-        decided(terminating(5), Some(row(5, Life::Deleted))),
-        action(None, Then::Release)
-    );
-    assert_eq!(
-        decided(terminating(6), Some(row(5, Life::Deleted))),
-        action(stored(Life::Deleted), Then::Release),
-        "a version that SQL lacks is stored before it leaves"
-    );
-}
-
-#[test]
-fn the_deletion_delay_counts_from_the_deletion_timestamp() {
-    let waiting = |elapsed: i64| {
-        let deleted_at = Timestamp::from_second(1_000_000 - elapsed).expect("in range");
-        let head = Head {
-            deletion_timestamp: Some(deleted_at),
-            ..head(6)
-        };
-        let context = Context {
-            deletion_delay: DELAY,
-            ..context()
-        };
-        decide(&Observed::Present(head), Some(&row(5, Life::Live)), &context)
-    };
-    assert_eq!(
-        waiting(4),
-        action(stored(Life::Live), Then::Wait(Duration::from_secs(6)))
-    );
-    assert_eq!(waiting(10), action(stored(Life::Deleted), Then::Release));
-    assert_eq!(
-        waiting(-3600),
-        action(stored(Life::Live), Then::Wait(DELAY)),
-        "a cluster clock in the future"
-    );
-}
-
-#[test]
-fn a_wrong_cluster_clock_never_prolongs_the_delay() {
-    let context = Context {
-        deletion_delay: DELAY,
-        leaving_for: DELAY,
-        ..context()
-    };
-    let future = Timestamp::from_second(2_000_000).expect("in range");
-    let head = Head {
-        deletion_timestamp: Some(future),
-        ..head(6)
-    };
-    assert_eq!(
-        decide(&Observed::Present(head), None, &context),
-        action(stored(Life::Deleted), Then::Release)
-    );
-}
-
-// deletionTimestamp, our finalizer gone
-
-#[test]
-fn terminating_without_our_finalizer_only_the_text_is_stored() {
-    let head = Head {
-        has_finalizer: false,
-        ..terminating(6)
-    };
-    assert_eq!(decided(head, None), action(stored(Life::Live), Then::Nothing));
-    for life in [Life::Live, Life::Archived, Life::Deleted] {
-        assert_eq!(decided(head, Some(row(5, life))), action(stored(life), Then::Nothing));
-        assert_eq!(decided(head, Some(row(6, life))), Action::NOTHING);
+    Action {
+        write: needed(head, row, life, context),
+        then,
     }
 }
 
-// deletionTimestamp, our finalizer and others there
-
-const WAIT: Duration = Duration::from_secs(600);
-
-fn held(version: u64) -> Head {
-    Head {
-        held: true,
-        ..terminating(version)
+/// Finalizers of others hold the object and ours is removed: only the text can still change. References that SQL holds
+/// are removed; others keep the row live.
+pub(super) fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let life = row.map_or(Life::Live, |row| row.life);
+    let write = needed(head, row, life, context);
+    if head.in_use() && is_held_by_sql(head, row, context) && !context.owns {
+        let then = Then::ReleaseArchived;
+        return Action { write, then };
+    }
+    if head.in_use() {
+        return decide_live(head, row, context, Then::Nothing);
+    }
+    Action {
+        write: needed(head, row, life, context),
+        then: Then::Nothing,
     }
 }
 
-/// The decision so many seconds after the object was first seen leaving.
-fn held_for(seconds: u64, head: Head, row: Option<Row>, own_delete: OwnDelete) -> Action {
-    let context = Context {
-        finalizer_wait: WAIT,
-        leaving_for: Duration::from_secs(seconds),
-        own_delete,
-        ..context()
-    };
-    decide(&Observed::Present(head), row.as_ref(), &context)
+/// A deletion that a user asks for with the Deleting annotation, which we carry out.
+pub(super) fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    if head.in_use() {
+        // It gets its deletion timestamp, after which no references are added, and stays until they are gone.
+        return decide_live(head, row, context, Then::Delete { release: false });
+    }
+    let deleted = row.is_some_and(|row| row.life == Life::Deleted);
+    match remaining(context.leaving_for, context.deletion_delay) {
+        Some(wait) if !deleted => Action {
+            write: needed(head, row, Life::Live, context),
+            then: Then::Wait(wait),
+        },
+        Some(_) | None => Action {
+            write: needed(head, row, Life::Deleted, context),
+            then: Then::Delete {
+                release: head.has_finalizer,
+            },
+        },
+    }
 }
 
-#[test]
-fn our_finalizer_goes_last_and_the_row_follows() {
-    let rest = Then::WaitForOthers(Duration::from_secs(540));
-    let own_delete = OwnDelete::Accepted(at(6));
-    for life in [Life::Live, Life::Archived, Life::Deleted] {
-        for version in [6, 7] {
-            let row = Some(row(5, life));
-            assert_eq!(held_for(60, held(version), row, own_delete), action(stored(life), rest));
+/// The eviction of an object that will not change any more: its row is archived before we delete it.
+pub(super) fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    if context.owns {
+        return decide_sync(head, row, context);
+    }
+    let revive = row.is_some_and(|row| row.life == Life::Deleted);
+    if revive && context.confirmed.as_ref() != row {
+        return Action::CONFIRM;
+    }
+    let write = differs(head, row, Life::Archived).then_some(Write::Store {
+        life: Life::Archived,
+        revive,
+    });
+    Action {
+        write,
+        then: Then::Delete {
+            release: head.has_finalizer || head.in_use(),
+        },
+    }
+}
+
+/// The object is gone. A soft delete waits for an open transaction on the row, which a read would not see. A row that
+/// is not live gets the last text if others wrote it, but not if the delete event is the echo of our own effect.
+pub(super) fn decide_gone(
+    last: Option<&Head>,
+    seen: Option<ResourceVersion>,
+    row: Option<&Row>,
+    context: &Context,
+) -> Action {
+    let write = match row {
+        None => context
+            .unsure
+            .then(|| last.map_or(Write::SoftDelete, |_| store(Life::Deleted))),
+        Some(row) => {
+            let stored = row.cluster_version();
+            let newer = last.filter(|last| last.version > stored);
+            let unstored = newer.filter(|_| seen.is_some_and(|seen| seen > stored));
+            let new_last = newer.filter(|_| seen.is_none() && !row.version.is_direct());
+            match row.life {
+                Life::Live if newer.is_some() => Some(store(Life::Deleted)),
+                Life::Live => Some(Write::SoftDelete),
+                Life::Archived => unstored.or(new_last).map(|last| match is_own_delete(last, context) {
+                    true => store(Life::Archived),
+                    false => store(Life::Deleted),
+                }),
+                Life::Deleted => unstored.or(new_last).map(|_| store(Life::Deleted)),
+            }
         }
-        let current = held_for(60, held(6), Some(row(6, life)), own_delete);
-        assert_eq!(current, action(None, rest), "nothing is written that did not change");
-    }
-    assert_eq!(
-        held_for(60, held(6), None, own_delete),
-        action(stored(Life::Live), rest)
-    );
-}
-
-#[test]
-fn after_others_have_released_it_the_row_is_closed_and_the_object_released() {
-    let last = |life, own_delete| held_for(60, terminating(7), Some(row(6, life)), own_delete);
-    for life in [Life::Live, Life::Deleted] {
-        let expected = action(stored(Life::Deleted), Then::Release);
-        assert_eq!(last(life, OwnDelete::Unknown), expected);
-    }
-    assert_eq!(
-        last(Life::Archived, OwnDelete::Accepted(at(6))),
-        action(stored(Life::Archived), Then::Release)
-    );
-    assert_eq!(
-        last(Life::Archived, OwnDelete::Unknown),
-        action(stored(Life::Deleted), Then::Release)
-    );
-}
-
-#[test]
-fn another_finalizer_is_waited_for_only_so_long() {
-    let released = |life| held_for(600, held(6), Some(row(5, life)), OwnDelete::Accepted(at(6)));
-    for life in [Life::Live, Life::Archived, Life::Deleted] {
-        assert_eq!(
-            released(life),
-            action(stored(life), Then::Release),
-            "the object stays, and its row keeps its state"
-        );
-    }
-}
-
-#[test]
-fn the_deletion_delay_comes_before_the_wait_for_others() {
-    let context = Context {
-        deletion_delay: DELAY,
-        finalizer_wait: WAIT,
-        ..context()
     };
-    let then = |head, life| decide(&Observed::Present(head), Some(&row(6, life)), &context).then;
-    assert_eq!(then(held(6), Life::Live), Then::Wait(DELAY));
-    assert_eq!(then(held(6), Life::Deleted), Then::WaitForOthers(WAIT));
-    assert_eq!(then(terminating(6), Life::Live), Then::Wait(DELAY));
-}
-
-// in use: references, or the finalizer of Kindex's deletion
-
-fn in_use(head: Head) -> Head {
-    Head {
-        has_references: true,
-        ..head
+    Action {
+        write,
+        then: Then::Nothing,
     }
 }
 
-#[test]
-fn a_deleted_object_that_is_in_use_is_live_until_nothing_uses_it() {
-    let live = action(stored(Life::Live), Then::Nothing);
-    for head in [in_use(terminating(6)), in_use(held(6))] {
-        for row in [None, Some(row(5, Life::Live)), Some(row(5, Life::Archived))] {
-            assert_eq!(held_for(0, head, row, OwnDelete::Unknown), live);
-            assert_eq!(
-                held_for(86_400, head, row, OwnDelete::Unknown),
-                live,
-                "no wait cuts that short"
-            );
-        }
-        let current = held_for(0, head, Some(row(6, Life::Live)), OwnDelete::Unknown);
-        assert_eq!(current, Action::NOTHING);
-    }
-    let freed = decided(terminating(7), Some(row(6, Life::Live)));
-    assert_eq!(freed, action(stored(Life::Deleted), Then::Release));
-}
-
-#[test]
-fn the_row_of_an_object_that_is_in_use_comes_back_to_life() {
-    let deleted = row(5, Life::Deleted);
-    let unguarded = Head {
-        has_finalizer: false,
-        ..in_use(terminating(6))
-    };
-    for head in [in_use(terminating(6)), in_use(marked(6)), unguarded] {
-        assert_eq!(decided(head, Some(deleted)), Action::CONFIRM);
-        let confirmed = Context {
-            confirmed: Some(deleted),
-            ..context()
-        };
-        let decision = decide(&Observed::Present(head), Some(&deleted), &confirmed);
-        assert_eq!(decision.write, revived(Life::Live));
+/// Whether a deletion is our own. The Deleting annotation makes it the user's as long as the object shows who uses it:
+/// once our delete was accepted, others place references on the archived row, and with our finalizer all references go
+/// there. Then the row stays archived, and is deleted as an archived one.
+fn is_own_delete(head: &Head, context: &Context) -> bool {
+    let is_released = head.deletion_timestamp.is_some() && !head.has_finalizer && !head.in_use();
+    match context.own_delete {
+        OwnDelete::Accepted(_) => !(head.deleting && head.in_use()),
+        OwnDelete::Unknown => head.immutable && (!head.deleting || is_released),
     }
 }
 
-#[test]
-fn deleting_annotation_of_an_object_that_is_in_use_makes_it_a_tombstone() {
-    let delete = Then::Delete { release: false };
-    for row in [None, Some(row(5, Life::Live))] {
-        assert_eq!(decided(in_use(marked(6)), row), action(stored(Life::Live), delete));
-    }
+/// Whether SQL alone knows who uses an object that we evict. References that SQL has released since may still be on the
+/// object, as finalizers that nobody else takes off: if its row was deleted as an archived one, they hold nothing. A
+/// rewound row does not say so: the cluster was restored, and shows who uses the object.
+fn is_held_by_sql(head: &Head, row: Option<&Row>, context: &Context) -> bool {
+    let is_closed = row.is_some_and(|row| match row.life {
+        Life::Live => false,
+        Life::Archived => true,
+        Life::Deleted => row.cluster_version() > ResourceVersion(0),
+    });
+    is_closed && is_own_delete(head, context)
 }
 
-#[test]
-fn an_evicted_object_takes_its_references_along() {
-    let archived = Some(row(5, Life::Archived));
-    let head = in_use(terminating(6));
-    let release = |then| action(None, then);
-    assert_eq!(
-        held_for(0, head, archived, OwnDelete::Accepted(at(6))),
-        release(Then::ReleaseArchived)
-    );
-    let unguarded = Head {
-        has_finalizer: false,
-        ..head
-    };
-    assert_eq!(
-        held_for(0, unguarded, archived, OwnDelete::Accepted(at(6))),
-        release(Then::ReleaseArchived)
-    );
-    let others = held_for(
-        0,
-        in_use(held(6)),
-        Some(row(6, Life::Archived)),
-        OwnDelete::Accepted(at(6)),
-    );
-    assert_eq!(
-        others,
-        action(None, Then::WaitForOthers(WAIT)),
-        "ours and the references go last"
-    );
-    let bare = Head {
-        has_finalizer: false,
-        ..in_use(immutable(6))
-    };
-    let first = decided(bare, None);
-    assert_eq!(first, action(stored(Life::Archived), Then::Delete { release: true }));
+fn remaining(waited: Duration, whole: Duration) -> Option<Duration> {
+    whole.checked_sub(waited).filter(|wait| !wait.is_zero())
 }
 
-#[test]
-fn a_final_object_that_owns_others_is_archived_once_they_have_left() {
-    let owning = Context {
-        owns: true,
-        ..context()
-    };
-    let head = in_use(immutable(6));
-    let decided_on = |head, row| decide(&Observed::Present(head), row, &owning);
-    assert_eq!(decided_on(head, None), action(stored(Life::Live), Then::Nothing));
-    let live = row(6, Life::Live);
-    assert_eq!(decided_on(head, Some(&live)), Action::NOTHING);
-    let archived = row(5, Life::Archived);
-    let came_first = decided_on(head, Some(&archived));
-    assert_eq!(
-        came_first,
-        action(stored(Life::Live), Then::Nothing),
-        "the reference came first"
-    );
-    let freed = decided(immutable(7), Some(live));
-    assert_eq!(freed, action(stored(Life::Archived), Then::Delete { release: true }));
-}
-
-// Deleting annotation
-
-pub(super) fn marked(version: u64) -> Head {
-    Head {
-        deleting: true,
-        ..head(version)
-    }
-}
-
-#[test]
-fn deleting_annotation_stores_as_deleted_then_deletes_and_releases() {
-    let delete = Then::Delete { release: true };
-    for found in [
-        None,
-        Some(row(5, Life::Live)),
-        Some(row(6, Life::Live)),
-        Some(row(5, Life::Archived)),
-    ] {
-        assert_eq!(decided(marked(6), found), action(stored(Life::Deleted), delete));
-    }
-    assert_eq!(decided(marked(6), Some(row(6, Life::Deleted))), action(None, delete));
-}
-
-#[test]
-fn deleting_annotation_without_our_finalizer_has_nothing_to_release() {
-    let bare = Head {
-        has_finalizer: false,
-        ..marked(6)
-    };
-    assert_eq!(decided(bare, None).then, Then::Delete { release: false });
-}
-
-#[test]
-fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
-    let waiting = |seen: u64, found: Option<Row>| {
-        let context = Context {
-            deletion_delay: DELAY,
-            leaving_for: Duration::from_secs(seen),
-            ..context()
-        };
-        decide(&Observed::Present(marked(6)), found.as_ref(), &context)
-    };
-    assert_eq!(
-        waiting(3, None),
-        action(stored(Life::Live), Then::Wait(Duration::from_secs(7)))
-    );
-    assert_eq!(
-        waiting(10, Some(row(6, Life::Live))),
-        action(stored(Life::Deleted), Then::Delete { release: true })
-    );
-    assert_eq!(
-        waiting(0, Some(row(6, Life::Deleted))).then,
-        Then::Delete { release: true },
-        "an object that is already deleted does not wait"
-    );
-}
-
-// Immutable annotation, or kind declared immutable
-
-pub(super) fn immutable(version: u64) -> Head {
-    Head {
-        immutable: true,
-        ..head(version)
-    }
-}
-
-#[test]
-fn immutable_is_stored_as_evicted_then_deleted_and_released() {
-    let delete = Then::Delete { release: true };
-    for found in [
-        None,
-        Some(row(5, Life::Live)),
-        Some(row(6, Life::Live)),
-        Some(row(5, Life::Archived)),
-    ] {
-        assert_eq!(decided(immutable(6), found), action(stored(Life::Archived), delete));
-    }
-    assert_eq!(
-        decided(immutable(6), Some(row(6, Life::Archived))),
-        action(None, delete)
-    );
-}
-
-#[test]
-fn immutable_with_deleted_row_is_confirmed_and_revived_into_eviction() {
-    let deleted = row(6, Life::Deleted);
-    assert_eq!(decided(immutable(6), Some(deleted)), Action::CONFIRM);
-    let confirmed = Context {
-        confirmed: Some(deleted),
-        ..context()
-    };
-    assert_eq!(
-        decide(&Observed::Present(immutable(6)), Some(&deleted), &confirmed),
-        action(revived(Life::Archived), Then::Delete { release: true })
-    );
-}
+#[cfg(test)]
+mod tests;

@@ -1,62 +1,10 @@
 //! A test for each case of an object that stays or is gone.
 
-use kindex_model::row_version::RowVersion;
+mod invariants;
 
 use super::super::row::RowText;
-use super::leaving::{immutable, marked};
+use super::fixture::{action, at, context, decided, head, immutable, marked, revived, row, stored, terminating};
 use super::*;
-
-pub(super) const DELAY: Duration = Duration::from_secs(10);
-
-pub(super) fn at(version: u64) -> ResourceVersion {
-    ResourceVersion(version)
-}
-
-pub(super) fn context() -> Context {
-    Context {
-        now: Timestamp::from_second(1_000_000).expect("in range"),
-        leaving_for: Duration::ZERO,
-        deletion_delay: Duration::ZERO,
-        finalizer_wait: Duration::ZERO,
-        adopt_finalizers: false,
-        confirmed: None,
-        own_delete: OwnDelete::Unknown,
-        unsure: false,
-        owns: false,
-    }
-}
-
-pub(super) fn head(version: u64) -> Head {
-    Head {
-        version: at(version),
-        deletion_timestamp: None,
-        has_finalizer: true,
-        held: false,
-        has_references: false,
-        has_deletion_finalizer: false,
-        deleting: false,
-        immutable: false,
-    }
-}
-
-pub(super) fn terminating(version: u64) -> Head {
-    Head {
-        deletion_timestamp: Some(context().now),
-        ..head(version)
-    }
-}
-
-pub(super) fn row(version: u64, life: Life) -> Row {
-    Row {
-        version: RowVersion::Cluster(at(version)),
-        life,
-        text: RowText::Trusted,
-    }
-}
-
-pub(super) fn decided(head: Head, row: Option<Row>) -> Action {
-    decide(&Observed::Present(head), row.as_ref(), &context())
-}
 
 fn gone(last: Option<u64>, row: Option<Row>) -> Action {
     gone_since(last.map(head), None, row)
@@ -65,18 +13,6 @@ fn gone(last: Option<u64>, row: Option<Row>) -> Action {
 fn gone_since(last: Option<Head>, seen: Option<u64>, row: Option<Row>) -> Action {
     let seen = seen.map(at);
     decide(&Observed::Gone { last, seen }, row.as_ref(), &context())
-}
-
-pub(super) fn action(write: Option<Write>, then: Then) -> Action {
-    Action { write, then }
-}
-
-pub(super) fn stored(life: Life) -> Option<Write> {
-    Some(Write::Store { life, revive: false })
-}
-
-pub(super) fn revived(life: Life) -> Option<Write> {
-    Some(Write::Store { life, revive: true })
 }
 
 // gone

@@ -1,5 +1,5 @@
 //! Request bodies into JSON values: JSON (noting fields given twice), YAML, and the protobuf form of built-in
-//! kinds, with bounds on depth. Refuses to know what an object means.
+//! kinds, with bounds on depth. Knows nothing of what an object means.
 
 mod shapes;
 
@@ -75,7 +75,7 @@ pub fn json(text: &[u8]) -> Result<Decoded, DecodeError> {
 /// Reads one YAML document; JSON is YAML. The parser bounds depth, aliases and node count.
 pub fn yaml(text: &[u8]) -> Result<Decoded, DecodeError> {
     // JSON is by far the most common body under a YAML content type, and reading it as JSON is much quicker.
-    if text.first() == Some(&b'{') {
+    if text.trim_ascii_start().starts_with(b"{") {
         match json(text) {
             Ok(decoded) => return Ok(decoded),
             // It is JSON, and too much of it.
@@ -307,6 +307,11 @@ mod tests {
             let said = refused.unwrap_err().to_string();
             assert!(said.contains("more values than are read"), "{said}");
         }
+    }
+
+    #[test]
+    fn json_under_a_yaml_content_type_is_read_as_json_also_after_blanks() {
+        assert_eq!(yaml(b"\n {\"a\": 1, \"a\": 2}").unwrap().duplicates, ["a"]);
     }
 
     #[test]

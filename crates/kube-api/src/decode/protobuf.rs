@@ -1,6 +1,6 @@
 //! The wire form in which Go clients send built-in kinds: an envelope that names the kind, and the message in it,
-//! read by tables of field numbers. Only for reading: every client that writes this form reads JSON. Refuses to
-//! know the tables.
+//! read by tables of field numbers. Only for reading: every client that writes this form reads JSON. Knows nothing of
+//! what the tables hold.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

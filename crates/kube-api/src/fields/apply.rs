@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::conflict::{Conflicts, conflicts};
-use super::managers::{Manager, Managers, Operation, Owned, time_text};
+use super::managers::{Manager, Managers, Operation, Owned};
 use super::set::FieldSet;
 use super::shape::Shape;
 use super::update::own_changes;
 use super::walk::{Comparison, compare, compare_within, merge, paths, remove, with_named_fields};
 use super::{TooLarge, UNOWNED, differ_in_managers_alone, put_managed_fields, stored_managers};
+use crate::meta;
 use crate::schema::Structural;
 use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 
@@ -117,7 +118,7 @@ impl Request<'_> {
         owned.set = owned.set.difference(&UNOWNED);
         let is_same = last.is_some_and(|last| last.set == owned.set);
         if !(is_same && differ_in_managers_alone(self.live, &object)) {
-            owned.time = Some(time_text(self.now));
+            owned.time = Some(meta::time(self.now));
         }
         if !owned.set.is_empty() {
             managers.0.insert(self.manager.clone(), owned);

@@ -1,5 +1,5 @@
-//! One step of a path into an object, as `fieldsV1` writes it: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:0`. Refuses
-//! to know sets.
+//! One step of a path into an object, as `fieldsV1` writes it: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:0`. Knows
+//! nothing of sets.
 
 use std::collections::BTreeMap;
 use std::fmt;

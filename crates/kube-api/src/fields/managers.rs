@@ -1,5 +1,5 @@
-//! Who owns which fields of an object: `metadata.managedFields`, read and written. Refuses to know how ownership
-//! comes about.
+//! Who owns which fields of an object: `metadata.managedFields`, read and written. Knows nothing of how ownership comes
+//! about.
 
 use std::collections::BTreeMap;
 
@@ -195,9 +195,4 @@ fn entry(manager: Manager, owned: Owned) -> Value {
         entry.insert("subresource".to_owned(), json!(manager.subresource));
     }
     entry.into()
-}
-
-/// A moment as `managedFields` writes it.
-pub(super) fn time_text(now: Timestamp) -> String {
-    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,6 +1,6 @@
 //! Field management: which manager owns which fields of an object, kept on every write, and server-side apply,
 //! which merges by that knowledge. Follows the API server (structured merge and diff): sets of paths, lists and
-//! maps that merge by schema, conflicts. Pure functions; refuses to know HTTP, storage and clocks.
+//! maps that merge by schema, conflicts. Pure functions, which know nothing of HTTP, storage and clocks.
 //!
 //! All versions of a resource share one shape here: managers of other versions are compared as if they spoke this
 //! one, which holds as long as definitions convert with strategy `None`.

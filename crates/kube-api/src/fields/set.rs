@@ -1,4 +1,4 @@
-//! Sets of paths into an object, and their form `fieldsV1`. Refuses to know objects and who owns a set.
+//! Sets of paths into an object, and their form `fieldsV1`. Knows nothing of objects and of who owns a set.
 
 use serde_json::{Map, Value, json};
 

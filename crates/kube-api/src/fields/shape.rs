@@ -1,6 +1,6 @@
 //! How the values of an object merge: which lists and maps are one value, which are told apart by key. Read from
-//! the schema, from the fixed shape of metadata, or from the value itself where nothing is declared. Refuses to
-//! know sets and managers.
+//! the schema, from the fixed shape of metadata, or from the value itself where nothing is declared. Knows nothing of
+//! sets and managers.
 
 use std::sync::LazyLock;
 

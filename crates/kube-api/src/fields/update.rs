@@ -4,10 +4,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::managers::{Manager, Managers, Operation, Owned, time_text};
+use super::managers::{Manager, Managers, Operation, Owned};
 use super::shape::Shape;
 use super::walk::{Comparison, compare_up_to};
 use super::{TooLarge, UNOWNED, put_managed_fields, stored_managers, take_managed_fields};
+use crate::meta;
 use crate::schema::Structural;
 use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 
@@ -98,7 +99,7 @@ pub(super) fn own_changes(
     let owned = Owned {
         set: last.unwrap_or_default().union(gained),
         api_version: api_version.to_owned(),
-        time: Some(time_text(now)),
+        time: Some(meta::time(now)),
     };
     managers.0.insert(manager.clone(), owned);
     Ok(())

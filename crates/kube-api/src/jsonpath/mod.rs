@@ -1,6 +1,6 @@
 //! The JSONPath of printer columns and selectable fields, as kubectl and the API server read it: fields, quoted
 //! keys, indices, slices, wildcards and filters. Unions and recursive descent are refused when a path is parsed,
-//! not ignored when it is used. Refuses to know what a result is for.
+//! not ignored when it is used. Knows nothing of what a result is for.
 
 mod parse;
 

@@ -1,4 +1,4 @@
-//! The text of a JSONPath into its steps. Refuses to know values.
+//! The text of a JSONPath into its steps. Knows nothing of values.
 
 use serde_json::Value;
 

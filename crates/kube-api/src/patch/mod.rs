@@ -1,6 +1,6 @@
 //! Patches of objects: JSON patch, merge patch, and strategic merge patch for built-in kinds. From an object and a
-//! patch to an object; refuses to know what may be changed. Server-side apply is no patch in this sense: see
-//! `fields`. What JSON patches are bounded by (`json`) holds for any server of this API, and is public.
+//! patch to an object; knows nothing of what may be changed. Server-side apply is no patch in this sense: see `fields`.
+//! What JSON patches are bounded by (`json`) holds for any server of this API, and is public.
 
 mod json;
 mod strategic;

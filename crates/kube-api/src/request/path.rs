@@ -115,7 +115,7 @@ pub fn group_version(group: &str, version: &str) -> String {
 
 /// Parses the path of a URL.
 pub fn parse(path: &str) -> Target {
-    // `a//b` names nothing; a slash at the end is let pass.
+    // `a//b` names nothing; a slash at the end is allowed.
     if path.trim_end_matches('/').contains("//") {
         return Target::Unknown;
     }

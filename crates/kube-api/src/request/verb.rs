@@ -1,4 +1,4 @@
-//! The verbs of requests, as discovery, authorization and metrics name them. Refuses to know who may do what.
+//! The verbs of requests, as discovery, authorization and metrics name them. Knows nothing of who may do what.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From the JSON text of `openAPIV3Schema` to a compiled [`Structural`]. Refuses to know the rules for schemas
+//! From the JSON text of `openAPIV3Schema` to a compiled [`Structural`]. Knows nothing of the rules for schemas
 //! (`check`): what is not in order is left out here, and the compiled form of such a schema is never used.
 
 use std::collections::BTreeMap;

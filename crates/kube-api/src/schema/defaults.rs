@@ -1,4 +1,4 @@
-//! Fills in what a schema gives by default. Refuses to look at the metadata of an object and at types.
+//! Fills in what a schema gives by default. Looks neither at the metadata of an object nor at types.
 
 use serde_json::Value;
 

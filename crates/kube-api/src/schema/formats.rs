@@ -1,5 +1,5 @@
 //! The string formats that the API server checks in custom resources. Formats that it does not know, `int32` and
-//! `int64` among them, are ignored there and so have no entry here. Refuses to know schemas.
+//! `int64` among them, are ignored there and so have no entry here. Knows nothing of schemas.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! Patterns in the syntax of Go's regexp package into those of the regex crate. The engines are siblings (RE2);
 //! what differs is that Go's `\d`, `\w`, `\s` and `\b` are ASCII, that a class has no set operations, and that a
-//! brace which repeats nothing stands for itself. Refuses to know where a pattern comes from.
+//! brace which repeats nothing stands for itself. Knows nothing of where a pattern comes from.
 
 use regex::{Regex, RegexBuilder};
 

@@ -1,4 +1,4 @@
-//! Values as the API server, a Go program, prints them into its messages: `%q` and `%v`. Refuses to know any message.
+//! Values as the API server, a Go program, prints them into its messages: `%q` and `%v`. Knows none of the messages.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Lists declared as sets or maps hold no two entries with the same key. Refuses to know any other rule.
+//! Lists declared as sets or maps hold no two entries with the same key. Knows no other rule.
 
 use std::collections::HashMap;
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::problem::{FieldError, Path, is_enough};
 use super::structural::{Additional, Structural};
+use crate::meta;
 use crate::size::note;
 
 /// Metadata that cannot be read. The text is the API server's, to stand after `… cannot be handled as a …: `.
@@ -267,7 +268,7 @@ fn normal_time(text: &str) -> Result<String, MetadataError> {
         ))
     };
     let time: Timestamp = text.parse().map_err(|_| unreadable())?;
-    Ok(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    Ok(meta::time(time))
 }
 
 fn json_name(value: &Value) -> &'static str {

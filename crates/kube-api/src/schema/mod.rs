@@ -1,8 +1,6 @@
-//! Structural schemas of custom resources: compiled once from a CustomResourceDefinition, then used to prune,
-//! default, validate
-//! and merge objects, with the rules and the words of the Kubernetes API server. Everything here is a pure function
-//! over
-//! [`serde_json::Value`]; the module refuses to know of HTTP, storage and time.
+//! Structural schemas of custom resources: compiled once from a CustomResourceDefinition, then used to prune, default,
+//! validate and merge objects, with the rules and the words of the Kubernetes API server. Everything here is a pure
+//! function over [`serde_json::Value`]; the module knows nothing of HTTP, storage and time.
 //!
 //! The walks recurse along the value. Their depth is bounded because request bodies are read with a nesting limit
 //! of 128 levels (`decode`), and schemas come in such bodies too.

@@ -1,4 +1,4 @@
-//! Removes the fields that a schema does not know. Refuses to look at the metadata of an object (`metadata`) and at
+//! Removes the fields that a schema does not know. Looks neither at the metadata of an object (`metadata`) nor at
 //! types.
 
 use serde_json::{Map, Value};

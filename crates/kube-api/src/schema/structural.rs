@@ -1,5 +1,5 @@
-//! A compiled structural schema: what a JSON value must look like and which of its fields are known. Refuses to
-//! know how a schema is written (parse) and what is done with it (validate, prune, default, merge).
+//! A compiled structural schema: what a JSON value must look like and which of its fields are known. Knows neither how
+//! a schema is written (parse) nor what is done with it (validate, prune, default, merge).
 
 use std::collections::BTreeMap;
 

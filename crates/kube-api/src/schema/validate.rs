@@ -1,5 +1,5 @@
 //! A value against a compiled schema, with the API server's messages. Nothing is cloned and no path is written
-//! unless a rule is broken. Refuses to know resources: the metadata at the root of an object is not looked at.
+//! unless a rule is broken. Knows nothing of resources: the metadata at the root of an object is not looked at.
 
 mod keys;
 mod words;

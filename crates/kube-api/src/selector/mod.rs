@@ -1,5 +1,5 @@
-//! Label and field selectors: parsed from query parameters, matched against objects. Refuses to know which fields a
-//! resource lets itself be selected by.
+//! Label and field selectors: parsed from query parameters, matched against objects. Knows nothing of the fields that a
+//! resource can be selected by.
 
 mod fields;
 mod labels;

@@ -1,5 +1,5 @@
-//! How long ago something was, in two or three figures as kubectl prints it: `5s`, `3m12s`, `2d4h`, `3y20d`. Refuses
-//! to read a clock.
+//! How long ago something was, in two or three figures as kubectl prints it: `5s`, `3m12s`, `2d4h`, `3y20d`. Reads
+//! no clock.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Printer columns: what a CustomResourceDefinition declares, and what stands in their cells. Refuses to know lists.
+//! Printer columns: what a CustomResourceDefinition declares, and what stands in their cells. Knows nothing of lists.
 
 use jiff::Timestamp;
 use serde::Deserialize;

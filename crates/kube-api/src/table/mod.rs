@@ -1,5 +1,5 @@
-//! Objects as the rows that `kubectl get` prints (`meta.k8s.io/v1` Table). Refuses to know how objects are found
-//! and which answer a client asked for.
+//! Objects as the rows that `kubectl get` prints (`meta.k8s.io/v1` Table). Knows nothing of how objects are found and
+//! of which answer a client asked for.
 
 mod age;
 mod columns;

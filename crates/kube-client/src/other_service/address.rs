@@ -1,11 +1,10 @@
 //! Where other services are.
 
+use kindex_model::causes::chain;
 use kindex_model::reference::Service;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions};
 use serde_json::json;
-
-use crate::classify::chain;
 
 /// Where a service is, and how it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kindex_model::causes::chain;
 use kube::client::Body;
 use kube::core::{ApiResource, Status};
 use kube::{Client, discovery};
@@ -13,7 +14,6 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::answer::{About, Unanswered, path, topic};
-use crate::classify::chain;
 use crate::{ClusterError, ObjectName, UNCLEAR};
 
 /// How long a service may take for an answer.

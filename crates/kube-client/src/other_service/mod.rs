@@ -7,6 +7,5 @@ mod answer;
 
 mod foreign_kind;
 
-pub use crate::classify::chain;
 pub use address::Address;
 pub use foreign_kind::{ForeignKind, Resource};

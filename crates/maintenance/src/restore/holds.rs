@@ -1,6 +1,8 @@
 //! What an archived object holds, which the object that is restored from it has to hold from its first moment on. Rows
 //! of references go over when the store closes the row of the holder (`kindex_store`). What is held otherwise becomes a
-//! row before, which is taken back where the cluster refuses the new object, or the restoration is refused.
+//! row before, or the restoration is refused. Nobody takes these rows back where the cluster refuses the new object:
+//! another restoration of the same object may count on them, and a request without an answer may create the object
+//! later. If none comes, they are rows like those of every archived holder.
 
 use std::borrow::Cow;
 
@@ -27,9 +29,6 @@ pub(super) struct Lookup<'a> {
     pub(super) registry: &'a Registry,
     pub(super) retry_budget: RetryBudget,
 }
-
-/// An object on which an archived one has a row.
-pub(super) type Bearer = (&'static Kind, Uid);
 
 impl Lookup<'_> {
     /// The object of this uid while it is archived. Others hold nothing that a restoration could lose.
@@ -70,12 +69,10 @@ impl Lookup<'_> {
     }
 
     /// Stores what an archived object holds without a row: an object that is guarded in the cluster may have its
-    /// reference as a finalizer still, and the deletion of an object may have found it by its field alone. Returns on
-    /// which objects it had neither a row nor a finalizer before.
-    pub(super) async fn keep(&self, kind: &'static Kind, archived: &Object) -> Result<Vec<Bearer>, RepairError> {
-        let mut bearers = Vec::new();
+    /// reference as a finalizer still, and the deletion of an object may have found it by its field alone.
+    pub(super) async fn keep(&self, kind: &'static Kind, archived: &Object) -> Result<(), RepairError> {
         let Ok(name) = ReferenceName::new(kind.name, kind.group, &archived.metadata.uid.0) else {
-            return Ok(bearers);
+            return Ok(());
         };
         let names = [name];
         for object in named_by(self.registry, kind, archived) {
@@ -86,57 +83,26 @@ impl Lookup<'_> {
                 namespace: object.namespace,
                 name: object.name,
             };
-            let Some(waiting) = self.waits_for_holders(target, &place).await? else {
+            let Some(uid) = self.waits_for_holders(target, &place).await? else {
                 continue;
             };
-            let uid = waiting.metadata.uid.clone();
-            // Whoever takes the finalizer off has placed the row before: a row that is read later is not missed.
-            let is_new = !waiting.metadata.finalizers.contains(&names[0].to_string())
-                && !self.has_row(&archived.metadata.uid, target, &uid).await?;
-            let now = Timestamp::now();
+            let (target, now) = ((target, &uid), Timestamp::now());
             let keep = || {
                 let storage = &self.sides.storage;
-                storage.keep_references(kind, &names, (target, &uid), PLACED_BY, now)
+                storage.keep_references(kind, &names, target, PLACED_BY, now)
             };
             with_retries(self.retry_budget, keep).await?;
-            if is_new {
-                bearers.push((target, uid));
-            }
-        }
-        Ok(bearers)
-    }
-
-    /// Whether an object has a row on another one.
-    async fn has_row(&self, holder: &Uid, kind: &Kind, uid: &Uid) -> Result<bool, RepairError> {
-        let read = || self.sides.storage.references_of_holder(holder);
-        let rows = with_retries(self.retry_budget, read).await?;
-        Ok(rows.iter().any(|row| row.kind == kind.name && row.uid == *uid))
-    }
-
-    /// Removes what [`keep`](Self::keep) has stored for an object that stays in the archive, on the objects that it
-    /// named. The object holds these all the same, since its fields name them. The rows of others stay.
-    pub(super) async fn take_back(&self, holder: &Uid, bearers: &[Bearer]) -> Result<(), RepairError> {
-        let read = || self.sides.storage.references_of_holder(holder);
-        let rows = with_retries(self.retry_budget, read).await?;
-        let ours = rows.iter().filter(|row| row.placed_by.as_deref() == Some(PLACED_BY));
-        for row in ours {
-            let is_of = |(kind, uid): &&Bearer| kind.name == row.kind && *uid == row.uid;
-            let (Some((kind, uid)), Ok(name)) = (bearers.iter().find(is_of), row.name.parse::<ReferenceName>()) else {
-                continue;
-            };
-            let remove = || self.sides.storage.drop_reference(kind, uid, &name);
-            with_retries(self.retry_budget, remove).await?;
         }
         Ok(())
     }
 
-    /// An object if its deletion is carried out by `kindex deletion`. Without that service, nobody would release a
+    /// The uid of an object whose deletion `kindex deletion` carries out. Without that service, nobody would release a
     /// row of a live object.
-    async fn waits_for_holders(&self, kind: &'static Kind, place: &ObjectName) -> Result<Option<Object>, RepairError> {
+    async fn waits_for_holders(&self, kind: &'static Kind, place: &ObjectName) -> Result<Option<Uid>, RepairError> {
         if let Some(live) = self.live(kind, place).await? {
             let mut finalizers = live.metadata.finalizers.iter();
             let is_guarded = finalizers.any(|one| is_deletion_finalizer(one, &self.registry.platform));
-            return Ok(is_guarded.then_some(live));
+            return Ok(is_guarded.then(|| live.metadata.uid.clone()));
         }
         let read = || self.sides.storage.get_by_name(kind, &place.namespace, &place.name);
         let found = with_retries(self.retry_budget, read).await?;
@@ -146,7 +112,7 @@ impl Lookup<'_> {
         let uids = [found.object.metadata.uid.clone()];
         let waiting = || self.sides.storage.tombstones(kind, &uids);
         let waiting = with_retries(self.retry_budget, waiting).await?;
-        Ok((!waiting.is_empty()).then_some(found.object))
+        Ok(waiting.into_iter().next().map(|tombstone| tombstone.uid))
     }
 
     /// The live object of a name: the cluster's, or that of SQL if the kind is SQL-only.

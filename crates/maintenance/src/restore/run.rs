@@ -2,6 +2,7 @@
 //! interrupted restoration is recognised by its annotation and completed.
 
 use jiff::Timestamp;
+use kindex_decide::repair::{self, Restored};
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry};
@@ -157,11 +158,12 @@ impl Restorer<'_> {
     /// deleted, even if the old one has the higher version: in a rebuilt cluster, versions start again. The references
     /// on the old object are on the new one, and the new one holds what the old one held while it was archived. One
     /// that is being deleted in the archive is refused, and so is one that would lose a reference on an object of
-    /// another service. Where the cluster refuses the new object, the old one holds what it held before the attempt.
-    /// An ingester may run at the same time.
+    /// another service. Where the cluster refuses the new object, the old one goes on holding what its fields name.
+    /// An ingester may run at the same time, and other restorations of the same object to the same name: one of them
+    /// creates the new object, and those that are refused take nothing from it.
     ///
     /// # Assumptions
-    /// The row of the text was chosen by [`choose`](super::choose). Nobody else restores the same object at that time.
+    /// The row of the text was chosen by [`choose`](super::choose). Nobody restores the same object to two names.
     ///
     /// # Errors
     /// If the cluster or the database does not answer within the retry budget.
@@ -204,7 +206,13 @@ impl Restorer<'_> {
                 Outcome::Refused { reason }
             }
             Ok(manifest) => {
-                let sent = self.send_holding(kind, archived.as_ref(), &manifest).await?;
+                // Whoever closes the row of the old object may do so as soon as the new one is there.
+                if self.mode == Mode::Create
+                    && let Some(archived) = &archived
+                {
+                    lookup.keep(kind, archived).await.map_err(unheld)?;
+                }
+                let sent = self.send(kind, &manifest).await.map_err(failed)?;
                 if let Sent::There(object, _) = &sent {
                     self.update_rows(kind, &manifest, object).await?;
                     self.hand_over(kind, &manifest, &references, object).await?;
@@ -262,42 +270,6 @@ impl Restorer<'_> {
             })?;
         }
         Ok(())
-    }
-
-    /// Sends a manifest. What the object holds in the archive has rows before: whoever closes its own row may do so as
-    /// soon as the new object is there. Where the cluster refuses that one, the rows that are new are taken back.
-    async fn send_holding(
-        &self,
-        kind: &'static Kind,
-        archived: Option<&Object>,
-        manifest: &Manifest,
-    ) -> Result<Sent, RestoreError> {
-        let failed = |source| RestoreError::Cluster {
-            kind: kind.name,
-            name: manifest.name.clone(),
-            source,
-        };
-        let unheld = |source| RestoreError::Holds {
-            kind: kind.name,
-            name: manifest.name.clone(),
-            source,
-        };
-        let lookup = self.lookup();
-        let bearers = match archived {
-            Some(archived) if self.mode == Mode::Create => lookup.keep(kind, archived).await.map_err(unheld)?,
-            Some(_) | None => Vec::new(),
-        };
-        let sent = self.send(kind, manifest).await.map_err(failed)?;
-        if matches!(sent, Sent::Not(_)) && !bearers.is_empty() {
-            // An attempt without an answer may have created the object before one was refused.
-            let get = || self.sides.cluster.get(kind, &manifest.name);
-            let there = with_retries(self.retry_budget, get).await.map_err(failed)?;
-            if !there.is_some_and(|there| self.is_restored(&there, &manifest.old_uid)) {
-                let taken_back = lookup.take_back(&manifest.old_uid, &bearers).await;
-                taken_back.map_err(unheld)?;
-            }
-        }
-        Ok(sent)
     }
 
     async fn send(&self, kind: &'static Kind, manifest: &Manifest) -> Result<Sent, ClusterError> {
@@ -383,7 +355,7 @@ impl Restorer<'_> {
             uid: manifest.old_uid.clone(),
         }];
         let head = Head::of(object, kind, &self.sides.platform);
-        if head.is_staying() {
+        if repair::restored(&head) == Restored::Store {
             writes.push(RowWrite::Store {
                 version: Version::project(kind, object.clone()),
                 life: Life::Live,

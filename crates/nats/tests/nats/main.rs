@@ -1,6 +1,7 @@
 //! Events over a real NATS server: the contract of all transports, and what happens when the server, its disk, the
 //! feeding process or the database is lost.
 
+mod delivery;
 mod outbox;
 mod projects;
 
@@ -40,7 +41,7 @@ fn fed() -> Progress {
 }
 
 /// A server, a database and the process that feeds the one from the other, begun again when it ends.
-struct Hall<B> {
+struct Harness<B> {
     server: Nats,
     connection: Connection,
     board: B,
@@ -49,14 +50,14 @@ struct Hall<B> {
     source: NatsSource,
 }
 
-impl Hall<Arc<Board>> {
+impl Harness<Arc<Board>> {
     async fn open() -> Option<Self> {
         let board = Arc::new(Board::default());
         Self::over(board.clone(), board).await
     }
 }
 
-impl<B> Hall<B> {
+impl<B> Harness<B> {
     /// Over a database, and the outbox that is kept in it.
     async fn over(outbox: Arc<dyn Outbox>, board: B) -> Option<Self> {
         if !require("nats", Nats::installed()) {
@@ -75,7 +76,7 @@ impl<B> Hall<B> {
         });
         let (partitions, wanted) = watch::channel(Partitions::All);
         let source = NatsSource::new(connection.clone(), wanted, Timestamp::now);
-        let hall = Self {
+        let harness = Self {
             server,
             connection,
             board,
@@ -83,27 +84,13 @@ impl<B> Hall<B> {
             partitions,
             source,
         };
-        drop(hall.subscribe(None).await);
-        Some(hall)
+        drop(harness.subscribe(None).await);
+        Some(harness)
     }
 
     /// Subscribes as soon as the stream is there.
     async fn subscribe(&self, from: Option<&Position>) -> Subscription {
-        let to = Subscribe {
-            from: from.cloned(),
-            ..Subscribe::to(TOPIC)
-        };
-        let attempts = async {
-            loop {
-                match self.source.subscribe(&to).await {
-                    Ok(subscription) => return subscription,
-                    Err(SourceError::UnknownTopic(_) | SourceError::Interrupted { .. }) => {}
-                    Err(error) => panic!("{error}"),
-                }
-                sleep(EVERY).await;
-            }
-        };
-        timeout(WAIT_MAX, attempts).await.expect("the stream comes")
+        subscribed(&self.source, from).await
     }
 
     /// All that a replay shows, by name; begun again where the stream is made anew meanwhile.
@@ -143,14 +130,14 @@ impl<B> Hall<B> {
     }
 }
 
-impl<B> Drop for Hall<B> {
+impl<B> Drop for Harness<B> {
     fn drop(&mut self) {
         self.feeding.abort();
     }
 }
 
 #[async_trait]
-impl Stage for Hall<Projects> {
+impl Stage for Harness<Projects> {
     fn source(&self) -> &dyn kindex_events::Source {
         &self.source
     }
@@ -190,6 +177,25 @@ impl Stage for Hall<Projects> {
     }
 }
 
+/// Subscribes as soon as the stream is there and the server answers.
+async fn subscribed(source: &NatsSource, from: Option<&Position>) -> Subscription {
+    let to = Subscribe {
+        from: from.cloned(),
+        ..Subscribe::to(TOPIC)
+    };
+    let attempts = async {
+        loop {
+            match source.subscribe(&to).await {
+                Ok(subscription) => return subscription,
+                Err(SourceError::UnknownTopic(_) | SourceError::Interrupted { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+            sleep(EVERY).await;
+        }
+    };
+    timeout(WAIT_MAX, attempts).await.expect("the stream comes")
+}
+
 async fn next(subscription: &mut Subscription) -> Result<Message, SourceError> {
     let next = timeout(WAIT_MAX, subscription.next()).await.expect("a message");
     next.expect("the subscription goes on")
@@ -210,75 +216,79 @@ async fn until(subscription: &mut Subscription, name: &str, wanted: impl Fn(&Eve
 #[tokio::test(flavor = "multi_thread")]
 async fn nats_fulfils_the_contract() {
     let projects = Projects::begin(kind()).await;
-    if let Some(hall) = Hall::over(projects.store.clone(), projects).await {
-        assert_eq!(contract::check(&hall).await, Ok(()));
+    if let Some(harness) = Harness::over(projects.store.clone(), projects).await {
+        assert_eq!(contract::check(&harness).await, Ok(()));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_killed_and_comes_back_loses_nothing() {
-    let Some(mut hall) = Hall::open().await else { return };
-    hall.board.create("before");
-    let mut subscription = hall.subscribe(None).await;
+    let Some(mut harness) = Harness::open().await else {
+        return;
+    };
+    harness.board.create("before");
+    let mut subscription = harness.subscribe(None).await;
     let position = until(&mut subscription, "before", |event| !event.is_deleted()).await;
-    hall.server.kill();
-    hall.board.create("meanwhile");
-    hall.board.delete("before");
-    hall.board.erase("before");
-    hall.server.resume();
-    let mut resumed = hall.subscribe(Some(&position)).await;
+    harness.server.kill();
+    harness.board.create("meanwhile");
+    harness.board.delete("before");
+    harness.board.erase("before");
+    harness.server.resume();
+    let mut resumed = harness.subscribe(Some(&position)).await;
     until(&mut resumed, "before", |event| event.erased).await;
-    hall.shows(&["meanwhile"]).await;
+    harness.shows(&["meanwhile"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_lost_its_disk_is_filled_anew_and_old_positions_are_gone() {
-    let Some(mut hall) = Hall::open().await else { return };
-    hall.board.create("a");
-    hall.board.create("b");
-    let mut subscription = hall.subscribe(None).await;
+    let Some(mut harness) = Harness::open().await else {
+        return;
+    };
+    harness.board.create("a");
+    harness.board.create("b");
+    let mut subscription = harness.subscribe(None).await;
     let position = until(&mut subscription, "b", |_| true).await;
-    hall.server.kill();
-    hall.server.lose_disk();
-    hall.board.delete("a");
-    hall.board.erase("a");
-    hall.server.resume();
-    hall.shows(&["b"]).await;
+    harness.server.kill();
+    harness.server.lose_disk();
+    harness.board.delete("a");
+    harness.board.erase("a");
+    harness.server.resume();
+    harness.shows(&["b"]).await;
     let to = Subscribe {
         from: Some(position),
         ..Subscribe::to(TOPIC)
     };
-    let refused = hall.source.subscribe(&to).await;
+    let refused = harness.source.subscribe(&to).await;
     assert!(matches!(refused.map(drop), Err(SourceError::Gone(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_was_restored_makes_the_stream_anew() {
-    let Some(hall) = Hall::open().await else { return };
-    hall.board.create("kept");
-    let backup = hall.board.backup();
-    hall.board.create("lost");
-    hall.shows(&["kept", "lost"]).await;
-    let mut subscription = hall.subscribe(None).await;
+    let Some(harness) = Harness::open().await else { return };
+    harness.board.create("kept");
+    let backup = harness.board.backup();
+    harness.board.create("lost");
+    harness.shows(&["kept", "lost"]).await;
+    let mut subscription = harness.subscribe(None).await;
     let position = until(&mut subscription, "lost", |_| true).await;
-    hall.board.restore(&backup);
-    hall.board.create("later");
-    hall.shows(&["kept", "later"]).await;
+    harness.board.restore(&backup);
+    harness.board.create("later");
+    harness.shows(&["kept", "later"]).await;
     let to = Subscribe {
         from: Some(position),
         ..Subscribe::to(TOPIC)
     };
-    let refused = hall.source.subscribe(&to).await;
+    let refused = harness.source.subscribe(&to).await;
     assert!(matches!(refused.map(drop), Err(SourceError::Gone(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_another_one_followed_publishes_nothing_more() {
-    let Some(hall) = Hall::open().await else { return };
-    hall.shows(&[]).await;
+    let Some(harness) = Harness::open().await else { return };
+    harness.shows(&[]).await;
     // It has a database of its own, so what it published would be seen.
     let stale = Arc::new(Board::drawing_after(1_000_000));
-    let first = Feeder::new(hall.connection.clone(), stale.clone(), kind(), 4, fed());
+    let first = Feeder::new(harness.connection.clone(), stale.clone(), kind(), 4, fed());
     let paused = tokio::spawn(async move { first.run(Duration::from_secs(1)).await });
     let removed = async {
         loop {
@@ -286,7 +296,7 @@ async fn a_process_that_another_one_followed_publishes_nothing_more() {
             if paused.is_finished() {
                 return;
             }
-            hall.board.create("of the follower");
+            harness.board.create("of the follower");
             stale.create("of the one before");
             sleep(EVERY).await;
         }
@@ -300,7 +310,7 @@ async fn a_process_that_another_one_followed_publishes_nothing_more() {
         ),
         "{refused}"
     );
-    hall.shows(&["of the follower"]).await;
+    harness.shows(&["of the follower"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -329,29 +339,31 @@ async fn a_stream_that_is_not_filled_yet_is_not_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_object_is_in_one_partition_and_a_reader_changes_its_set_while_it_runs() {
-    let Some(hall) = Hall::open().await else { return };
+    let Some(harness) = Harness::open().await else { return };
     let names: Vec<String> = (0..40).map(|number| format!("object-{number}")).collect();
     for name in &names {
-        hall.board.create(name);
+        harness.board.create(name);
     }
-    hall.shows(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    harness
+        .shows(&names.iter().map(String::as_str).collect::<Vec<_>>())
+        .await;
     let mut parts = Vec::new();
     for number in 0..4 {
-        hall.partitions.send_replace(Partitions::Only([number].into()));
-        parts.push(hall.replay().await.into_keys().collect::<BTreeSet<_>>());
+        harness.partitions.send_replace(Partitions::Only([number].into()));
+        parts.push(harness.replay().await.into_keys().collect::<BTreeSet<_>>());
     }
     let all: BTreeSet<String> = parts.iter().flatten().cloned().collect();
     assert_eq!(all.len(), names.len());
     assert_eq!(parts.iter().map(BTreeSet::len).sum::<usize>(), names.len());
     assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
 
-    let mut subscription = hall.subscribe(None).await;
+    let mut subscription = harness.subscribe(None).await;
     while !matches!(next(&mut subscription).await, Ok(Message::Replayed(_))) {}
-    hall.partitions.send_replace(Partitions::Only([0, 3].into()));
+    harness.partitions.send_replace(Partitions::Only([0, 3].into()));
     let ended = next(&mut subscription).await;
     assert!(matches!(ended, Err(SourceError::Gone(_))), "{ended:?}");
     let of_both: BTreeSet<String> = parts[0].union(&parts[3]).cloned().collect();
-    assert_eq!(hall.replay().await.into_keys().collect::<BTreeSet<_>>(), of_both);
+    assert_eq!(harness.replay().await.into_keys().collect::<BTreeSet<_>>(), of_both);
 }
 
 #[tokio::test(flavor = "multi_thread")]

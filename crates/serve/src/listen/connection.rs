@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::streams::{Streams, paced};
 use super::{Answer, ConnectionLimits, Peer};
-use crate::cut::Cut;
+use crate::abort::Aborter;
 use crate::linger::{Lingering, Unread};
 
 /// Requests under way at once on one connection of HTTP/2.
@@ -37,18 +37,18 @@ pub(super) async fn serve(
 ) {
     let requests = Arc::new(AtomicU64::new(0));
     let counted = requests.clone();
-    let cut = Arc::new(Cut::default());
-    let follows = cut.clone();
+    let aborter = Arc::new(Aborter::default());
+    let follows = aborter.clone();
     let unread = Unread::default();
     let stream = Lingering::new(stream, unread.clone(), limits.body);
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut request = unread.watch(request);
         request.extensions_mut().insert(peer);
-        let (answer, cut, unread) = (answer.clone(), follows.clone(), unread.clone());
+        let (answer, aborter, unread) = (answer.clone(), follows.clone(), unread.clone());
         async move {
             let response = unread.announce_end(answer.answer(request).await);
-            Ok::<_, Infallible>(paced(response, &cut))
+            Ok::<_, Infallible>(paced(response, &aborter))
         }
     });
     let streams = Streams::new(limits.stalled);
@@ -67,7 +67,7 @@ pub(super) async fn serve(
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = cut.needed() => return tracing::debug!("A watch ends whose client does not read"),
+        () = aborter.needed() => return tracing::debug!("A watch ends whose client does not read"),
         () = silent(&requests, limits.first) => return tracing::debug!("A client connects and asks nothing"),
         () = asks_no_more(&requests, limits.idle, stop) => {
             connection.as_mut().graceful_shutdown();

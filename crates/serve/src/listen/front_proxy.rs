@@ -1,5 +1,5 @@
 //! How a front proxy proves that it is the one who passes requests on and says who asks: a certificate of an authority
-//! of its own, with a name that is allowed to. Refuses to know where authority and names stand.
+//! of its own, with a name that is allowed to. Knows nothing of where authority and names stand.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Listening: connections in HTTP/1.1 and HTTP/2, within limits, in plain text or over TLS, until told to stop. What
-//! answers is a function from requests to responses; refuses to know a router.
+//! answers is a function from requests to responses; knows nothing of routers.
 
 mod streams;
 
@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::linger::Watched;
+use crate::linger::TrackedBody;
 use crate::pace::BodyPace;
 
 pub use front_proxy::{FrontProxy, FrontProxyError};
@@ -99,12 +99,12 @@ pub trait Answer: Clone + Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static;
 
     /// Answers one request, which has its [`Peer`] as an extension. A response with
-    /// [`Ended`](crate::cut::Ended) as an extension is broken off when that is cancelled.
+    /// [`AbortToken`](crate::abort::AbortToken) as an extension is broken off when that is cancelled.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
 }
 
 /// The body of a request, of which nothing is read yet.
-pub type Incoming = Watched<hyper::body::Incoming>;
+pub type Incoming = TrackedBody<hyper::body::Incoming>;
 
 impl<A, F, B> Answer for A
 where
@@ -167,7 +167,7 @@ impl Listener {
                 limits: self.limits,
                 stop: stop.clone(),
             };
-            let open = Open::of(&self.meter);
+            let open = OpenConnection::of(&self.meter);
             connections.spawn(async move {
                 host.receive(stream, peer.ip()).await;
                 drop((place, open));
@@ -190,16 +190,16 @@ async fn accept(
 }
 
 /// An open connection, counted until it is dropped.
-struct Open(Arc<dyn Meter>);
+struct OpenConnection(Arc<dyn Meter>);
 
-impl Open {
+impl OpenConnection {
     fn of(meter: &Arc<dyn Meter>) -> Self {
         meter.opened();
         Self(meter.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.closed();
     }

@@ -15,7 +15,7 @@ use hyper::rt::Executor;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::cut::{Cut, Ended};
+use crate::abort::{AbortToken, Aborter};
 
 /// So much of an answer is handed over at once: a client that takes as much is not standing still.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -30,7 +30,7 @@ tokio::task_local! {
 struct Progress {
     since: Arc<Mutex<Option<Instant>>>,
     /// Ends the stream where others need what it holds.
-    cut: Arc<Cut>,
+    aborter: Arc<Aborter>,
 }
 
 impl Progress {
@@ -91,7 +91,7 @@ where
         let watched = async move {
             tokio::select! {
                 _ = PROGRESS.scope(progress.clone(), stream) => {}
-                () = progress.cut.needed() => tracing::debug!("A watch ends whose client does not read"),
+                () = progress.aborter.needed() => tracing::debug!("A watch ends whose client does not read"),
                 // The stream goes with the future, and the client is told by a reset.
                 () = progress.stands_still(stalled) => tracing::debug!("A client takes nothing of its answer"),
             }
@@ -103,14 +103,14 @@ where
 
 /// An answer in pieces of which is known when they are taken; as it is in HTTP/1.1, where the socket tells.
 /// Either way it ends, alone or with its connection, when it is to.
-pub(super) fn paced<B>(response: Response<B>, connection: &Cut) -> Response<Paced<B>> {
-    let ended = response.extensions().get::<Ended>();
+pub(super) fn paced<B>(response: Response<B>, connection: &Aborter) -> Response<PacedBody<B>> {
+    let abort = response.extensions().get::<AbortToken>();
     let progress = PROGRESS.try_with(Progress::clone).ok();
     match &progress {
-        None => connection.follow(ended),
-        Some(progress) => progress.cut.follow(ended),
+        None => connection.follow(abort),
+        Some(progress) => progress.aborter.follow(abort),
     }
-    response.map(|body| Paced {
+    response.map(|body| PacedBody {
         body,
         rest: Bytes::new(),
         progress,
@@ -118,7 +118,7 @@ pub(super) fn paced<B>(response: Response<B>, connection: &Cut) -> Response<Pace
 }
 
 /// The body of an answer.
-pub(super) struct Paced<B> {
+pub(super) struct PacedBody<B> {
     body: B,
     /// What was not handed over yet of a frame.
     rest: Bytes,
@@ -126,7 +126,7 @@ pub(super) struct Paced<B> {
     progress: Option<Progress>,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Paced<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for PacedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 

@@ -1,14 +1,18 @@
 //! The listener over real sockets.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use http_body_util::Full;
+use futures::stream;
+use http_body::Frame;
+use http_body_util::{Full, StreamBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
+use crate::abort::AbortToken;
 
 /// Longer than anything takes here.
 const LONG: Duration = Duration::from_secs(60);
@@ -152,4 +156,37 @@ async fn who_does_not_end_in_time_is_cut_off() {
     let cut = timeout(LONG, slow.read_to_end(&mut nothing)).await.expect("an end");
     assert!(cut.is_err() || nothing.is_empty(), "no answer comes");
     assert_eq!(server.count.0.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_broken_off_ends_while_its_client_takes_nothing() {
+    let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = socket.local_addr().expect("bound");
+    let (abort, gone) = (CancellationToken::new(), CancellationToken::new());
+    let (aborts, leaves) = (abort.clone(), gone.clone());
+    let answer = move |_request: Request<Incoming>| {
+        let held = leaves.clone().drop_guard();
+        let without_an_end = stream::repeat_with(move || {
+            let _as_long_as_the_answer = &held;
+            Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[b'x'; 1024])))
+        });
+        let mut response = Response::new(StreamBody::new(without_an_end));
+        response.extensions_mut().insert(AbortToken(aborts.clone()));
+        std::future::ready(response)
+    };
+    let listener = Listener {
+        limits: ConnectionLimits {
+            stalled: Duration::from_secs(3600),
+            ..ConnectionLimits::default()
+        },
+        ..Listener::new(socket)
+    };
+    tokio::spawn(listener.serve(answer, CancellationToken::new()));
+    let mut client = TcpStream::connect(address).await.expect("it listens");
+    let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    client.write_all(request).await.expect("it is read");
+    client.read_u8().await.expect("the answer begins");
+    assert!(!gone.is_cancelled(), "the answer goes on");
+    abort.cancel();
+    timeout(LONG, gone.cancelled()).await.expect("the answer ends");
 }

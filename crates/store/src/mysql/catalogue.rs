@@ -27,9 +27,41 @@ impl CatalogueSql for MySqlSpelling {
          ORDER BY t.table_name, c.ordinal_position"
     }
 
+    /// `bigint(20) unsigned` of MariaDB is MySQL's `bigint unsigned`; only of a flag the width means something.
+    fn plain_type(&self, ty: &str) -> String {
+        let ty = ty.to_lowercase();
+        let is_whole = |word: &str| matches!(word, "tinyint" | "smallint" | "mediumint" | "int" | "bigint");
+        match ty.split_once('(').zip(ty.split_once(')')) {
+            Some(((word, _), (_, rest))) if is_whole(word) && ty != "tinyint(1)" => format!("{word}{rest}"),
+            _ => ty,
+        }
+    }
+
     fn all_keys(&self) -> &'static str {
         "SELECT table_name, index_name, column_name, non_unique = 0 FROM information_schema.statistics \
          WHERE table_schema = DATABASE() AND column_name IS NOT NULL \
          ORDER BY table_name, index_name, seq_in_index"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_widths_matter_only_for_a_flag() {
+        for (ty, plain) in [
+            ("bigint(20) unsigned", "bigint unsigned"),
+            ("int(11)", "int"),
+            ("int", "int"),
+            ("tinyint(4)", "tinyint"),
+            ("tinyint(1)", "tinyint(1)"),
+            ("varchar(255)", "varchar(255)"),
+            ("datetime(6)", "datetime(6)"),
+            ("decimal(20,2)", "decimal(20,2)"),
+            ("TEXT", "text"),
+        ] {
+            assert_eq!(MySqlSpelling.plain_type(ty), plain);
+        }
     }
 }

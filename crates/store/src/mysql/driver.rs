@@ -7,7 +7,6 @@ use futures::TryStreamExt as _;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPool, MySqlRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, MySql};
 
-use crate::address::{Address, PoolConfig};
 use crate::calls::Reads;
 use crate::dialect::Spelling;
 use crate::driver::{Cells, Driver, Fault, Limits, Param, PoolUse, Pooled, Purpose, Statement, classify_common};
@@ -15,7 +14,8 @@ use crate::error::StoreError;
 use crate::explained::PlanStep;
 use crate::mysql::cells::bind;
 use crate::mysql::notation::MySqlSpelling;
-use crate::mysql::{faults, plan, pool};
+use crate::mysql::{address, faults, plan, pool};
+use crate::pool_config::PoolConfig;
 
 /// The longest packet, whether the server is a node of a Galera cluster, and which statements wait there for commits of
 /// the other nodes. Servers that can be no node lack the last two.
@@ -41,9 +41,8 @@ impl MySqlDriver {
     /// Opens no connection yet.
     pub(crate) fn new(options: MySqlConnectOptions, config: &PoolConfig) -> Result<Self, StoreError> {
         if options.get_database().is_none() {
-            return Err(StoreError::Address(
-                "no database is named; write mysql://user@host:3306/database".to_owned(),
-            ));
+            let message = format!("no database is named; write {}", address::FORM);
+            return Err(StoreError::Address(message));
         }
         let options = pool::options(options);
         let pool = Arc::new_cyclic(|itself| pool::lazy_pool(&options, config, itself.clone()));
@@ -97,7 +96,7 @@ impl Driver for MySqlDriver {
     }
 
     fn address(&self) -> String {
-        Address::MySql(Box::new(self.options.clone())).to_string()
+        address::shown(&self.options)
     }
 
     async fn connect(&self) -> Result<(), sqlx::Error> {

@@ -1,6 +1,8 @@
 //! MySQL and MariaDB: the only folder that knows them. The files have the names, and their methods the order, of those
 //! in `sqlite`.
 
+pub(crate) mod address;
+
 mod pool;
 
 mod faults;
@@ -25,5 +27,6 @@ mod driver;
 
 mod adoption;
 
+pub use address::{MySqlFields, Tls, TlsMode};
 pub(crate) use driver::MySqlDriver;
 pub(crate) use notation::MySqlSpelling;

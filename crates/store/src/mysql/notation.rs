@@ -18,4 +18,9 @@ impl Notation for MySqlSpelling {
     fn products(&self) -> &'static str {
         "MySQL or MariaDB"
     }
+
+    /// Names in backquotes; parameters are `?` here, too.
+    fn spell(&self, text: &str) -> String {
+        text.replace(['[', ']'], "`")
+    }
 }

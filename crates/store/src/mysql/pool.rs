@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor};
 
-use crate::address::PoolConfig;
+use crate::pool_config::PoolConfig;
 
 /// The session that all statements assume. Strict mode makes a value that does not fit an
 /// error instead of a cut.

@@ -51,7 +51,7 @@ impl<D: Driver> Reader for SqlStore<D> {
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
         let texts: Vec<usize> = (0..)
             .zip(columns)
-            .filter(|(_, (_, ty))| matches!(ty, ColumnType::Text { .. }))
+            .filter(|(_, (_, ty))| ty.is_text())
             .map(|(index, _)| index)
             .collect();
         let rows = self.connections.query_page(kept(query.sql), &params, &texts).await;

@@ -22,6 +22,10 @@ impl CatalogueSql for SqliteSpelling {
          WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name, c.cid"
     }
 
+    fn plain_type(&self, ty: &str) -> String {
+        ty.to_lowercase()
+    }
+
     fn all_keys(&self) -> &'static str {
         "SELECT m.name, 'PRIMARY', c.name, 1, c.pk AS place FROM sqlite_master AS m \
          JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.pk > 0 \

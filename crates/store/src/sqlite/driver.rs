@@ -6,14 +6,15 @@ use futures::TryStreamExt as _;
 use sqlx::Sqlite;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 
-use crate::address::{Address, PoolConfig, SqliteLocation};
 use crate::calls::Reads;
 use crate::dialect::Spelling;
 use crate::driver::{Driver, Fault, Limits, Param, PoolUse, Pooled, Purpose, Statement, classify_common};
 use crate::explained::PlanStep;
+use crate::pool_config::PoolConfig;
+use crate::sqlite::address::SqliteLocation;
 use crate::sqlite::cells::bind;
 use crate::sqlite::notation::SqliteSpelling;
-use crate::sqlite::{faults, plan, pool};
+use crate::sqlite::{address, faults, plan, pool};
 
 pub(crate) struct SqliteDriver {
     place: SqliteLocation,
@@ -68,7 +69,7 @@ impl Driver for SqliteDriver {
     }
 
     fn address(&self) -> String {
-        Address::Sqlite(self.place.clone()).to_string()
+        address::shown(&self.place)
     }
 
     /// Whoever may open the file has the database.

@@ -18,4 +18,9 @@ impl Notation for SqliteSpelling {
     fn products(&self) -> &'static str {
         "SQLite"
     }
+
+    /// Names in backquotes; parameters are `?` here, too.
+    fn spell(&self, text: &str) -> String {
+        text.replace(['[', ']'], "`")
+    }
 }

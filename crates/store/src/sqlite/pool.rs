@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Executor};
 
-use crate::address::{PoolConfig, SqliteLocation};
+use crate::pool_config::PoolConfig;
+use crate::sqlite::address::SqliteLocation;
 
 /// Rows that a connection's thread reads before they are taken: objects may be large.
 const ROWS_AHEAD: usize = 8;

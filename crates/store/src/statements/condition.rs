@@ -1,7 +1,7 @@
 //! The SQL of conditions, which mean the same on all engines, whatever their collations do, and of
 //! groups of conditions. Knows no query around them.
 
-use kindex_model::kind::{ColumnType, Comparison};
+use kindex_model::kind::Comparison;
 use kindex_model::tables::Side;
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
@@ -30,23 +30,13 @@ impl Writer {
             Condition::Null { column } => self.null(column),
             Condition::NotNull { column } => self.not_null(column),
             Condition::Differs { column, value } => self.matches_or_null(column, Comparison::NotEqual, value),
-            Condition::Empty { column, ty } => match ty {
-                ColumnType::Text { .. } => self.matches_or_null(column, Comparison::Equal, &Value::Text(String::new())),
-                ColumnType::Int32
-                | ColumnType::Int64
-                | ColumnType::UInt64
-                | ColumnType::Bool
-                | ColumnType::Double
-                | ColumnType::Time => self.null(column),
+            Condition::Empty { column, ty } => match ty.is_text() {
+                true => self.matches_or_null(column, Comparison::Equal, &Value::Text(String::new())),
+                false => self.null(column),
             },
-            Condition::NotEmpty { column, ty } => match ty {
-                ColumnType::Text { .. } => self.compare(column, Comparison::NotEqual, &Value::Text(String::new())),
-                ColumnType::Int32
-                | ColumnType::Int64
-                | ColumnType::UInt64
-                | ColumnType::Bool
-                | ColumnType::Double
-                | ColumnType::Time => self.not_null(column),
+            Condition::NotEmpty { column, ty } => match ty.is_text() {
+                true => self.compare(column, Comparison::NotEqual, &Value::Text(String::new())),
+                false => self.not_null(column),
             },
             Condition::Side {
                 side,

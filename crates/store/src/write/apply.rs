@@ -134,9 +134,8 @@ impl<D: Driver> Batch<'_, D> {
             if self.work.kind.events {
                 events.note(write, row, &decision, self.work.now);
             }
-            let superseded = matches!(decision, Plan::Nothing(Written::Superseded));
-            if let (RowWrite::Store { version, life, .. }, false) = (write, superseded) {
-                carried.note(version, *life, row, self.work.platform.finalizer);
+            if !matches!(decision, Plan::Nothing(Written::Superseded)) {
+                carried.note(write, row, self.work.platform.finalizer);
             }
             written[index] = sorted.add(decision);
         }
@@ -148,6 +147,7 @@ impl<D: Driver> Batch<'_, D> {
         self.record_replaced(&replaced, writes, &mut written).await?;
         let closed: Vec<(&Uid, &Uid)> = superseded.iter().map(|one| (&one.row.uid, &one.by)).collect();
         self.hand_over_held(writes, &written, &found, &closed).await?;
+        carried.note_gone(replaced.iter().map(|one| &*one.uid.0));
         self.carry(&carried).await?;
         let updates = before
             .iter()

@@ -29,9 +29,9 @@ pub trait Checkpoints: Send + Sync {
     /// Up to where every event of the kind is stored.
     async fn checkpoint(&self, kind: &Kind) -> Result<Option<Checkpoint>, StoreError>;
 
-    /// Remembers how far events are stored, but never in place of a [mark](Checkpoint::mark) other than the one that
-    /// the caller knows by its version: of two callers that save the same mark, one is refused. A caller that does not
-    /// hear of its mark having been saved is refused as well when it comes again.
+    /// Remembers how far events are stored, but never in place of a [restore mark](Checkpoint::restored_to) other than
+    /// the one that the caller knows by its version: of two callers that save the same mark, one is refused. A caller
+    /// that does not hear of its mark having been saved is refused as well when it comes again.
     async fn save_checkpoint(
         &self,
         kind: &Kind,

@@ -12,6 +12,7 @@ use kindex_query::Life;
 
 use crate::cells::FoundRow;
 use crate::driver::{Cells, Driver, Param};
+use crate::row::RowWrite;
 use crate::statements::{LIST_MAX, padded_list, references as sql};
 use crate::write::batch::Batch;
 use crate::write::events::Event;
@@ -29,10 +30,8 @@ pub(crate) struct NewReference<'a> {
 /// When an archived object that is deleted goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
-    /// At once, where no reference holds it.
+    /// At once, where no reference holds it. If it waited for that, its tombstone goes with it.
     Unheld,
-    /// It may have waited for that, and have a tombstone, which goes with it.
-    Waited,
     /// Whoever ends the deletions of tombstones does it: references that are no rows count too.
     Tombstone,
 }
@@ -58,12 +57,28 @@ pub(crate) struct Carried<'a> {
 }
 
 impl<'a> Carried<'a> {
-    /// Notes what follows from a write to a row. Of an object that is being deleted, Kindex takes the references off
-    /// together with its own finalizer, once SQL has them: without that finalizer, their absence says nothing.
-    pub(crate) fn note(&mut self, version: &'a Version, life: Life, row: Option<&FoundRow>, own_finalizer: &str) {
+    /// Notes what follows from a write to a row.
+    pub(crate) fn note(&mut self, write: &'a RowWrite, row: Option<&FoundRow>, own_finalizer: &str) {
+        let before = row.map(FoundRow::life);
+        match write {
+            RowWrite::Store { version, life, .. } => self.note_version(version, *life, before, own_finalizer),
+            RowWrite::SoftDelete { uid } if before == Some(Life::Archived) => self.without_tombstone.push(&uid.0),
+            RowWrite::SoftDelete { .. } | RowWrite::Record { .. } => {}
+        }
+    }
+
+    /// Notes archived objects that go without a write of their own. The order of uids is that of all writers.
+    pub(crate) fn note_gone(&mut self, uids: impl Iterator<Item = &'a str>) {
+        self.without_tombstone.extend(uids);
+        self.without_tombstone.sort_unstable();
+        self.without_tombstone.dedup();
+    }
+
+    /// Of an object that is being deleted, Kindex takes the references off together with its own finalizer, once SQL
+    /// has them: without that finalizer, their absence says nothing.
+    fn note_version(&mut self, version: &'a Version, life: Life, before: Option<Life>, own_finalizer: &str) {
         let metadata = &version.object.metadata;
         let uid = &*metadata.uid.0;
-        let before = row.map(FoundRow::life);
         let again = before.is_some_and(|life| life != Life::Live);
         match life {
             Life::Archived => {
@@ -99,7 +114,7 @@ impl<D: Driver> Batch<'_, D> {
     ) -> Result<Deletions<'a>, sqlx::Error> {
         let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
         let counts = match going {
-            Going::Unheld | Going::Waited => self.reference_counts(&uids).await?,
+            Going::Unheld => self.reference_counts(&uids).await?,
             Going::Tombstone => HashMap::new(),
         };
         let stays = |row: &FoundRow| going == Going::Tombstone || counts.contains_key(&row.uid);
@@ -117,9 +132,7 @@ impl<D: Driver> Batch<'_, D> {
         self.soft_delete(&deletions.deleted).await?;
         let begins: Vec<&str> = begins.iter().map(|row| &*row.uid.0).collect();
         self.touch(&begins).await?;
-        if going == Going::Waited {
-            self.forget_tombstones(&deletions.deleted).await?;
-        }
+        self.forget_tombstones(&deletions.deleted).await?;
         let held = deletions.held.iter().copied();
         let rows: Vec<[Param<'_>; 3]> = held.map(|uid| self.tombstone(uid)).collect();
         self.execute_rows(&rows, |kind, rows| sql::make_tombstones(kind.spelling(), rows))

@@ -144,6 +144,24 @@ capabilities:
       {{- end }}
 {{- end }}
 
+{{- /* Where a container has the credentials. */}}
+{{- define "kindex.credentialsMount" -}}
+- name: mysql
+  mountPath: /etc/kindex/mysql
+  readOnly: true
+{{- end }}
+
+{{- /* The way to the database; "" where there is none. */}}
+{{- define "kindex.egressToDatabase" -}}
+{{- with .Values.config.mysql }}
+- ports:
+    - port: {{ .port | default 3306 }}
+  {{- with $.Values.networkPolicy.databaseTo }}
+  to: {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "kindex.environment" -}}
 - name: KINDEX_LOG
   value: {{ .Values.log.filter | quote }}

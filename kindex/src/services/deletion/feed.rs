@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kindex_deletion::peer::Transport;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::Partitions;
-use kindex_nats::{Connection, Feeding, Figures, NatsSource};
+use kindex_nats::{Connection, Feeders, Figures, NatsSource};
 use kindex_store::Outbox;
 use tokio::sync::watch;
 
@@ -21,13 +21,13 @@ use crate::nats;
 ///
 /// # Errors
 /// Nothing to feed from, and a server that will never take anything.
-pub(super) async fn feeding(
+pub(super) async fn feeders(
     registry: &Registry,
     args: &FeedArgs,
     peers: &PeerArgs,
     rows: Option<&Rows>,
     figures: &prometheus::Registry,
-) -> CommandResult<Option<Arc<Feeding>>> {
+) -> CommandResult<Option<Arc<Feeders>>> {
     let Some(server) = args.server.server() else {
         return Ok(None);
     };
@@ -42,8 +42,8 @@ pub(super) async fn feeding(
     let connection = Connection::open(&server).await;
     let connection = connection.map_err(|error| nats::unusable(&error))?;
     let figures = Figures::new(figures);
-    let feeding = Feeding::new(registry, &connection, &outbox, args.nats_partitions, &figures);
-    Ok(Some(Arc::new(feeding)))
+    let feeders = Feeders::new(registry, &connection, &outbox, args.nats_partitions, &figures);
+    Ok(Some(Arc::new(feeders)))
 }
 
 /// What the events of other services are read from.

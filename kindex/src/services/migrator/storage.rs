@@ -11,10 +11,10 @@ use std::time::Duration;
 use axum::http::Uri;
 use clap::Args;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::{Pace, WriteRate};
 use kindex_migrator::cluster::install::manifests;
+use kindex_migrator::cluster::settings::{Pace, WriteRate};
 use kindex_migrator::figures::Figures;
-use kindex_migrator::service::{Migrator, Options, Way};
+use kindex_migrator::service::{MigrationStrategy, Migrator, Options};
 use kindex_migrator::trigger::Settings;
 use kindex_migrator::wire::GroupResource;
 use kindex_model::kind::Registry;
@@ -26,7 +26,7 @@ use crate::client::{self, Access};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
 use crate::replicas::{self, LeaseArgs};
-use crate::services::turn::{Turn, Worker};
+use crate::services::leadership::{Leadership, Worker};
 use crate::unknown_versions;
 
 /// What the migrator calls itself.
@@ -62,7 +62,7 @@ pub(super) struct StorageArgs {
     #[arg(long, env = "KINDEX_NO_TRIGGER")]
     no_trigger: bool,
 
-    /// Seconds between two looks at discovery. Changes of CRDs are seen at once.
+    /// Seconds between two rounds of the trigger. Changes of CRDs are seen at once.
     #[arg(
         long,
         env = "KINDEX_PERIOD_SECONDS",
@@ -187,9 +187,9 @@ impl Storage {
             },
             rate: args.rate.map_or_else(WriteRate::unlimited, WriteRate::per_second),
             parallel: args.parallel.get(),
-            way: match args.in_tree {
-                true => Way::InTree,
-                false => Way::Own,
+            strategy: match args.in_tree {
+                true => MigrationStrategy::InTree,
+                false => MigrationStrategy::Own,
             },
             manifests: manifests(),
         };
@@ -223,7 +223,7 @@ impl Storage {
             },
             rate: WriteRate::per_second(UP_RATE),
             parallel: 1,
-            way: Way::Own,
+            strategy: MigrationStrategy::Own,
             manifests: manifests(),
         };
         let cluster = Cluster::new(client, Vec::new());
@@ -236,18 +236,18 @@ impl Storage {
     /// Works until stopped. Returns what tells how it does.
     pub(super) fn start(self, tasks: &TaskTracker, stop: &CancellationToken) -> Arc<dyn Health> {
         let (migrator, stop) = (self.migrator, stop.clone());
-        let health = Arc::new(Held(migrator.clone()));
+        let health = Arc::new(MigratorHealth(migrator.clone()));
         match self.lease {
             None => {
                 tasks.spawn(async move { migrator.run(&stop).await });
             }
             Some((access, lease)) => {
                 let drained = CancellationToken::new();
-                let (turn, work) = Turn::of(migrator, drained.clone());
+                let (leadership, work) = Leadership::of(migrator, drained.clone());
                 tasks.spawn(work);
                 tasks.spawn(async move {
                     let (config, timing) = replicas::config(&lease, &access, LEASES);
-                    kindex_runtime::replicas::run(&config, &turn, timing, &stop).await;
+                    kindex_runtime::replicas::run(&config, &leadership, timing, &stop).await;
                     drained.cancel();
                 });
             }
@@ -263,9 +263,9 @@ impl Worker for Migrator {
 }
 
 /// What keeps the migrator from its work.
-struct Held(Arc<Migrator>);
+struct MigratorHealth(Arc<Migrator>);
 
-impl Health for Held {
+impl Health for MigratorHealth {
     fn not_ready(&self) -> Vec<String> {
         self.0.not_ready()
     }

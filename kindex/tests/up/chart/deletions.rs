@@ -2,11 +2,11 @@
 
 use kindex_model::kind::Kind;
 
-use super::{Alice, Container, Release, SAMPLES, kindex_samples, kinds, wait_for_sql};
+use super::{Alice, Container, Release, SAMPLES, kindex_samples_backwards, kinds, wait_for_sql};
 
 /// Sets the annotation by which the ingester deletes, on an object of each kind.
 pub(super) fn mark_every_sample(alice: &Alice) {
-    let samples = kindex_samples();
+    let samples = kindex_samples_backwards();
     let deleting = format!("{}=true", kindex_generated::registry().platform.deleting);
     alice.kubectl(&["annotate", "-f", "-", &deleting], &samples);
     alice.kubectl(&["wait", "--for=delete", "--timeout=240s", "-f", "-"], &samples);

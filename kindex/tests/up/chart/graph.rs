@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::process::wait_for;
 use super::roles::granted;
-use super::{Release, SAMPLES, kindex_samples, kinds};
+use super::{Release, SAMPLES, kindex_samples, kindex_samples_backwards, kinds};
 
 const FOREIGN: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 /// The name of the objects that it holds.
@@ -54,7 +54,7 @@ pub(super) fn delete_every_sample(release: &Release) {
     }
     name_what_keeps_objects(release);
     let deleting = format!("{}=true", kindex_generated::registry().platform.deleting);
-    release.kubectl(&["annotate", "-f", "-", &deleting], &samples);
+    release.kubectl(&["annotate", "-f", "-", &deleting], &kindex_samples_backwards());
     release.kubectl(&["wait", "--for=delete", "--timeout=240s", "-f", "-"], &samples);
     let left = release.kubectl(
         &[

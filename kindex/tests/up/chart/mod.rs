@@ -10,16 +10,14 @@ mod roles;
 mod runs;
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::helm;
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::require::require;
 use kindex_harness::wait::wait_until;
 use kindex_harness::witness::Witness;
+use kindex_harness::{helm, kubectl};
 use kindex_model::kind::Kind;
 use serde_json::{Value, json};
 use sqlx::mysql::MySqlConnectOptions;
@@ -152,7 +150,7 @@ impl Release {
             ("alice", ["create", models, "--namespace", SAMPLES]),
         ] {
             wait_until(&format!("{right:?} of {who}"), || {
-                let mut command = Command::new("kubectl");
+                let mut command = kubectl::command("/nonexistent");
                 command.args([
                     "auth",
                     "can-i",
@@ -161,11 +159,8 @@ impl Release {
                     "--kubeconfig",
                     shown(self.plane.kubeconfig()),
                 ]);
-                let output = command
-                    .args(right)
-                    .env("HOME", "/nonexistent")
-                    .output()
-                    .expect("kubectl runs");
+                command.args(right);
+                let output = kubectl::run(command, "");
                 let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
                 if output.status.success() { Ok(()) } else { Err(text) }
             });
@@ -269,17 +264,9 @@ impl Volumes for Release {
 }
 
 fn run_kubectl(args: &[&str], input: &str) -> String {
-    let mut child = Command::new("kubectl")
-        .args(args)
-        .env("HOME", "/nonexistent")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("kubectl runs");
-    let written = child.stdin.take().expect("piped").write_all(input.as_bytes());
-    written.expect("kubectl reads");
-    let output = child.wait_with_output().expect("kubectl ends");
+    let mut command = kubectl::command("/nonexistent");
+    command.args(args);
+    let output = kubectl::run(command, input);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "kubectl {args:?}: {stderr}");
     String::from_utf8(output.stdout).expect("text")
@@ -325,14 +312,26 @@ impl Alice {
 }
 
 /// The samples but for their namespace, which is there.
+/// Each object after those that it refers to.
 fn kindex_samples() -> String {
+    sample_texts().join("\n---\n")
+}
+
+/// Each object before those that it refers to: none is gone, with one of these, before its turn has come.
+fn kindex_samples_backwards() -> String {
+    let mut texts = sample_texts();
+    texts.reverse();
+    texts.join("\n---\n")
+}
+
+fn sample_texts() -> Vec<String> {
     let files = std::fs::read_dir(root().join("samples")).expect("samples");
     let mut paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
     paths.sort();
     let texts = paths[1..]
         .iter()
         .map(|path| std::fs::read_to_string(path).expect("text"));
-    texts.collect::<Vec<_>>().join("\n---\n")
+    texts.collect()
 }
 
 #[test]

@@ -26,11 +26,12 @@ fn finalizer_blocks_deletion_until_mysql_is_updated(site: &Site) {
         return;
     };
     // 1, 2: created through the API server, which injects the finalizer.
-    let unguarded = GUARDED.replace(", finalizers: [michelangelo/Ingester]", "");
+    let without_finalizer = GUARDED.replace(", finalizers: [michelangelo/Ingester]", "");
     let server = format!("http://{}", stage.run.api().expect("it listens"));
-    let created = stage
-        .run
-        .kubectl(&["--server", &server, "create", "-f", "-", "-o", "json"], &unguarded);
+    let created = stage.run.kubectl(
+        &["--server", &server, "create", "-f", "-", "-o", "json"],
+        &without_finalizer,
+    );
     assert!(
         created.contains("michelangelo/Ingester"),
         "from its first moment: {created}"

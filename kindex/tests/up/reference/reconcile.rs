@@ -77,8 +77,8 @@ fn object_not_found(site: &Site) {
     let Some(mut stage) = Stage::switched_off(site) else {
         return;
     };
-    let unguarded = GUARDED.replace(", finalizers: [michelangelo/Ingester]", "");
-    stage.run.kubectl(&["apply", "-f", "-"], &unguarded);
+    let without_finalizer = GUARDED.replace(", finalizers: [michelangelo/Ingester]", "");
+    stage.run.kubectl(&["apply", "-f", "-"], &without_finalizer);
     stage.kubectl("delete model test-model");
     stage.enable(&[]);
     stage.report(&STATUS);

@@ -245,6 +245,14 @@ impl Walk {
             let through = self.service(holder).finalizing_since(holder);
             let erased = self.service(target).erased_at(target);
             assert!(through <= erased, "{holder:?} at {through}, {target:?} at {erased}");
+            // Of one cluster, versions say what times with whole seconds do not.
+            if holder.service == target.service {
+                let [first, last] = [holder, target].map(|object| self.service(object).last_version(object));
+                assert!(
+                    first < last,
+                    "{holder:?} at version {first}, {target:?} at version {last}"
+                );
+            }
         }
     }
 }

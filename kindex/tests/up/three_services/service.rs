@@ -154,14 +154,26 @@ impl Service {
         wait_for(&format!("{object} to be {phase}"), || self.phase(object) == phase);
     }
 
-    /// Since when the object, which is gone, was in its last phase.
-    pub(super) fn finalizing_since(&self, object: &Object) -> Timestamp {
+    /// The object as it was before it went.
+    fn last(&self, object: &Object) -> Value {
         let name = format!("{}/{}", object.kind, object.name);
         let text = self.run.get(&[&name, "--deleted", "-o", "json"]);
-        let last: Value = serde_json::from_str(&text).expect("JSON");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Its last version, in the order of all objects of its cluster.
+    pub(super) fn last_version(&self, object: &Object) -> u64 {
+        let last = self.last(object);
+        let version = last["metadata"]["resourceVersion"].as_str();
+        version.expect("a version").parse().expect("a number")
+    }
+
+    /// Since when the object, which is gone, was in its last phase.
+    pub(super) fn finalizing_since(&self, object: &Object) -> Timestamp {
+        let last = self.last(object);
         let annotations = &last["metadata"]["annotations"];
         let phase = &annotations[format!("{}/deletion-phase", object.group())];
-        assert_eq!(phase, "FINALIZING", "{text}");
+        assert_eq!(phase, "FINALIZING", "{last}");
         let since = annotations[format!("{}/deletion-since", object.group())].as_str();
         since.expect("it is recorded with the phase").parse().expect("a time")
     }

@@ -248,7 +248,7 @@ impl Intake {
             }
             Ok(Saving::Done) => {
                 self.attempts = 0;
-                self.checkpoints.learn(restoration.mark());
+                self.checkpoints.learn(restoration.checkpoint());
                 self.newest = restoration.version();
                 self.received = ResourceVersion::default();
                 self.enter(env, Phase::Restoring(restoration.marked(env.kind.history)));

@@ -43,7 +43,7 @@ use axum::http::{Version, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use kindex_serve::watches::{Seat, Texture};
+use kindex_serve::watches::{Accounting, Seat};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::server::{Grpc, NamedService};
 use tonic::{Code, Status};
@@ -251,7 +251,7 @@ async fn check(State(operations): State<Arc<Operations>>, request: Request, next
 /// A stream that has a place among the watches is followed as one.
 fn seated(mut response: Response) -> Response {
     match response.extensions_mut().remove::<Seat>() {
-        Some(seat) => watched(response, seat, Texture::Own),
+        Some(seat) => watched(response, seat, Accounting::Own),
         None => response,
     }
 }

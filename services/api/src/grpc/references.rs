@@ -278,6 +278,8 @@ fn target_of(said: &References) -> v1::Target {
         name: target.name,
         uid: target.uid,
         state: target.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
+        is_archived: target.archived,
+        released_reference: target.released_reference,
     }
 }
 

@@ -42,24 +42,44 @@ pub(super) fn of(refusal: &Refusal, domain: &str) -> Status {
 
 /// The code of a refusal. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it.
 fn code(refusal: &Refusal) -> Code {
-    match refusal.reason.as_str() {
-        "AlreadyExists" => Code::AlreadyExists,
-        "Conflict" => Code::FailedPrecondition,
-        "Timeout" => Code::DeadlineExceeded,
-        "ServerTimeout" => Code::Unavailable,
-        _ => match refusal.code {
-            400 | 406 | 415 | 422 => Code::InvalidArgument,
-            401 => Code::Unauthenticated,
-            403 => Code::PermissionDenied,
-            404 => Code::NotFound,
-            405 | 501 => Code::Unimplemented,
-            409 | 412 => Code::FailedPrecondition,
-            410 => Code::OutOfRange,
-            413 | 429 => Code::ResourceExhausted,
-            502..=504 => Code::Unavailable,
-            500 | 505..=599 => Code::Internal,
-            _ => Code::Unknown,
-        },
+    match refusal.reason {
+        Reason::AlreadyExists => Code::AlreadyExists,
+        Reason::Conflict => Code::FailedPrecondition,
+        Reason::Timeout => Code::DeadlineExceeded,
+        Reason::ServerTimeout => Code::Unavailable,
+        Reason::BadRequest
+        | Reason::Unauthorized
+        | Reason::Forbidden
+        | Reason::NotFound
+        | Reason::MethodNotAllowed
+        | Reason::NotAcceptable
+        | Reason::Gone
+        | Reason::Expired
+        | Reason::RequestEntityTooLarge
+        | Reason::UnsupportedMediaType
+        | Reason::TooManyRequests
+        | Reason::Invalid
+        | Reason::InternalError
+        | Reason::ServiceUnavailable
+        | Reason::Unknown
+        | Reason::Other(_) => of_http(refusal.code),
+    }
+}
+
+/// The code of a refusal whose reason says no more than its HTTP code.
+fn of_http(code: u16) -> Code {
+    match code {
+        400 | 406 | 415 | 422 => Code::InvalidArgument,
+        401 => Code::Unauthenticated,
+        403 => Code::PermissionDenied,
+        404 => Code::NotFound,
+        405 | 501 => Code::Unimplemented,
+        409 | 412 => Code::FailedPrecondition,
+        410 => Code::OutOfRange,
+        413 | 429 => Code::ResourceExhausted,
+        502..=504 => Code::Unavailable,
+        500 | 505..=599 => Code::Internal,
+        _ => Code::Unknown,
     }
 }
 
@@ -103,4 +123,30 @@ fn shortened(text: &str, bytes: usize) -> String {
         return text.to_owned();
     }
     format!("{}\u{2026}", &text[..text.floor_char_boundary(bytes)])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As if the words of the cluster were not known, or its codes said enough.
+    #[test]
+    fn what_the_cluster_refuses_has_the_code_of_its_reason() {
+        for (http, reason, expected) in [
+            (409, "AlreadyExists", Code::AlreadyExists),
+            (409, "Conflict", Code::FailedPrecondition),
+            (504, "Timeout", Code::DeadlineExceeded),
+            (500, "ServerTimeout", Code::Unavailable),
+            (500, "StorageReadError", Code::Internal),
+            (410, "Gone", Code::OutOfRange),
+            (503, "", Code::Unavailable),
+        ] {
+            let said = json!({"kind": "Status", "status": "Failure", "code": http, "reason": reason});
+            let refusal = Refusal::from_status(http, said.to_string().as_bytes());
+            assert_eq!(code(&refusal), expected, "{http} {reason}");
+            assert_eq!(refusal.reason.as_str(), reason);
+        }
+    }
 }

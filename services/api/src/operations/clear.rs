@@ -9,11 +9,12 @@ use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::Status;
 use kindex_model::kind::Scope;
 use kindex_store::DeleteCollection;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::cluster::Call;
 use super::list::Page;
 use super::objects::Head;
+use super::references::Question;
 use super::rights::Wanted;
 use super::selection::{Selected, select, selectors};
 use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, Resource, refusal};
@@ -25,8 +26,8 @@ const FORECASTS_MAX: u32 = 20;
 /// Lines of that at most: clients may refuse an answer of a hundred headers.
 const LINES_MAX: usize = 40;
 
-/// For how long they are looked for: services of holders may be silent.
-const FORECASTS_TIME_MAX: Duration = Duration::from_secs(10);
+/// For how long they are looked for: longer than the question that they are asks other services.
+const FORECASTS_TIME_MAX: Duration = Duration::from_secs(15);
 
 impl Operations {
     /// Deletes all objects that the selectors find in a namespace; the same selectors for both places.
@@ -99,7 +100,8 @@ impl Operations {
     }
 
     /// What others make of the deletions of a collection, for a dry run: of the first objects, each as if it were
-    /// deleted alone. Nothing for who may not list the collection.
+    /// deleted alone. All are one question: a service that is silent keeps none but the first of them waiting. Nothing
+    /// for who may not list the collection.
     async fn forecasts(&self, caller: &Caller, resource: Resource, which: &ListOptions) -> Vec<String> {
         let first = ListOptions {
             limit: FORECASTS_MAX,
@@ -110,6 +112,7 @@ impl Operations {
         };
         let heads = listed.items.iter().map(|item| Head::read(item.as_bytes()).metadata);
         let heads: Vec<_> = heads.collect();
+        let question = &Question::new(Instant::now());
         let lines = stream::iter(heads)
             .map(|head| async move {
                 let key = ObjectKey {
@@ -117,7 +120,7 @@ impl Operations {
                     namespace: &head.namespace,
                     name: &head.name,
                 };
-                self.forecast(caller, &key).await
+                self.forecast(question, caller, &key).await
             })
             .buffered(AT_ONCE)
             .collect::<Vec<Vec<String>>>();

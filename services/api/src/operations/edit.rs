@@ -13,7 +13,7 @@ use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;
-use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, WriteOptions, refusal};
+use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, Resource, WriteOptions, refusal};
 
 /// What of the metadata is a client's to change.
 const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
@@ -29,6 +29,13 @@ pub(super) enum Edit {
 }
 
 impl Edit {
+    /// That it be the object of this text.
+    pub(super) fn replace(text: &str) -> Result<Self, Refusal> {
+        let read = decode::json(text.as_bytes());
+        let read = read.map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
+        Ok(Self::Replace(read.value))
+    }
+
     pub(super) fn patch(patch_type: PatchType, body: &[u8]) -> Result<Self, Refusal> {
         let unreadable = |error: &dyn Display| Refusal::bad_request(format!("error decoding patch: {error}"));
         let read = || decode::json(body).map_err(|error| unreadable(&error));
@@ -68,41 +75,6 @@ impl Edit {
             return Err(Status::object_too_large().into());
         }
         Ok(new)
-    }
-
-    /// Whether it can change what a reference of a kind names: whether it mentions where one begins.
-    pub(super) fn may_move(&self, kind: &Kind) -> bool {
-        let waiting = kind.references.iter().filter(|reference| reference.waits());
-        let mut paths = waiting.flat_map(|reference| {
-            let columns = kind.columns.iter();
-            let column = columns.filter(move |column| Some(column.name) == reference.kind_column);
-            column.map(|column| column.path).chain([reference.path])
-        });
-        match self {
-            Self::Replace(_) => true,
-            Self::Merge(patch) => paths.any(|path| {
-                let mut at = Some(patch);
-                for name in path {
-                    at = match at {
-                        Some(Value::Object(fields)) => fields.get(*name),
-                        // It replaces all that was below.
-                        Some(_) => return true,
-                        None => return false,
-                    };
-                }
-                at.is_some()
-            }),
-            Self::Patch(_) => true,
-        }
-    }
-
-    /// What a part of an object is after the edit; nothing where it does not fit.
-    pub(super) fn result(&self, old: &Value, part: Part) -> Option<Value> {
-        let wanted = self.apply(old).ok()?;
-        Some(match part {
-            Part::Main => merged(old, &wanted),
-            Part::Status => with_status(old, &wanted),
-        })
     }
 
     /// Whether `wanted`, made of `old`, is meant for this version of it.
@@ -237,6 +209,43 @@ impl Operations {
     }
 }
 
+/// Whether a patch can change what a reference names. A merge patch has to mention where one begins, if it is in the
+/// kind's own version: another one may have the fields anywhere. A server-side apply removes what it does not mention.
+/// What cannot be read here is for the cluster to read.
+pub(super) fn may_move(Resource { kind, version }: Resource, patch_type: PatchType, body: &[u8]) -> bool {
+    match patch_type {
+        PatchType::Json | PatchType::Apply => true,
+        PatchType::Merge if version != kind.version => true,
+        PatchType::Merge => match decode::json(body) {
+            Ok(read) => mentions_reference(kind, &read.value),
+            Err(_) => true,
+        },
+        // No cluster takes one for objects of such a kind.
+        PatchType::Strategic => false,
+    }
+}
+
+fn mentions_reference(kind: &Kind, patch: &Value) -> bool {
+    let waiting = kind.references.iter().filter(|reference| reference.waits());
+    let mut paths = waiting.flat_map(|reference| {
+        let columns = kind.columns.iter();
+        let column = columns.filter(move |column| Some(column.name) == reference.kind_column);
+        column.map(|column| column.path).chain([reference.path])
+    });
+    paths.any(|path| {
+        let mut at = Some(patch);
+        for name in path {
+            at = match at {
+                Some(Value::Object(fields)) => fields.get(*name),
+                // It replaces all that was below.
+                Some(_) => return true,
+                None => return false,
+            };
+        }
+        at.is_some()
+    })
+}
+
 /// What is wanted, with all that is not a client's to change as it was.
 fn merged(old: &Value, wanted: &Value) -> Value {
     let mut new = wanted.as_object().cloned().unwrap_or_default();
@@ -300,7 +309,44 @@ fn check_shape(kind: &Kind, old: Option<&str>, new: &str) -> Result<(), Refusal>
 
 #[cfg(test)]
 mod tests {
+    use kindex_model::reference::{Named, OnDelete, Reference};
+
+    use super::super::token::tests::KIND;
     use super::*;
+
+    static HOLDERS: Kind = Kind {
+        references: &[Reference {
+            name: "network",
+            targets: &[],
+            kind_column: None,
+            path: &["spec", "network"],
+            named: Named::Name,
+            columns: &[],
+            owned: false,
+            on_delete: OnDelete::Block,
+        }],
+        ..KIND
+    };
+
+    #[test]
+    fn only_a_merge_patch_that_mentions_no_reference_is_known_to_change_none() {
+        let own = Resource::from(&HOLDERS);
+        let other = Resource { version: "v0", ..own };
+        let deep = format!(r#"{{"metadata": {}{}}}"#, "[".repeat(200), "]".repeat(200));
+        let elsewhere = r#"{"metadata": {"labels": null}, "spec": {"size": 1}}"#;
+        for (resource, patch_type, body, expected) in [
+            (own, PatchType::Merge, elsewhere, false),
+            (own, PatchType::Merge, r#"{"spec": {"network": null}}"#, true),
+            (own, PatchType::Merge, r#"{"spec": null}"#, true),
+            (own, PatchType::Merge, "null", true),
+            (own, PatchType::Merge, deep.as_str(), true),
+            (other, PatchType::Merge, elsewhere, true),
+            (own, PatchType::Apply, elsewhere, true),
+            (own, PatchType::Json, "[{}]", true),
+        ] {
+            assert_eq!(may_move(resource, patch_type, body.as_bytes()), expected, "{body}");
+        }
+    }
 
     #[test]
     fn identity_and_status_are_not_changed_by_the_way() {

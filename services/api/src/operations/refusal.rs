@@ -97,7 +97,7 @@ impl Refusal {
     pub(crate) fn from_status(code: u16, body: &[u8]) -> Self {
         let mut status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
-        let reason = Reason::Other(text("reason"));
+        let reason = Reason::from(text("reason").as_str());
         let message = match text("message") {
             message if !message.is_empty() => message,
             _ => String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned(),

@@ -10,10 +10,11 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::{Life, Stored};
 use kindex_store::Deletion;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::cluster::Call;
 use super::objects::Head;
-use super::references::{Bounds, LiveObject, references_among};
+use super::references::{Bounds, LiveObject, Question, references_among};
 use super::rights::Wanted;
 use super::way::{Way, mark, way};
 use super::{Answer, Caller, DeleteOptions, ObjectKey, Operations, Refusal, refusal};
@@ -127,7 +128,8 @@ impl Operations {
         };
         let mut answer = answer?;
         if options.is_dry_run() {
-            answer.warnings.extend(self.forecast(caller, key).await);
+            let question = Question::new(Instant::now());
+            answer.warnings.extend(self.forecast(&question, caller, key).await);
         }
         Ok(answer)
     }
@@ -306,8 +308,8 @@ impl Operations {
     }
 
     /// What others make of a deletion, for a dry run; nothing for who may not read the object.
-    pub(super) async fn forecast(&self, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
-        let tree = self.holders(caller, key, Bounds::default()).await;
+    pub(super) async fn forecast(&self, question: &Question, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
+        let tree = self.holders_in(question, caller, key, Bounds::default()).await;
         tree.map(|tree| tree.forecast()).unwrap_or_default()
     }
 

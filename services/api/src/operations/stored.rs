@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use kindex_kube_api::meta;
 use kindex_model::deletion::Annotations;
 use kindex_model::kind::Platform;
 use kindex_model::object::Object;
@@ -40,8 +41,7 @@ impl View {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             match stored.delete_time.filter(|_| is_deleted) {
                 Some(time) => {
-                    let time = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-                    metadata.insert("deletionTimestamp".to_owned(), time.into());
+                    metadata.insert("deletionTimestamp".to_owned(), meta::time(time).into());
                 }
                 // It left the cluster, by a deletion that was none of the object.
                 None => {

@@ -1,15 +1,17 @@
 //! Replaces and patches objects: live ones in the cluster, archived ones in SQL.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::Method;
-use kindex_kube_api::decode;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
 use serde_json::Value;
 
 use super::cluster::Call;
-use super::edit::Edit;
+use super::edit::{self, Edit};
 use super::objects::{Head, with_finalizer};
+use super::references::picked::picked;
 use super::rights::Wanted;
 use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 
@@ -18,6 +20,10 @@ fn wanted<'a>(verb: Verb, key: &ObjectKey<'a>, part: Part) -> Wanted<'a> {
         part,
         ..Wanted::at(verb, key)
     }
+}
+
+fn text_of(answer: &Answer) -> Cow<'_, str> {
+    String::from_utf8_lossy(&answer.text)
 }
 
 impl Operations {
@@ -34,23 +40,23 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, wanted(Verb::Update, key, part)).await?;
-        if self.may_move(key) {
-            let wanted = decode::json(text.as_bytes()).map(|read| read.value);
-            self.look_for_moves(caller, key, part, wanted.ok().map(Edit::Replace))
-                .await?;
-        }
         let body = match (part, self.finalizer_of(key.resource.kind)) {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
             (Part::Main, Some(finalizer)) => with_finalizer(text, &finalizer)?,
             (Part::Main | Part::Status, _) => text.to_owned(),
         };
         let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
+        if self.may_move(key) {
+            match picked(key.resource.kind, text).is_object() {
+                true => self.look_at_replacement(caller, key, part, text).await?,
+                // The cluster may read it all the same.
+                false => drop(self.try_change(caller, key, &call, options).await?),
+            }
+        }
         match self.upstream_of(key.resource.kind)?.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() => {
-                let wanted = decode::json(text.as_bytes())
-                    .map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
-                self.edit_stored(caller, key, part, &Edit::Replace(wanted.value), options, refusal)
-                    .await
+                let edit = Edit::replace(text)?;
+                self.edit_stored(caller, key, part, &edit, options, refusal).await
             }
             answer => answer,
         }
@@ -71,23 +77,21 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, wanted(Verb::Patch, key, part)).await?;
-        if self.may_move(key) {
-            let edit = match patch_type {
-                // What is applied is merged, as far as references are concerned.
-                PatchType::Apply => Edit::patch(PatchType::Merge, &patch),
-                other => Edit::patch(other, &patch),
-            };
-            self.look_for_moves(caller, key, part, edit.ok()).await?;
-        }
-        if patch_type == PatchType::Apply
-            && let Some(finalizer) = self.finalizer_of(key.resource.kind)
-        {
-            return self.apply(caller, key, part, patch, &finalizer, options).await;
-        }
         let call = Call {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
+        if self.may_move(key) && edit::may_move(key.resource, patch_type, &patch) {
+            let tried = self.try_change(caller, key, &call, options).await?;
+            if let Some(tried) = tried.filter(|_| options.dry_run) {
+                return Ok(tried);
+            }
+        }
+        if patch_type == PatchType::Apply
+            && let Some(finalizer) = self.finalizer_of(key.resource.kind)
+        {
+            return self.apply(caller, key, call, &finalizer, options).await;
+        }
         match self.upstream_of(key.resource.kind)?.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() && self.archives(key.resource.kind) => {
                 let edit = Edit::patch(patch_type, &patch)?;
@@ -97,36 +101,69 @@ impl Operations {
         }
     }
 
-    /// Refuses to let a field of a live object name another one while one of them is being deleted. What makes no edit,
-    /// or fits no object, is the cluster's to refuse.
-    async fn look_for_moves(
+    /// Refuses to let a field of a live object name another one while one of them is being deleted. A change of an
+    /// archived object is looked at where it is made, and what is nowhere is not there to be replaced.
+    async fn look_at_replacement(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
         part: Part,
-        edit: Option<Edit>,
+        text: &str,
     ) -> Result<(), Refusal> {
-        let Some(edit) = edit.filter(|edit| edit.may_move(key.resource.kind)) else {
+        let Some(old) = self.find_live(caller, key).await? else {
             return Ok(());
         };
-        let server = caller.on_behalf();
-        let upstream = self.upstream_of(key.resource.kind)?;
-        let found = match upstream.call(&server, Call::get(key.path(), Vec::new())).await {
-            Ok(answer) => answer,
-            // A change of an archived object is looked at where it is made.
-            Err(refusal) if refusal.is_of_absent_object() && self.find_archived(key).await?.is_some() => return Ok(()),
-            Err(refusal) if refusal.is_of_absent_object() => {
-                return match edit.result(&Value::Null, part) {
-                    Some(new) => self.refuse_children(caller, key, new).await,
-                    None => Ok(()),
-                };
-            }
-            Err(refusal) => return Err(refusal),
+        self.refuse_change(caller, key, [&text_of(&old), text], Some(part))
+            .await
+    }
+
+    /// The same of a change of which the cluster alone knows what it makes of an object, or whether it creates one: its
+    /// answer to a dry run. Nothing where the object is not the cluster's to change.
+    async fn try_change(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        call: &Call<'_>,
+        options: &WriteOptions,
+    ) -> Result<Option<Answer>, Refusal> {
+        let old = self.find_live(caller, key).await?;
+        if old.is_none() && self.find_archived(key).await?.is_some() {
+            return Ok(None);
+        }
+        let dry_run = WriteOptions {
+            dry_run: true,
+            ..options.clone()
         };
-        let old: Value = serde_json::from_slice(&found.text).unwrap_or_default();
-        match edit.result(&old, part) {
-            Some(new) => self.refuse_moves(caller, key, &old, &new).await,
-            None => Ok(()),
+        let trial = Call {
+            method: call.method.clone(),
+            path: call.path.clone(),
+            query: dry_run.query(),
+            content_type: call.content_type,
+            body: call.body.clone(),
+        };
+        let tried = match self.upstream_of(key.resource.kind)?.call(caller, trial).await {
+            Err(refusal) if refusal.is_of_absent_object() => return Ok(None),
+            tried => tried?,
+        };
+        match old {
+            Some(old) => {
+                self.refuse_change(caller, key, [&text_of(&old), &text_of(&tried)], None)
+                    .await?;
+            }
+            None => self.refuse_child(caller, key, &text_of(&tried)).await?,
+        }
+        Ok(Some(tried))
+    }
+
+    /// The object as the cluster has it, read by the server.
+    async fn find_live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Answer>, Refusal> {
+        let upstream = self.upstream_of(key.resource.kind)?;
+        match upstream
+            .call(&caller.on_behalf(), Call::get(key.path(), Vec::new()))
+            .await
+        {
+            Err(refusal) if refusal.is_of_absent_object() => Ok(None),
+            found => found.map(Some),
         }
     }
 
@@ -135,33 +172,20 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        part: Part,
-        configuration: Bytes,
+        call: Call<'_>,
         finalizer: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        let server = caller.on_behalf();
-        let upstream = self.upstream_of(key.resource.kind)?;
-        let present = upstream.call(&server, Call::get(key.path(), Vec::new())).await;
-        match present {
-            Err(refusal) if refusal.is_of_absent_object() => {
-                if self.find_archived(key).await?.is_some() {
-                    return Err(Refusal::bad_request(format!(
-                        "{} \"{}\" is archived, and archived objects have no field managers: use update or patch \
-                         instead of server-side apply, or bring it back with kindex restore",
-                        key.resource.kind.plural, key.name
-                    )));
-                }
-            }
-            Err(refusal) => return Err(refusal),
-            Ok(_) => {}
+        if self.find_live(caller, key).await?.is_none() && self.find_archived(key).await?.is_some() {
+            return Err(Refusal::bad_request(format!(
+                "{} \"{}\" is archived, and archived objects have no field managers: use update or patch instead of \
+                 server-side apply, or bring it back with kindex restore",
+                key.resource.kind.plural, key.name
+            )));
         }
-        let call = Call {
-            content_type: PatchType::Apply.media_type(),
-            ..Call::json(Method::PATCH, part.path(key), options.query(), configuration)
-        };
-        let applied = upstream.call(caller, call).await?;
+        let applied = self.upstream_of(key.resource.kind)?.call(caller, call).await?;
         if applied.code == 201 && !options.dry_run {
+            let server = caller.on_behalf();
             return self.guard_applied(&server, key, applied, finalizer).await;
         }
         Ok(applied)
@@ -176,7 +200,7 @@ impl Operations {
         applied: Answer,
         finalizer: &str,
     ) -> Result<Answer, Refusal> {
-        let guarded = with_finalizer(&String::from_utf8_lossy(&applied.text), finalizer)?;
+        let guarded = with_finalizer(&text_of(&applied), finalizer)?;
         let mut object: Value = serde_json::from_str(&guarded).unwrap_or_default();
         let head = Head::read(&applied.text).metadata;
         let patch = serde_json::json!({"metadata": {

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use kindex_events::sse;
 use kindex_kube_api::request::{Query, Verb, unescaped};
 use kindex_model::kind::Kind;
-use kindex_serve::watches::Texture;
+use kindex_serve::watches::Accounting;
 
 use super::{Rest, exchange};
 use crate::figures::OperationVerb;
@@ -92,7 +92,7 @@ pub(super) async fn answer(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(watched(response, seat, Texture::Own))
+    Ok(watched(response, seat, Accounting::Own))
 }
 
 /// Who connects again has come further than the address says.

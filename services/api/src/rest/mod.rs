@@ -30,7 +30,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use kindex_kube_api::request::{self, Query, ResourcePath, Target, Verb};
 use kindex_model::kind::Scope;
-use kindex_serve::watches::Texture;
+use kindex_serve::watches::Accounting;
 
 use exchange::Head;
 use render::Columns;
@@ -232,7 +232,7 @@ async fn relay(rest: &Rest, caller: &Caller, query: &Query, request: Request<Bod
     let (parts, body) = open(rest, request).await?;
     let response = exchange::relay(&rest.operations, caller, parts, body).await?;
     Ok(match seat {
-        Some(seat) => watched(response, seat, Texture::Own),
+        Some(seat) => watched(response, seat, Accounting::Own),
         None => response,
     })
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::watch::{EventType, FRAME_END};
-use kindex_serve::watches::Texture;
+use kindex_serve::watches::Accounting;
 use serde_json::{Value, json};
 
 use super::render::Form;
@@ -41,7 +41,7 @@ pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Re
     let lines = events.map(move |event| lines.line(event?)).map_ok(stream::iter);
     let pieces = lines.try_flatten();
     let response = exchange::json(Body::from_stream(pieces));
-    Ok(watched(response, seat, Texture::Counted))
+    Ok(watched(response, seat, Accounting::Counted))
 }
 
 /// From this size on a text is worth a piece of its own.

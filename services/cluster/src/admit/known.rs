@@ -8,19 +8,19 @@ use serde_json::{Map, Value};
 
 use crate::resource::{Nature, Resource};
 
-/// An object as it was sent, with what is doubtful about it.
+/// An object as it was sent, with what strict validation refuses of it.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct DecodedObject {
     pub(crate) object: Value,
     /// `unknown field "spec.x"`, `duplicate field "spec.y"`.
-    pub(crate) doubts: Vec<String>,
+    pub(crate) strict_errors: Vec<String>,
 }
 
 /// Reads `value` as an object of `resource`. Unknown fields are gone afterwards.
 ///
 /// # Errors
 /// 400 when it is of another version, has metadata of wrong types, or has no place in the resource at all.
-pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<String>) -> Result<Sent, Status> {
+pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<String>) -> Result<DecodedObject, Status> {
     let Value::Object(fields) = &mut value else {
         return Err(Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): it is no JSON object",
@@ -28,28 +28,31 @@ pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<Stri
         )));
     };
     check_type(resource, fields)?;
-    let mut doubts: Vec<String> = duplicates
+    let mut strict_errors: Vec<String> = duplicates
         .iter()
         .map(|path| format!("duplicate field \"{path}\""))
         .collect();
     let unknown = schema::coerce_metadata(&mut value).map_err(|problem| unreadable(resource, &problem.to_string()))?;
     meta::map_mut(&mut value);
-    doubts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    strict_errors.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     if resource.nature == Nature::Plain {
         super::kinds::unfold_secret(resource, &mut value);
     }
     if let Some(structural) = &resource.schema {
         let unknown = schema::prune(structural, &mut value);
-        doubts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+        strict_errors.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     }
-    Ok(Sent { object: value, doubts })
+    Ok(DecodedObject {
+        object: value,
+        strict_errors,
+    })
 }
 
-impl Sent {
+impl DecodedObject {
     /// Applies the client's choice: the object and the warnings to send along.
     ///
     /// # Errors
-    /// 400 when the client is strict and there is any doubt.
+    /// 400 when the client is strict and there is any error.
     pub(crate) fn checked(
         self,
         resource: &Resource,
@@ -57,11 +60,11 @@ impl Sent {
     ) -> Result<(Value, Vec<String>), Status> {
         match validation {
             FieldValidation::Ignore => Ok((self.object, Vec::new())),
-            FieldValidation::Warn => Ok((self.object, self.doubts)),
-            FieldValidation::Strict if self.doubts.is_empty() => Ok((self.object, self.doubts)),
+            FieldValidation::Warn => Ok((self.object, self.strict_errors)),
+            FieldValidation::Strict if self.strict_errors.is_empty() => Ok((self.object, self.strict_errors)),
             FieldValidation::Strict => Err(unreadable(
                 resource,
-                &format!("strict decoding error: {}", self.doubts.join(", ")),
+                &format!("strict decoding error: {}", self.strict_errors.join(", ")),
             )),
         }
     }

@@ -16,7 +16,7 @@ use kindex_kube_api::request::Subresource;
 
 pub(crate) use create::create;
 pub(crate) use kinds::{is_released, mark_deleting};
-pub(crate) use known::{Sent, accept};
+pub(crate) use known::{DecodedObject, accept};
 pub(crate) use metadata::warnings;
 pub(crate) use update::{Outcome, undeterminable, update};
 

@@ -1,5 +1,5 @@
 //! CustomResourceDefinitions: what a valid one looks like, which names it is granted, which resources it defines. Pure
-//! functions over its JSON; refuses to know storage and requests.
+//! functions over its JSON, which know nothing of storage and requests.
 
 mod serve;
 

@@ -1,5 +1,5 @@
 //! The fields that a version lets itself be selected by: few, each a scalar that its schema declares, and none twice.
-//! From paths and a compiled schema to what is wrong; refuses to know what selectors look like.
+//! From paths and a compiled schema to what is wrong; knows nothing of the form of selectors.
 
 use kindex_kube_api::schema::{Additional, Structural, Type};
 use kindex_kube_api::status::FieldProblem;

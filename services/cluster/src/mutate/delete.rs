@@ -64,7 +64,7 @@ pub(crate) async fn delete(
             "this namespace may not be deleted",
         ));
     }
-    let _turn = api.turns.at(key).await;
+    let _lock = api.object_locks.lock(key).await;
     for _ in 0..ATTEMPTS_MAX {
         let revision = find(api, resource, key).await?;
         let before = shown(resource, &revision).await.map_err(|error| not_shown(&error))?;

@@ -1,5 +1,5 @@
 //! OpenAPI v3 documents of the served resources, one for each group and version: what `kubectl explain` reads, and
-//! where kubectl learns that the server validates fields. Refuses to know how documents are served and hashed.
+//! where kubectl learns that the server validates fields. Knows nothing of how documents are served and hashed.
 
 mod schemas;
 
@@ -26,21 +26,6 @@ pub(crate) struct ResourceDoc {
     pub(crate) status: bool,
     /// The schema of objects (`openAPIV3Schema`).
     pub(crate) schema: Value,
-}
-
-impl ResourceDoc {
-    /// The schema's name in the document: the group backwards, the version, the kind (`com.example.v1.Widget`).
-    fn schema_name(&self, kind: &str) -> String {
-        let group: Vec<&str> = match self.group.as_str() {
-            "" => vec!["io", "k8s", "api", "core"],
-            group => group.rsplit('.').collect(),
-        };
-        format!("{}.{}.{kind}", group.join("."), self.version)
-    }
-
-    fn group_version_kind(&self, kind: &str) -> Value {
-        json!({"group": self.group, "kind": kind, "version": self.version})
-    }
 }
 
 /// The document of one group and version: `/openapi/v3/apis/<group_version>`. Deterministic for equal resources.

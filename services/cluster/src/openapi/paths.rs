@@ -1,4 +1,4 @@
-//! The paths of a resource with their operations and parameters. Refuses to know schemas beyond their names.
+//! The paths of a resource with their operations and parameters. Knows nothing of schemas but their names.
 
 use kindex_kube_api::media::OBJECT_TYPES;
 use kindex_kube_api::patch::PatchType;

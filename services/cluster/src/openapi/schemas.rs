@@ -1,5 +1,5 @@
 //! The schemas of a document: those of the resources, with type and metadata filled in, and those of
-//! `meta.k8s.io/v1` that they refer to. Refuses to know paths.
+//! `meta.k8s.io/v1` that they refer to. Knows nothing of paths.
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,21 @@ pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.De
 
 const API_VERSION: &str = "The version of the schema that this object is written in.";
 const KIND: &str = "What this object is, in the words of its API version.";
+
+impl ResourceDoc {
+    /// The schema's name in the document: the group backwards, the version, the kind (`com.example.v1.Widget`).
+    pub(super) fn schema_name(&self, kind: &str) -> String {
+        let group: Vec<&str> = match self.group.as_str() {
+            "" => vec!["io", "k8s", "api", "core"],
+            group => group.rsplit('.').collect(),
+        };
+        format!("{}.{}.{kind}", group.join("."), self.version)
+    }
+
+    pub(super) fn group_version_kind(&self, kind: &str) -> Value {
+        json!({"group": self.group, "kind": kind, "version": self.version})
+    }
+}
 
 /// Where a document refers to a schema.
 pub(super) fn reference(schema_name: &str) -> Value {

@@ -23,7 +23,7 @@ pub trait Convert: Send + Sync {
 
 /// Who converts.
 #[derive(Clone)]
-enum By {
+enum Converter {
     Process(Arc<dyn Convert>),
     Webhook(Arc<Webhook>),
     /// A webhook that cannot be asked, and why.
@@ -33,7 +33,7 @@ enum By {
 /// The conversion of one kind's objects.
 #[derive(Clone)]
 pub(crate) struct Conversion {
-    by: By,
+    converter: Converter,
     group: String,
     kind: String,
 }
@@ -47,14 +47,14 @@ impl Conversion {
         }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
-        let by = match converter.filter(|converter| converter.knows(&group, &kind)) {
-            Some(converter) => By::Process(Arc::clone(converter)),
+        let converter = match converter.filter(|converter| converter.knows(&group, &kind)) {
+            Some(converter) => Converter::Process(Arc::clone(converter)),
             None => match Webhook::of(&spec["conversion"]["webhook"]) {
-                Ok(webhook) => By::Webhook(Arc::new(webhook)),
-                Err(why) => By::Nobody(why),
+                Ok(webhook) => Converter::Webhook(Arc::new(webhook)),
+                Err(why) => Converter::Nobody(why),
             },
         };
-        Some(Self { by, group, kind })
+        Some(Self { converter, group, kind })
     }
 
     /// The object in `api_version`, which is `version` of its group.
@@ -62,15 +62,15 @@ impl Conversion {
     /// # Errors
     /// Why it has no form in that, in the words of kube-apiserver.
     pub(super) async fn convert(&self, object: &Value, version: &str, api_version: &str) -> Result<Value, String> {
-        match &self.by {
-            By::Process(converter) => converter
+        match &self.converter {
+            Converter::Process(converter) => converter
                 .convert(&self.group, &self.kind, &object.to_string(), version)
                 .and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()))
                 .and_then(|converted| review::with_metadata(object, converted))
                 .map_err(|why| webhook::failed(object, &why)),
             // On the heap while it lasts: a watch at rest has no room for it.
-            By::Webhook(webhook) => Box::pin(webhook.convert(object, api_version)).await,
-            By::Nobody(why) => Err(webhook::failed(object, why)),
+            Converter::Webhook(webhook) => Box::pin(webhook.convert(object, api_version)).await,
+            Converter::Nobody(why) => Err(webhook::failed(object, why)),
         }
     }
 }

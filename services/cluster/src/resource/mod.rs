@@ -1,5 +1,5 @@
 //! What the server serves: one `Resource` for each kind and version, whether built in or defined by a
-//! CustomResourceDefinition. Holds the compiled schema; refuses to know requests and storage.
+//! CustomResourceDefinition. Holds the compiled schema; knows nothing of requests and storage.
 
 mod review;
 

@@ -1,5 +1,5 @@
-//! The verbs of the Kubernetes API over resources: from a parsed request to a reply. Each verb has a file; refuses
-//! to know sockets.
+//! The verbs of the Kubernetes API over resources: from a parsed request to a reply. Each verb has a file. Knows
+//! nothing of sockets.
 
 mod call;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::call::{Call, no_namespace, refused};
 use super::{Reply, render};
-use crate::admit::{self, Author, Sent};
+use crate::admit::{self, Author, DecodedObject};
 use crate::mutate;
 
 /// Media types of bodies that hold an object.
@@ -20,13 +20,13 @@ const OBJECT_TYPES: [&str; 3] = [media::JSON, media::YAML, media::PROTOBUF];
 const MANAGER_MAX_BYTES: usize = 128;
 
 /// How the request wants its writing done.
-struct Manner<'a> {
+struct WriteOptions<'a> {
     author: Author<'a>,
     validation: FieldValidation,
     dry_run: bool,
 }
 
-fn manner<'a>(call: &'a Call<'_>, options: &str) -> Result<Manner<'a>, Status> {
+fn write_options<'a>(call: &'a Call<'_>, options: &str) -> Result<WriteOptions<'a>, Status> {
     let dry_run = call.dry_run(options)?;
     let given = call.request.query.get("fieldManager").unwrap_or_default();
     if given.len() > MANAGER_MAX_BYTES {
@@ -41,7 +41,7 @@ fn manner<'a>(call: &'a Call<'_>, options: &str) -> Result<Manner<'a>, Status> {
         applied: false,
         now: call.api.now(),
     };
-    Ok(Manner {
+    Ok(WriteOptions {
         author,
         validation,
         dry_run,
@@ -53,16 +53,16 @@ pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
     if call.resource.namespaced && call.request.path.namespace.is_none() {
         return Err(no_namespace(call));
     }
-    let manner = manner(call, "CreateOptions")?;
-    let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
+    let options = write_options(call, "CreateOptions")?;
+    let (object, warnings) = read_object(call)?.checked(call.resource, options.validation)?;
     let warnings = [warnings, admit::warnings(call.resource, &object)].concat();
     let written = mutate::create(
         call.api,
         call.resource,
         call.namespace(),
         object,
-        &manner.author,
-        manner.dry_run,
+        &options.author,
+        options.dry_run,
     )
     .await?;
     Ok(render::written(call, 201, written).await?.warn(warnings))
@@ -70,16 +70,16 @@ pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
 
 /// Replaces an object.
 pub(super) async fn put(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
-    let manner = manner(call, "UpdateOptions")?;
-    let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
+    let options = write_options(call, "UpdateOptions")?;
+    let (object, warnings) = read_object(call)?.checked(call.resource, options.validation)?;
     let warnings = [warnings, admit::warnings(call.resource, &object)].concat();
     let edit = |_: &Value| Ok(object.clone());
     let written = mutate::change(
         call.api,
         call.resource,
         &call.key(name),
-        &manner.author,
-        manner.dry_run,
+        &options.author,
+        options.dry_run,
         edit,
     )
     .await?;
@@ -88,11 +88,11 @@ pub(super) async fn put(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
 
 /// An object that asks something and is not stored, with the warnings about it.
 pub(super) fn read_question(call: &Call<'_>) -> Result<(Value, Vec<String>), Status> {
-    let manner = manner(call, "CreateOptions")?;
-    read_object(call)?.checked(call.resource, manner.validation)
+    let options = write_options(call, "CreateOptions")?;
+    read_object(call)?.checked(call.resource, options.validation)
 }
 
-fn read_object(call: &Call<'_>) -> Result<Sent, Status> {
+fn read_object(call: &Call<'_>) -> Result<DecodedObject, Status> {
     let decoded = decode::by_media_type(&call.request.content_type, &call.request.body);
     let Decoded { value, duplicates } = decoded.map_err(|error| match error {
         DecodeError::MediaType(_) => Status::unsupported_media_type(&OBJECT_TYPES),
@@ -123,7 +123,7 @@ fn unknown_patch_type(call: &Call<'_>) -> Status {
 }
 
 async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<Reply, Status> {
-    let manner = manner(call, "PatchOptions")?;
+    let options = write_options(call, "PatchOptions")?;
     if call.request.query.has("force") {
         let problem = FieldProblem::forbidden("force", "may not be specified for non-apply patch");
         return Err(Status::invalid_options("PatchOptions", &[problem]));
@@ -134,9 +134,9 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
         let patched = patch.apply(before)?;
         let shown = patched.to_string();
         let sent = admit::accept(call.resource, patched, duplicates.clone())?;
-        let doubts = sent.doubts.join(", ");
-        let (object, found) = sent.checked(call.resource, manner.validation).map_err(|_| {
-            let problem = FieldProblem::invalid("patch", &shown, &format!("strict decoding error: {doubts}"));
+        let strict_errors = sent.strict_errors.join(", ");
+        let (object, found) = sent.checked(call.resource, options.validation).map_err(|_| {
+            let problem = FieldProblem::invalid("patch", &shown, &format!("strict decoding error: {strict_errors}"));
             Status::invalid("", "", "", &[problem])
         })?;
         warnings = [found, admit::warnings(call.resource, &object)].concat();
@@ -146,8 +146,8 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
         call.api,
         call.resource,
         &call.key(name),
-        &manner.author,
-        manner.dry_run,
+        &options.author,
+        options.dry_run,
         edit,
     )
     .await?;
@@ -156,8 +156,8 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
 
 /// Server-side apply: creates what is not there, but for subresources.
 async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
-    let mut manner = manner(call, "PatchOptions")?;
-    manner.author.applied = true;
+    let mut options = write_options(call, "PatchOptions")?;
+    options.author.applied = true;
     if call.request.query.get("fieldManager").is_none() {
         let problem = FieldProblem::required("fieldManager", "is required for apply patch");
         return Err(Status::invalid_options("PatchOptions", &[problem]));
@@ -173,17 +173,17 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     let mut merge = |live: Option<&Value>| {
         let again = || read_configuration(call, name).map(|(configuration, _)| configuration);
         let configuration = first.take().map_or_else(again, Ok)?;
-        let subresource = manner.author.subresource.map(Subresource::name);
+        let subresource = options.author.subresource.map(Subresource::name);
         let schema = call.resource.schema.as_ref();
-        let (manager, now) = (manner.author.manager, manner.author.now);
+        let (manager, now) = (options.author.manager, options.author.now);
         let version = call.resource.api_version();
         fields::apply(schema, live, configuration, manager, force, subresource, &version, now).map_err(not_applied)
     };
     let edit = |before: &Value| merge(Some(before));
     let key = call.key(name);
-    let changed = mutate::change(call.api, call.resource, &key, &manner.author, manner.dry_run, edit).await;
+    let changed = mutate::change(call.api, call.resource, &key, &options.author, options.dry_run, edit).await;
     let (code, written) = match changed {
-        Err(status) if status.code == 404 && manner.author.subresource.is_none() => {
+        Err(status) if status.code == 404 && options.author.subresource.is_none() => {
             if !uid.is_empty() {
                 let why =
                     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
@@ -199,8 +199,8 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
                 call.resource,
                 call.namespace(),
                 object,
-                &manner.author,
-                manner.dry_run,
+                &options.author,
+                options.dry_run,
             );
             (201, created.await?)
         }
@@ -219,7 +219,10 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<(Value, bool), Stat
     }
     check_type(&decoded.value)?;
     let place = format!("{}/{name}", meta::namespace(&decoded.value));
-    let Sent { mut object, doubts } = admit::accept(call.resource, decoded.value, decoded.duplicates)?;
+    let DecodedObject {
+        mut object,
+        strict_errors,
+    } = admit::accept(call.resource, decoded.value, decoded.duplicates)?;
     let is_named = !meta::name(&object).is_empty();
     if !is_named {
         meta::set(&mut object, "name", Some(name.into()));
@@ -227,9 +230,9 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<(Value, bool), Stat
     if call.resource.namespaced && meta::namespace(&object).is_empty() {
         meta::set(&mut object, "namespace", Some(call.namespace().into()));
     }
-    let unknown = doubts
+    let unknown = strict_errors
         .iter()
-        .find_map(|doubt| doubt.strip_prefix("unknown field \"")?.strip_suffix('"'));
+        .find_map(|error| error.strip_prefix("unknown field \"")?.strip_suffix('"'));
     if let Some(field) = unknown {
         return Err(Status::unexplained(format!(
             "failed to create typed patch object ({place}; {}, Kind={}): .{field}: field not declared in schema",

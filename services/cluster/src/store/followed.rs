@@ -26,14 +26,14 @@ type Published = Option<HashMap<String, u64>>;
 
 /// A backing whose log is followed.
 #[derive(Clone)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedBacking {
     pub(super) backing: Arc<dyn Backing>,
     pub(super) hub: Arc<Hub>,
     published: watch::Receiver<Published>,
     nudge: Arc<Notify>,
 }
 
-impl Followed {
+impl FollowedBacking {
     /// Follows the log until stopped.
     pub(crate) async fn start(backing: Arc<dyn Backing>, stop: CancellationToken) -> Self {
         let (to, published) = watch::channel(None);

@@ -32,21 +32,21 @@ pub(super) struct Hub {
 
 /// The newest revisions of one resource.
 struct Ring {
-    kept: Arc<Mutex<Kept>>,
+    buffer: Arc<Mutex<RingBuffer>>,
     /// Says when there is another one; gone with the ring.
     news: watch::Sender<()>,
 }
 
 /// Revisions are numbered as they come.
 #[derive(Default)]
-struct Kept {
+struct RingBuffer {
     /// The number of the first that is kept.
     first: u64,
     revisions: VecDeque<Arc<Revision>>,
     bytes: usize,
 }
 
-impl Kept {
+impl RingBuffer {
     fn push(&mut self, revision: Arc<Revision>) {
         self.bytes += size(&revision);
         self.revisions.push_back(revision);
@@ -95,12 +95,12 @@ impl Hub {
         let ring = rings
             .entry(resource.unwrap_or(EVERYTHING).to_owned())
             .or_insert_with(|| Ring {
-                kept: Arc::default(),
+                buffer: Arc::default(),
                 news: watch::Sender::new(()),
             });
-        let next = locked(&ring.kept).end();
+        let next = locked(&ring.buffer).end();
         Feed {
-            kept: Arc::clone(&ring.kept),
+            buffer: Arc::clone(&ring.buffer),
             news: ring.news.subscribe(),
             next,
         }
@@ -117,10 +117,10 @@ impl Hub {
             {
                 // The log keeps what nobody reads at this moment.
                 if ring.news.receiver_count() == 0 {
-                    locked(&ring.kept).forget();
+                    locked(&ring.buffer).forget();
                     continue;
                 }
-                locked(&ring.kept).push(Arc::clone(revision));
+                locked(&ring.buffer).push(Arc::clone(revision));
                 ring.news.send_replace(());
             }
         }
@@ -135,7 +135,7 @@ impl Hub {
 
 /// A reader's place in a ring.
 pub(crate) struct Feed {
-    kept: Arc<Mutex<Kept>>,
+    buffer: Arc<Mutex<RingBuffer>>,
     news: watch::Receiver<()>,
     /// The number of the next revision.
     next: u64,
@@ -159,13 +159,13 @@ impl Feed {
     pub(crate) fn ready(&mut self) -> Result<Option<Arc<Revision>>, FeedError> {
         // Asked first: what was published before the end is read.
         let is_closed = self.news.has_changed().is_err();
-        let kept = locked(&self.kept);
-        if self.next < kept.first {
-            self.next = kept.first;
+        let buffer = locked(&self.buffer);
+        if self.next < buffer.first {
+            self.next = buffer.first;
             return Err(FeedError::Lagged);
         }
-        let place = usize::try_from(self.next - kept.first).unwrap_or(usize::MAX);
-        match kept.revisions.get(place) {
+        let place = usize::try_from(self.next - buffer.first).unwrap_or(usize::MAX);
+        match buffer.revisions.get(place) {
             Some(revision) => {
                 self.next += 1;
                 Ok(Some(Arc::clone(revision)))

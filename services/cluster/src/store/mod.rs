@@ -1,6 +1,6 @@
 //! Revisions of all objects. In a cluster's own file, SQLite: each mutation is one row, an object's JSON is written
 //! exactly once, and the rows since the compaction floor are the log from which watches resume. Knows keys, revisions
-//! and JSON text; refuses to know resources, schemas or HTTP. Or wherever a [`Backing`] keeps them.
+//! and JSON text, but no resources, schemas or HTTP. Or wherever a [`Backing`] keeps them.
 
 mod compact;
 
@@ -16,7 +16,7 @@ mod backing;
 
 mod followed;
 
-mod either;
+mod handle;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use tokio::sync::mpsc;
 use crate::private;
 
 pub use backing::Backing;
-pub(crate) use either::Store;
-pub(crate) use followed::Followed;
+pub(crate) use followed::FollowedBacking;
+pub(crate) use handle::Store;
 pub(crate) use hub::{Feed, FeedError};
 pub use read::{Page, PageRequest};
 pub use record::{Change, ObjectKey, Revision};

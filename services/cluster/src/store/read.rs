@@ -1,5 +1,5 @@
 //! Reads of the store: one object, a page of a list at a consistent resource version, the log from a resource
-//! version on, dependents of an owner. Refuses to know selectors and HTTP.
+//! version on, dependents of an owner. Knows nothing of selectors and HTTP.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! One row of the log: key, resource version, what happened, and the object's text. Refuses to know how rows are
-//! read or written.
+//! One row of the log: key, resource version, what happened, and the object's text. Knows nothing of how rows are read
+//! or written.
 
 use std::sync::{Arc, OnceLock};
 

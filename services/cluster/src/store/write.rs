@@ -1,6 +1,6 @@
 //! The one writer: takes mutations from a queue, commits as many as wait in one transaction, gives each its
-//! resource version and publishes what was committed. Knows optimistic concurrency and guards; refuses to know why
-//! an object changes.
+//! resource version and publishes what was committed. Knows optimistic concurrency and guards, but not why an object
+//! changes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ pub(super) struct Writer {
     /// Kept from one transaction to the next: a pool looks after a connection whenever it is given back, which costs
     /// a turn of SQLite's thread. Given back where a transaction fails.
     connection: Option<PoolConnection<Sqlite>>,
-    alive: Alive,
+    live_objects: LiveObjects,
     hub: Arc<Hub>,
     observer: Observer,
     history_max: u64,
@@ -118,7 +118,7 @@ impl Writer {
         Self {
             pool,
             connection: None,
-            alive: Alive::default(),
+            live_objects: LiveObjects::default(),
             hub,
             observer,
             history_max,
@@ -165,7 +165,7 @@ impl Writer {
             Ok(done) => done,
             Err(error) => {
                 // What the transaction saw may have been its own work, which is undone.
-                self.alive = Alive::default();
+                self.live_objects = LiveObjects::default();
                 return Err(error);
             }
         };
@@ -192,7 +192,7 @@ impl Writer {
         let mut newest = start;
         let mut outcomes = Vec::with_capacity(mutations.len());
         for mutation in mutations {
-            let outcome = apply(&mut transaction, &mut self.alive, mutation, newest + 1).await?;
+            let outcome = apply(&mut transaction, &mut self.live_objects, mutation, newest + 1).await?;
             newest += u64::from(outcome.is_ok());
             outcomes.push(outcome);
         }
@@ -219,9 +219,9 @@ impl Writer {
 /// # Assumptions
 /// Nobody but the one writer writes.
 #[derive(Default)]
-struct Alive(HashSet<ObjectKey>);
+struct LiveObjects(HashSet<ObjectKey>);
 
-impl Alive {
+impl LiveObjects {
     async fn holds(&mut self, connection: &mut SqliteConnection, guard: &Guard) -> Result<bool, sqlx::Error> {
         let Guard::Live(key) = guard else {
             return holds(connection, guard).await;
@@ -240,7 +240,7 @@ impl Alive {
 /// Applies one mutation inside the transaction. A refusal (the inner error) has written nothing.
 async fn apply(
     connection: &mut SqliteConnection,
-    alive: &mut Alive,
+    live_objects: &mut LiveObjects,
     mutation: Mutation,
     rv: u64,
 ) -> Result<Result<Arc<Revision>, WriteError>, sqlx::Error> {
@@ -251,7 +251,7 @@ async fn apply(
         guards,
     } = mutation;
     for guard in guards {
-        if !alive.holds(connection, &guard).await? {
+        if !live_objects.holds(connection, &guard).await? {
             return Ok(Err(WriteError::Guarded(guard)));
         }
     }
@@ -262,7 +262,7 @@ async fn apply(
         Intent::Remove(before) => (Change::Deleted, Some(before)),
     };
     if change == Change::Deleted {
-        alive.0.remove(&key);
+        live_objects.0.remove(&key);
     }
     let text = serde_json::to_string(&object).expect("a JSON value is JSON text");
     if !record(connection, &key, rv, change, before.as_deref(), uid(&object), &text).await? {

@@ -6,12 +6,10 @@ use kindex_kube_client::ClusterError;
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::Cluster;
 use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
+use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::{
-    Archive, ArchiveError, Held, Holder, HolderAction, HolderScope, HolderState, action_on, goes_along,
-};
+use crate::archive::{Archive, Held, Holder, HolderAction, HolderScope, HolderState, action_on, goes_along};
 use crate::decide::{Archived, Seen};
 use crate::object::{DeletionState, Edge, Key, Object};
 use crate::targets::Answer;
@@ -22,17 +20,6 @@ const PAGES_MAX: usize = 64;
 const ASKED_AT_ONCE: usize = 200;
 /// Holders that a sweep names.
 const NAMED_MAX: usize = 8;
-
-/// Why nothing of the archive can be read while its database is away.
-pub(crate) const OUTAGE: &str = "database";
-
-pub(super) fn failed(error: &ArchiveError) -> ClusterError {
-    ClusterError::Retryable {
-        cause: if error.is_outage { OUTAGE } else { "archive" },
-        retry_after: None,
-        message: error.to_string(),
-    }
-}
 
 /// Keeps references as rows, then takes them off in the version of the object in which they were seen.
 pub(super) async fn keep(

@@ -72,12 +72,21 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
 }
 
 /// Whether the deletion that causes this one is still what it was: of that very object, with a phase. If the object to
-/// be deleted holds that one, it is: no deletion is ever taken back, no phase either, and what is held cannot go.
+/// be deleted holds that one, it is: no deletion is ever taken back, no phase either, and what is held cannot go. Of
+/// another service, that is true only until it is restored from a backup, and it is asked in any case. Only an answer
+/// that makes a difference is worth a read of the whole object.
 async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Result<bool, ClusterError> {
-    let target = match cause {
-        Cause::Requested | Cause::Target { held: true, .. } => return Ok(true),
-        Cause::Target { target, .. } => target,
+    let (target, held) = match cause {
+        Cause::Requested => return Ok(true),
+        Cause::Target { target, held, .. } => (target, *held),
     };
+    let is_certain = match cluster.peers.of(&target.key.kind) {
+        Some(peer) => peer.deletes(&target.key, &target.uid).await?,
+        None => held,
+    };
+    if is_certain {
+        return Ok(true);
+    }
     let found = read(cluster, target, outcome).await?;
     Ok(found.is_some_and(|found| found.is_leaving() && found.phase.is_some()))
 }
@@ -222,7 +231,7 @@ async fn free(
         && let (Some(archive), Some(name)) = (&cluster.archive, task.object.reference_name())
     {
         let released = archive.release_all(&name, now).await;
-        released.map_err(|error| archived::failed(&error))?;
+        released.map_err(|error| super::failed(&error))?;
     }
     let own = &cluster.kinds.names.finalizer;
     let finalizers = task.object.finalizers.iter();

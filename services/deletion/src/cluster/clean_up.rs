@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use kindex_kube_client::{ClusterApi as _, ClusterError};
+use kindex_model::causes::chain;
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object as Text;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::archived::failed;
 use super::outcome::{Outcome, Task};
-use super::{Cluster, name_of};
-use crate::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted};
+use super::{Cluster, failed, name_of};
+use crate::cleanup::{Answer, Cleanup, Cleanups, Deleted};
 use crate::cleanup_states::{CallOutcome, is_due};
 use crate::kinds;
 use crate::object::{KindName, Object};
@@ -143,20 +143,10 @@ async fn call(cleanup: &dyn Cleanup, deleted: &Deleted) -> CallOutcome {
     match AssertUnwindSafe(called).catch_unwind().await {
         Ok(Ok(Ok(Answer::Gone))) => CallOutcome::Gone,
         Ok(Ok(Ok(Answer::Pending { what, again_after }))) => CallOutcome::Pending(what, again_after),
-        Ok(Ok(Err(error))) => CallOutcome::Failed(with_causes(&error)),
+        Ok(Ok(Err(error))) => CallOutcome::Failed(chain(&*error)),
         Ok(Err(late)) => CallOutcome::Failed(late),
         Err(panic) => CallOutcome::Failed(format!("it panicked: {}", said_in(&*panic))),
     }
-}
-
-fn with_causes(error: &CleanupError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }
 
 fn said_in(panic: &(dyn Any + Send)) -> &str {
@@ -171,6 +161,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::cleanup::CleanupError;
 
     static CLUSTER: Kind = Kind {
         name: "Cluster",

@@ -6,15 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
-use kindex_model::kind::{Kind, Scope};
+use kindex_model::kind::Kind;
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use kube::core::ApiResource;
-use kube::{Client, ResourceExt as _};
+use kube::Client;
 use serde_json::{Value, json};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, ArchiveError};
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
@@ -36,9 +34,11 @@ pub mod carry_out;
 
 pub mod event;
 
-pub(crate) use archived::OUTAGE;
 use clean_up::Callable;
 use status::Known;
+
+/// Why nothing of the archive can be read while its database is away.
+pub(crate) const OUTAGE: &str = "database";
 
 /// One cluster, and the kinds of the graph in it.
 #[derive(Clone)]
@@ -139,7 +139,7 @@ impl Cluster {
         match &self.archive {
             Some(archive) if self.peers.of(&target.kind).is_none() => {
                 let bears = archive.bears(target, name).await;
-                bears.map_err(|error| archived::failed(&error))
+                bears.map_err(|error| failed(&error))
             }
             Some(_) | None => Ok(false),
         }
@@ -161,55 +161,25 @@ impl Cluster {
     async fn request(&self, object: &Object) -> Result<Object, ClusterError> {
         let annotations = json!({ &self.kinds.names.deleting: "true" });
         let written = self.annotate(object, &annotations).await?;
-        self.read(self.kind(&object.key), &written)
+        Ok(self.kinds.read(self.kind(&object.key), &written))
     }
 
     /// Records on a live holder which target it uses no more: that write is what matters.
     async fn detach(&self, holder: &Object, former: &str) -> Result<Object, ClusterError> {
         let annotations = json!({ &self.kinds.names.recorded.detached: former });
         let written = self.annotate(holder, &annotations).await?;
-        self.read(self.kind(&holder.key), &written)
+        Ok(self.kinds.read(self.kind(&holder.key), &written))
     }
 
-    async fn annotate(&self, object: &Object, annotations: &Value) -> Result<DynamicObject, ClusterError> {
+    async fn annotate(&self, object: &Object, annotations: &Value) -> Result<Text, ClusterError> {
         let patch = json!({"metadata": {"annotations": annotations}});
         self.patch(object, None, patch).await
     }
 
     /// Changes an object, or a subresource of it, in the version that is known.
-    async fn patch(
-        &self,
-        object: &Object,
-        subresource: Option<&str>,
-        mut patch: Value,
-    ) -> Result<DynamicObject, ClusterError> {
-        patch["metadata"]["uid"] = json!(object.uid);
-        patch["metadata"]["resourceVersion"] = json!(object.version.to_string());
-        let api = self.objects(&object.key);
-        let (name, parameters, patch) = (&object.key.name, PatchParams::default(), Patch::Merge(&patch));
-        let written = match subresource {
-            None => api.patch(name, &parameters, &patch).await,
-            Some(subresource) => api.patch_subresource(subresource, name, &parameters, &patch).await,
-        };
-        written.map_err(refused)
-    }
-
-    /// The objects of a kind where an object is.
-    fn objects(&self, key: &Key) -> Api<DynamicObject> {
-        let kind = self.kind(key);
-        let resource = resource_of(kind);
-        match kind.scope {
-            Scope::Namespaced => Api::namespaced_with(self.client.clone(), &key.namespace, &resource),
-            Scope::Cluster => Api::all_with(self.client.clone(), &resource),
-        }
-    }
-
-    fn read(&self, kind: &Kind, object: &DynamicObject) -> Result<Object, ClusterError> {
-        let version = object.resource_version();
-        let text = serde_json::to_string(object).map_err(|error| ClusterError::Refused(error.to_string()))?;
-        let text = Text::parse_str(&text)
-            .map_err(|error| ClusterError::Refused(format!("version {version:?} cannot be read: {error}")))?;
-        Ok(self.kinds.read(kind, &text))
+    async fn patch(&self, object: &Object, subresource: Option<&str>, patch: Value) -> Result<Text, ClusterError> {
+        let kind = self.kind(&object.key);
+        self.api.patch(kind, &target_of(object), subresource, patch).await
     }
 
     fn forms(&self) -> MutexGuard<'_, BTreeMap<KindName, Known>> {
@@ -217,25 +187,11 @@ impl Cluster {
     }
 }
 
-fn refused(error: kube::Error) -> ClusterError {
-    match error {
-        kube::Error::Api(status) if status.code == 404 => ClusterError::NotFound(status.message.clone()),
-        kube::Error::Api(status) if status.code == 409 => ClusterError::Conflict(status.message.clone()),
-        other => ClusterError::Retryable {
-            cause: "request",
-            retry_after: None,
-            message: other.to_string(),
-        },
-    }
-}
-
-fn resource_of(kind: &Kind) -> ApiResource {
-    ApiResource {
-        group: kind.group.to_owned(),
-        version: kind.version.to_owned(),
-        api_version: kind.api_version(),
-        kind: kind.name.to_owned(),
-        plural: kind.plural.to_owned(),
+fn failed(error: &ArchiveError) -> ClusterError {
+    ClusterError::Retryable {
+        cause: if error.is_outage { OUTAGE } else { "archive" },
+        retry_after: None,
+        message: error.to_string(),
     }
 }
 

@@ -2,21 +2,23 @@
 //! where that has none. No decision depends on them, and no step waits for them but the record of a phase of an object
 //! that has them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kindex_kube_client::ClusterError;
+use kindex_kube_client::{ClusterApi as _, ClusterError, classify};
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
-use kube::ResourceExt as _;
-use kube::api::{Api, DynamicObject};
+use kindex_model::object::Object as Text;
+use kube::api::Api;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::{Cluster, refused};
+use super::{Cluster, name_of};
 use crate::conditions::{Deletion, Form, may_be_reported};
-use crate::kinds::name_of;
+use crate::kinds;
 use crate::notice::{About, Notice};
 use crate::object::{DeletionState, Object};
 
@@ -55,7 +57,7 @@ impl Cluster {
             &names.since: now.to_string(),
         });
         let written = self.annotate(object, &annotations).await?;
-        let recorded = self.read(self.kind(&object.key), &written)?;
+        let recorded = self.kinds.read(self.kind(&object.key), &written);
         let with_conditions = self.write_phase(&recorded, written).await;
         Ok(with_conditions.unwrap_or(recorded))
     }
@@ -89,8 +91,9 @@ impl Cluster {
 
     /// Writes the phase that was just recorded into conditions that say that the object waits. The object as it is
     /// then, if anything was written.
-    async fn write_phase(&self, object: &Object, recorded: DynamicObject) -> Option<Object> {
-        match may_be_reported(&recorded.data["status"]) || may_be_reported(&self.recorded(&recorded)) {
+    async fn write_phase(&self, object: &Object, recorded: Text) -> Option<Object> {
+        let in_status = status_of(&recorded).is_ok_and(|status| may_be_reported(&status));
+        match in_status || may_be_reported(&self.recorded(&recorded)) {
             true => {
                 let written = in_time(object, self.write(object, recorded, ConditionUpdate::Deletion(None))).await;
                 written.ok().flatten()
@@ -104,19 +107,19 @@ impl Cluster {
     async fn write(
         &self,
         object: &Object,
-        mut found: DynamicObject,
+        mut found: Text,
         update: ConditionUpdate<'_>,
     ) -> Result<Option<Object>, ClusterError> {
         let kind = self.kind(&object.key);
         let of_status = self.form(kind).await?;
         let form = of_status.clone().unwrap_or_else(Form::recorded);
         for _ in 0..ATTEMPTS {
-            let known = self.read(kind, &found)?;
+            let known = self.kinds.read(kind, &found);
             if known.uid != object.uid {
                 return Ok(None);
             }
             let before = match of_status {
-                Some(_) => found.data["status"].clone(),
+                Some(_) => status_of(&found)?,
                 None => self.recorded(&found),
             };
             let written = match (&of_status, conditions(&form, object, &known, &before, update)) {
@@ -130,14 +133,14 @@ impl Cluster {
             };
             let written = match written {
                 Ok(written) if of_status.is_some() && self.has_recorded(&written) => {
-                    self.write_recorded(&self.read(kind, &written)?, None).await
+                    self.write_recorded(&self.kinds.read(kind, &written), None).await
                 }
                 written => written,
             };
             match written {
                 Err(ClusterError::Conflict(_)) => {}
                 Err(ClusterError::NotFound(_)) => return Ok(None),
-                Ok(written) => return self.read(kind, &written).map(Some),
+                Ok(written) => return Ok(Some(self.kinds.read(kind, &written))),
                 Err(error) => return Err(error),
             }
             match self.found(object).await? {
@@ -149,33 +152,30 @@ impl Cluster {
     }
 
     /// The conditions in the annotation of an object.
-    fn recorded(&self, object: &DynamicObject) -> Value {
-        self.kinds.names.recorded.status_in(object.annotations())
+    fn recorded(&self, object: &Text) -> Value {
+        self.kinds.names.recorded.status_in(&object.metadata.annotations)
     }
 
-    fn has_recorded(&self, object: &DynamicObject) -> bool {
-        object.annotations().contains_key(&self.kinds.names.recorded.conditions)
+    fn has_recorded(&self, object: &Text) -> bool {
+        let annotations = &object.metadata.annotations;
+        annotations.contains_key(&self.kinds.names.recorded.conditions)
     }
 
     /// Writes that annotation; without conditions, it goes.
-    async fn write_recorded(
-        &self,
-        object: &Object,
-        conditions: Option<Vec<Value>>,
-    ) -> Result<DynamicObject, ClusterError> {
+    async fn write_recorded(&self, object: &Object, conditions: Option<Vec<Value>>) -> Result<Text, ClusterError> {
         let text = conditions.map(|conditions| Value::Array(conditions).to_string());
         let annotations = json!({ &self.kinds.names.recorded.conditions: text });
         self.annotate(object, &annotations).await
     }
 
-    async fn found(&self, object: &Object) -> Result<Option<DynamicObject>, ClusterError> {
-        let objects = self.objects(&object.key);
-        objects.get_opt(&object.key.name).await.map_err(refused)
+    async fn found(&self, object: &Object) -> Result<Option<Text>, ClusterError> {
+        let key = &object.key;
+        self.api.get(self.kind(key), &name_of(key)).await
     }
 
     /// How a kind spells conditions, by its definition.
     async fn form(&self, kind: &'static Kind) -> Result<Option<Form>, ClusterError> {
-        let name = name_of(kind);
+        let name = kinds::name_of(kind);
         if let Some(known) = self.forms().get(&name)
             && known.read.elapsed() < FORM_AGE_MAX
         {
@@ -197,9 +197,20 @@ impl Cluster {
             return Ok(serde_saphyr::from_str(kind.manifest).ok());
         }
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let definition = definitions.get_opt(&kind.crd_name()).await.map_err(refused)?;
+        let definition = definitions.get_opt(&kind.crd_name()).await;
+        let definition = definition.map_err(|error| classify(&error))?;
         Ok(definition.and_then(|definition| serde_json::to_value(definition).ok()))
     }
+}
+
+/// The status of an object; null where it has none. One that cannot be read is an error: its conditions would be lost.
+fn status_of(object: &Text) -> Result<Value, ClusterError> {
+    let fields: Result<BTreeMap<String, &RawValue>, _> = serde_json::from_str(object.text());
+    let status = fields.and_then(|fields| match fields.get("status") {
+        Some(status) => serde_json::from_str(status.get()),
+        None => Ok(Value::Null),
+    });
+    status.map_err(|error| ClusterError::Refused(format!("its status cannot be read: {error}")))
 }
 
 /// The conditions of an object, seen as one and known as another version of it by now; `None` where nothing is to be
@@ -240,4 +251,27 @@ async fn in_time(
     };
     tracing::warn!(object = %object.key, why, "The conditions of an object cannot be written");
     Err(Unwritten)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As if a number that only a text can hold made a status without conditions of any other.
+    #[test]
+    fn a_status_is_read_whatever_the_rest_of_its_object_holds() {
+        let status = |rest: &str| {
+            let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"7"}}{rest}}}"#);
+            status_of(&Text::parse_str(&text).expect("an object"))
+        };
+        assert_eq!(status(""), Ok(Value::Null));
+        assert_eq!(
+            status(r#","spec":{"n":1e400},"status":{"conditions":[]}"#),
+            Ok(json!({"conditions": []}))
+        );
+        assert!(
+            status(r#","status":{"n":1e400}"#).is_err(),
+            "its conditions would be lost"
+        );
+    }
 }

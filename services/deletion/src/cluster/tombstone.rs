@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 use tokio::time::Instant;
 
-use super::Cluster;
-use super::archived::{Along, failed, has_its_name};
+use super::archived::{Along, has_its_name};
 use super::outcome::Unanswered;
+use super::{Cluster, failed};
 use crate::answers::Swept;
 use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;

@@ -48,7 +48,7 @@ pub enum Named {
         bears: bool,
         /// Whether it is leaving, so that no reference can be placed on it.
         leaving: bool,
-        /// The phase that is recorded on it.
+        /// The phase that is recorded on it. None where its service is not to be trusted.
         phase: Option<Phase>,
     },
 }
@@ -103,6 +103,8 @@ pub struct MissingReference {
     pub owned: bool,
     /// Whether it is deleted as soon as this one is.
     pub cascades: bool,
+    /// Whether it stays all the same, because it has a former target: see [`Input::has_former`].
+    pub stays: bool,
 }
 
 /// The cleanup of what an object has outside of the cluster.
@@ -136,9 +138,12 @@ pub struct Input<'a> {
     /// The objects that bear its reference, whether a field names them or not. As long as it stays, those alone that
     /// its fields may name: other references were placed by others, in its name.
     pub bearers: Vec<Seen>,
+    /// Whether one of these is named by no field and is not being deleted: the object was moved from there. One whose
+    /// service is not to be trusted counts as one that stays.
+    pub has_former: bool,
     /// The references on it.
     pub claims: Vec<Claim>,
-    /// Those who name it without one.
+    /// Once it is on its way out, those who name it without one.
     pub missing: Vec<MissingReference>,
     /// Of the kinds that may refer to it, those that were not read yet.
     pub holders_unknown: Vec<String>,

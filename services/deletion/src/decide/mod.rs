@@ -96,7 +96,9 @@ fn decide_live(input: &Input<'_>) -> Step {
     }
 }
 
-/// What cascades goes from the first phase of its target on, what is owned only once its owner drains.
+/// What cascades goes from the first phase of its target on, what is owned only once its owner drains. A target that
+/// was being deleted when the object was moved there takes no reference, and does not take the object along either: its
+/// former target still holds what it held.
 fn cause(input: &Input<'_>) -> Option<Cause> {
     edges(input).find_map(|(edge, named)| match named {
         Named::Present {
@@ -104,7 +106,7 @@ fn cause(input: &Input<'_>) -> Option<Cause> {
             bears,
             leaving: true,
             phase: Some(phase),
-        } if edge.cascades() || (edge.owned && *phase >= Phase::Draining) => Some(Cause::Target {
+        } if (*bears || has_no_former(input)) && goes_in(edge, *phase) => Some(Cause::Target {
             reference: edge.reference,
             target: seen.clone(),
             held: *bears,
@@ -116,6 +118,15 @@ fn cause(input: &Input<'_>) -> Option<Cause> {
         | Named::Absent
         | Named::Itself => None,
     })
+}
+
+/// Whether no former target holds the object. Nothing follows from absence: one that is not known yet may hold it.
+fn has_no_former(input: &Input<'_>) -> bool {
+    !input.has_former && input.targets_unknown.is_empty()
+}
+
+fn goes_in(edge: &Edge, phase: Phase) -> bool {
+    edge.cascades() || (edge.owned && phase >= Phase::Draining)
 }
 
 fn decide_deleting(input: &Input<'_>) -> Step {
@@ -205,14 +216,14 @@ fn takes_no_reference(named: &Named) -> bool {
 /// The references that keep the object in its first phase, and those who name it and are about to be deleted with it.
 fn holders(input: &Input<'_>) -> Option<Wait> {
     let claims: Vec<_> = input.claims.iter().filter(|claim| !claim.owned).cloned().collect();
-    let missing = input.missing.iter().filter(|other| other.cascades);
+    let missing = input.missing.iter().filter(|other| other.cascades && !other.stays);
     let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
     (!claims.is_empty() || !missing.is_empty()).then_some(Wait::Holders(claims, missing))
 }
 
 fn owned(input: &Input<'_>) -> Option<Wait> {
     let claims: Vec<_> = input.claims.iter().filter(|claim| claim.owned).cloned().collect();
-    let missing = input.missing.iter().filter(|other| other.owned);
+    let missing = input.missing.iter().filter(|other| other.owned && !other.stays);
     let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
     if !claims.is_empty() || !missing.is_empty() {
         return Some(Wait::Owned(claims, missing));

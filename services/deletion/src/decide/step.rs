@@ -11,14 +11,15 @@ use crate::object::Key;
 pub enum Cause {
     /// Its Deleting annotation asks for it.
     Requested,
-    /// An object is deleted that it refers to, or that owns it. If it does not hold that one, that one is read again
-    /// before: it has to be this very object, on its way out, with a phase.
+    /// An object is deleted that it refers to, or that owns it. If it does not hold that one, or that one is of another
+    /// service, that one is read again before: it has to be this very object, on its way out, with a phase.
     Target {
         /// Name of the reference.
         reference: &'static str,
         /// That object.
         target: Seen,
-        /// Whether it bears the reference. As long as it does, it cannot have gone, and another one have its name.
+        /// Whether it bears the reference. As long as it does, it cannot have gone, and another one have its name. Only
+        /// a service that was restored may say otherwise.
         held: bool,
     },
 }

@@ -34,6 +34,7 @@ fn missing(name: &str, owned: bool, cascades: bool) -> MissingReference {
         holder: key("Holder", name),
         owned,
         cascades,
+        stays: false,
     }
 }
 
@@ -80,6 +81,7 @@ fn input(object: &Object) -> Input<'_> {
         object,
         named: Vec::new(),
         bearers: Vec::new(),
+        has_former: false,
         claims: Vec::new(),
         missing: Vec::new(),
         holders_unknown: Vec::new(),

@@ -12,8 +12,10 @@ use crate::object::{DeletionState, Key, Names, Object, Released};
 /// What is known of an object from the answer about its references. Its service judges whether it is deleted or leaves
 /// for the archive. What it owns here goes as what cascades does: it drains only once it is released.
 pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
-    let uid = answer["target"]["uid"].as_str().filter(|uid| !uid.is_empty())?;
-    let is_deleted = match answer["target"]["state"].as_str()? {
+    let target = &answer["target"];
+    let uid = target["uid"].as_str().filter(|uid| !uid.is_empty())?;
+    let state = target["state"].as_str()?;
+    let is_deleted = match state {
         "Live" | "Archived" => false,
         "Deleting" => true,
         _ => return None,
@@ -23,6 +25,9 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         .iter()
         .filter_map(|held| held["name"].as_str());
     let references: BTreeSet<_> = names.filter_map(ReferenceName::of_finalizer).collect();
+    // An older version of the service has only the state.
+    let in_rows = state == "Archived" || target["archived"] == true;
+    let released = Released::elsewhere(target["releasedReference"].as_str(), in_rows);
     // The guard is its service's, whatever it is called there.
     let guard = Names::of_service(&key.kind.group).finalizer;
     Some(Object {
@@ -42,10 +47,16 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         others: BTreeSet::new(),
         phase: is_deleted.then_some(Phase::Draining),
         since: None,
-        released: Released::default(),
+        released,
         refused: false,
         edges: Vec::new(),
     })
+}
+
+/// Whether a service deletes the object with this uid, by an answer that may be without references.
+pub(super) fn is_deleting(uid: &str, answer: &Value) -> bool {
+    let target = &answer["target"];
+    target["uid"] == *uid && target["state"] == "Deleting"
 }
 
 #[cfg(test)]
@@ -55,13 +66,14 @@ mod tests {
     use super::*;
     use crate::fixture::key_in;
 
+    const HELD: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
     fn network() -> Key {
         key_in("region.example.com", "Network", "blue")
     }
 
     fn answer(state: &str) -> Value {
-        let held = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
-        json!({"target": {"uid": "u", "state": state}, "references": [{"name": held}]})
+        json!({"target": {"uid": "u", "state": state}, "references": [{"name": HELD}]})
     }
 
     #[test]
@@ -70,11 +82,51 @@ mod tests {
         assert_eq!((live.state, live.phase), (DeletionState::Live, None));
         assert_eq!((live.version, live.references.len()), (ResourceVersion(7), 1));
         let archived = object(&network(), 7, &answer("Archived")).expect("an object");
-        assert_eq!(archived, live, "who is archived is held as before");
+        let held_alike = Object {
+            released: live.released.clone(),
+            ..archived
+        };
+        assert_eq!(held_alike, live, "who is archived is held as before");
         let deleted = object(&network(), 7, &answer("Deleting")).expect("an object");
         assert!(deleted.is_leaving() && deleted.phase.is_some());
         for unclear in [answer("Unknown"), answer("Deleted"), json!({}), Value::Null] {
             assert_eq!(object(&network(), 7, &unclear), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn only_the_very_object_that_its_service_deletes_is_being_deleted() {
+        let deleted = json!({"target": {"uid": "u", "state": "Deleting"}, "references": []});
+        assert!(is_deleting("u", &deleted) && is_deleting("u", &answer("Deleting")));
+        assert!(!is_deleting("v", &deleted), "another one has its name");
+        for unclear in [
+            answer("Live"),
+            answer("Archived"),
+            answer("Unknown"),
+            json!({}),
+            Value::Null,
+        ] {
+            assert!(!is_deleting("u", &unclear), "{unclear}");
+        }
+    }
+
+    /// An older version of the service has neither of the fields of the last two cases.
+    #[test]
+    fn what_its_service_says_of_a_release_is_read() {
+        let name: ReferenceName = HELD.parse().expect("a name");
+        let read = |state: &str, field: &str, said: Value| {
+            let mut answer = answer(state);
+            answer["target"][field] = said;
+            object(&network(), 7, &answer).expect("an object").released
+        };
+        let before = read("Deleting", "other", json!(true));
+        for (said, is_released) in [
+            (read("Deleting", "other", json!(true)), false),
+            (read("Archived", "other", json!(true)), true),
+            (read("Deleting", "archived", json!(true)), true),
+            (read("Deleting", "releasedReference", json!(format!("{HELD}@5"))), true),
+        ] {
+            assert_eq!(said.says_since(&before, &name), is_released, "{said:?}");
         }
     }
 }

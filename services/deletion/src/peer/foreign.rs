@@ -12,6 +12,8 @@ pub struct Foreign {
     busy: BTreeSet<Key>,
     /// Of kinds all of whose objects were heard of, those that were not looked up since.
     missing: BTreeMap<KindName, BTreeSet<Key>>,
+    /// Those of them with a look-up under way that was sent before that: its answer may be older.
+    early: BTreeSet<Key>,
 }
 
 impl Foreign {
@@ -31,6 +33,7 @@ impl Foreign {
 
     /// All objects of a kind were heard of, and these matter. Whether nothing is missing.
     pub fn replayed(&mut self, kind: &KindName, keys: BTreeSet<Key>) -> bool {
+        self.early.extend(keys.intersection(&self.busy).cloned());
         self.due.extend(keys.iter().cloned());
         let is_known = keys.is_empty();
         self.missing.insert(kind.clone(), keys);
@@ -53,13 +56,23 @@ impl Foreign {
     /// An object was looked up. Whether that was the last one that was missing of its kind.
     pub fn answered(&mut self, key: &Key) -> bool {
         self.busy.remove(key);
+        if self.early.remove(key) {
+            return false;
+        }
         let missing = self.missing.get_mut(&key.kind);
         missing.is_some_and(|missing| missing.remove(key) && missing.is_empty())
+    }
+
+    /// Whether an object is one of those that are missing of their kind.
+    pub fn is_missing(&self, key: &Key) -> bool {
+        let missing = self.missing.get(&key.kind);
+        missing.is_some_and(|missing| missing.contains(key))
     }
 
     /// A look-up has failed, and is due again.
     pub fn failed(&mut self, key: &Key) {
         self.busy.remove(key);
+        self.early.remove(key);
         self.due.insert(key.clone());
     }
 }
@@ -80,8 +93,10 @@ mod tests {
         assert!(!foreign.replayed(&kind, BTreeSet::from([network("a"), network("b")])));
         let first = foreign.next_due().expect("due");
         foreign.failed(&first);
+        assert!(foreign.is_missing(&first));
         assert_eq!(foreign.next_due().as_ref(), Some(&first), "again");
         assert!(!foreign.answered(&first));
+        assert!(!foreign.is_missing(&first));
         let second = foreign.next_due().expect("due");
         assert!(foreign.answered(&second));
         assert!(!foreign.answered(&second), "it becomes known once");
@@ -98,6 +113,23 @@ mod tests {
         foreign.answered(&network("a"));
         assert_eq!(foreign.next_due(), Some(network("a")));
         assert_eq!(foreign.next_due(), None);
+    }
+
+    /// As if an answer could tell of what was heard after its question was sent, or as if none counted any more.
+    #[test]
+    fn a_look_up_that_was_under_way_when_all_was_heard_of_does_not_count() {
+        for is_failed in [false, true] {
+            let mut foreign = Foreign::default();
+            foreign.ask(network("a"));
+            assert_eq!(foreign.next_due(), Some(network("a")));
+            assert!(!foreign.replayed(&network("a").kind, BTreeSet::from([network("a")])));
+            match is_failed {
+                true => foreign.failed(&network("a")),
+                false => assert!(!foreign.answered(&network("a")), "it was sent before"),
+            }
+            assert_eq!(foreign.next_due(), Some(network("a")), "again");
+            assert!(foreign.answered(&network("a")), "{is_failed}");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use http::Request;
 use kindex_kube_client::ClusterError;
-use kindex_kube_client::other_service::{Address, chain};
+use kindex_kube_client::other_service::Address;
+use kindex_model::causes::chain;
 use kindex_model::reference_name::ReferenceName;
 use kube::Client;
 use kube::core::Status;

@@ -10,12 +10,13 @@ use kindex_events::http_source::{HttpLookUp, HttpSource, Token};
 use kindex_events::list_watch::ListWatch;
 use kindex_kube_client::other_service::{Address, ForeignKind, Resource};
 use kindex_kube_client::{ClusterError, ObjectName};
+use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
 
 use crate::object::{Key, KindName, Object};
-use answer::object;
+use answer::{is_deleting, object};
 use holder::HolderService;
 
 mod answer;
@@ -41,11 +42,28 @@ pub enum Transport {
     Shared(Arc<dyn Source>),
 }
 
+/// Look-ups are numbered as they are sent: what one of them shows is newer than what those before it show.
+#[derive(Clone, Debug, Default)]
+pub struct LookUps(Arc<AtomicU64>);
+
+impl LookUps {
+    /// The number of one that is about to be sent.
+    pub(crate) fn begin(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// The number of the last one that was sent; zero before the first one.
+    pub fn last(&self) -> ResourceVersion {
+        ResourceVersion(self.0.load(Ordering::SeqCst))
+    }
+}
+
 /// The kinds of other services, each with its service.
 #[derive(Clone, Default)]
 pub struct Peers {
     kinds: Arc<BTreeMap<KindName, Peer>>,
     holders: Arc<BTreeMap<String, HolderService>>,
+    look_ups: LookUps,
 }
 
 /// A kind of another service.
@@ -54,8 +72,7 @@ pub struct Peer {
     service: ForeignKind,
     /// Where its events are read.
     events: Transport,
-    /// Look-ups are numbered as they are sent: what one of them shows is newer than what those before it show.
-    looked: Arc<AtomicU64>,
+    look_ups: LookUps,
 }
 
 /// The events of a kind.
@@ -68,19 +85,20 @@ struct Topic {
 impl Peers {
     /// These kinds, with their events.
     pub fn new(kinds: impl IntoIterator<Item = (KindName, Address)>, events: &Transport) -> Self {
-        let looked = Arc::new(AtomicU64::new(1));
+        let look_ups = LookUps::default();
         let peers = kinds.into_iter().map(|(kind, address)| {
             let peer = Peer {
                 service: ForeignKind::new(&kind.group, &kind.kind, address),
                 kind: kind.clone(),
                 events: events.clone(),
-                looked: looked.clone(),
+                look_ups: look_ups.clone(),
             };
             (kind, peer)
         });
         Self {
             kinds: Arc::new(peers.collect()),
             holders: Arc::default(),
+            look_ups,
         }
     }
 
@@ -100,6 +118,11 @@ impl Peers {
     /// The groups whose services can be asked for holders.
     pub fn groups_of_holders(&self) -> impl Iterator<Item = &String> {
         self.holders.keys()
+    }
+
+    /// The look-ups of all of them.
+    pub fn look_ups(&self) -> &LookUps {
+        &self.look_ups
     }
 
     /// The kind, where it is one of another service.
@@ -124,13 +147,23 @@ impl Peer {
     /// # Errors
     /// Where the service does not say whether there is one.
     pub async fn look(&self, key: &Key) -> Result<Option<Object>, ClusterError> {
-        let number = self.looked.fetch_add(1, Ordering::SeqCst);
+        let number = self.look_ups.begin();
         let Some(answer) = self.service.references(&object_name(key)).await? else {
             return Ok(None);
         };
         let found = object(key, number, &answer);
         let unclear = || self.service.unclear("its answer shows no object");
         found.map(Some).ok_or_else(unclear)
+    }
+
+    /// Whether its service deletes this very object at this moment. Each of its holders asks that, and there may be
+    /// many: none of them reads the references of all.
+    ///
+    /// # Errors
+    /// Where the service does not say whether there is one.
+    pub async fn deletes(&self, key: &Key, uid: &str) -> Result<bool, ClusterError> {
+        let answer = self.service.look(&object_name(key)).await?;
+        Ok(answer.is_some_and(|answer| is_deleting(uid, &answer)))
     }
 
     /// Places a reference. That it is there already is success.

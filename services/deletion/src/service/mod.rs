@@ -1,8 +1,6 @@
 //! The graph at work on one cluster, in one process of several at a time. Which of them it is, somebody else decides;
 //! nothing depends on it, because every write is conditional.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,7 +16,7 @@ use crate::cluster::follow::{Report, follow};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::Step;
 use crate::figures::Figures;
-use crate::object::{Key, KindName, Object};
+use crate::object::{Key, Object};
 use crate::web::Posting;
 
 mod turns;
@@ -26,6 +24,8 @@ mod turns;
 mod waiting;
 
 mod work;
+
+mod troubles;
 
 mod peers;
 
@@ -40,6 +40,7 @@ mod notices;
 use notices::{Due, Notices};
 use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};
 use tombstones::{Blocked, Walk};
+use troubles::Troubles;
 use work::{Setup, Work};
 
 /// Steps that are carried out at a time, of different objects.
@@ -66,8 +67,7 @@ pub struct Deletion {
     cluster: Cluster,
     options: Options,
     figures: Figures,
-    /// By kind, why its objects are not followed.
-    troubles: Mutex<BTreeMap<String, String>>,
+    troubles: Troubles,
     /// What waits in the archive.
     blocked: Blocked,
 }
@@ -95,26 +95,14 @@ impl Deletion {
             cluster,
             options,
             figures,
-            troubles: Mutex::default(),
+            troubles: Troubles::default(),
             blocked: Blocked::default(),
         }
     }
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.
     pub fn not_ready(&self) -> Vec<String> {
-        self.troubles().values().cloned().collect()
-    }
-
-    fn doubt(&self, kind: &KindName, why: String) {
-        self.troubles().insert(kind.to_string(), why);
-    }
-
-    fn trust(&self, kind: &KindName) {
-        self.troubles().remove(&kind.to_string());
-    }
-
-    fn troubles(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
-        self.troubles.lock().expect("nobody panics with it")
+        self.troubles.list()
     }
 
     /// Works until stopped. It can be run again.
@@ -173,7 +161,7 @@ impl Deletion {
                 Some(done) = beside.recording.join_next() => {
                     recorded(&mut work, &mut beside, done.expect("no report panics"));
                 }
-                heard = peers.next() => peers.take(heard, &mut work, self),
+                heard = peers.next() => peers.take(heard, &mut work, &self.troubles),
                 _ = looks.tick() => {
                     peers.hold(&work);
                     self.look(&mut work, &mut beside);
@@ -189,12 +177,13 @@ impl Deletion {
         while walks.join_next().await.is_some() {}
         while beside.recording.join_next().await.is_some() {}
         posting.end().await;
-        self.troubles().clear();
+        self.troubles.clear();
     }
 
     fn setup(&self) -> Setup {
         Setup {
             foreign: self.cluster.peers().kinds().cloned().collect(),
+            look_ups: self.cluster.peers().look_ups().clone(),
             services: self.cluster.peers().groups_of_holders().cloned().collect(),
             outside: self.cluster.kinds_outside().cloned().collect(),
             archives: self.cluster.has_archive(),
@@ -217,14 +206,13 @@ impl Deletion {
     fn hear(&self, work: &mut Work, report: Report) {
         match report {
             Report::Listed(kind, version, objects) => {
-                self.troubles().remove(&kind.to_string());
+                self.troubles.end(&kind);
                 work.listed(&kind, version, objects);
             }
             Report::Applied(object) => work.seen(*object, Instant::now()),
             Report::Deleted(key, uid) => work.gone(&key, &uid, Instant::now()),
             Report::Lost(kind, why) => {
-                let trouble = format!("{kind} cannot be followed: {why}");
-                self.troubles().insert(kind.to_string(), trouble);
+                self.troubles.begin(&kind, format!("{kind} cannot be followed: {why}"));
                 work.lost(&kind);
             }
         }

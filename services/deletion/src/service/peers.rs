@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use super::REPORTS_MAX;
+use super::troubles::Troubles;
 use super::work::Work;
-use super::{Deletion, REPORTS_MAX};
 use crate::cluster::Cluster;
 use crate::cluster::outcome::Task;
 use crate::decide::{Cause, Step};
@@ -121,12 +122,17 @@ impl Peers {
     }
 
     /// Takes in what was heard.
-    pub(super) fn take(&mut self, heard: Heard, work: &mut Work, deletion: &Deletion) {
+    pub(super) fn take(&mut self, heard: Heard, work: &mut Work, troubles: &Troubles) {
         match heard {
             Heard::Event(PeerEvent::Happened(key, is_deleted)) => work.happened(key, is_deleted),
             Heard::Event(PeerEvent::Replayed(kind, bearers)) => {
-                deletion.trust(&kind);
                 work.replayed(&kind, bearers);
+                if work.doubts(&kind) {
+                    let all = format!("all that matter here were looked up: the events of {kind} are complete again");
+                    troubles.begin(&kind, doubted_until(&kind, &all));
+                } else {
+                    troubles.end(&kind);
+                }
             }
             Heard::Event(PeerEvent::Heard(kind)) => {
                 tracing::info!(%kind, "The objects of another service are followed");
@@ -140,11 +146,20 @@ impl Peers {
             Heard::Event(PeerEvent::Doubted(kind, why)) => {
                 tracing::error!(%kind, why, "The events of another service are not to be trusted");
                 work.doubted(&kind);
-                deletion.doubt(&kind, why);
+                troubles.begin(&kind, why);
             }
-            Heard::LookedUp(key, Ok(found)) => work.looked_up(&key, found.map(|found| *found), Instant::now()),
+            Heard::LookedUp(key, Ok(found)) => {
+                work.looked_up(&key, found.map(|found| *found), Instant::now());
+                if !work.doubts(&key.kind) {
+                    troubles.end(&key.kind);
+                }
+            }
             Heard::LookedUp(key, Err(error)) => {
                 tracing::debug!(object = %key, %error, "A look-up is tried again");
+                if work.doubts_until_looked_up(&key) {
+                    let this = format!("{key} was looked up: {error}");
+                    troubles.begin(&key.kind, doubted_until(&key.kind, &this));
+                }
                 self.look_ups.spawn(async move {
                     sleep(LOOK_AGAIN_AFTER).await;
                     Heard::Paused(key)
@@ -178,6 +193,11 @@ impl Peers {
     }
 }
 
+/// Why nothing goes with the objects of a kind, although its events are complete again.
+fn doubted_until(kind: &KindName, looked_up: &str) -> String {
+    format!("nothing is deleted with objects of {kind} until {looked_up}")
+}
+
 /// What people are told of a step that waits for another service; nothing where it waits for none.
 pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<Notice> {
     let asked: Vec<&Key> = match &task.step {
@@ -197,4 +217,68 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
     };
     let peer = asked.into_iter().find_map(|key| cluster.peers().of(&key.kind))?;
     Some(notice::unanswered(&peer.place(), why))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use kindex_model::kind::Registry;
+    use kindex_model::object::ResourceVersion;
+    use kindex_model::reference::OnDelete;
+    use kube::Client;
+
+    use super::super::work::Setup;
+    use super::*;
+    use crate::fixture::{key, key_in, live};
+    use crate::kinds::Kinds;
+    use crate::object::Edge;
+
+    fn project() -> Key {
+        key_in("identity.example.com", "Project", "a")
+    }
+
+    /// A run in which a cluster names the project.
+    fn work() -> Work {
+        let setup = Setup {
+            foreign: BTreeSet::from([project().kind]),
+            ..Setup::default()
+        };
+        let mut work = Work::new(Vec::new(), setup, Duration::ZERO);
+        let cluster = Object {
+            edges: vec![Edge {
+                reference: "project",
+                target: project(),
+                owned: false,
+                on_delete: OnDelete::Cascade,
+            }],
+            ..live(key("Cluster", "c"), "c")
+        };
+        work.listed(&key("Cluster", "c").kind, ResourceVersion(6), vec![cluster]);
+        work
+    }
+
+    /// As if the doubt ended with complete events, or as if nobody were told why it lasts.
+    #[tokio::test]
+    async fn a_kind_is_in_trouble_until_it_is_doubted_no_more() {
+        let client = Client::new(Router::<()>::new(), "default");
+        let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
+        let (mut peers, mut work, troubles) = (Peers::follow(&cluster), work(), Troubles::default());
+        let mut hear = |heard| {
+            peers.take(heard, &mut work, &troubles);
+            troubles.list()
+        };
+        let kind = project().kind;
+        let doubted = || Heard::Event(PeerEvent::Doubted(kind.clone(), "restored".to_owned()));
+        let replayed = || Heard::Event(PeerEvent::Replayed(kind.clone(), Vec::new()));
+        let refused = || Heard::LookedUp(project(), Err(ClusterError::Refused("forbidden".to_owned())));
+        assert_eq!(hear(doubted()), ["restored"]);
+        assert_eq!(hear(refused()), ["restored"], "the events come first");
+        let until = |what: &str| format!("nothing is deleted with objects of {kind} until {what}");
+        let all = format!("all that matter here were looked up: the events of {kind} are complete again");
+        assert_eq!(hear(replayed()), [until(&all)]);
+        let this = format!("{} was looked up: refused: forbidden", project());
+        assert_eq!(hear(refused()), [until(&this)]);
+        assert!(hear(Heard::LookedUp(project(), Ok(None))).is_empty());
+        assert_eq!(hear(doubted()), ["restored"], "again");
+    }
 }

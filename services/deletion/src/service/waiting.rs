@@ -6,6 +6,9 @@ use tokio::time::Instant;
 
 use crate::decide::{Claim, Step, Wait};
 
+/// Until an object is decided on again that waits for others which hold no reference on it.
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
+
 /// An object that waits.
 pub(super) struct Waiting {
     pub(super) step: Step,
@@ -15,6 +18,8 @@ pub(super) struct Waiting {
     unreported: Instant,
     /// What an event reported of it last, and when.
     pub(super) reported: Option<(Step, Instant)>,
+    /// When it may be decided on again, though nothing around it has changed.
+    again: Instant,
 }
 
 impl Waiting {
@@ -24,6 +29,7 @@ impl Waiting {
             since: now,
             unreported: now,
             reported: None,
+            again: now + AGAIN_AFTER,
         }
     }
 
@@ -62,6 +68,19 @@ impl Waiting {
             }
             (before, now) => before == now,
         }
+    }
+
+    /// Whether it is decided on again, though nothing around it has changed. Whether it waits for others that hold no
+    /// reference on it depends on whom those wait for, over any number of objects.
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = match &self.step {
+            Step::Wait(Wait::Holders(_, missing) | Wait::Owned(_, missing)) => !missing.is_empty() && self.again <= now,
+            _ => false,
+        };
+        if is_due {
+            self.again = now + AGAIN_AFTER;
+        }
+        is_due
     }
 
     /// Whether an event is to tell of it: after so long with the same others, or after twice that if they change all

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
@@ -16,12 +16,15 @@ use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
 use crate::notice::is_noticed;
 use crate::object::{DeletionState, Key, KindName, Object};
+use crate::peer::LookUps;
 use crate::peer::foreign::Foreign;
 use crate::targets::{Answer, Targets};
 use crate::vanished::Vanished;
 
 use super::turns::Turns;
 use super::waiting::{Waiting, claims};
+
+mod look_ups;
 
 mod reports;
 
@@ -40,6 +43,8 @@ const NEIGHBOURS_MANY: usize = 64;
 pub(super) struct Setup {
     /// The kinds of other services. Their objects are not decided on here.
     pub(super) foreign: BTreeSet<KindName>,
+    /// The look-ups of these.
+    pub(super) look_ups: LookUps,
     /// The groups of other services that can be asked for holders.
     pub(super) services: BTreeSet<String>,
     /// The kinds whose objects may have something outside.
@@ -136,11 +141,16 @@ impl Work {
     }
 
     pub(super) fn gone(&mut self, key: &Key, uid: &str, now: Instant) {
-        let known = self.graph.get(key).filter(|known| known.uid == uid);
-        if let Some(known) = known.filter(|known| !self.setup.foreign.contains(&known.key.kind)) {
-            self.vanished.compare(&self.graph, known, None, now);
-        }
-        let concerned = self.graph.remove(key, uid);
+        let concerned = if self.setup.foreign.contains(&key.kind) {
+            // What was under way meanwhile does not count, though it may be newer: only a later answer is sure to be.
+            self.look_ups.ask(key.clone());
+            self.graph.remove_until(key, uid, self.setup.look_ups.last())
+        } else {
+            if let Some(known) = self.graph.get(key).filter(|known| known.uid == uid) {
+                self.vanished.compare(&self.graph, known, None, now);
+            }
+            self.graph.remove(key, uid)
+        };
         self.targets.forget(&concerned);
         self.changed(concerned);
     }
@@ -149,54 +159,6 @@ impl Work {
     fn changed(&mut self, concerned: BTreeSet<Key>) {
         self.answers.forget(&concerned);
         self.queue.extend(concerned);
-    }
-
-    /// Something happened to an object of another service, of which nothing is known where none of ours names it. What
-    /// is archived may go with one that is deleted.
-    pub(super) fn happened(&mut self, key: Key, is_deleted: bool) {
-        let is_known = self.graph.get(&key).is_some() || self.graph.is_named(&key);
-        if is_known || (is_deleted && self.setup.archives) {
-            self.look_ups.ask(key);
-        }
-    }
-
-    /// All objects of another service's kind were heard of; these bear references of ours.
-    pub(super) fn replayed(&mut self, kind: &KindName, bearers: Vec<Key>) {
-        let known = self
-            .graph
-            .objects()
-            .map(|object| &object.key)
-            .filter(|key| key.kind == *kind);
-        let matter = known.chain(self.graph.names_of(kind)).cloned().chain(bearers).collect();
-        if self.look_ups.replayed(kind, matter) {
-            self.queue.extend(self.graph.complete(kind));
-        }
-    }
-
-    /// What is known of a kind of another service is not to be trusted.
-    pub(super) fn doubted(&mut self, kind: &KindName) {
-        self.look_ups.doubted(kind);
-        self.graph.lose(kind);
-    }
-
-    /// The next object of another service that is to be looked up.
-    pub(super) fn next_look_up(&mut self) -> Option<Key> {
-        self.look_ups.next_due()
-    }
-
-    /// What its service says of an object.
-    pub(super) fn looked_up(&mut self, key: &Key, found: Option<Object>, now: Instant) {
-        match found {
-            Some(object) => self.seen(object, now),
-            None => {
-                if let Some(uid) = self.graph.get(key).map(|known| known.uid.clone()) {
-                    self.gone(key, &uid, now);
-                }
-            }
-        }
-        if self.look_ups.answered(key) {
-            self.queue.extend(self.graph.complete(&key.kind));
-        }
     }
 
     /// The next holder of another service that is to be looked for.
@@ -213,23 +175,6 @@ impl Work {
     /// Its service does not say, and is asked again.
     pub(super) fn find_again(&mut self, name: &ReferenceName) {
         self.holders.unanswered(name);
-    }
-
-    /// Its service does not say, and is asked again.
-    pub(super) fn look_again(&mut self, key: &Key) {
-        self.look_ups.failed(key);
-    }
-
-    /// The objects of another service's kind that bear references of ours.
-    pub(super) fn held(&self, kind: &KindName) -> BTreeSet<Uid> {
-        let of_kind = self.graph.objects().filter(|object| object.key.kind == *kind);
-        let held = of_kind.filter(|object| {
-            object
-                .references
-                .iter()
-                .any(|name| self.graph.find(name.uid()).is_some())
-        });
-        held.map(|object| Uid::from(object.uid.as_str())).collect()
     }
 
     /// What a step has learnt of the archive.
@@ -259,6 +204,9 @@ impl Work {
         self.queue.extend(self.targets.due(now));
         self.queue.extend(self.holders.due(&self.graph, now));
         self.queue.extend(self.cleanup_states.due(now));
+        let waiting = self.waiting.iter_mut();
+        let due = waiting.filter_map(|(key, waiting)| waiting.is_due(now).then(|| key.clone()));
+        self.queue.extend(due);
     }
 
     /// The next step, of an object that has none under way, on an object that no other one writes.
@@ -396,8 +344,9 @@ impl Work {
     /// What is archived and names an object of another service goes with that one. Whoever is in the cluster decides on
     /// itself.
     fn sweep_along(&self, key: &Key, now: Instant) -> Option<Task> {
-        let object = self.graph.get(key).filter(|object| object.phase.is_some())?;
-        let is_due = self.setup.archives && object.is_leaving() && self.answers.is_due(object, now);
+        let object = self.graph.get(key)?;
+        let is_deleted = object.phase.is_some() && object.is_leaving() && !self.graph.doubts(&key.kind);
+        let is_due = self.setup.archives && is_deleted && self.answers.is_due(object, now);
         is_due.then(|| Task {
             object: object.clone(),
             target: None,

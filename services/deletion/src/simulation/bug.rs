@@ -96,11 +96,17 @@ pub(super) enum Bug {
     LeaveRequested,
     /// What the cluster does not have counts as gone, also where its kind is SQL-only.
     SqlOnlyIsGone,
+    /// What was moved to an object that is being deleted goes along with it, though its former target holds it.
+    FollowRefusal,
+    /// An object of another service that bears the reference of a holder is not read again before the holder goes.
+    TrustHeld,
+    /// What was known of another service counts although it may have been restored from a backup.
+    TrustDoubted,
 }
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 40] = [
+    pub(super) const IN_SMALL: [Self; 43] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -141,6 +147,9 @@ impl Bug {
         Self::TombstoneOwnedAtOnce,
         Self::TombstoneAnyway,
         Self::EndHeld,
+        Self::FollowRefusal,
+        Self::TrustHeld,
+        Self::TrustDoubted,
     ];
 
     /// Those that large graphs find, the last six of them alone.

@@ -124,6 +124,13 @@ impl Controller {
         self.relist(kind);
     }
 
+    /// What was known of another service's kind is not to be trusted until it is listed anew.
+    pub(super) fn doubt(&mut self, kind: &KindName, bug: Bug) {
+        if bug != Bug::TrustDoubted {
+            self.graph.doubt(kind);
+        }
+    }
+
     fn wake(&mut self, concerned: BTreeSet<Key>) {
         let own = concerned.into_iter().filter(|key| key.kind.group == self.group);
         self.queue.extend(own.take(self.wakes));
@@ -267,12 +274,8 @@ impl Controller {
     }
 
     fn delete(&mut self, world: &mut World, task: &Task, cause: &Cause, lost: bool, bug: Bug) -> Progress {
-        if let (
-            Cause::Target {
-                target, held: false, ..
-            },
-            0,
-        ) = (cause, task.done)
+        if let (Cause::Target { target, held, .. }, 0) = (cause, task.done)
+            && (!held || (target.key.kind.group != self.group && bug != Bug::TrustHeld))
         {
             let deleted = match world.get(&target.key) {
                 Err(_) => return Progress::Again,

@@ -310,6 +310,9 @@ fn all(seed: u64, bug: Bug) -> Result<(), String> {
     stories::hear_late(bug)?;
     stories::record_late(bug)?;
     stories::moves::come_back(bug)?;
+    stories::moves::refused(bug)?;
+    stories::restored::before_it_is_deleted(bug)?;
+    stories::restored::while_it_is_doubted(bug)?;
     stories::holds::late(bug)?;
     stories::together::place(bug)?;
     stories::freed::place(bug)?;

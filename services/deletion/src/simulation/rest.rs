@@ -168,7 +168,8 @@ impl Play {
                 return Err(format!("{} has no reference on {}", object.key, target.key));
             }
             let drains = target.phase >= Some(Phase::Draining);
-            if target.asked && target.phase.is_some() && (edge.cascades() || (edge.owned && drains)) {
+            let takes = target.asked && target.phase.is_some() && (edge.cascades() || (edge.owned && drains));
+            if takes && (bears || !self.world.has_former(object)) {
                 return Err(format!("{} outlives {}", object.key, target.key));
             }
         }

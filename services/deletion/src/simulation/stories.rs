@@ -13,6 +13,8 @@ mod clocks;
 
 mod crashes;
 
+mod cycles;
+
 mod early;
 
 pub(super) mod freed;
@@ -20,6 +22,8 @@ pub(super) mod freed;
 pub(super) mod holds;
 
 pub(super) mod moves;
+
+pub(super) mod restored;
 
 mod sql_only;
 

@@ -205,6 +205,24 @@ impl World {
         of_kind.any(|field| object.named.get(field.name) == Some(&target.name))
     }
 
+    /// Whether an object that is not being deleted, and that no field names, bears the reference of one that was moved
+    /// from there.
+    pub(super) fn has_former(&self, object: &Stored) -> bool {
+        let (reference, edges) = (object.reference(), self.edges(object));
+        let may_name = |kind: &KindName| fields(&object.key.kind.kind).any(|field| field.target == kind.kind);
+        let mut others = self.objects.values().filter(|other| other.key != object.key);
+        others.any(|former| {
+            let is_named = edges.iter().any(|edge| edge.target == former.key);
+            !is_named && !former.asked && may_name(&former.key.kind) && former.bears(&reference)
+        })
+    }
+
+    /// The service of an object is restored from a backup in which the object was like this.
+    pub(super) fn restore(&mut self, object: Stored) {
+        self.erased.remove(&object.key);
+        self.store(object);
+    }
+
     /// What a service reads of an object, its own or another's, of which it does not know what is immutable.
     pub(super) fn read(&self, object: &Stored, is_own: bool) -> Object {
         let names = names(&object.key.kind.group);

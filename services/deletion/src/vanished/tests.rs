@@ -8,7 +8,7 @@ use kindex_model::reference::OnDelete;
 
 use super::*;
 use crate::fixture::{GROUP, key, live};
-use crate::object::{Edge, KindName, Names};
+use crate::object::{Edge, KindName, Names, Released};
 
 const HOLDER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 /// The version in which the network bears the reference.
@@ -407,4 +407,40 @@ fn a_reference_that_goes_from_an_object_of_another_service_is_reported_on_its_ho
     let mut stage = Stage::new(None);
     stage.vanished.compare_foreign(&stage.graph, &held(), now, stage.at);
     assert!(stage.judge().is_empty(), "it is nobody's of ours");
+}
+
+/// As the API leaves a trace on an object of ours, its answers tell of one on an object of another service.
+#[test]
+fn what_the_api_of_another_service_has_released_is_not_reported() {
+    let last = |version: u64| Released::elsewhere(Some(&format!("{}@{version}", name())), false);
+    let of_other = || Released::elsewhere(Some("cluster.x.example.com/u@7"), false);
+    let (nothing, in_rows) = (Released::default, || Released::elsewhere(None, true));
+    for (before, after, is_reported) in [
+        (nothing(), last(7), false),
+        (last(3), last(7), false),
+        (of_other(), last(7), false),
+        // That was the release of one before it.
+        (last(7), last(7), true),
+        (nothing(), of_other(), true),
+        (nothing(), nothing(), true),
+        // Nobody takes off a row by hand.
+        (in_rows(), in_rows(), false),
+        (nothing(), in_rows(), false),
+        (in_rows(), nothing(), false),
+    ] {
+        let mut stage = Stage::new(Some(holder(None, true)));
+        let (known, now) = (
+            Object {
+                released: before,
+                ..held()
+            },
+            Object {
+                released: after,
+                ..bare()
+            },
+        );
+        stage.vanished.compare_foreign(&stage.graph, &known, &now, stage.at);
+        let said = stage.judge();
+        assert_eq!(said.len(), usize::from(is_reported), "{known:?} {now:?}");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{Request, StatusCode, Uri};
-use kindex_kube_client::other_service::chain;
+use kindex_model::causes::chain;
 use kube::client::Body;
 use kube::{Client, Config};
 use tokio::time::timeout;

@@ -1,4 +1,5 @@
-//! The kinds of a project: a cluster on a network and a server group, both of a cloud identity.
+//! The kinds of a project: a cluster on a network and a server group, both of a cloud identity. Beside them zones,
+//! whose fields name other zones.
 
 use kindex_deletion::kinds::Kinds;
 use kindex_model::kind::{Kind, Platform, Registry};
@@ -92,7 +93,18 @@ pub(crate) static CLUSTERS: Kind = kind(
     ],
 );
 
-static KINDS: [&Kind; 5] = [&PROJECTS, &IDENTITIES, &NETWORKS, &GROUPS, &CLUSTERS];
+const PARENT: Reference = Reference {
+    owned: true,
+    ..reference("parent", &["spec", "parent"], &[target("Zone")])
+};
+const BACKUP: Reference = reference("backup", &["spec", "backup"], &[target("Zone")]);
+const USES: Reference = Reference {
+    on_delete: OnDelete::Block,
+    ..reference("uses", &["spec", "uses"], &[target("Zone")])
+};
+static ZONES: Kind = kind("Zone", "zones", "zone", &[PARENT, BACKUP, USES]);
+
+static KINDS: [&Kind; 6] = [&PROJECTS, &IDENTITIES, &NETWORKS, &GROUPS, &CLUSTERS, &ZONES];
 
 pub(crate) fn registry() -> Registry {
     Registry {

@@ -26,6 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 mod between;
+mod cycles;
 mod deleters;
 mod kinds;
 mod kubernetes;

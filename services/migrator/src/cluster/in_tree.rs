@@ -9,10 +9,10 @@ use kube::{Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::conduct::Conduct;
+use super::settings::MigrationSettings;
 use super::work::{give_up, work};
 use super::{Cluster, ClusterError};
-use crate::in_tree::{Ended, Noted, PutBack, ended, put_back};
+use crate::in_tree::{Ended, PutBack, StoredVersions, ended, put_back};
 use crate::run::Verdict;
 use crate::wire::definition::{self, StoredDefinition};
 use crate::wire::{GroupResource, StorageVersionMigration};
@@ -46,9 +46,9 @@ pub struct InTree {
 pub async fn work_in_tree(
     cluster: &Cluster,
     migration: StorageVersionMigration,
-    conduct: impl Into<Conduct>,
+    settings: impl Into<MigrationSettings>,
 ) -> Result<Option<InTree>, ClusterError> {
-    let conduct = conduct.into();
+    let settings = settings.into();
     let api = match migrations(cluster).await {
         Ok(api) => api,
         Err(error @ ClusterError::Unserved { .. }) => return unavailable(cluster, &migration, error.to_string()).await,
@@ -56,14 +56,14 @@ pub async fn work_in_tree(
     };
     let resource = GroupResource::from(&migration.spec.resource);
     let noted = begin(cluster, &api, &migration, &resource).await?;
-    let waited = conduct
+    let waited = settings
         .stop
-        .run_until_cancelled(wait(cluster, &api, &migration, &conduct));
+        .run_until_cancelled(wait(cluster, &api, &migration, &settings));
     let ended = match waited.await.transpose()? {
         Some(Waited::Ended(ended)) => ended,
         Some(Waited::Idle) => {
             delete(&api, &migration).await?;
-            return unavailable(cluster, &migration, idle(&conduct)).await;
+            return unavailable(cluster, &migration, idle(&settings)).await;
         }
         Some(Waited::Deleted) | None => return abandon(cluster, &api, &migration, noted.as_ref()).await,
     };
@@ -71,7 +71,7 @@ pub async fn work_in_tree(
     if ended != Ended::Succeeded {
         restored = restore(cluster, &resource, noted.as_ref()).await?;
     }
-    let Some(verdict) = work(cluster, migration.clone(), conduct).await? else {
+    let Some(verdict) = work(cluster, migration.clone(), settings).await? else {
         return abandon(cluster, &api, &migration, noted.as_ref()).await;
     };
     if ended == Ended::Succeeded && verdict != Verdict::Succeeded {
@@ -98,11 +98,11 @@ async fn unavailable(
     }))
 }
 
-fn idle(conduct: &Conduct) -> String {
+fn idle(settings: &MigrationSettings) -> String {
     format!(
         "no kube-controller-manager has taken the migration of {GROUP} up within {} s: it needs the feature gate \
          StorageVersionMigrator; or migrate without --in-tree",
-        conduct.taken_up_within.as_secs()
+        settings.taken_up_within.as_secs()
     )
 }
 
@@ -112,7 +112,7 @@ async fn abandon(
     cluster: &Cluster,
     api: &Api<DynamicObject>,
     migration: &StorageVersionMigration,
-    noted: Option<&Noted>,
+    noted: Option<&StoredVersions>,
 ) -> Result<Option<InTree>, ClusterError> {
     let name = migration.name_any();
     let own = cluster.migrations().get_metadata_opt(&name).await;
@@ -181,7 +181,7 @@ async fn begin(
     api: &Api<DynamicObject>,
     migration: &StorageVersionMigration,
     resource: &GroupResource,
-) -> Result<Option<Noted>, ClusterError> {
+) -> Result<Option<StoredVersions>, ClusterError> {
     let name = migration.name_any();
     let error = |source| write("storageversionmigration of storagemigration.k8s.io", &name, source);
     if let Some(begun) = api.get_opt(&name).await.map_err(error)? {
@@ -212,15 +212,15 @@ async fn begin(
     }
 }
 
-fn note(definition: &StoredDefinition) -> Noted {
+fn note(definition: &StoredDefinition) -> StoredVersions {
     let stored = definition.status.as_ref().map(|status| status.stored().to_vec());
-    Noted {
+    StoredVersions {
         uid: definition.metadata.uid.clone().unwrap_or_default(),
         stored: stored.unwrap_or_default(),
     }
 }
 
-fn noted_in(begun: &DynamicObject) -> Option<Noted> {
+fn noted_in(begun: &DynamicObject) -> Option<StoredVersions> {
     let text = begun.annotations().get(NOTE)?;
     // Nobody else writes it.
     serde_json::from_str(text).ok()
@@ -241,7 +241,7 @@ async fn wait(
     cluster: &Cluster,
     api: &Api<DynamicObject>,
     migration: &StorageVersionMigration,
-    conduct: &Conduct,
+    settings: &MigrationSettings,
 ) -> Result<Waited, ClusterError> {
     let name = migration.name_any();
     let uid = migration.uid().unwrap_or_default();
@@ -250,7 +250,7 @@ async fn wait(
     let over = |object: Option<&DynamicObject>| object.is_none_or(|object| ended_of(object).is_some());
     let over = await_condition(api.clone(), &name, over);
     let taken_up = |object: Option<&DynamicObject>| object.is_none_or(is_taken_up);
-    let taken_up = timeout(conduct.taken_up_within, await_condition(api.clone(), &name, taken_up));
+    let taken_up = timeout(settings.taken_up_within, await_condition(api.clone(), &name, taken_up));
     let idle = async {
         if taken_up.await.is_ok() {
             std::future::pending::<()>().await;
@@ -287,7 +287,11 @@ fn ended_of(object: &DynamicObject) -> Option<Ended> {
 }
 
 /// Puts back what was taken from `storedVersions`, on condition of the definition that was looked at.
-async fn restore(cluster: &Cluster, resource: &GroupResource, noted: Option<&Noted>) -> Result<PutBack, ClusterError> {
+async fn restore(
+    cluster: &Cluster,
+    resource: &GroupResource,
+    noted: Option<&StoredVersions>,
+) -> Result<PutBack, ClusterError> {
     let Some(noted) = noted else {
         return Ok(PutBack::default());
     };

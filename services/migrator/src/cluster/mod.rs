@@ -10,17 +10,17 @@ pub mod discover;
 
 pub mod install;
 
-pub mod conduct;
+pub mod settings;
 
 mod request;
 
 mod objects;
 
-mod ahead;
+mod prefetch;
 
 mod preflight;
 
-pub mod look;
+pub mod reconcile;
 
 mod blame;
 

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::conduct::Conduct;
 use super::discover::Served;
 use super::request::{Answer, send};
+use super::settings::MigrationSettings;
 use crate::run::Outcome;
 use crate::run::answer::{Listed, Patched, Reply, Written, listed, patched};
 use crate::run::managers::{Declared, cleaned};
@@ -55,13 +55,13 @@ pub(super) struct Objects {
     /// The versions of its definition, where it has one.
     pub(super) declared: Option<Declared>,
     /// How fast.
-    pub(super) conduct: Conduct,
+    pub(super) settings: MigrationSettings,
 }
 
 impl Objects {
     /// Lists one page, however often it has to be asked for.
     pub(super) async fn page(&self, token: Option<String>) -> Page {
-        self.page_of(token, self.conduct.pace.page).await
+        self.page_of(token, self.settings.pace.page).await
     }
 
     /// Lists the first objects.
@@ -98,7 +98,7 @@ impl Objects {
     /// Patches one object with its own version as the condition, until it is written or cannot be.
     pub(super) async fn patch(&self, object: Metadata) -> Outcome {
         let written = self.write(&object, false).await;
-        self.conduct.figures.written(&written);
+        self.settings.figures.written(&written);
         let object = match object.namespace() {
             Some(namespace) => format!("{namespace}/{}", object.name_any()),
             None => object.name_any(),
@@ -121,7 +121,7 @@ impl Objects {
                 let why = "the patch cannot be asked for".to_owned();
                 return Written::Refused { why };
             };
-            self.conduct.rate.wait().await;
+            self.settings.rate.wait().await;
             let Answer { reply, body, .. } = send::<Stored>(&self.client, request).await;
             let changed = body.is_some_and(|stored| stored.metadata.resource_version != version);
             match patched(&reply, changed, attempt) {

@@ -77,7 +77,6 @@ fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Answer<T> {
         token: metadata.and_then(|metadata| metadata.continue_.clone()),
         reply: Reply::Refused {
             code: response.status().as_u16(),
-            reason: status.as_ref().map(|status| status.reason.clone()).unwrap_or_default(),
             message: match status {
                 Some(status) => status.message,
                 None => String::from_utf8_lossy(body).trim().to_owned(),
@@ -112,7 +111,6 @@ mod tests {
             code,
             message,
             retry_after,
-            ..
         } = answer(429, Some("7"), "Too many requests\n").reply
         else {
             panic!("refused");

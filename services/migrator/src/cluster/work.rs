@@ -11,12 +11,12 @@ use kube::api::PostParams;
 use kube::core::ObjectList;
 use tokio::time::sleep;
 
-use super::ahead::Ahead;
 use super::blame::suspects;
-use super::conduct::Conduct;
 use super::discover::{Discovery, Served, discover};
 use super::objects::{Metadata, Objects, Page};
+use super::prefetch::Prefetch;
 use super::preflight::{forbidden, preflight};
+use super::settings::MigrationSettings;
 use super::{Cluster, ClusterError};
 use crate::discovery::Discovered;
 use crate::hash::Hash;
@@ -30,7 +30,7 @@ use crate::wire::{DefinitionStatus, GroupResource, StorageVersionMigration};
 /// A migration under way.
 struct Work<'a> {
     cluster: &'a Cluster,
-    conduct: Conduct,
+    settings: MigrationSettings,
     name: GroupResource,
     objects: Objects,
     object: StorageVersionMigration,
@@ -40,7 +40,7 @@ struct Work<'a> {
     /// Since when this process is at this pass, and what was listed by then.
     since: (Instant, u64),
     /// The next page, while it is listed.
-    ahead: Option<Ahead>,
+    prefetch: Option<Prefetch>,
 }
 
 /// Why work stopped without a verdict.
@@ -59,22 +59,26 @@ enum Stopped {
 pub async fn work(
     cluster: &Cluster,
     migration: StorageVersionMigration,
-    conduct: impl Into<Conduct>,
+    settings: impl Into<MigrationSettings>,
 ) -> Result<Option<Verdict>, ClusterError> {
-    let conduct = conduct.into();
-    let stop = conduct.stop.clone();
-    match stop.run_until_cancelled(carry_on(cluster, migration, conduct)).await {
+    let settings = settings.into();
+    let stop = settings.stop.clone();
+    match stop.run_until_cancelled(carry_on(cluster, migration, settings)).await {
         Some(Ok(verdict)) => Ok(Some(verdict)),
         Some(Err(Stopped::Taken)) | None => Ok(None),
         Some(Err(Stopped::Failed(error))) => Err(error),
     }
 }
 
-async fn carry_on(cluster: &Cluster, migration: StorageVersionMigration, conduct: Conduct) -> Result<Verdict, Stopped> {
+async fn carry_on(
+    cluster: &Cluster,
+    migration: StorageVersionMigration,
+    settings: MigrationSettings,
+) -> Result<Verdict, Stopped> {
     let object = current(cluster, &migration).await?;
     let name = GroupResource::from(&object.spec.resource);
     let began = Instant::now();
-    let figures = conduct.figures.clone();
+    let figures = settings.figures.clone();
     let discovery = discover(cluster, &BTreeSet::from([name.group.clone()])).await;
     let Some(served) = discovery.served.get(&name).cloned() else {
         // An API server that starts may not serve a definition yet.
@@ -88,7 +92,7 @@ async fn carry_on(cluster: &Cluster, migration: StorageVersionMigration, conduct
         return finish(cluster, object, &run, Verdict::Impossible { why }, None).await;
     };
     let mut run = object.status.clone().unwrap_or_default().run();
-    let mut work = Work::new(cluster, name, served, object, conduct).await?;
+    let mut work = Work::new(cluster, name, served, object, settings).await?;
     work.since = (began, run.pass.listed());
     if work.is_pending() {
         work.begin(&discovery, &run).await?;
@@ -112,7 +116,7 @@ impl<'a> Work<'a> {
         name: GroupResource,
         served: Served,
         object: StorageVersionMigration,
-        conduct: Conduct,
+        settings: MigrationSettings,
     ) -> Result<Self, Stopped> {
         let definition = cluster.definition(&name).await.map_err(|source| {
             Stopped::Failed(ClusterError::Read {
@@ -136,15 +140,15 @@ impl<'a> Work<'a> {
                 client: cluster.first.clone(),
                 served,
                 declared: definition.as_ref().and_then(declared),
-                conduct: conduct.clone(),
+                settings: settings.clone(),
             },
-            conduct,
+            settings,
             name,
             target: status.target(),
             object,
             began: Instant::now(),
             since: (Instant::now(), 0),
-            ahead: None,
+            prefetch: None,
         })
     }
 
@@ -186,7 +190,7 @@ impl<'a> Work<'a> {
     /// as the others, and a moment late, would go on to write the version before.
     async fn settle(&mut self, run: &Run) {
         if run.passes == 1 && run.token.is_none() {
-            sleep(self.conduct.settle.saturating_sub(self.began.elapsed())).await;
+            sleep(self.settings.settle.saturating_sub(self.began.elapsed())).await;
             self.since = (Instant::now(), 0);
         }
     }
@@ -220,8 +224,8 @@ impl<'a> Work<'a> {
 
     /// The page that goes on with the token, which may have been listed by now.
     async fn listed(&mut self, run: &Run) -> Page {
-        if let Some(ahead) = self.ahead.take()
-            && let Some(page) = ahead.page(run.token.as_deref()).await
+        if let Some(prefetch) = self.prefetch.take()
+            && let Some(page) = prefetch.page(run.token.as_deref()).await
         {
             return page;
         }
@@ -235,11 +239,11 @@ impl<'a> Work<'a> {
             .remaining_item_count
             .and_then(|count| u64::try_from(count).ok());
         let remaining = if token.is_none() { Some(0) } else { remaining };
-        self.ahead = token.as_ref().map(|token| Ahead::begin(&self.objects, token));
+        self.prefetch = token.as_ref().map(|token| Prefetch::begin(&self.objects, token));
         let listed = run.pass.listed() + page.items.len() as u64;
         let patches = page.items.into_iter().map(|object| self.objects.patch(object));
         let outcomes: Vec<_> = stream::iter(patches)
-            .buffer_unordered(self.conduct.pace.workers)
+            .buffer_unordered(self.settings.pace.workers)
             .collect()
             .await;
         self.note(listed, remaining);

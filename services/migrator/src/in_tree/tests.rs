@@ -33,8 +33,8 @@ fn a_run_has_ended_when_the_definition_was_written_too() {
     assert_eq!(read(&[("Running", "False"), ("Failed", "True")]), Some(failed));
 }
 
-fn noted(uid: &str, stored: &[&str]) -> Noted {
-    Noted {
+fn noted(uid: &str, stored: &[&str]) -> StoredVersions {
+    StoredVersions {
         uid: uid.to_owned(),
         stored: owned(stored),
     }

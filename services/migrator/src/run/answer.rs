@@ -26,8 +26,6 @@ pub enum Reply {
     Refused {
         /// `code`.
         code: u16,
-        /// `reason`.
-        reason: String,
         /// `message`.
         message: String,
         /// The header `Retry-After`.
@@ -86,7 +84,6 @@ pub fn patched(reply: &Reply, changed: bool, attempt: u32) -> Patched {
             code,
             message,
             retry_after,
-            ..
         } => {
             let denied = message.starts_with(DENIAL);
             match code {
@@ -165,7 +162,6 @@ mod tests {
     fn refused(code: u16) -> Reply {
         Reply::Refused {
             code,
-            reason: String::new(),
             message: "no".to_owned(),
             retry_after: None,
         }
@@ -208,7 +204,6 @@ mod tests {
         for code in [400, 403, 404, 409, 410, 422, 429, 500] {
             let denial = Reply::Refused {
                 code,
-                reason: String::new(),
                 message: "admission webhook \"a.b.c\" denied the request: projects \"p\" not found".to_owned(),
                 retry_after: None,
             };

@@ -46,7 +46,7 @@ struct World {
     /// what the settle time is for.
     late_writes: u32,
     /// The next page, where it was listed while the one before it was patched.
-    ahead: Option<Listed>,
+    prefetch: Option<Listed>,
 }
 
 impl World {
@@ -61,7 +61,7 @@ impl World {
             version: 1,
             refusals,
             late_writes,
-            ahead: None,
+            prefetch: None,
         }
     }
 
@@ -114,8 +114,8 @@ impl World {
 
     /// The page that begins there, listed by now or before.
     fn listed(&mut self, from: u32) -> Listed {
-        let ahead = self.ahead.take().filter(|ahead| ahead.from == from);
-        ahead.unwrap_or_else(|| self.list(from))
+        let prefetched = self.prefetch.take().filter(|page| page.from == from);
+        prefetched.unwrap_or_else(|| self.list(from))
     }
 
     /// Where the next page begins that may be listed while this one is patched.
@@ -128,7 +128,7 @@ impl World {
     /// One page, as it is listed, patched and saved; `None` where the process was killed before it saved.
     fn page(&mut self, saved: &mut Run) -> Option<Next> {
         if saved.token.is_some() && self.random.random_bool(0.1) {
-            self.ahead = None;
+            self.prefetch = None;
             return Some(if self.random.random_bool(0.5) {
                 let token = saved.token.clone().unwrap_or_default();
                 saved.go_on(token)
@@ -160,13 +160,13 @@ impl World {
         let mut outcomes = Vec::new();
         for (at, (name, version)) in objects.into_iter().enumerate() {
             if at == lists_at {
-                self.ahead = next.map(|next| self.list(next));
+                self.prefetch = next.map(|next| self.list(next));
             }
             if self.random.random_bool(0.3) {
                 self.others();
             }
             if self.random.random_bool(0.03) {
-                self.ahead = None;
+                self.prefetch = None;
                 return None;
             }
             let written = self.patch(name, version);

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 pub(super) enum Part {
     /// The resources of `migration.k8s.io`.
     Definitions,
-    /// The looks at discovery.
+    /// The rounds of the trigger.
     Trigger,
     /// The watch of migrations.
     Migrations,

@@ -2,17 +2,13 @@
 //! else decides.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::causes::chain;
 use crate::cluster::Cluster;
-use crate::cluster::conduct::{Pace, WriteRate};
-use crate::cluster::install::install;
+use crate::cluster::settings::{Pace, WriteRate};
 use crate::figures::Figures;
 use crate::trigger::Settings;
 use crate::wire::GroupResource;
@@ -21,16 +17,13 @@ mod schedule;
 
 mod health;
 
-mod looks;
+mod rounds;
 
 mod watches;
 
 mod runs;
 
-use health::{Part, Troubles};
-
-/// Before the resources of `migration.k8s.io` are asked for again.
-const INSTALL_AGAIN_AFTER: Duration = Duration::from_secs(10);
+use health::Troubles;
 
 /// How a migrator is set.
 #[derive(Clone, Debug)]
@@ -46,14 +39,14 @@ pub struct Options {
     /// Migrations at a time, of different resources.
     pub parallel: usize,
     /// How objects are migrated.
-    pub way: Way,
+    pub strategy: MigrationStrategy,
     /// The definitions of `migration.k8s.io`, as they are installed.
     pub manifests: Vec<Value>,
 }
 
 /// Who goes over the objects first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum MigrationStrategy {
     /// Kindex alone.
     Own,
     /// Kubernetes' own migrator. See [`crate::cluster::in_tree`].
@@ -87,27 +80,18 @@ impl Migrator {
     /// # Guarantees
     /// Once it has returned, it writes nothing more. What was saved of a migration is where the next process goes on.
     pub async fn run(&self, stop: &CancellationToken) {
-        let installed = stop.run_until_cancelled(self.install()).await;
+        let installed = stop.run_until_cancelled(rounds::install_definitions(self)).await;
         if installed.is_some() {
-            let looks = stop.run_until_cancelled(looks::follow(self));
+            let rounds = stop.run_until_cancelled(rounds::follow(self));
             let watches = stop.run_until_cancelled(watches::follow(self));
-            tokio::join!(looks, watches, runs::follow(self, stop));
+            tokio::join!(rounds, watches, runs::follow(self, stop));
         }
         self.troubles.clear();
-        self.figures.looked.set(0.0);
+        self.figures.last_reconciled.set(0.0);
     }
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.
     pub fn not_ready(&self) -> Vec<String> {
         self.troubles.list()
-    }
-
-    /// Until the resources of `migration.k8s.io` are served.
-    async fn install(&self) {
-        while let Err(error) = install(self.cluster.first(), &self.options.manifests).await {
-            self.troubles.begin(Part::Definitions, chain(&error));
-            sleep(INSTALL_AGAIN_AFTER).await;
-        }
-        self.troubles.end(Part::Definitions);
     }
 }

@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::health::Part;
 use super::schedule::{Known, plan};
-use super::{Migrator, Way};
+use super::{MigrationStrategy, Migrator};
 use crate::causes::chain;
-use crate::cluster::conduct::{Conduct, TAKEN_UP_WITHIN};
 use crate::cluster::in_tree::{InTree, work_in_tree};
+use crate::cluster::settings::{MigrationSettings, TAKEN_UP_WITHIN};
 use crate::cluster::work::work;
 use crate::in_tree;
 use crate::run::Verdict;
@@ -164,8 +164,8 @@ fn pause(before: u32) -> Duration {
 }
 
 impl Migrator {
-    fn conduct(&self, stop: CancellationToken) -> Conduct {
-        Conduct {
+    fn migration_settings(&self, stop: CancellationToken) -> MigrationSettings {
+        MigrationSettings {
             pace: self.options.pace,
             rate: self.options.rate.clone(),
             settle: self.options.settings.settle,
@@ -182,13 +182,17 @@ impl Migrator {
         object: StorageVersionMigration,
         stop: CancellationToken,
     ) -> impl Future<Output = Ended> + Send + use<> {
-        let (cluster, conduct, way) = (self.cluster.clone(), self.conduct(stop.clone()), self.options.way);
+        let (cluster, settings, strategy) = (
+            self.cluster.clone(),
+            self.migration_settings(stop.clone()),
+            self.options.strategy,
+        );
         async move {
             let name = object.name_any();
-            let worked = match way {
-                Way::Own => work(&cluster, object, conduct).await,
-                Way::InTree => {
-                    let worked = work_in_tree(&cluster, object, conduct).await;
+            let worked = match strategy {
+                MigrationStrategy::Own => work(&cluster, object, settings).await,
+                MigrationStrategy::InTree => {
+                    let worked = work_in_tree(&cluster, object, settings).await;
                     worked.map(|ended| ended.and_then(|ended| report(&name, ended)))
                 }
             };

@@ -13,7 +13,7 @@ use kube::{Client, ResourceExt};
 use super::Migrator;
 use crate::wire::StorageState;
 
-/// Wakes the trigger for ever. While a watch fails, looks come in every period alone.
+/// Wakes the trigger for ever. While a watch fails, rounds come in every period alone.
 pub(super) async fn follow(migrator: &Migrator) {
     let client: Client = migrator.cluster.first().clone();
     let wanted: BTreeSet<String> = migrator.options.wanted.iter().map(ToString::to_string).collect();

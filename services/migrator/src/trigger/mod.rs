@@ -1,5 +1,5 @@
-//! What the trigger does about one resource at one look at discovery: the rules of the enhancement proposal, and of its
-//! section on several API servers, as one pure function.
+//! What the trigger does about one resource in one round: the rules of the enhancement proposal, and of its section on
+//! several API servers, as one pure function.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ mod tests;
 
 /// Everything that a decision depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct Observation<'a> {
     /// Wall clock.
     pub now: Timestamp,
     /// Whether this process looks at the resource for the first time: a heartbeat that is too old counts then alone.
@@ -52,7 +52,7 @@ pub struct Defined {
 /// How the trigger is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Between two looks. At a start, a heartbeat that is older makes a state worthless.
+    /// Between two rounds. At a start, a heartbeat that is older makes a state worthless.
     pub period: Duration,
     /// How long API servers that disagreed must have agreed before a migration begins.
     pub settle: Duration,
@@ -62,7 +62,7 @@ pub struct Settings {
     pub launch: bool,
 }
 
-/// One write. An effect that fails ends the list: what follows it is for the next look.
+/// One write. An effect that fails ends the list: what follows it is for the next round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A migration is deleted, on condition of its uid, which also stops it.
@@ -82,7 +82,7 @@ pub enum Effect {
     Recreate(State),
 }
 
-/// What an operator should know of a look.
+/// What an operator should know of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// An API server did not answer, or not for this resource.
@@ -143,7 +143,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// What follows from a look.
+/// What follows from an observation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// In this order.
@@ -166,65 +166,71 @@ impl Decision {
 }
 
 /// Decides about one resource. What discovery leaves open changes nothing.
-pub fn decide(look: &Look<'_>, settings: &Settings) -> Decision {
-    if !look.spec_fits {
+pub fn decide(observation: &Observation<'_>, settings: &Settings) -> Decision {
+    if !observation.spec_fits {
         return Decision::found(Finding::WrongSpec);
     }
-    match (look.discovered, look.definition) {
+    match (observation.discovered, observation.definition) {
         (Discovered::Partial, _) => Decision::found(Finding::PartialDiscovery),
         (Discovered::Absent, _) => Decision::default(),
         (Discovered::NoHash, None) => Decision::found(Finding::NoHash),
         (Discovered::NoHash, Some(defined)) => Decision {
             finding: Some(Finding::NoHash),
-            ..compare(look, settings, &defined.storage)
+            ..compare(observation, settings, &defined.storage)
         },
         (Discovered::Divided(hashes), _) => Decision {
-            effects: divide(look, settings, hashes.iter()),
+            effects: divide(observation, settings, hashes.iter()),
             finding: Some(Finding::Divided),
         },
-        (Discovered::Agreed(hash), _) => compare(look, settings, hash),
+        (Discovered::Agreed(hash), _) => compare(observation, settings, hash),
     }
 }
 
 /// The API servers write in different versions: all of them may be stored, and nothing can be migrated.
-fn divide<'h>(look: &Look<'_>, settings: &Settings, hashes: impl Iterator<Item = &'h Hash>) -> Vec<Effect> {
-    let mut effects = stop(look, |progress| {
+fn divide<'h>(
+    observation: &Observation<'_>,
+    settings: &Settings,
+    hashes: impl Iterator<Item = &'h Hash>,
+) -> Vec<Effect> {
+    let mut effects = stop(observation, |progress| {
         matches!(progress, Progress::Pending | Progress::Running)
     });
-    let unknown = || State::unknown(Encoding::Unknown, None, look.now);
-    let known = look.state.filter(|state| !is_worthless(look, settings, state));
-    let mut state = seen(look, known.cloned().unwrap_or_else(unknown));
+    let unknown = || State::unknown(Encoding::Unknown, None, observation.now);
+    let known = observation
+        .state
+        .filter(|state| !is_worthless(observation, settings, state));
+    let mut state = seen(observation, known.cloned().unwrap_or_else(unknown));
     hashes.for_each(|hash| state.append(Encoding::Known(hash.clone())));
     state.current = Encoding::Unknown;
-    effects.push(match look.state {
+    effects.push(match observation.state {
         Some(_) => Effect::Update(state),
         None => Effect::Create(state),
     });
     effects
 }
 
-fn compare(look: &Look<'_>, settings: &Settings, hash: &Hash) -> Decision {
+fn compare(observation: &Observation<'_>, settings: &Settings, hash: &Hash) -> Decision {
     let current = Encoding::Known(hash.clone());
-    let Some(state) = look.state else {
-        return Decision::of(begin(look, settings, hash, Effect::Create));
+    let Some(state) = observation.state else {
+        return Decision::of(begin(observation, settings, hash, Effect::Create));
     };
-    if is_worthless(look, settings, state) {
-        return Decision::of(begin(look, settings, hash, Effect::Recreate));
+    if is_worthless(observation, settings, state) {
+        return Decision::of(begin(observation, settings, hash, Effect::Recreate));
     }
-    if state.current == Encoding::Unknown && look.unchanged_for < settings.settle {
-        let mut state = seen(look, state.clone());
+    if state.current == Encoding::Unknown && observation.unchanged_for < settings.settle {
+        let mut state = seen(observation, state.clone());
         state.append(current);
         return Decision {
             effects: vec![Effect::Update(state)],
             finding: Some(Finding::Settling),
         };
     }
-    if state.current == current && !may_have_missed(look, state) {
-        return Decision::of(keep(look, settings, hash, state));
+    if state.current == current && !may_have_missed(observation, state) {
+        return Decision::of(keep(observation, settings, hash, state));
     }
-    let mut effects = restart(look, settings);
-    let mut state = seen(look, state.clone());
-    stored(look).for_each(|hash| state.append(hash));
+    let mut effects = restart(observation, settings);
+    let mut state = seen(observation, state.clone());
+    stored(observation).for_each(|hash| state.append(hash));
     state.append(current.clone());
     state.current = current;
     effects.push(Effect::Update(state));
@@ -232,29 +238,37 @@ fn compare(look: &Look<'_>, settings: &Settings, hash: &Hash) -> Decision {
 }
 
 /// Nothing is known of the stored objects: they are migrated, whatever their state says.
-fn begin(look: &Look<'_>, settings: &Settings, hash: &Hash, put: fn(State) -> Effect) -> Vec<Effect> {
-    let mut effects = restart(look, settings);
-    let definition = look.definition.map(|defined| defined.definition.clone());
-    effects.push(put(State::unknown(Encoding::Known(hash.clone()), definition, look.now)));
+fn begin(observation: &Observation<'_>, settings: &Settings, hash: &Hash, put: fn(State) -> Effect) -> Vec<Effect> {
+    let mut effects = restart(observation, settings);
+    let definition = observation.definition.map(|defined| defined.definition.clone());
+    effects.push(put(State::unknown(
+        Encoding::Known(hash.clone()),
+        definition,
+        observation.now,
+    )));
     effects
 }
 
 /// The version is the one that was known: the state follows a migration that succeeded, and one is started where none
 /// is under way.
-fn keep(look: &Look<'_>, settings: &Settings, hash: &Hash, state: &State) -> Vec<Effect> {
+fn keep(observation: &Observation<'_>, settings: &Settings, hash: &Hash, state: &State) -> Vec<Effect> {
     let mut effects = Vec::new();
-    let mut state = seen(look, state.clone());
-    let is_for_it = |migration: &&Migration| migration.target.hash.as_ref() == Some(hash) && is_of_now(look, migration);
+    let mut state = seen(observation, state.clone());
+    let is_for_it =
+        |migration: &&Migration| migration.target.hash.as_ref() == Some(hash) && is_of_now(observation, migration);
     let succeeded = |migration: &Migration| migration.progress == Progress::Succeeded;
-    if look.migrations.iter().filter(is_for_it).any(succeeded) {
+    if observation.migrations.iter().filter(is_for_it).any(succeeded) {
         state.persisted = vec![state.current.clone()];
-    } else if (!state.migrated() || lists_others(look, &state))
+    } else if (!state.migrated() || lists_others(observation, &state))
         && settings.launch
-        && !look.migrations.iter().any(|one| stands(look, settings, one))
+        && !observation
+            .migrations
+            .iter()
+            .any(|one| stands(observation, settings, one))
     {
-        effects = restart(look, settings);
+        effects = restart(observation, settings);
     }
-    if let Some(defined) = look.definition.filter(|defined| defined.storage != *hash) {
+    if let Some(defined) = observation.definition.filter(|defined| defined.storage != *hash) {
         state.append(Encoding::Known(defined.storage.clone()));
     }
     effects.push(Effect::Update(state));
@@ -263,46 +277,49 @@ fn keep(look: &Look<'_>, settings: &Settings, hash: &Hash, state: &State) -> Vec
 
 /// Whether the definition still lists other versions as stored: only a migration that succeeded on this definition
 /// allows them to be dropped, and any change of it takes that back.
-fn lists_others(look: &Look<'_>, state: &State) -> bool {
-    stored(look).any(|encoding| encoding != state.current)
+fn lists_others(observation: &Observation<'_>, state: &State) -> bool {
+    stored(observation).any(|encoding| encoding != state.current)
 }
 
 /// Whether a migration leaves no room for another one: it is under way, or failed not long ago and on this definition,
 /// for a cause that is still there. Where discovery agrees, the cause of one that was outdated is gone.
-fn stands(look: &Look<'_>, settings: &Settings, migration: &Migration) -> bool {
+fn stands(observation: &Observation<'_>, settings: &Settings, migration: &Migration) -> bool {
     match migration.progress {
         Progress::Pending | Progress::Running => true,
         Progress::Succeeded => false,
         Progress::Failed { since, cause } => {
             let stands_for = match cause {
                 Cause::Outdated => settings.settle,
-                Cause::Forbidden if look.permitted => settings.settle,
+                Cause::Forbidden if observation.permitted => settings.settle,
                 Cause::Forbidden | Cause::Refused => settings.retry,
             };
-            is_of_now(look, migration) && age(look, since) < stands_for
+            is_of_now(observation, migration) && age(observation, since) < stands_for
         }
     }
 }
 
 /// Whether a migration was for the definition that is there now. Of one before, another version may have been the
 /// stored one since.
-fn is_of_now(look: &Look<'_>, migration: &Migration) -> bool {
-    migration.target.definition.as_ref() == look.definition.map(|defined| &defined.definition)
+fn is_of_now(observation: &Observation<'_>, migration: &Migration) -> bool {
+    migration.target.definition.as_ref() == observation.definition.map(|defined| &defined.definition)
 }
 
 /// Every migration of the resource gives way to a new one. Those that ended go as well: one that succeeded before the
 /// version changed twice would speak for objects that were written since. Where people start migrations, one that has
 /// not begun stays: it notes its target when it begins.
-fn restart(look: &Look<'_>, settings: &Settings) -> Vec<Effect> {
-    let mut effects = stop(look, |progress| settings.launch || progress != Progress::Pending);
+fn restart(observation: &Observation<'_>, settings: &Settings) -> Vec<Effect> {
+    let mut effects = stop(observation, |progress| settings.launch || progress != Progress::Pending);
     if settings.launch {
         effects.push(Effect::Start);
     }
     effects
 }
 
-fn stop(look: &Look<'_>, which: impl Fn(Progress) -> bool) -> Vec<Effect> {
-    let chosen = look.migrations.iter().filter(|migration| which(migration.progress));
+fn stop(observation: &Observation<'_>, which: impl Fn(Progress) -> bool) -> Vec<Effect> {
+    let chosen = observation
+        .migrations
+        .iter()
+        .filter(|migration| which(migration.progress));
     let effect = |migration: &Migration| Effect::Stop {
         name: migration.name.clone(),
         uid: migration.uid.clone(),
@@ -310,53 +327,53 @@ fn stop(look: &Look<'_>, which: impl Fn(Progress) -> bool) -> Vec<Effect> {
     chosen.map(effect).collect()
 }
 
-/// The state with this look noted in it.
-fn seen(look: &Look<'_>, state: State) -> State {
+/// The state with this round noted in it.
+fn seen(observation: &Observation<'_>, state: State) -> State {
     State {
-        heartbeat: Some(look.now),
-        definition: look.definition.map(|defined| defined.definition.clone()),
+        heartbeat: Some(observation.now),
+        definition: observation.definition.map(|defined| defined.definition.clone()),
         ..state
     }
 }
 
 /// Whether a state says nothing of the objects that are stored now.
-fn is_worthless(look: &Look<'_>, settings: &Settings, state: &State) -> bool {
-    (look.first && stale(look, settings, state)) || replaced(look, state)
+fn is_worthless(observation: &Observation<'_>, settings: &Settings, state: &State) -> bool {
+    (observation.first && stale(observation, settings, state)) || replaced(observation, state)
 }
 
-fn stale(look: &Look<'_>, settings: &Settings, state: &State) -> bool {
+fn stale(observation: &Observation<'_>, settings: &Settings, state: &State) -> bool {
     state
         .heartbeat
-        .is_none_or(|heartbeat| age(look, heartbeat) > settings.period)
+        .is_none_or(|heartbeat| age(observation, heartbeat) > settings.period)
 }
 
 /// How long ago; nothing for a moment that is yet to come.
-fn age(look: &Look<'_>, moment: Timestamp) -> Duration {
-    look.now.duration_since(moment).try_into().unwrap_or_default()
+fn age(observation: &Observation<'_>, moment: Timestamp) -> Duration {
+    observation.now.duration_since(moment).try_into().unwrap_or_default()
 }
 
 /// Whether the definition is another one than that of the state. A state without one, of a resource that has one, is
 /// another program's.
-fn replaced(look: &Look<'_>, state: &State) -> bool {
-    match (look.definition, &state.definition) {
+fn replaced(observation: &Observation<'_>, state: &State) -> bool {
+    match (observation.definition, &state.definition) {
         (Some(now), Some(then)) => now.definition.uid != then.uid,
         (None, Some(_)) | (Some(_), None) => true,
         (None, None) => false,
     }
 }
 
-/// Whether the storage version may have changed there and back since the last look: the definition changed more than
+/// Whether the storage version may have changed there and back since the last round: the definition changed more than
 /// once, and objects were stored in versions that the state does not list.
-fn may_have_missed(look: &Look<'_>, state: &State) -> bool {
-    let (Some(now), Some(then)) = (look.definition, &state.definition) else {
+fn may_have_missed(observation: &Observation<'_>, state: &State) -> bool {
+    let (Some(now), Some(then)) = (observation.definition, &state.definition) else {
         return false;
     };
     now.definition.generation > then.generation.saturating_add(1)
-        && stored(look).any(|encoding| !state.persisted.contains(&encoding))
+        && stored(observation).any(|encoding| !state.persisted.contains(&encoding))
 }
 
 /// What the definition lists as stored.
-fn stored(look: &Look<'_>) -> impl Iterator<Item = Encoding> {
-    let hashes = look.definition.map_or(&[][..], |defined| &defined.stored);
+fn stored(observation: &Observation<'_>) -> impl Iterator<Item = Encoding> {
+    let hashes = observation.definition.map_or(&[][..], |defined| &defined.stored);
     hashes.iter().cloned().map(Encoding::Known)
 }

@@ -1,6 +1,6 @@
 //! A resource whose API servers are upgraded and downgraded one by one, while objects are written, migrations run, and
 //! the trigger crashes between any two of its writes. The rule: no stored object has an encoding that the state does
-//! not list, other than one that no complete look could see yet.
+//! not list, other than one that no complete round could see yet.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ struct World {
     second: i64,
     servers: Vec<Server>,
     objects: [&'static str; OBJECTS],
-    /// Versions that were written since the last complete look.
+    /// Versions that were written since the last complete round.
     unseen: BTreeSet<&'static str>,
     state: Option<State>,
     runs: Vec<Run>,
@@ -112,7 +112,7 @@ impl World {
             5..8 => self.migrate(),
             8 if self.random.random_bool(0.2) => (self.running, self.first) = (false, true),
             8 => self.running = true,
-            _ => self.look(),
+            _ => self.reconcile(),
         }
     }
 
@@ -137,7 +137,7 @@ impl World {
         changed
     }
 
-    /// One server goes to another version. A version that no look saw does not go away while the trigger looks: that is
+    /// One server goes to another version. A version that no round saw does not go away while the trigger runs: that is
     /// what the period is for.
     fn roll(&mut self) {
         let server = self.any_server();
@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    fn look(&mut self) {
+    fn reconcile(&mut self) {
         if !self.running {
             return;
         }
@@ -254,7 +254,7 @@ impl World {
             Discovered::Divided(_) if self.bug == Bug::IgnoreDivided => Discovered::Partial,
             other => other,
         };
-        let look = Look {
+        let observation = Observation {
             now: self.now(),
             first: self.first && self.bug != Bug::TrustAnyState,
             discovered: &discovered,
@@ -265,7 +265,7 @@ impl World {
             permitted: false,
             spec_fits: true,
         };
-        let mut effects = decide(&look, &SETTINGS).effects;
+        let mut effects = decide(&observation, &SETTINGS).effects;
         match self.bug {
             Bug::KeepEnded => {
                 effects.retain(|effect| !matches!(effect, Effect::Stop { uid, .. } if ended.contains(uid)))
@@ -329,14 +329,14 @@ impl World {
     fn rest(&mut self) -> Result<(), String> {
         self.running = true;
         while !self.unseen.is_empty() {
-            self.look();
+            self.reconcile();
         }
         let version = self.servers[0].shows;
         for server in &mut self.servers {
             (server.shows, server.follows_at) = (version, self.second);
         }
         for _ in 0..200 {
-            self.look();
+            self.reconcile();
             self.migrate();
             self.second += 20;
             self.hold()?;

@@ -20,8 +20,12 @@ const SETTINGS: Settings = Settings {
     launch: true,
 };
 
-fn look<'a>(discovered: &'a Discovered, state: Option<&'a State>, migrations: &'a [Migration]) -> Look<'a> {
-    Look {
+fn observation<'a>(
+    discovered: &'a Discovered,
+    state: Option<&'a State>,
+    migrations: &'a [Migration],
+) -> Observation<'a> {
+    Observation {
         now: minute(0),
         first: false,
         discovered,
@@ -80,7 +84,7 @@ fn stopped(uid: &str) -> Effect {
 #[test]
 fn the_first_sight_of_a_resource_starts_a_migration_and_then_notes_unknown() {
     let old = [migration("by-hand", "a", Progress::Running)];
-    let decision = decide(&look(&agreed("a"), None, &old), &SETTINGS);
+    let decision = decide(&observation(&agreed("a"), None, &old), &SETTINGS);
     let expected = [
         stopped("by-hand"),
         Effect::Start,
@@ -92,7 +96,7 @@ fn the_first_sight_of_a_resource_starts_a_migration_and_then_notes_unknown() {
 #[test]
 fn an_unchanged_version_moves_the_heartbeat_alone() {
     let migrated = state(&["a"], "a", -10);
-    let decision = decide(&look(&agreed("a"), Some(&migrated), &[]), &SETTINGS);
+    let decision = decide(&observation(&agreed("a"), Some(&migrated), &[]), &SETTINGS);
     assert_eq!(decision, Decision::of(vec![Effect::Update(state(&["a"], "a", 0))]));
 }
 
@@ -103,7 +107,7 @@ fn a_change_replaces_migrations_before_it_is_noted_in_one_update() {
         migration("1", "a", Progress::Succeeded),
         migration("2", "a", Progress::Running),
     ];
-    let decision = decide(&look(&agreed("b"), Some(&before), &done), &SETTINGS);
+    let decision = decide(&observation(&agreed("b"), Some(&before), &done), &SETTINGS);
     let expected = [
         stopped("1"),
         stopped("2"),
@@ -116,7 +120,7 @@ fn a_change_replaces_migrations_before_it_is_noted_in_one_update() {
 #[test]
 fn a_version_that_comes_back_is_not_listed_twice() {
     let before = state(&["a", "b"], "b", -10);
-    let decision = decide(&look(&agreed("a"), Some(&before), &[]), &SETTINGS);
+    let decision = decide(&observation(&agreed("a"), Some(&before), &[]), &SETTINGS);
     let expected = [Effect::Start, Effect::Update(state(&["a", "b"], "a", 0))];
     assert_eq!(decision.effects, expected);
 }
@@ -129,7 +133,7 @@ fn a_migration_that_succeeded_refines_the_state_for_its_own_version_alone() {
             migration("1", target, Progress::Succeeded),
             migration("2", "b", Progress::Pending),
         ];
-        let decision = decide(&look(&agreed("b"), Some(&before), &done), &SETTINGS);
+        let decision = decide(&observation(&agreed("b"), Some(&before), &done), &SETTINGS);
         assert_eq!(decision.effects, [Effect::Update(state(persisted, "b", 0))], "{target}");
     }
 }
@@ -140,7 +144,7 @@ fn a_migration_of_unknown_target_refines_nothing() {
     let mut manual = migration("1", "b", Progress::Succeeded);
     manual.target = Target::default();
     let done = [manual, migration("2", "b", Progress::Running)];
-    let decision = decide(&look(&agreed("b"), Some(&before), &done), &SETTINGS);
+    let decision = decide(&observation(&agreed("b"), Some(&before), &done), &SETTINGS);
     assert_eq!(decision.effects, [Effect::Update(state(&["Unknown"], "b", 0))]);
 }
 
@@ -150,7 +154,7 @@ fn a_migration_that_failed_is_replaced_once_it_is_old() {
     let updated = Effect::Update(state(&["a", "b"], "b", 0));
     for (since, replaced) in [(-60, true), (-59, false)] {
         let failed = [migration("1", "b", failed(since, Cause::Refused))];
-        let decision = decide(&look(&agreed("b"), Some(&before), &failed), &SETTINGS);
+        let decision = decide(&observation(&agreed("b"), Some(&before), &failed), &SETTINGS);
         let mut expected = vec![updated.clone()];
         if replaced {
             expected.splice(0..0, [stopped("1"), Effect::Start]);
@@ -164,7 +168,7 @@ fn a_migration_that_was_outdated_is_replaced_as_soon_as_the_servers_have_settled
     let before = state(&["a", "b"], "b", -10);
     for (since, replaced) in [(-1, true), (0, false)] {
         let outdated = [migration("1", "b", failed(since, Cause::Outdated))];
-        let effects = decide(&look(&agreed("b"), Some(&before), &outdated), &SETTINGS).effects;
+        let effects = decide(&observation(&agreed("b"), Some(&before), &outdated), &SETTINGS).effects;
         assert_eq!(effects.contains(&Effect::Start), replaced, "{since}");
     }
 }
@@ -175,11 +179,11 @@ fn a_migration_that_was_forbidden_is_replaced_once_it_is_permitted() {
     let forbidden = [migration("1", "b", failed(-1, Cause::Forbidden))];
     for permitted in [false, true] {
         let discovered = agreed("b");
-        let look = Look {
+        let observation = Observation {
             permitted,
-            ..look(&discovered, Some(&before), &forbidden)
+            ..observation(&discovered, Some(&before), &forbidden)
         };
-        let effects = decide(&look, &SETTINGS).effects;
+        let effects = decide(&observation, &SETTINGS).effects;
         assert_eq!(effects.contains(&Effect::Start), permitted);
     }
 }
@@ -188,28 +192,28 @@ fn a_migration_that_was_forbidden_is_replaced_once_it_is_permitted() {
 fn a_state_about_another_resource_is_left_alone() {
     let before = state(&["a", "b"], "b", -10);
     let discovered = agreed("b");
-    let look = Look {
+    let observation = Observation {
         spec_fits: false,
-        ..look(&discovered, Some(&before), &[])
+        ..observation(&discovered, Some(&before), &[])
     };
-    assert_eq!(decide(&look, &SETTINGS), Decision::found(Finding::WrongSpec));
+    assert_eq!(decide(&observation, &SETTINGS), Decision::found(Finding::WrongSpec));
 }
 
 #[test]
 fn a_migration_that_somebody_deleted_is_started_again() {
     let before = state(&["a", "b"], "b", -10);
-    let decision = decide(&look(&agreed("b"), Some(&before), &[]), &SETTINGS);
+    let decision = decide(&observation(&agreed("b"), Some(&before), &[]), &SETTINGS);
     assert_eq!(decision.effects.first(), Some(&Effect::Start));
 }
 
 #[test]
-fn a_heartbeat_older_than_the_period_counts_at_the_first_look_alone() {
+fn a_heartbeat_older_than_the_period_counts_in_the_first_round_alone() {
     for (heartbeat, first, anew) in [(-10, true, false), (-11, true, true), (-11, false, false)] {
         let before = state(&["a"], "a", heartbeat);
         let discovered = agreed("a");
-        let at_first = Look {
+        let at_first = Observation {
             first,
-            ..look(&discovered, Some(&before), &[])
+            ..observation(&discovered, Some(&before), &[])
         };
         let recreated = Effect::Recreate(state(&["Unknown"], "a", 0));
         let effects = decide(&at_first, &SETTINGS).effects;
@@ -224,9 +228,9 @@ fn a_state_without_a_heartbeat_is_stale() {
         ..state(&["a"], "a", 0)
     };
     let discovered = agreed("a");
-    let first = Look {
+    let first = Observation {
         first: true,
-        ..look(&discovered, Some(&before), &[])
+        ..observation(&discovered, Some(&before), &[])
     };
     assert!(matches!(
         decide(&first, &SETTINGS).effects[..],
@@ -237,9 +241,9 @@ fn a_state_without_a_heartbeat_is_stale() {
 #[test]
 fn a_partial_answer_changes_nothing_however_old_the_heartbeat_is() {
     let before = state(&["a"], "a", -100);
-    let first = Look {
+    let first = Observation {
         first: true,
-        ..look(&Discovered::Partial, Some(&before), &[])
+        ..observation(&Discovered::Partial, Some(&before), &[])
     };
     assert_eq!(decide(&first, &SETTINGS), Decision::found(Finding::PartialDiscovery));
 }
@@ -252,7 +256,7 @@ fn divided_servers_stop_what_runs_and_make_the_current_version_unknown() {
         migration("2", "a", Progress::Running),
     ];
     let divided = Discovered::Divided([hash("a"), hash("b")].into());
-    let decision = decide(&look(&divided, Some(&before), &running), &SETTINGS);
+    let decision = decide(&observation(&divided, Some(&before), &running), &SETTINGS);
     let expected = [stopped("2"), Effect::Update(state(&["a", "b"], "Unknown", 0))];
     assert_eq!(decision.effects, expected);
     assert_eq!(decision.finding, Some(Finding::Divided));
@@ -263,9 +267,9 @@ fn servers_that_agree_again_are_believed_after_the_settle_time() {
     let before = state(&["a", "b"], "Unknown", -10);
     let discovered = agreed("b");
     for (seconds, settled) in [(29, false), (30, true)] {
-        let agreeing = Look {
+        let agreeing = Observation {
             unchanged_for: Duration::from_secs(seconds),
-            ..look(&discovered, Some(&before), &[])
+            ..observation(&discovered, Some(&before), &[])
         };
         let decision = decide(&agreeing, &SETTINGS);
         assert_eq!(decision.effects.contains(&Effect::Start), settled);
@@ -277,9 +281,9 @@ fn servers_that_agree_again_are_believed_after_the_settle_time() {
 fn a_version_that_settles_may_be_stored_already() {
     let before = state(&["a", "b"], "Unknown", -10);
     let discovered = agreed("c");
-    let settling = Look {
+    let settling = Observation {
         unchanged_for: Duration::ZERO,
-        ..look(&discovered, Some(&before), &[])
+        ..observation(&discovered, Some(&before), &[])
     };
     let expected = Effect::Update(state(&["a", "b", "c"], "Unknown", 0));
     assert_eq!(decide(&settling, &SETTINGS).effects, [expected]);
@@ -293,7 +297,7 @@ fn starting_is_left_to_people_where_the_trigger_is_off() {
     };
     let before = state(&["a"], "a", -10);
     let old = [migration("1", "a", Progress::Running)];
-    let decision = decide(&look(&agreed("b"), Some(&before), &old), &settings);
+    let decision = decide(&observation(&agreed("b"), Some(&before), &old), &settings);
     assert_eq!(
         decision.effects,
         [stopped("1"), Effect::Update(state(&["a", "b"], "b", 0))]
@@ -328,11 +332,11 @@ mod defined {
     }
 
     fn decided(defined: &Defined, before: &State, discovered: &Discovered) -> Vec<Effect> {
-        let look = Look {
+        let observation = Observation {
             definition: Some(defined),
-            ..look(discovered, Some(before), &[])
+            ..observation(discovered, Some(before), &[])
         };
-        decide(&look, &SETTINGS).effects
+        decide(&observation, &SETTINGS).effects
     }
 
     fn persisted(effects: &[Effect]) -> Vec<String> {
@@ -343,7 +347,7 @@ mod defined {
     }
 
     #[test]
-    fn a_change_there_and_back_between_two_looks_is_migrated() {
+    fn a_change_there_and_back_between_two_rounds_is_migrated() {
         let effects = decided(&defined(5, "a", &["a", "b"]), &before(&["a"], "a"), &agreed("a"));
         assert!(matches!(effects[..], [Effect::Start, Effect::Update(_)]));
         assert_eq!(persisted(&effects), ["a", "b"]);
@@ -403,11 +407,11 @@ mod defined {
         before.definition = Some(definition("u", 4));
         for (generation, expected) in [(3, &["a", "b"][..]), (5, &["a"])] {
             let migrations = succeeded(generation);
-            let look = Look {
+            let observation = Observation {
                 definition: Some(&defined),
-                ..look(&discovered, Some(&before), &migrations)
+                ..observation(&discovered, Some(&before), &migrations)
             };
-            let effects = decide(&look, &SETTINGS).effects;
+            let effects = decide(&observation, &SETTINGS).effects;
             assert_eq!(persisted(&effects), expected, "{generation}");
             assert_eq!(effects.contains(&Effect::Start), generation == 3);
         }
@@ -421,11 +425,11 @@ mod defined {
         for (generation, replaced) in [(3, false), (4, true)] {
             let defined = defined(generation, "b", &["a", "b"]);
             let (discovered, migrations) = (agreed("b"), [failed.clone()]);
-            let look = Look {
+            let observation = Observation {
                 definition: Some(&defined),
-                ..look(&discovered, Some(&before), &migrations)
+                ..observation(&discovered, Some(&before), &migrations)
             };
-            let effects = decide(&look, &SETTINGS).effects;
+            let effects = decide(&observation, &SETTINGS).effects;
             assert_eq!(effects.contains(&Effect::Start), replaced, "{generation}");
         }
     }
@@ -435,7 +439,7 @@ mod defined {
         let discovered = Discovered::NoHash;
         let effects = decided(&defined(4, "b", &["a", "b"]), &before(&["a"], "a"), &discovered);
         assert!(matches!(effects[..], [Effect::Start, Effect::Update(_)]));
-        let unknown = decide(&look(&discovered, None, &[]), &SETTINGS);
+        let unknown = decide(&observation(&discovered, None, &[]), &SETTINGS);
         assert_eq!(unknown, Decision::found(Finding::NoHash));
     }
 }

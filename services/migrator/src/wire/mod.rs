@@ -72,7 +72,7 @@ pub struct StorageStateStatus {
     /// See [`State::definition`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionStatus>,
-    /// `Compared`, with the finding of the last look as its reason.
+    /// `Compared`, with the finding of the last round as its reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -211,14 +211,14 @@ impl From<&State> for StorageStateStatus {
 }
 
 impl StorageStateStatus {
-    /// Whether the condition says this of the last look.
+    /// Whether the condition says this of the last round.
     pub fn says(&self, finding: Option<Finding>) -> bool {
         let (status, reason, _) = said(finding);
         let mut conditions = self.conditions.iter();
         conditions.any(|one| one.kind == COMPARED && one.status == status && one.reason == reason)
     }
 
-    /// Lets the condition say what a look found.
+    /// Lets the condition say what a round found.
     pub fn say(&mut self, finding: Option<Finding>, now: Timestamp) {
         if self.says(finding) {
             return;

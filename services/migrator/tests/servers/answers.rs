@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::{VERIFICATIONS_MAX, Verdict};
 use kindex_serve::listen::Incoming;
@@ -67,7 +67,7 @@ async fn a_server_that_asks_for_time_is_given_it() {
     zoo.store_in("v1").await;
     zoo.create(0..PETS).await;
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     let asked = Arc::new(Mutex::new(BTreeMap::new()));
     let cluster = Cluster::new(that_asks_for_time(&zoo.client, asked.clone()), Vec::new());
     let ended = work(&cluster, zoo.migration().await, PACE).await;
@@ -120,7 +120,7 @@ async fn an_object_that_is_deleted_after_the_list_does_not_come_back() {
     zoo.store_in("v1").await;
     zoo.create(0..PETS).await;
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     let cluster = Cluster::new(with_another_in_between(&zoo), Vec::new());
     let ended = work(&cluster, zoo.migration().await, PACE).await;
     assert_eq!(ended.expect("saved"), Some(Verdict::Succeeded));
@@ -171,7 +171,7 @@ async fn a_webhook_that_changes_objects_at_every_write_is_named() {
     let created = configurations.create(&PostParams::default(), &configuration).await;
     let name = created.expect("created").name_any();
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     // API servers follow such configurations with some delay.
     let verdict = zoo.migrate().await;
     let deleted = configurations.delete(&name, &DeleteParams::default()).await;

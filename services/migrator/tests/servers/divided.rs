@@ -8,7 +8,7 @@ use kindex_harness::controlplane::apart::ApiServer;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::discover::discover;
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
 use kindex_migrator::hash::Hash;
@@ -23,7 +23,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::stage::{Plane, client};
-use super::zoo::{PACE, force, hashes_of, install, look_at, migrations_of};
+use super::zoo::{PACE, force, hashes_of, install, migrations_of, reconcile_one};
 
 /// A release that serves the kind in v1 and stores it in v1beta1, which the one before it could read.
 const OLDER: [&str; 1] = ["--emulated-version=1.34"];
@@ -54,7 +54,7 @@ async fn nothing_is_migrated_before_the_last_server_is_upgraded() {
 
     let mut memory = Memory::default();
     assert_eq!(
-        look_at(&cluster, &mut memory, classes.clone()).await,
+        reconcile_one(&cluster, &mut memory, classes.clone()).await,
         Some(Finding::Divided)
     );
     let (listed, current) = hashes_of(&newest, &classes).await;
@@ -81,11 +81,11 @@ async fn nothing_is_migrated_before_the_last_server_is_upgraded() {
         discover(&cluster, &[GROUP.to_owned()].into()).await.of(&classes) == agreed
     })
     .await;
-    assert_eq!(look_at(&cluster, &mut memory, classes.clone()).await, None);
+    assert_eq!(reconcile_one(&cluster, &mut memory, classes.clone()).await, None);
     let migration = migrations_of(&newest, &classes).await.remove(0);
     let verdict = work(&cluster, migration, PACE).await.expect("saved");
     assert_eq!(verdict, Some(Verdict::Succeeded));
-    look_at(&cluster, &mut memory, classes.clone()).await;
+    reconcile_one(&cluster, &mut memory, classes.clone()).await;
     let v1 = hash("v1").to_string();
     assert_eq!(hashes_of(&newest, &classes).await, (vec![v1.clone()], v1));
     assert_eq!(

@@ -8,8 +8,8 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::Pace;
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
+use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
 use kindex_serve::listen::Incoming;
@@ -40,7 +40,7 @@ async fn a_migration_survives_kills_of_the_api_server() {
     for kill in 0..kills() {
         let version = if kill % 2 == 0 { "v2" } else { "v1" };
         zoo.store_in(version).await;
-        zoo.look(&mut memory).await;
+        zoo.reconcile(&mut memory).await;
         let working = tokio::spawn({
             let (cluster, migration) = (zoo.cluster.clone(), zoo.migration().await);
             let pace = Pace { page: 5, workers: 2 };
@@ -72,7 +72,7 @@ async fn discovery_that_fails_at_the_start_is_no_verdict() {
     let Some(plane) = Plane::shared() else { return };
     let zoo = Zoo::open(plane, "silent.example.com").await;
     zoo.store_in("v1").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     let cluster = Cluster::new(without(&zoo.client, "/apis"), Vec::new());
     let ended = work(&cluster, zoo.migration().await, PACE).await;
     assert!(ended.is_err(), "{ended:?}");
@@ -111,7 +111,7 @@ async fn a_migration_waits_for_the_conversion_webhook() {
     zoo.create(0..PETS).await;
     webhook.up.store(false, Ordering::Relaxed);
     define("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
 
     let asked = webhook.asked.load(Ordering::Relaxed);
     let working = tokio::spawn({

@@ -4,8 +4,8 @@ use kindex_harness::controlplane::apart::ApiServer;
 use kindex_harness::proxy::{Mode, Proxy};
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::Pace;
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
+use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
 use kindex_migrator::run::guard::Outdated;
@@ -16,15 +16,15 @@ use super::zoo::{Zoo, encodings};
 const PETS: usize = 100;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_flips_between_two_looks_are_seen_and_everything_is_migrated_again() {
+async fn two_flips_between_two_rounds_are_seen_and_everything_is_migrated_again() {
     let Some(plane) = Plane::shared() else { return };
     let zoo = Zoo::open(plane, "twice.example.com").await;
     zoo.store_in("v1").await;
     zoo.create(0..3).await;
     let mut memory = Memory::default();
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let v1 = zoo.hash("v1").to_string();
     assert_eq!(zoo.hashes().await, (vec![v1.clone()], v1.clone()));
 
@@ -33,11 +33,11 @@ async fn two_flips_between_two_looks_are_seen_and_everything_is_migrated_again()
     zoo.store_in("v1").await;
     let mixed = encodings(&plane.etcd.stored(&zoo.prefix()));
     assert_eq!(mixed.len(), 2, "{mixed:?}");
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let both = vec![v1.clone(), zoo.hash("v2").to_string()];
     assert_eq!(zoo.hashes().await, (both, v1.clone()));
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     assert_eq!(zoo.hashes().await, (vec![v1.clone()], v1));
     let target = "twice.example.com/v1".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
@@ -63,7 +63,7 @@ async fn a_flip_that_is_migrated_at_once_leaves_nothing_behind() {
         zoo.define(&zoo.definition(&["v1", "v2"], version)).await;
         let hash = zoo.hash(version).to_string();
         eventually("a state that knows the flip", async || {
-            zoo.look(&mut memory).await;
+            zoo.reconcile(&mut memory).await;
             zoo.hashes().await.1 == hash
         })
         .await;
@@ -85,14 +85,14 @@ async fn a_downgrade_in_mid_run_ends_it_and_the_next_one_migrates_back() {
     zoo.create(0..PETS).await;
     let mut memory = Memory::default();
     zoo.store_in("v2").await;
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let verdict = interrupted(&zoo, &plane.server, async || zoo.store_in("v1").await).await;
     assert_eq!(verdict, Verdict::Outdated(Outdated::Redefined));
     let mixed = encodings(&plane.etcd.stored(&zoo.prefix()));
     assert_eq!(mixed.len(), 2, "it stopped between two pages: {mixed:?}");
     assert_eq!(zoo.stored_versions().await, ["v1", "v2"]);
 
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
     let target = "downgraded.example.com/v1".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
@@ -106,7 +106,7 @@ async fn a_definition_that_is_created_again_in_mid_run_ends_it() {
     zoo.create(0..PETS).await;
     let mut memory = Memory::default();
     zoo.store_in("v2").await;
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let again = async || {
         zoo.abolish().await;
         zoo.store_in("v1").await;
@@ -117,11 +117,11 @@ async fn a_definition_that_is_created_again_in_mid_run_ends_it() {
     assert_eq!(verdict, Verdict::Outdated(Outdated::Recreated));
     assert_eq!(zoo.stored_versions().await, ["v1", "v2"]);
 
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let v2 = zoo.hash("v2").to_string();
     assert_eq!(zoo.hashes().await, (vec!["Unknown".to_owned()], v2.clone()));
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     assert_eq!(zoo.hashes().await, (vec![v2.clone()], v2));
     let target = "recreated.example.com/v2".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());

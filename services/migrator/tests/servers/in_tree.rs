@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use kindex_harness::controlplane::apart::Controllers;
 use kindex_harness::wait::{WAIT_MAX, eventually};
-use kindex_migrator::cluster::conduct::Conduct;
 use kindex_migrator::cluster::in_tree::{InTree, work_in_tree};
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
+use kindex_migrator::cluster::settings::MigrationSettings;
 use kindex_migrator::in_tree::{Ended, PutBack};
 use kindex_migrator::run::Verdict;
 use kindex_migrator::wire::{StorageVersionMigration, definition};
@@ -31,7 +31,7 @@ async fn its_success_is_believed_after_a_verification_that_finds_nothing() {
     zoo.create(0..PETS).await;
     let mut memory = Memory::default();
     zoo.store_in("v2").await;
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let _controllers = Controllers::start(&plane.server, true);
 
     let ended = work_in_tree(&zoo.cluster, zoo.migration().await, PACE).await;
@@ -46,7 +46,7 @@ async fn its_success_is_believed_after_a_verification_that_finds_nothing() {
     let status = zoo.migration().await.status.expect("a status");
     assert_eq!(status.passes, 2, "the first of ours had nothing to write");
     assert_eq!(zoo.stored_versions().await, ["v2"], "what it narrowed stays");
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let v2 = zoo.hash("v2").to_string();
     assert_eq!(zoo.hashes().await, (vec![v2.clone()], v2));
 }
@@ -61,7 +61,7 @@ async fn stored_versions_that_a_failed_run_narrowed_are_put_back() {
     zoo.create(0..PETS).await;
     refuse_changes_of_pet_7(&zoo).await;
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     let _controllers = Controllers::start(&plane.server, true);
 
     let ended = work_in_tree(&zoo.cluster, zoo.migration().await, PACE).await;
@@ -86,12 +86,12 @@ async fn a_cluster_without_its_own_migrator_ends_the_migration_and_says_so() {
     zoo.create(0..PETS).await;
     let before = versions(&zoo.pets("v1")).await;
     let mut memory = Memory::default();
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let ended = work_in_tree(&zoo.cluster, zoo.migration().await, PACE).await;
     says(&zoo, ended.expect("saved"), "does not serve storagemigration.k8s.io").await;
     assert_eq!(versions(&zoo.pets("v1")).await, before);
     let failed = zoo.migration().await.metadata.uid;
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     assert_eq!(zoo.migration().await.metadata.uid, failed, "it stands");
 }
 
@@ -102,12 +102,12 @@ async fn a_migrator_that_takes_nothing_up_ends_the_migration() {
     };
     let zoo = Zoo::open(&plane, "idle.example.com").await;
     zoo.store_in("v1").await;
-    zoo.look(&mut Memory::default()).await;
-    let conduct = Conduct {
+    zoo.reconcile(&mut Memory::default()).await;
+    let settings = MigrationSettings {
         taken_up_within: Duration::from_secs(2),
-        ..Conduct::from(PACE)
+        ..MigrationSettings::from(PACE)
     };
-    let ended = work_in_tree(&zoo.cluster, zoo.migration().await, conduct).await;
+    let ended = work_in_tree(&zoo.cluster, zoo.migration().await, settings).await;
     says(
         &zoo,
         ended.expect("saved"),
@@ -145,11 +145,11 @@ async fn a_migration_that_is_deleted_leaves_stored_versions_as_they_were() {
     zoo.store_in("v1").await;
     zoo.create(0..PETS).await;
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
-    let (conduct, migration) = (Conduct::from(PACE), zoo.migration().await);
-    let (stop, cluster) = (conduct.stop.clone(), zoo.cluster.clone());
+    zoo.reconcile(&mut Memory::default()).await;
+    let (settings, migration) = (MigrationSettings::from(PACE), zoo.migration().await);
+    let (stop, cluster) = (settings.stop.clone(), zoo.cluster.clone());
     let name = migration.name_any();
-    let working = tokio::spawn(async move { work_in_tree(&cluster, migration, conduct).await });
+    let working = tokio::spawn(async move { work_in_tree(&cluster, migration, settings).await });
     eventually("the cluster's migration", async || {
         in_tree(&zoo).get_opt(&name).await.is_ok_and(|found| found.is_some())
     })

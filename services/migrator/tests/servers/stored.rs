@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kindex_harness::wait::eventually;
-use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
 use kindex_migrator::run::Verdict;
@@ -26,7 +26,7 @@ async fn every_stored_object_has_the_target_version_and_a_verification_writes_no
     let mut memory = Memory::default();
     for version in ["v2", "v1"] {
         zoo.store_in(version).await;
-        zoo.look(&mut memory).await;
+        zoo.reconcile(&mut memory).await;
         assert_eq!(zoo.migrate().await, Verdict::Succeeded);
         let stored = plane.etcd.stored(&zoo.prefix());
         let target = format!("stored.example.com/{version}");
@@ -93,7 +93,7 @@ async fn a_cluster_scoped_kind_is_migrated() {
     zoo.store_in("v1").await;
     zoo.create(0..PETS).await;
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
     let target = "scoped.example.com/v2".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
@@ -108,9 +108,9 @@ async fn a_kind_without_objects_and_one_with_one_version_succeed() {
     for pets in [0..0, 0..3] {
         zoo.create(pets).await;
         let mut memory = Memory::default();
-        zoo.look(&mut memory).await;
+        zoo.reconcile(&mut memory).await;
         assert_eq!(zoo.migrate().await, Verdict::Succeeded);
-        zoo.look(&mut memory).await;
+        zoo.reconcile(&mut memory).await;
         let hash = zoo.hash("v1").to_string();
         assert_eq!(zoo.hashes().await, (vec![hash.clone()], hash));
         assert_eq!(zoo.stored_versions().await, ["v1"]);
@@ -132,9 +132,9 @@ async fn objects_come_to_a_stored_version_that_is_not_served() {
     })
     .await;
     let mut memory = Memory::default();
-    assert_eq!(zoo.look(&mut memory).await, Some(Finding::NoHash));
+    assert_eq!(zoo.reconcile(&mut memory).await, Some(Finding::NoHash));
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
-    zoo.look(&mut memory).await;
+    zoo.reconcile(&mut memory).await;
     let v2 = zoo.hash("v2").to_string();
     assert_eq!(zoo.hashes().await, (vec![v2.clone()], v2));
     let target = "unserved.example.com/v2".to_owned();
@@ -158,7 +158,7 @@ async fn objects_without_managers_are_migrated_and_get_none() {
         patched.expect("patched");
     }
     zoo.store_in("v2").await;
-    zoo.look(&mut Memory::default()).await;
+    zoo.reconcile(&mut Memory::default()).await;
     assert_eq!(zoo.migrate().await, Verdict::Succeeded);
     let target = "unmanaged.example.com/v2".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, 3)].into());

@@ -8,9 +8,9 @@ use futures::{StreamExt as _, stream};
 use kindex_harness::controlplane::apart::Stored;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
-use kindex_migrator::cluster::look::{Memory, look};
+use kindex_migrator::cluster::reconcile::{Memory, reconcile};
+use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
 use kindex_migrator::hash::Hash;
@@ -167,9 +167,9 @@ impl Zoo {
         }
     }
 
-    /// One look of the trigger; what it found.
-    pub(super) async fn look(&self, memory: &mut Memory) -> Option<Finding> {
-        look_at(&self.cluster, memory, self.resource()).await
+    /// One round of the trigger; what it found.
+    pub(super) async fn reconcile(&self, memory: &mut Memory) -> Option<Finding> {
+        reconcile_one(&self.cluster, memory, self.resource()).await
     }
 
     /// The migrations of the pets.
@@ -230,11 +230,11 @@ async fn define(client: &Client, manifest: &Value) {
     applied.expect("applied");
 }
 
-/// One look of the trigger at one resource; what it found.
-pub(super) async fn look_at(cluster: &Cluster, memory: &mut Memory, resource: GroupResource) -> Option<Finding> {
+/// One round of the trigger for one resource; what it found.
+pub(super) async fn reconcile_one(cluster: &Cluster, memory: &mut Memory, resource: GroupResource) -> Option<Finding> {
     let wanted = BTreeSet::from([resource]);
-    let mut looked = look(cluster, memory, &SETTINGS, &wanted).await.expect("a look");
-    let one = looked.remove(0);
+    let mut reconciled = reconcile(cluster, memory, &SETTINGS, &wanted).await.expect("a round");
+    let one = reconciled.remove(0);
     assert!(one.applied.1.is_none(), "{one:?}");
     one.finding
 }

@@ -73,10 +73,10 @@ async fn a_state_lives_through_every_step_of_its_life() {
     running.stop().await;
     let running = stage.run(stage.client.clone(), true, 0);
     let mut seen = BTreeSet::new();
-    eventually("a look that believes the state", async || {
+    eventually("a round that believes the state", async || {
         let state = stage.state().await;
         seen.insert(state.clone());
-        running.figures.looked.get() > 0.0 && state == (vec![v2.clone()], v2.clone())
+        running.figures.last_reconciled.get() > 0.0 && state == (vec![v2.clone()], v2.clone())
     })
     .await;
     let began_anew = seen.iter().any(|(listed, _)| listed.contains(&"Unknown".to_owned()));
@@ -237,7 +237,7 @@ async fn refused_objects_are_named_and_all_others_are_migrated() {
     let failed = names().await;
     let before = stage.heartbeat().await;
     let mut touched = 0;
-    eventually("another look", async || {
+    eventually("another round", async || {
         touched += 1;
         stage.touch_definition(touched).await;
         stage.heartbeat().await != before

@@ -10,11 +10,11 @@ use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::require::require;
 use kindex_harness::wait::eventually;
 use kindex_migrator::cluster::Cluster;
-use kindex_migrator::cluster::conduct::{Pace, WriteRate};
 use kindex_migrator::cluster::install::manifests;
+use kindex_migrator::cluster::settings::{Pace, WriteRate};
 use kindex_migrator::figures::Figures;
 use kindex_migrator::hash::Hash;
-use kindex_migrator::service::{Migrator, Options, Way};
+use kindex_migrator::service::{MigrationStrategy, Migrator, Options};
 use kindex_migrator::trigger::Settings;
 use kindex_migrator::wire::{
     GroupResource, GroupVersionResource, StorageState, StorageVersionMigration, StorageVersionMigrationSpec,
@@ -89,7 +89,7 @@ impl Stage {
         Client::try_from(config).expect("a client")
     }
 
-    /// Starts trigger and migrator: they look by themselves only when something changes.
+    /// Starts trigger and migrator: a round begins by itself only when something changes.
     pub(crate) fn run(&self, client: Client, launch: bool, writes_per_second: u32) -> Running {
         let settings = Settings {
             period: Duration::from_secs(600),
@@ -104,7 +104,7 @@ impl Stage {
             pace: Pace { page: 20, workers: 4 },
             rate,
             parallel: 2,
-            way: Way::Own,
+            strategy: MigrationStrategy::Own,
             manifests: manifests(),
         };
         let figures = Figures::default();
@@ -141,7 +141,7 @@ impl Stage {
         touched.expect("touched");
     }
 
-    /// Another one after each look, by the second.
+    /// Another one after each round, by the second.
     pub(crate) async fn heartbeat(&self) -> Option<String> {
         let api: Api<StorageState> = Api::all(self.client.clone());
         api.get(NAME).await.expect("a state").resource_version()

@@ -20,26 +20,26 @@ use crate::wire::v1::{
 
 const HOUR: i64 = 3600 * SECOND;
 
-struct On {
+struct TestArtifacts {
     fixture: Fixture,
     artifacts: Artifacts,
 }
 
-async fn on() -> On {
+async fn setup() -> TestArtifacts {
     let fixture = Fixture::new().await;
     fixture.open("a", "").await;
     let files = Files::open(&fixture.folder.path().join("artifacts")).expect("a folder");
     let secrets = Secrets::parse(&"s".repeat(32)).expect("a secret");
     let addresses = Addresses::new("http://127.0.0.1:3002", secrets);
     let artifacts = Artifacts::new(fixture.store.clone(), files, addresses);
-    On { fixture, artifacts }
+    TestArtifacts { fixture, artifacts }
 }
 
 fn md5(content: &str) -> String {
     hex(&of_hash(Md5::digest(content)))
 }
 
-impl On {
+impl TestArtifacts {
     async fn create(&self, name: &str, content: &str) -> CreateArtifactUploadResponse {
         self.try_create(name, content).await.expect("an upload")
     }
@@ -143,20 +143,20 @@ fn reason<T>(result: Result<T, Refusal>) -> &'static str {
 
 #[tokio::test]
 async fn an_artifact_is_sent_finalized_listed_and_fetched() {
-    let on = on().await;
-    let upload = on.create("reports/é final.html", "hello").await;
+    let test = setup().await;
+    let upload = test.create("reports/é final.html", "hello").await;
     assert_eq!(upload.required_headers["Content-Length"], "5");
-    on.put(&upload, "hello").await.expect("a file");
-    assert_eq!(on.names(ListArtifactsRequest::default()).await, Vec::<String>::new());
-    assert_eq!(reason(on.fetch("reports/é final.html").await), "ARTIFACT_NOT_FOUND");
-    let artifact = on.finalize(&upload.upload_id, "hello").await.expect("an artifact");
+    test.put(&upload, "hello").await.expect("a file");
+    assert_eq!(test.names(ListArtifactsRequest::default()).await, Vec::<String>::new());
+    assert_eq!(reason(test.fetch("reports/é final.html").await), "ARTIFACT_NOT_FOUND");
+    let artifact = test.finalize(&upload.upload_id, "hello").await.expect("an artifact");
     assert_eq!((artifact.size_bytes, artifact.step, artifact.r#type), (5, Some(3), 1));
     assert_eq!(
-        on.names(ListArtifactsRequest::default()).await,
+        test.names(ListArtifactsRequest::default()).await,
         ["reports/é final.html"]
     );
-    assert_eq!(on.fetch("reports/é final.html").await, Ok("hello".to_owned()));
-    let run = on
+    assert_eq!(test.fetch("reports/é final.html").await, Ok("hello".to_owned()));
+    let run = test
         .fixture
         .store
         .run(&RunId::new("a"))
@@ -168,13 +168,13 @@ async fn an_artifact_is_sent_finalized_listed_and_fetched() {
 
 #[tokio::test]
 async fn finalizing_again_answers_what_is_stored_and_counts_once() {
-    let on = on().await;
-    let id = on.keep("x", "hello").await;
-    let first = on.finalize(&id, "hello").await.expect("an artifact");
-    on.fixture.pass(SECOND);
-    assert_eq!(on.finalize(&id, "hello").await, Ok(first));
-    assert_eq!(reason(on.finalize(&id, "other").await), "UPLOAD_FINALIZED");
-    let run = on
+    let test = setup().await;
+    let id = test.keep("x", "hello").await;
+    let first = test.finalize(&id, "hello").await.expect("an artifact");
+    test.fixture.pass(SECOND);
+    assert_eq!(test.finalize(&id, "hello").await, Ok(first));
+    assert_eq!(reason(test.finalize(&id, "other").await), "UPLOAD_FINALIZED");
+    let run = test
         .fixture
         .store
         .run(&RunId::new("a"))
@@ -182,161 +182,161 @@ async fn finalizing_again_answers_what_is_stored_and_counts_once() {
         .expect("a run")
         .expect("a run");
     assert_eq!(run.artifacts, 1);
-    assert_eq!(on.fetch("x").await, Ok("hello".to_owned()));
+    assert_eq!(test.fetch("x").await, Ok("hello".to_owned()));
 }
 
 #[tokio::test]
 async fn an_address_takes_what_was_announced_for_an_hour() {
-    let on = on().await;
-    let upload = on.create("x", "hello").await;
+    let test = setup().await;
+    let upload = test.create("x", "hello").await;
     for content in ["hell", "hello!", "jello"] {
-        assert!(on.put(&upload, content).await.is_err(), "{content}");
-        assert_eq!(on.files(), 0, "{content}");
+        assert!(test.put(&upload, content).await.is_err(), "{content}");
+        assert_eq!(test.files(), 0, "{content}");
     }
     let mut other = upload.clone();
     other
         .required_headers
         .insert("Content-Type".to_owned(), "text/plain".to_owned());
-    assert_eq!(reason(on.put(&other, "hello").await), "ADDRESS_INVALID");
+    assert_eq!(reason(test.put(&other, "hello").await), "ADDRESS_INVALID");
     other = upload.clone();
     other.required_headers.remove("Content-MD5");
-    assert_eq!(reason(on.put(&other, "hello").await), "ADDRESS_INVALID");
+    assert_eq!(reason(test.put(&other, "hello").await), "ADDRESS_INVALID");
     assert_eq!(
-        reason(on.send("GET", &upload.presigned_url, &upload, "").await),
+        reason(test.send("GET", &upload.presigned_url, &upload, "").await),
         "ADDRESS_INVALID"
     );
     assert_eq!(
-        reason(on.send("POST", &upload.presigned_url, &upload, "").await),
+        reason(test.send("POST", &upload.presigned_url, &upload, "").await),
         "METHOD_NOT_ALLOWED"
     );
-    on.fixture.pass(HOUR - SECOND);
-    assert!(on.put(&upload, "hello").await.is_ok());
-    on.fixture.pass(SECOND);
-    assert_eq!(reason(on.put(&upload, "hello").await), "ADDRESS_EXPIRED");
+    test.fixture.pass(HOUR - SECOND);
+    assert!(test.put(&upload, "hello").await.is_ok());
+    test.fixture.pass(SECOND);
+    assert_eq!(reason(test.put(&upload, "hello").await), "ADDRESS_EXPIRED");
 }
 
 #[tokio::test]
 async fn a_mismatch_rejects_and_deletes() {
-    let on = on().await;
+    let test = setup().await;
     for (claimed, expected) in [("hell", "ARTIFACT_SIZE_MISMATCH"), ("jello", "ARTIFACT_MD5_MISMATCH")] {
-        let upload = on.create("x", "hello").await;
-        on.put(&upload, "hello").await.expect("a file");
-        assert_eq!(reason(on.finalize(&upload.upload_id, claimed).await), expected);
-        assert_eq!(on.files(), 0);
+        let upload = test.create("x", "hello").await;
+        test.put(&upload, "hello").await.expect("a file");
+        assert_eq!(reason(test.finalize(&upload.upload_id, claimed).await), expected);
+        assert_eq!(test.files(), 0);
         assert_eq!(
-            reason(on.finalize(&upload.upload_id, "hello").await),
+            reason(test.finalize(&upload.upload_id, "hello").await),
             "UPLOAD_NOT_FOUND"
         );
-        assert_eq!(reason(on.put(&upload, "hello").await), "UPLOAD_NOT_FOUND");
+        assert_eq!(reason(test.put(&upload, "hello").await), "UPLOAD_NOT_FOUND");
     }
-    let upload = on.create("x", "hello").await;
+    let upload = test.create("x", "hello").await;
     assert_eq!(
-        reason(on.finalize(&upload.upload_id, "hello").await),
+        reason(test.finalize(&upload.upload_id, "hello").await),
         "ARTIFACT_MISSING"
     );
     assert_eq!(
-        reason(on.finalize("../../etc/passwd", "hello").await),
+        reason(test.finalize("../../etc/passwd", "hello").await),
         "UPLOAD_NOT_FOUND"
     );
-    assert_eq!(on.names(ListArtifactsRequest::default()).await, Vec::<String>::new());
+    assert_eq!(test.names(ListArtifactsRequest::default()).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn an_artifact_never_changes_after_it_was_finalized() {
-    let on = on().await;
-    let upload = on.create("x", "hello").await;
-    on.put(&upload, "hello").await.expect("a file");
-    on.finalize(&upload.upload_id, "hello").await.expect("an artifact");
-    assert_eq!(reason(on.put(&upload, "hello").await), "UPLOAD_FINALIZED");
-    assert_eq!(on.fetch("x").await, Ok("hello".to_owned()));
+    let test = setup().await;
+    let upload = test.create("x", "hello").await;
+    test.put(&upload, "hello").await.expect("a file");
+    test.finalize(&upload.upload_id, "hello").await.expect("an artifact");
+    assert_eq!(reason(test.put(&upload, "hello").await), "UPLOAD_FINALIZED");
+    assert_eq!(test.fetch("x").await, Ok("hello".to_owned()));
 }
 
 #[tokio::test]
 async fn the_sweep_takes_what_was_not_finalized_within_a_day_and_nothing_else() {
-    let on = on().await;
-    on.keep("kept", "hello").await;
-    let old = on.create("old", "hello").await;
-    on.put(&old, "hello").await.expect("a file");
-    on.fixture.pass(SECOND);
-    let young = on.create("young", "hello").await;
-    on.put(&young, "hello").await.expect("a file");
-    on.fixture.pass(24 * HOUR - 2 * SECOND);
-    assert_eq!(on.artifacts.sweep().await, Ok(0));
-    on.fixture.pass(SECOND);
-    assert_eq!(on.artifacts.sweep().await, Ok(1));
-    assert_eq!(on.files(), 2);
-    assert_eq!(reason(on.finalize(&old.upload_id, "hello").await), "UPLOAD_NOT_FOUND");
-    assert!(on.finalize(&young.upload_id, "hello").await.is_ok());
-    on.fixture.pass(365 * 24 * HOUR);
-    assert_eq!(on.artifacts.sweep().await, Ok(0));
-    assert_eq!(on.fetch("kept").await, Ok("hello".to_owned()));
-    assert_eq!(on.fetch("young").await, Ok("hello".to_owned()));
+    let test = setup().await;
+    test.keep("kept", "hello").await;
+    let old = test.create("old", "hello").await;
+    test.put(&old, "hello").await.expect("a file");
+    test.fixture.pass(SECOND);
+    let young = test.create("young", "hello").await;
+    test.put(&young, "hello").await.expect("a file");
+    test.fixture.pass(24 * HOUR - 2 * SECOND);
+    assert_eq!(test.artifacts.sweep().await, Ok(0));
+    test.fixture.pass(SECOND);
+    assert_eq!(test.artifacts.sweep().await, Ok(1));
+    assert_eq!(test.files(), 2);
+    assert_eq!(reason(test.finalize(&old.upload_id, "hello").await), "UPLOAD_NOT_FOUND");
+    assert!(test.finalize(&young.upload_id, "hello").await.is_ok());
+    test.fixture.pass(365 * 24 * HOUR);
+    assert_eq!(test.artifacts.sweep().await, Ok(0));
+    assert_eq!(test.fetch("kept").await, Ok("hello".to_owned()));
+    assert_eq!(test.fetch("young").await, Ok("hello".to_owned()));
 }
 
 #[tokio::test]
 async fn of_a_finalize_and_a_sweep_at_once_one_wins() {
     for _ in 0..20 {
-        let on = on().await;
-        let upload = on.create("x", "hello").await;
-        on.put(&upload, "hello").await.expect("a file");
-        on.fixture.pass(24 * HOUR);
-        let (finalized, swept) = tokio::join!(on.finalize(&upload.upload_id, "hello"), on.artifacts.sweep());
+        let test = setup().await;
+        let upload = test.create("x", "hello").await;
+        test.put(&upload, "hello").await.expect("a file");
+        test.fixture.pass(24 * HOUR);
+        let (finalized, swept) = tokio::join!(test.finalize(&upload.upload_id, "hello"), test.artifacts.sweep());
         let is_kept = finalized.is_ok();
         assert_eq!(swept, Ok(usize::from(!is_kept)));
-        assert_eq!(on.fetch("x").await.is_ok(), is_kept);
-        assert_eq!(on.files(), usize::from(is_kept));
+        assert_eq!(test.fetch("x").await.is_ok(), is_kept);
+        assert_eq!(test.files(), usize::from(is_kept));
     }
 }
 
 #[tokio::test]
 async fn the_files_of_a_deleted_run_are_swept() {
-    let on = on().await;
-    on.keep("x", "hello").await;
-    on.fixture.store.delete(RunId::new("a")).await.expect("deleted");
-    assert_eq!(on.artifacts.sweep().await, Ok(1));
-    assert_eq!(on.files(), 0);
+    let test = setup().await;
+    test.keep("x", "hello").await;
+    test.fixture.store.delete(RunId::new("a")).await.expect("deleted");
+    assert_eq!(test.artifacts.sweep().await, Ok(1));
+    assert_eq!(test.files(), 0);
 }
 
 #[tokio::test]
 async fn uploads_open_while_the_run_runs_and_are_finalized_also_later() {
-    let on = on().await;
-    let upload = on.create("x", "hello").await;
-    on.put(&upload, "hello").await.expect("a file");
-    on.fixture.finish("a", Status::Failed).await;
-    assert_eq!(reason(on.try_create("y", "hello").await), "RUN_TERMINAL");
-    assert!(on.finalize(&upload.upload_id, "hello").await.is_ok());
+    let test = setup().await;
+    let upload = test.create("x", "hello").await;
+    test.put(&upload, "hello").await.expect("a file");
+    test.fixture.finish("a", Status::Failed).await;
+    assert_eq!(reason(test.try_create("y", "hello").await), "RUN_TERMINAL");
+    assert!(test.finalize(&upload.upload_id, "hello").await.is_ok());
 }
 
 #[tokio::test]
 async fn a_run_has_a_hundred_open_uploads() {
-    let on = on().await;
+    let test = setup().await;
     for number in 0..100 {
-        on.create(&format!("x{number}"), "hello").await;
+        test.create(&format!("x{number}"), "hello").await;
     }
-    let refusal = on.try_create("y", "hello").await.expect_err("refused");
+    let refusal = test.try_create("y", "hello").await.expect_err("refused");
     assert_eq!(refusal.code, Code::ResourceExhausted);
     assert!(refusal.retry_after.is_some());
 }
 
 #[tokio::test]
 async fn artifacts_are_listed_by_name_and_type_in_pages() {
-    let on = on().await;
+    let test = setup().await;
     for (name, content) in [("b", "1"), ("a/1", "2"), ("a/2", "3"), ("b", "4")] {
-        on.keep(name, content).await;
+        test.keep(name, content).await;
     }
     let all = ["a/1", "a/2", "b", "b"];
-    assert_eq!(on.names(ListArtifactsRequest::default()).await, all);
+    assert_eq!(test.names(ListArtifactsRequest::default()).await, all);
     let named = ListArtifactsRequest {
         name_pattern: Some("a/*".to_owned()),
         ..ListArtifactsRequest::default()
     };
-    assert_eq!(on.names(named).await, ["a/1", "a/2"]);
+    assert_eq!(test.names(named).await, ["a/1", "a/2"]);
     let other = ListArtifactsRequest {
         types: vec![2, 3],
         ..ListArtifactsRequest::default()
     };
-    assert_eq!(on.names(other).await, Vec::<String>::new());
-    assert_eq!(on.fetch("b").await, Ok("4".to_owned()));
+    assert_eq!(test.names(other).await, Vec::<String>::new());
+    assert_eq!(test.fetch("b").await, Ok("4".to_owned()));
     let mut found = Vec::new();
     let mut request = ListArtifactsRequest {
         run_id: Some(v1::RunId { value: "a".to_owned() }),
@@ -344,7 +344,7 @@ async fn artifacts_are_listed_by_name_and_type_in_pages() {
         ..ListArtifactsRequest::default()
     };
     for _ in 0..5 {
-        let page = on.artifacts.list(request.clone()).await.expect("a page");
+        let page = test.artifacts.list(request.clone()).await.expect("a page");
         assert_eq!(page.total_count, 4);
         found.extend(page.artifacts.into_iter().map(|artifact| artifact.name));
         if page.next_page_token.is_empty() {
@@ -357,13 +357,13 @@ async fn artifacts_are_listed_by_name_and_type_in_pages() {
 
 #[tokio::test]
 async fn a_lost_file_and_a_wrong_counter_are_found() {
-    let on = on().await;
-    let id = on.keep("x", "hello").await;
-    on.create("open", "hello").await;
-    let readers = on.fixture.store.readers();
-    let findings = || async { check(readers, &on.artifacts.files).await.expect("it is read") };
+    let test = setup().await;
+    let id = test.keep("x", "hello").await;
+    test.create("open", "hello").await;
+    let readers = test.fixture.store.readers();
+    let findings = || async { check(readers, &test.artifacts.files).await.expect("it is read") };
     assert_eq!(findings().await, Vec::<String>::new());
-    on.artifacts.files.remove(&id, None).await.expect("removed");
+    test.artifacts.files.remove(&id, None).await.expect("removed");
     let found = findings().await;
     assert!(found.len() == 1 && found[0].contains(&id), "{found:?}");
 }

@@ -16,5 +16,5 @@ mod run;
 pub use batch::{Batch, Logged, ParamsChange, ParamsLogged, TagsChange, TagsLogged};
 pub use ids::{BatchId, MetricName, ProjectName, RunId, RunIds};
 pub use points::Points;
-pub use run::{Beat, FinishRun, Finished, NewRun, Opened, PresentedToken, Run, Status};
+pub use run::{FinishRun, Finished, HeartbeatAnswer, NewRun, Opened, PresentedToken, Run, Status};
 pub use time::{Clock, from_wire, nanos, system_clock, timestamp, to_wire};

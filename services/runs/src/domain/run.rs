@@ -138,7 +138,7 @@ pub struct Opened {
 
 /// The answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct HeartbeatAnswer {
     /// In nanoseconds since the epoch.
     pub server_time: i64,
     /// The run has crashed: it has to be resumed, and what was not answered sent again.

@@ -15,17 +15,18 @@ use kindex_serve::browser::{self, Hosts};
 use kindex_serve::budget::Budget;
 use kindex_serve::deadline::Deadline;
 use kindex_serve::listen::Incoming;
+use kindex_serve::trace::Join;
 use tower::ServiceExt;
 use tracing::Instrument as _;
 
 use super::admission::{RunsTerms, Sharer, WAIT_MAX, is_gzip, packed, too_large};
 use super::compress;
-use super::cors::{self, Asked, Cors};
-use super::kept::keeping;
-use super::messages::Room;
+use super::cors::{self, Cors, CorsRequest};
+use super::messages::StreamBudget;
+use super::permits::with_permits;
 use super::refused::refused;
 use super::sort::Sort;
-use super::trace::{self, Join};
+use super::trace;
 use crate::domain::{Clock, nanos};
 use crate::figures::{Figures, Transport};
 use crate::grpc::{self, UnderWay};
@@ -71,7 +72,7 @@ pub struct Front {
     clock: Clock,
     cors: Cors,
     admission: Admission<RunsTerms>,
-    streams: Room,
+    streams: StreamBudget,
     grpc: Router,
     rest: Router,
     figures: Figures,
@@ -89,7 +90,7 @@ impl Front {
             clock: parts.clock,
             cors: parts.cors,
             admission: Admission::new(terms, parts.pace, WAIT_MAX),
-            streams: Room {
+            streams: StreamBudget {
                 bodies,
                 pace: parts.pace,
                 figures: parts.figures.clone(),
@@ -115,8 +116,8 @@ impl Front {
         let span = trace::request(transport, &call);
         (self.join)(&span, &head.headers);
         let mut response = match asked {
-            Asked::Preflight => cors::preflight(),
-            Asked::NoPage | Asked::Allowed | Asked::Foreign => {
+            CorsRequest::Preflight => cors::preflight(),
+            CorsRequest::NoPage | CorsRequest::Allowed | CorsRequest::Foreign => {
                 let headers = head.headers.clone();
                 match self.in_time(exposure, asked, head, body).instrument(span.clone()).await {
                     Ok(response) => response,
@@ -137,7 +138,7 @@ impl Front {
     async fn in_time(
         &self,
         exposure: Exposure,
-        asked: Asked,
+        asked: CorsRequest,
         mut head: Head,
         body: Incoming,
     ) -> Result<Response, Refusal> {
@@ -158,7 +159,7 @@ impl Front {
     async fn enter(
         &self,
         exposure: Exposure,
-        asked: Asked,
+        asked: CorsRequest,
         mut head: Head,
         body: Incoming,
     ) -> Result<Response, Refusal> {
@@ -200,12 +201,12 @@ impl Front {
             false => response,
         };
         Ok(match sort.keeps_its_place() {
-            true => keeping(response, permits),
+            true => with_permits(response, permits),
             false => response,
         })
     }
 
-    async fn caller(&self, exposure: Exposure, asked: Asked, head: &Head, sort: Sort) -> Result<Caller, Refusal> {
+    async fn caller(&self, exposure: Exposure, asked: CorsRequest, head: &Head, sort: Sort) -> Result<Caller, Refusal> {
         if self.keys.is_open() {
             check_page(exposure, asked, head)?;
         }
@@ -222,14 +223,14 @@ impl Front {
 }
 
 /// Without keys a page of anybody's could ask what its reader may.
-fn check_page(exposure: Exposure, asked: Asked, head: &Head) -> Result<(), Refusal> {
+fn check_page(exposure: Exposure, asked: CorsRequest, head: &Head) -> Result<(), Refusal> {
     let hosts = match exposure {
         Exposure::Loopback => Hosts::Loopback,
         Exposure::Network => Hosts::Any,
     };
     let checked = match asked {
-        Asked::Allowed => browser::check(&head.method, &head.uri, &Cors::forgiven(&head.headers), hosts),
-        Asked::NoPage | Asked::Preflight | Asked::Foreign => {
+        CorsRequest::Allowed => browser::check(&head.method, &head.uri, &Cors::forgiven(&head.headers), hosts),
+        CorsRequest::NoPage | CorsRequest::Preflight | CorsRequest::Foreign => {
             browser::check(&head.method, &head.uri, &head.headers, hosts)
         }
     };

@@ -20,7 +20,7 @@ pub struct Cors {
 
 /// What a request means here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum CorsRequest {
     /// No page of another origin asks, as far as its headers say.
     NoPage,
     /// A page of an origin that may.
@@ -42,28 +42,28 @@ impl Cors {
         }
     }
 
-    pub(super) fn asked(&self, method: &Method, headers: &HeaderMap) -> Asked {
+    pub(super) fn asked(&self, method: &Method, headers: &HeaderMap) -> CorsRequest {
         let Some(origin) = headers.get(header::ORIGIN) else {
-            return Asked::NoPage;
+            return CorsRequest::NoPage;
         };
         let is_allowed = self.any || self.origins.iter().any(|allowed| origin == allowed.as_str());
         let is_preflight = method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
         match (is_allowed, is_preflight) {
-            (false, _) => Asked::Foreign,
-            (true, false) => Asked::Allowed,
-            (true, true) => Asked::Preflight,
+            (false, _) => CorsRequest::Foreign,
+            (true, false) => CorsRequest::Allowed,
+            (true, true) => CorsRequest::Preflight,
         }
     }
 
     /// What browsers are told in an answer to an allowed page.
-    pub(super) fn annotate(asked: Asked, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
-        let (Asked::Allowed | Asked::Preflight, Some(origin)) = (asked, origin) else {
+    pub(super) fn annotate(asked: CorsRequest, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
+        let (CorsRequest::Allowed | CorsRequest::Preflight, Some(origin)) = (asked, origin) else {
             return;
         };
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.append(header::VARY, HeaderValue::from_static("origin"));
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(SHOWN));
-        if asked == Asked::Preflight {
+        if asked == CorsRequest::Preflight {
             for (name, value) in [
                 (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
                 (header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS),
@@ -99,45 +99,45 @@ mod tests {
         let cors = Cors::new(["https://runs.example.com".to_owned()]);
         let all = Cors::new(["*".to_owned()]);
         for (cors, method, origin, asks, expected) in [
-            (&cors, Method::GET, None, false, Asked::NoPage),
-            (&cors, Method::OPTIONS, None, true, Asked::NoPage),
+            (&cors, Method::GET, None, false, CorsRequest::NoPage),
+            (&cors, Method::OPTIONS, None, true, CorsRequest::NoPage),
             (
                 &cors,
                 Method::GET,
                 Some("https://runs.example.com"),
                 false,
-                Asked::Allowed,
+                CorsRequest::Allowed,
             ),
             (
                 &cors,
                 Method::OPTIONS,
                 Some("https://runs.example.com"),
                 true,
-                Asked::Preflight,
+                CorsRequest::Preflight,
             ),
             (
                 &cors,
                 Method::OPTIONS,
                 Some("https://runs.example.com"),
                 false,
-                Asked::Allowed,
+                CorsRequest::Allowed,
             ),
             (
                 &cors,
                 Method::GET,
                 Some("https://runs.example.com.evil.org"),
                 false,
-                Asked::Foreign,
+                CorsRequest::Foreign,
             ),
-            (&cors, Method::GET, Some("null"), false, Asked::Foreign),
+            (&cors, Method::GET, Some("null"), false, CorsRequest::Foreign),
             (
                 &Cors::default(),
                 Method::GET,
                 Some("https://a.org"),
                 false,
-                Asked::Foreign,
+                CorsRequest::Foreign,
             ),
-            (&all, Method::GET, Some("https://a.org"), false, Asked::Allowed),
+            (&all, Method::GET, Some("https://a.org"), false, CorsRequest::Allowed),
         ] {
             let mut headers = HeaderMap::new();
             if let Some(origin) = origin {

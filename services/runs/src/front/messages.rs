@@ -21,19 +21,19 @@ use crate::pack::{self, PackError};
 
 /// Where the messages of a stream have room.
 #[derive(Clone)]
-pub(super) struct Room {
+pub(super) struct StreamBudget {
     pub(super) bodies: Arc<Budget<Sharer>>,
     pub(super) pace: BodyPace,
     pub(super) figures: Figures,
 }
 
-impl Room {
+impl StreamBudget {
     /// The body of a stream, message by message. `under_way` holds the memory of each until its answer is known.
     pub(super) fn counted(&self, body: Body, caller: Sharer, is_gzip: bool, under_way: UnderWay) -> Body {
         let messages = Messages {
             body,
             read: BytesMut::new(),
-            room: self.clone(),
+            budget: self.clone(),
             caller,
             is_gzip,
             under_way,
@@ -43,7 +43,7 @@ impl Room {
             match messages.next().await {
                 Ok(message) => Some((Ok(message?), Some(messages))),
                 Err(error) => {
-                    let refusal = denied(Denied::Body(error), &messages.room.figures);
+                    let refusal = denied(Denied::Body(error), &messages.budget.figures);
                     Some((Err(status::of(&refusal)), None))
                 }
             }
@@ -55,7 +55,7 @@ struct Messages {
     body: Body,
     /// What was read and not handed on.
     read: BytesMut,
-    room: Room,
+    budget: StreamBudget,
     caller: Sharer,
     /// Whether its messages may be packed.
     is_gzip: bool,
@@ -74,7 +74,7 @@ impl Messages {
         }
         let (is_packed, length) = prefix(&self.read);
         check_length(length)?;
-        let mut claim = self.room.bodies.claim(self.caller.clone());
+        let mut claim = self.budget.bodies.claim(self.caller.clone());
         claim.wait(length, WAIT_MAX).await?;
         self.rest_of(PREFIX_BYTES + length).await?;
         let mut message = self.read.split_to(PREFIX_BYTES + length).freeze();
@@ -94,7 +94,7 @@ impl Messages {
         let began = Instant::now();
         self.read.reserve(bytes.saturating_sub(self.read.len()));
         while self.read.len() < bytes {
-            let due = self.room.pace.due(began, self.read.len());
+            let due = self.budget.pace.due(began, self.read.len());
             let is_more = timeout_at(due, self.more()).await.map_err(|_| BodyError::TooSlow)??;
             if !is_more {
                 return Err(BodyError::Broken("it ends within a message".into()));
@@ -154,13 +154,13 @@ mod tests {
 
     const KIB: usize = 1024;
 
-    fn room(bytes: usize) -> Room {
+    fn budget(bytes: usize) -> StreamBudget {
         let pace = BodyPace {
             grace: Duration::from_secs(5),
             bytes_per_second: NonZeroU32::new(10 * KIB as u32).expect("more than 0"),
             longest: Duration::from_secs(60),
         };
-        Room {
+        StreamBudget {
             bodies: Budget::new(bytes),
             pace,
             figures: Figures::new(&prometheus::Registry::new()),
@@ -179,12 +179,12 @@ mod tests {
     }
 
     /// A stream that sends these pieces and then nothing more, without an end.
-    fn sends(room: &Room, name: &str, pieces: Vec<Vec<u8>>) -> (axum::body::BodyDataStream, UnderWay) {
+    fn sends(budget: &StreamBudget, name: &str, pieces: Vec<Vec<u8>>) -> (axum::body::BodyDataStream, UnderWay) {
         let pieces = stream::iter(pieces)
             .map(Ok::<_, std::io::Error>)
             .chain(stream::pending());
         let under_way = UnderWay::default();
-        let body = room.counted(Body::from_stream(pieces), caller(name), true, under_way.clone());
+        let body = budget.counted(Body::from_stream(pieces), caller(name), true, under_way.clone());
         (body.into_data_stream(), under_way)
     }
 
@@ -202,24 +202,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_message_counts_from_its_prefix_until_it_is_answered() {
-        let room = room(1024 * KIB);
+        let budget = budget(1024 * KIB);
         let whole = frame(&vec![7; 100 * KIB], 0);
         // Cut anywhere, as it may come.
         let pieces = whole.chunks(999).map(<[u8]>::to_vec).collect();
-        let (mut messages, under_way) = sends(&room, "a", pieces);
+        let (mut messages, under_way) = sends(&budget, "a", pieces);
         let message = messages.next().await.expect("a message").expect("no error");
         assert_eq!(message, whole);
-        assert_eq!(room.bodies.bytes(), 100 * KIB);
+        assert_eq!(budget.bodies.bytes(), 100 * KIB);
         drop(under_way.next());
-        assert_eq!(room.bodies.bytes(), 0);
+        assert_eq!(budget.bodies.bytes(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_waits_for_room_and_is_refused_when_none_comes() {
-        let room = room(400 * KIB);
+        let budget = budget(400 * KIB);
         let whole = frame(&vec![7; 150 * KIB], 0);
-        let (mut first, answered) = sends(&room, "a", vec![whole.clone(), whole.clone()]);
-        let (mut other, _kept) = sends(&room, "b", vec![whole.clone()]);
+        let (mut first, answered) = sends(&budget, "a", vec![whole.clone(), whole.clone()]);
+        let (mut other, _kept) = sends(&budget, "b", vec![whole.clone()]);
         first.next().await.expect("a message").expect("no error");
         other
             .next()
@@ -232,7 +232,7 @@ mod tests {
             drop(answered.next());
         };
         assert!(tokio::join!(waits, answers).0, "room for it came");
-        let (mut third, _) = sends(&room, "a", vec![whole]);
+        let (mut third, _) = sends(&budget, "a", vec![whole]);
         let error = third.next().await.expect("an end").expect_err("no room comes");
         let status = refused(&error);
         assert_eq!(status.code(), tonic::Code::ResourceExhausted);
@@ -242,12 +242,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_announces_a_message_and_sends_it_slowly_gives_its_room_back() {
-        let room = room(10_000 * KIB);
+        let budget = budget(10_000 * KIB);
         let announced = frame(&vec![7; 1000 * KIB], 0)[..100].to_vec();
-        let (mut messages, _) = sends(&room, "a", vec![announced]);
+        let (mut messages, _) = sends(&budget, "a", vec![announced]);
         let error = messages.next().await.expect("an end").expect_err("it is too slow");
         assert_eq!(refused(&error).code(), tonic::Code::Unavailable);
-        assert_eq!(room.bodies.bytes(), 0);
+        assert_eq!(budget.bodies.bytes(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -257,17 +257,17 @@ mod tests {
             encoder.write_all(&vec![0; bytes]).expect("a vector takes all");
             encoder.finish().expect("a vector takes all")
         };
-        let room = room(10_000 * KIB);
+        let budget = budget(10_000 * KIB);
         let small = pack(1000 * KIB);
-        let (mut messages, _under_way) = sends(&room, "a", vec![frame(&small, 1)]);
+        let (mut messages, _under_way) = sends(&budget, "a", vec![frame(&small, 1)]);
         let message = messages.next().await.expect("a message").expect("no error");
         assert_eq!(message, frame(&vec![0; 1000 * KIB], 0));
-        assert_eq!(room.bodies.bytes(), small.len() + 1000 * KIB);
+        assert_eq!(budget.bodies.bytes(), small.len() + 1000 * KIB);
         let mut lies = pack(50_000 * KIB);
         let end = lies.len() - 4;
         lies[end..].copy_from_slice(&100_u32.to_le_bytes());
         for bomb in [pack(50_000 * KIB), lies] {
-            let (mut messages, _) = sends(&room, "b", vec![frame(&bomb, 1)]);
+            let (mut messages, _) = sends(&budget, "b", vec![frame(&bomb, 1)]);
             let error = messages.next().await.expect("an end").expect_err("it is refused");
             assert_eq!(refused(&error).code(), tonic::Code::InvalidArgument);
         }

@@ -15,7 +15,7 @@ mod trace;
 
 mod messages;
 
-mod kept;
+mod permits;
 
 mod answer;
 
@@ -23,4 +23,3 @@ pub use answer::{Exposure, Front, Parts};
 pub use cors::Cors;
 pub use refused::refused;
 pub(crate) use refused::{detail, over_rest};
-pub use trace::Join;

@@ -1,15 +1,9 @@
 //! The span of a request: what was called over what, and the code of its answer. Holds nothing that a caller sent.
 
-use std::sync::Arc;
-
-use http::HeaderMap;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
 use crate::figures::Transport;
-
-/// Makes a span a part of the trace that the headers of a request name.
-pub type Join = Arc<dyn Fn(&Span, &HeaderMap) + Send + Sync>;
 
 /// Codes of gRPC by which a server tells of a failure of its own, as OpenTelemetry's conventions have it.
 const GRPC_FAILURES: [&str; 6] = ["grpc 2", "grpc 4", "grpc 12", "grpc 13", "grpc 14", "grpc 15"];

@@ -44,9 +44,9 @@ impl Streams {
     }
 
     /// Callers are looked at with each batch: a stream may be open for days.
-    fn still(&self, caller: &Caller) -> Result<(), Status> {
+    fn recheck(&self, caller: &Caller) -> Result<(), Status> {
         let now = nanos((self.clock)()).unwrap_or(i64::MAX);
-        self.keys.still(caller, now).map_err(|refusal| status::of(&refusal))
+        self.keys.recheck(caller, now).map_err(|refusal| status::of(&refusal))
     }
 
     /// Answers the batches of a stream.
@@ -70,7 +70,7 @@ impl Streams {
             let held = under_way.next();
             let answered = async move {
                 let batch = request?.batch.unwrap_or_default();
-                streams.still(&caller)?;
+                streams.recheck(&caller)?;
                 let answer = one(&operations, &caller, batch).await;
                 // Not only when the client takes the answer.
                 drop(held);

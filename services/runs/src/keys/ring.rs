@@ -64,9 +64,9 @@ impl KeyRing {
     /// Whether a caller who was let in would be let in at this time too.
     ///
     /// # Errors
-    /// As [`KeyTable::still`].
-    pub fn still(&self, caller: &Caller, now: i64) -> Result<(), Refusal> {
-        self.table().still(caller, now)
+    /// As [`KeyTable::recheck`].
+    pub fn recheck(&self, caller: &Caller, now: i64) -> Result<(), Refusal> {
+        self.table().recheck(caller, now)
     }
 
     /// Takes up what the file holds, where it has changed.
@@ -138,10 +138,10 @@ mod tests {
         assert_eq!(others.all().await.expect("keys"), std::slice::from_ref(&key));
         let caller = ring.caller(Some(secret.reveal()), 0).await.expect("a caller");
         assert_eq!(caller.user, "ana");
-        assert_eq!(ring.still(&caller, 9), Ok(()));
-        assert!(ring.still(&caller, 10).is_err(), "it has expired");
+        assert_eq!(ring.recheck(&caller, 9), Ok(()));
+        assert!(ring.recheck(&caller, 10).is_err(), "it has expired");
         assert!(
-            ring.still(&Caller::anybody(), 0).is_err(),
+            ring.recheck(&Caller::anybody(), 0).is_err(),
             "a key is needed from now on"
         );
         assert!(ring.caller(None, 0).await.is_err(), "a key is needed from now on");
@@ -151,7 +151,7 @@ mod tests {
         assert!(!others.revoke(&key.id, 6).await.expect("nothing to revoke"));
         ring.look().await.expect("the file");
         assert!(ring.caller(Some(secret.reveal()), 0).await.is_err());
-        assert!(ring.still(&caller, 0).is_err());
+        assert!(ring.recheck(&caller, 0).is_err());
         assert!(!ring.is_open());
     }
 }

@@ -77,7 +77,7 @@ impl KeyTable {
     ///
     /// # Errors
     /// As [`Self::caller`].
-    pub fn still(&self, caller: &Caller, now: i64) -> Result<(), Refusal> {
+    pub fn recheck(&self, caller: &Caller, now: i64) -> Result<(), Refusal> {
         if caller.key.is_empty() {
             return self.caller(None, now).map(|_| ());
         }

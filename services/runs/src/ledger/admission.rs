@@ -2,7 +2,7 @@
 
 /// How a batch relates to what is stored under its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recognised {
+pub enum StoredMatch {
     /// The id is free.
     New,
     /// The same content is stored.
@@ -13,11 +13,11 @@ pub enum Recognised {
 
 /// Compares the hash of a batch with the one that is stored under its id.
 #[must_use]
-pub fn recognise(stored: Option<&[u8]>, sent: &[u8; 32]) -> Recognised {
+pub fn compare_with_stored(stored: Option<&[u8]>, sent: &[u8; 32]) -> StoredMatch {
     match stored {
-        None => Recognised::New,
-        Some(stored) if stored == sent => Recognised::Duplicate,
-        Some(_) => Recognised::Conflict,
+        None => StoredMatch::New,
+        Some(stored) if stored == sent => StoredMatch::Duplicate,
+        Some(_) => StoredMatch::Conflict,
     }
 }
 

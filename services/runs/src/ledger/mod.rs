@@ -7,7 +7,7 @@ mod reorder;
 
 mod retention;
 
-pub use admission::{Admission, Recognised, admit_names, recognise};
+pub use admission::{Admission, StoredMatch, admit_names, compare_with_stored};
 pub use reorder::{Placement, Queue, ReorderRules};
 pub use retention::RetentionRules;
 

@@ -124,10 +124,10 @@ fn held_batches_wait_thirty_seconds_from_the_oldest() {
 #[test]
 fn a_reused_batch_id_with_other_content_is_a_conflict() {
     let hash = [7; 32];
-    assert_eq!(recognise(None, &hash), Recognised::New);
-    assert_eq!(recognise(Some(&[7; 32]), &hash), Recognised::Duplicate);
-    assert_eq!(recognise(Some(&[8; 32]), &hash), Recognised::Conflict);
-    assert_eq!(recognise(Some(&[7; 31]), &hash), Recognised::Conflict);
+    assert_eq!(compare_with_stored(None, &hash), StoredMatch::New);
+    assert_eq!(compare_with_stored(Some(&[7; 32]), &hash), StoredMatch::Duplicate);
+    assert_eq!(compare_with_stored(Some(&[8; 32]), &hash), StoredMatch::Conflict);
+    assert_eq!(compare_with_stored(Some(&[7; 31]), &hash), StoredMatch::Conflict);
 }
 
 #[test]

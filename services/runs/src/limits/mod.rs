@@ -20,7 +20,7 @@ pub enum Unit {
 
 /// What becomes of what is over a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum Enforcement {
     /// The request is refused, and nothing of it is stored.
     Refused,
     /// The item is dropped with a warning of this code; the rest is stored.
@@ -41,7 +41,7 @@ pub struct Limit {
     /// Counted in this.
     pub unit: Unit,
     /// What happens beyond.
-    pub over: Over,
+    pub enforcement: Enforcement,
 }
 
 impl Limit {
@@ -62,23 +62,43 @@ impl Limit {
     }
 
     const fn refused(of: &'static str, max: usize, unit: Unit) -> Self {
-        let over = Over::Refused;
-        Self { of, max, unit, over }
+        let enforcement = Enforcement::Refused;
+        Self {
+            of,
+            max,
+            unit,
+            enforcement,
+        }
     }
 
     const fn dropped(of: &'static str, max: usize, unit: Unit, code: &'static str) -> Self {
-        let over = Over::Dropped(code);
-        Self { of, max, unit, over }
+        let enforcement = Enforcement::Dropped(code);
+        Self {
+            of,
+            max,
+            unit,
+            enforcement,
+        }
     }
 
     const fn cut(of: &'static str, max: usize, unit: Unit, code: &'static str) -> Self {
-        let over = Over::Cut(code);
-        Self { of, max, unit, over }
+        let enforcement = Enforcement::Cut(code);
+        Self {
+            of,
+            max,
+            unit,
+            enforcement,
+        }
     }
 
     const fn clamped(of: &'static str, max: usize) -> Self {
-        let (unit, over) = (Unit::Items, Over::Clamped);
-        Self { of, max, unit, over }
+        let (unit, enforcement) = (Unit::Items, Enforcement::Clamped);
+        Self {
+            of,
+            max,
+            unit,
+            enforcement,
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Reader {
 }
 
 /// A run whose points are read.
-struct Wanted {
+struct SelectedRun {
     run: StoredRun,
     names: Vec<MetricName>,
     /// Series that are read together.
@@ -117,17 +117,17 @@ impl Reader {
     /// What the request has wrong, and no such run.
     pub async fn get_metrics(&self, request: GetMetricsRequest) -> Result<GetMetricsResponse, Refusal> {
         let query = MetricsQuery::of(&request)?;
-        let mut wanted = Vec::with_capacity(query.runs.len());
+        let mut selected = Vec::with_capacity(query.runs.len());
         for run in &query.runs {
-            wanted.push(self.wanted(run, &query.names).await?);
+            selected.push(self.selected_run(run, &query.names).await?);
         }
-        let count = wanted.iter().map(|wanted| wanted.names.len()).sum();
+        let count = selected.iter().map(|selected| selected.names.len()).sum();
         let points_max = shared_points_max(query.points_max, count);
         let mut answer = Answer::default();
-        for wanted in &wanted {
-            answer.begin(&wanted.run.run);
-            for names in wanted.names.chunks(wanted.at_once) {
-                let found = self.series(&wanted.run.run, names, &query.range).await?;
+        for selected in &selected {
+            answer.begin(&selected.run.run);
+            for names in selected.names.chunks(selected.at_once) {
+                let found = self.series(&selected.run.run, names, &query.range).await?;
                 answer = apart(move || {
                     for found in &found {
                         answer.add(&found.name, &found.series, query.method, points_max);
@@ -145,14 +145,14 @@ impl Reader {
     /// # Errors
     /// No such run.
     pub async fn charts(&self, request: &ChartRequest) -> Result<(Vec<Chart>, Vec<MetricName>), Refusal> {
-        let mut wanted = self.wanted(&request.run, &[]).await?;
-        let all = wanted.names.clone();
+        let mut selected = self.selected_run(&request.run, &[]).await?;
+        let all = selected.names.clone();
         if !request.names.is_empty() {
-            wanted.names.retain(|name| request.names.contains(name));
+            selected.names.retain(|name| request.names.contains(name));
         }
-        let buckets_max = shared_points_max(request.buckets_max, wanted.names.len());
-        let mut charts = Vec::with_capacity(wanted.names.len());
-        for names in wanted.names.chunks(wanted.at_once) {
+        let buckets_max = shared_points_max(request.buckets_max, selected.names.len());
+        let mut charts = Vec::with_capacity(selected.names.len());
+        for names in selected.names.chunks(selected.at_once) {
             let found = self.series(&request.run, names, &request.range).await?;
             let drawn = apart(move || {
                 let found = found.into_iter().filter(|found| !found.series.is_empty());
@@ -169,10 +169,10 @@ impl Reader {
     /// # Errors
     /// No such run.
     pub async fn latest(&self, run: &RunId) -> Result<Vec<Latest>, Refusal> {
-        let wanted = self.wanted(run, &[]).await?;
-        let ends = rows::last_steps(wanted.run.number, &mut *self.connection().await?).await?;
-        let mut latest = Vec::with_capacity(wanted.names.len());
-        for (names, step_min) in latest::groups(wanted.names, &ends) {
+        let selected = self.selected_run(run, &[]).await?;
+        let ends = rows::last_steps(selected.run.number, &mut *self.connection().await?).await?;
+        let mut latest = Vec::with_capacity(selected.names.len());
+        for (names, step_min) in latest::groups(selected.names, &ends) {
             let range = Range {
                 step_min,
                 ..Range::default()
@@ -190,26 +190,28 @@ impl Reader {
     /// What the request has wrong, and no such run.
     pub async fn compare_runs(&self, request: CompareRunsRequest) -> Result<CompareRunsResponse, Refusal> {
         let comparison = Comparison::of(&request)?;
-        let mut wanted = Vec::with_capacity(comparison.runs.len());
+        let mut selected = Vec::with_capacity(comparison.runs.len());
         for run in &comparison.runs {
-            wanted.push(self.wanted(run, &comparison.names).await?);
+            selected.push(self.selected_run(run, &comparison.names).await?);
         }
         if comparison.names.is_empty() {
-            let all: Vec<&[MetricName]> = wanted.iter().map(|wanted| wanted.names.as_slice()).collect();
+            let all: Vec<&[MetricName]> = selected.iter().map(|selected| selected.names.as_slice()).collect();
             let common = common(&all);
-            wanted.iter_mut().for_each(|wanted| wanted.names.clone_from(&common));
+            selected
+                .iter_mut()
+                .for_each(|selected| selected.names.clone_from(&common));
         }
-        let mut runs = Vec::with_capacity(wanted.len());
-        for wanted in wanted {
-            let mut series = Vec::with_capacity(wanted.names.len());
-            for names in wanted.names.chunks(wanted.at_once) {
-                let found = self.series(&wanted.run.run, names, &Range::default()).await?;
+        let mut runs = Vec::with_capacity(selected.len());
+        for selected in selected {
+            let mut series = Vec::with_capacity(selected.names.len());
+            for names in selected.names.chunks(selected.at_once) {
+                let found = self.series(&selected.run.run, names, &Range::default()).await?;
                 let found = found.into_iter().filter(|found| !found.series.is_empty());
                 series.extend(found.map(|found| (found.name, found.series)));
             }
             runs.push(Compared {
-                run: wanted.run.run,
-                started_at: wanted.run.created_at,
+                run: selected.run.run,
+                started_at: selected.run.created_at,
                 series,
             });
         }
@@ -281,12 +283,12 @@ impl Reader {
     }
 
     /// A run with those of these names that it has; with all of its names if none is given.
-    async fn wanted(&self, run: &RunId, names: &[MetricName]) -> Result<Wanted, Refusal> {
+    async fn selected_run(&self, run: &RunId, names: &[MetricName]) -> Result<SelectedRun, Refusal> {
         let found = self.store.run(run).await?.ok_or_else(|| unknown_run(run))?;
         let all = self.store.metric_names(run).await?.ok_or_else(|| unknown_run(run))?;
         let each = found.points / all.len().max(1) as u64;
         let at_once = POINTS_AT_ONCE / each.max(1);
-        Ok(Wanted {
+        Ok(SelectedRun {
             run: found,
             names: match names.is_empty() {
                 true => all,

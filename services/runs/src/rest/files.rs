@@ -20,16 +20,16 @@ use crate::wire::v1::{
     GetProjectStatsRequest, ListArtifactsRequest, ProjectId, RunId, SearchRunsRequest,
 };
 
-type On = State<Arc<Operations>>;
+type OperationsState = State<Arc<Operations>>;
 
 /// Takes in or hands out a file, by a signed address.
-pub(super) async fn content(State(on): On, request: Request) -> Result<Response, Refused> {
-    Ok(on.artifacts.serve(request).await?)
+pub(super) async fn content(State(operations): OperationsState, request: Request) -> Result<Response, Refused> {
+    Ok(operations.artifacts.serve(request).await?)
 }
 
 /// Opens an upload.
 pub(super) async fn create(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     sent: Bytes,
@@ -37,13 +37,13 @@ pub(super) async fn create(
     let sent: Value = body(&sent)?;
     let mut request: CreateArtifactUploadRequest = from_json("CreateArtifactUploadRequest", sent)?;
     request.run_id = Some(RunId { value: run });
-    let opened = on.create_upload(&caller, request).await?;
+    let opened = operations.create_upload(&caller, request).await?;
     Ok(Json(to_json("CreateArtifactUploadResponse", &opened)))
 }
 
 /// Checks what was uploaded.
 pub(super) async fn finalize(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(upload_id): Path<String>,
     sent: Bytes,
@@ -51,7 +51,7 @@ pub(super) async fn finalize(
     let sent: Value = body(&sent)?;
     let mut request: FinalizeArtifactUploadRequest = from_json("FinalizeArtifactUploadRequest", sent)?;
     request.upload_id = upload_id;
-    let finalized = on.finalize_upload(&caller, request).await?;
+    let finalized = operations.finalize_upload(&caller, request).await?;
     Ok(Json(to_json("FinalizeArtifactUploadResponse", &finalized)))
 }
 
@@ -68,7 +68,7 @@ struct List {
 
 /// Artifacts of a run.
 pub(super) async fn list(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     uri: Uri,
@@ -93,13 +93,13 @@ pub(super) async fn list(
         page_size: asked.page_size,
         page_token: asked.page_token,
     };
-    let found = on.list_artifacts(&caller, request).await?;
+    let found = operations.list_artifacts(&caller, request).await?;
     Ok(Json(to_json("ListArtifactsResponse", &found)))
 }
 
 /// Where an artifact can be read.
 pub(super) async fn url(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path((run, artifact_name)): Path<(String, String)>,
 ) -> Answered<Value> {
@@ -107,7 +107,7 @@ pub(super) async fn url(
         run_id: Some(RunId { value: run }),
         artifact_name,
     };
-    let found = on.get_artifact_download_url(&caller, request).await?;
+    let found = operations.get_artifact_download_url(&caller, request).await?;
     Ok(Json(to_json("GetArtifactDownloadUrlResponse", &found)))
 }
 
@@ -124,7 +124,11 @@ struct Search {
 }
 
 /// Runs that match words.
-pub(super) async fn search(State(on): On, Extension(caller): Extension<Caller>, uri: Uri) -> Answered<Value> {
+pub(super) async fn search(
+    State(operations): OperationsState,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Answered<Value> {
     let asked: Search = query(&uri)?;
     let request = SearchRunsRequest {
         project_id: Some(ProjectId { value: asked.project }),
@@ -133,7 +137,7 @@ pub(super) async fn search(State(on): On, Extension(caller): Extension<Caller>, 
         page_size: asked.page_size,
         page_token: asked.page_token,
     };
-    let found = on.search_runs(&caller, request).await?;
+    let found = operations.search_runs(&caller, request).await?;
     Ok(Json(to_json("SearchRunsResponse", &found)))
 }
 
@@ -145,7 +149,7 @@ struct Stats {
 
 /// What a project holds.
 pub(super) async fn stats(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(project): Path<String>,
     uri: Uri,
@@ -163,6 +167,6 @@ pub(super) async fn stats(
         project_id: Some(ProjectId { value: project }),
         since: since.transpose()?,
     };
-    let found = on.get_project_stats(&caller, request).await?;
+    let found = operations.get_project_stats(&caller, request).await?;
     Ok(Json(to_json("GetProjectStatsResponse", &found)))
 }

@@ -26,7 +26,7 @@ const OFFSET_MAX: usize = 10_000;
 /// Of the pages in which they are.
 const PAGE: usize = 1000;
 
-type On = State<Arc<Operations>>;
+type OperationsState = State<Arc<Operations>>;
 
 /// `GET /api/v1/runs`.
 #[derive(Debug, Deserialize)]
@@ -84,7 +84,11 @@ impl List {
 }
 
 /// Runs of a project, or of all that the caller may see, the newest first.
-pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, uri: Uri) -> Answered<Value> {
+pub(super) async fn list(
+    State(operations): OperationsState,
+    Extension(caller): Extension<Caller>,
+    uri: Uri,
+) -> Answered<Value> {
     const LIMIT_DEFAULT: usize = 100;
     let list: List = query(&uri)?;
     let limit = list.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, PAGE);
@@ -108,7 +112,7 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
     };
     let (mut token, mut left) = (list.page_token.clone(), list.offset);
     while left > 0 {
-        let passed = on.list_runs(&caller, page(left.min(PAGE), token)?).await?;
+        let passed = operations.list_runs(&caller, page(left.min(PAGE), token)?).await?;
         left -= passed.runs.len().min(left);
         token = passed.next_page_token;
         if token.is_empty() {
@@ -118,8 +122,8 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
             ));
         }
     }
-    let found = on.list_runs(&caller, page(limit, token)?).await?;
-    let changed_at = on.changed_at(&found.runs).await?;
+    let found = operations.list_runs(&caller, page(limit, token)?).await?;
+    let changed_at = operations.changed_at(&found.runs).await?;
     let shown = found.runs.iter().map(|run| {
         let id = run.run_id.as_ref().map_or("", |run| run.value.as_str());
         runs::run(run, changed_at.get(id).copied())
@@ -135,7 +139,7 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
 
 /// One run, with the last value of each metric.
 pub(super) async fn run(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
 ) -> Answered<Value> {
@@ -144,9 +148,9 @@ pub(super) async fn run(
         run_id: run_id.clone(),
         include_fields: Vec::new(),
     };
-    let found = on.get_run(&caller, request).await?.run.unwrap_or_default();
-    let changed_at = on.changed_at(std::slice::from_ref(&found)).await?;
-    let latest = on.latest(&caller, run_id.as_ref()).await?;
+    let found = operations.get_run(&caller, request).await?.run.unwrap_or_default();
+    let changed_at = operations.changed_at(std::slice::from_ref(&found)).await?;
+    let latest = operations.latest(&caller, run_id.as_ref()).await?;
     let summary = latest.into_iter().map(|latest| {
         json!({
             "name": latest.name.as_str(),
@@ -161,7 +165,7 @@ pub(super) async fn run(
 
 /// The parameters of a run.
 pub(super) async fn params(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
 ) -> Answered<Value> {
@@ -169,7 +173,7 @@ pub(super) async fn params(
         run_id: Some(RunId { value: run }),
         include_fields: vec!["params".to_owned()],
     };
-    let found = on.get_run(&caller, request).await?.run.unwrap_or_default();
+    let found = operations.get_run(&caller, request).await?.run.unwrap_or_default();
     Ok(Json(json!({"params": runs::params(&found.params)})))
 }
 
@@ -230,7 +234,7 @@ pub(super) struct Curves {
 
 /// Series of a run as bands.
 pub(super) async fn metrics(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     uri: Uri,
@@ -248,7 +252,7 @@ pub(super) async fn metrics(
         ..Range::default()
     };
     let request = ChartRequest::of(&run, &names, range, asked.max_points)?;
-    let (charts, all) = on.charts(&caller, &request).await?;
+    let (charts, all) = operations.charts(&caller, &request).await?;
     Ok(Json(Curves {
         run_id: run,
         series: charts.into_iter().map(Curve::from).collect(),
@@ -269,7 +273,11 @@ struct Compare {
 }
 
 /// Series of several runs on one axis.
-pub(super) async fn compare(State(on): On, Extension(caller): Extension<Caller>, sent: Bytes) -> Answered<Value> {
+pub(super) async fn compare(
+    State(operations): OperationsState,
+    Extension(caller): Extension<Caller>,
+    sent: Bytes,
+) -> Answered<Value> {
     let asked: Compare = body(&sent)?;
     let words = ["", "step", "relative_time", "absolute_time", "progress"];
     let Some(alignment) = words.iter().position(|word| *word == asked.alignment) else {
@@ -284,7 +292,7 @@ pub(super) async fn compare(State(on): On, Extension(caller): Extension<Caller>,
         alignment: i32::try_from(alignment).unwrap_or_default(),
         max_points: asked.max_points,
     };
-    let compared = on.compare_runs(&caller, request).await?;
+    let compared = operations.compare_runs(&caller, request).await?;
     let info = compared.alignment_info.unwrap_or_default();
     let mut shown = Vec::new();
     let mut common: Option<Vec<String>> = None;
@@ -293,7 +301,7 @@ pub(super) async fn compare(State(on): On, Extension(caller): Extension<Caller>,
             run_id: metrics.run_id.clone(),
             include_fields: vec!["summary".to_owned()],
         };
-        let run = on.get_run(&caller, request).await?.run.unwrap_or_default();
+        let run = operations.get_run(&caller, request).await?.run.unwrap_or_default();
         let has_points = |series: &&MetricSeries| series.points.iter().any(|point| point.timestamp.is_some());
         let names: Vec<String> = metrics
             .series

@@ -52,10 +52,14 @@ pub(super) struct Opened {
     warnings: Warnings,
 }
 
-type On = State<Arc<Operations>>;
+type OperationsState = State<Arc<Operations>>;
 
 /// Opens a run, and stores its configuration as parameters.
-pub(super) async fn open(State(on): On, Extension(caller): Extension<Caller>, sent: Bytes) -> Answered<Opened> {
+pub(super) async fn open(
+    State(operations): OperationsState,
+    Extension(caller): Extension<Caller>,
+    sent: Bytes,
+) -> Answered<Opened> {
     let open: Open = body(&sent)?;
     let optional = |name, value: Option<Value>| value.filter(|value| !value.is_null()).map(|value| (name, value));
     let system_info = optional("SystemInfo", open.system_info);
@@ -75,7 +79,7 @@ pub(super) async fn open(State(on): On, Extension(caller): Extension<Caller>, se
         parent_run_id: open.parent_run_id,
         resume_token: open.resume_token,
     };
-    let opened = on.open_run(&caller, request, params_of(open.config)).await?;
+    let opened = operations.open_run(&caller, request, params_of(open.config)).await?;
     Ok(Json(Opened {
         run_id: opened.run_id.map(|run| run.value).unwrap_or_default(),
         offline: false,
@@ -87,9 +91,13 @@ pub(super) async fn open(State(on): On, Extension(caller): Extension<Caller>, se
 }
 
 /// Stores a batch.
-pub(super) async fn batch(State(on): On, Extension(caller): Extension<Caller>, sent: Bytes) -> Answered<BatchAnswer> {
+pub(super) async fn batch(
+    State(operations): OperationsState,
+    Extension(caller): Extension<Caller>,
+    sent: Bytes,
+) -> Answered<BatchAnswer> {
     let batch: Batch = body(&sent)?;
-    let logged = on.log_batch(&caller, batch.sent()?).await?;
+    let logged = operations.log_batch(&caller, batch.sent()?).await?;
     Ok(Json(logged.into()))
 }
 
@@ -105,7 +113,7 @@ struct Finish {
 
 /// Ends a run.
 pub(super) async fn finish(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     sent: Bytes,
@@ -132,7 +140,7 @@ pub(super) async fn finish(
         error_message: finish.error_message,
         summary: params_of(finish.summary),
     };
-    let finished = on.finish_run(&caller, request).await?;
+    let finished = operations.finish_run(&caller, request).await?;
     Ok(Json(json!({
         "status": "ok",
         "duration_seconds": finished.duration_seconds,
@@ -150,7 +158,7 @@ struct Heartbeat {
 
 /// Keeps a run alive.
 pub(super) async fn heartbeat(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     sent: Bytes,
@@ -161,7 +169,7 @@ pub(super) async fn heartbeat(
         run_id: Some(RunId { value: run }),
         client_time,
     };
-    let beat = on.heartbeat(&caller, request).await?;
+    let beat = operations.heartbeat(&caller, request).await?;
     Ok(Json(json!({
         "server_time": rfc3339(beat.server_time.as_ref()),
         "request_resync": beat.request_resync,
@@ -175,7 +183,7 @@ struct Params {
 
 /// Stores parameters.
 pub(super) async fn params(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     sent: Bytes,
@@ -185,7 +193,7 @@ pub(super) async fn params(
         run_id: Some(RunId { value: run }),
         params: params_of(params.params),
     };
-    let logged = on.log_params(&caller, request).await?;
+    let logged = operations.log_params(&caller, request).await?;
     Ok(Json(json!({
         "accepted_count": logged.accepted,
         "existing_count": logged.existing,
@@ -203,7 +211,7 @@ struct Tags {
 
 /// Sets and removes tags.
 pub(super) async fn tags(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
     sent: Bytes,
@@ -214,7 +222,7 @@ pub(super) async fn tags(
         tags: tags_of(tags.tags),
         remove_keys: tags.remove_keys,
     };
-    let logged = on.log_tags(&caller, request).await?;
+    let logged = operations.log_tags(&caller, request).await?;
     Ok(Json(json!({
         "updated_count": logged.updated,
         "removed_count": logged.removed,
@@ -224,11 +232,11 @@ pub(super) async fn tags(
 
 /// Deletes a run with all that belongs to it.
 pub(super) async fn delete(
-    State(on): On,
+    State(operations): OperationsState,
     Extension(caller): Extension<Caller>,
     Path(run): Path<String>,
 ) -> Result<Json<Value>, Refused> {
-    on.delete_run(&caller, &RunId { value: run }).await?;
+    operations.delete_run(&caller, &RunId { value: run }).await?;
     Ok(Json(json!({"status": "ok"})))
 }
 

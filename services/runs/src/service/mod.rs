@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use kindex_serve::BodyPace;
 use kindex_serve::listen::{ConnectionLimits, Incoming, Listener, Tls};
+use kindex_serve::trace::Join;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::artifacts::{Addresses, Artifacts, Files};
 use crate::domain::Clock;
 use crate::figures::Figures;
-use crate::front::{Cors, Exposure, Front, Join, Parts};
+use crate::front::{Cors, Exposure, Front, Parts};
 use crate::grpc::{self, GrpcError, Streams};
 use crate::keys::{KeyRing, KeyStore, KeyStoreError};
 use crate::operations::Operations;

@@ -81,9 +81,9 @@ async fn look(parts: Parts, tick: Tick) {
     loop {
         times.tick().await;
         match parts.writer.send_later(tick.clone()).await {
-            Ok(ticked) => {
-                parts.shared.meter.looked(parts.shared.now(), ticked.crashed.len());
-                for run in ticked.crashed {
+            Ok(report) => {
+                parts.shared.meter.looked(parts.shared.now(), report.crashed.len());
+                for run in report.crashed {
                     tracing::info!(%run, "Run has crashed: nothing was heard of it");
                 }
             }

@@ -42,9 +42,9 @@ impl Health {
 
 /// Says that nothing is written any more when it is dropped, however its task ended.
 #[derive(Debug)]
-pub(super) struct Ends(pub(super) Health);
+pub(super) struct FailOnDrop(pub(super) Health);
 
-impl Drop for Ends {
+impl Drop for FailOnDrop {
     fn drop(&mut self) {
         self.0.fails("the task that writes has ended; restart the service");
     }
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(seen.borrow().as_deref(), Some("gone"));
         assert!(health.works());
         assert!(!health.is_failing());
-        drop(Ends(health.clone()));
+        drop(FailOnDrop(health.clone()));
         assert!(health.is_failing());
     }
 }

@@ -55,13 +55,13 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{
-    Batch, Beat, Clock, FinishRun, Finished, Logged, MetricName, NewRun, Opened, ParamsChange, ParamsLogged,
+    Batch, Clock, FinishRun, Finished, HeartbeatAnswer, Logged, MetricName, NewRun, Opened, ParamsChange, ParamsLogged,
     ProjectName, Run, RunId, RunIds, TagsChange, TagsLogged, nanos,
 };
 use crate::lifecycle::Watch;
 use crate::refusal::Refusal;
 
-pub use commands::Ticked;
+pub use commands::TickReport;
 pub use connect::readers;
 pub use disk::Disk;
 pub use error::StoreError;
@@ -251,7 +251,7 @@ impl Store {
     /// # Errors
     ///
     /// What the client is told.
-    pub async fn heartbeat(&self, run: RunId) -> Result<Beat, Refusal> {
+    pub async fn heartbeat(&self, run: RunId) -> Result<HeartbeatAnswer, Refusal> {
         self.write(Heartbeat(run)).await
     }
 
@@ -388,7 +388,7 @@ impl Store {
     /// # Errors
     ///
     /// Where the file cannot be written.
-    pub async fn tick(&self) -> Result<Ticked, Refusal> {
+    pub async fn tick(&self) -> Result<TickReport, Refusal> {
         self.write(self.inner.tick.clone()).await
     }
 

@@ -81,7 +81,7 @@ pub(super) struct Handle {
 }
 
 /// Where the writer takes commands from.
-pub(super) struct Taken {
+pub(super) struct Receivers {
     pub(super) messages: mpsc::Receiver<Message>,
     pub(super) others: mpsc::Receiver<Box<dyn Waiting>>,
     /// Bytes that wait.
@@ -90,7 +90,7 @@ pub(super) struct Taken {
 }
 
 /// The two ends of the queues of a writer.
-pub(super) fn queues(settings: &Settings) -> (Handle, Taken) {
+pub(super) fn queues(settings: &Settings) -> (Handle, Receivers) {
     let (queue, messages) = mpsc::channel(settings.queue_max);
     let (later, others) = mpsc::channel(LATER_MAX);
     let (bytes, last) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Instant::now())));
@@ -101,16 +101,16 @@ pub(super) fn queues(settings: &Settings) -> (Handle, Taken) {
         bytes_max: settings.queue_bytes_max,
         last: Arc::clone(&last),
     };
-    let taken = Taken {
+    let receivers = Receivers {
         messages,
         others,
         bytes,
         last,
     };
-    (handle, taken)
+    (handle, receivers)
 }
 
-impl Taken {
+impl Receivers {
     /// So many bytes do not wait any more.
     pub(super) fn released(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);

@@ -21,9 +21,9 @@ use crate::refusal::Refusal;
 use super::connect;
 use super::error::StoreError;
 use super::files::Files;
-use super::health::{Ends, Health};
+use super::health::{FailOnDrop, Health};
 use super::meter::Meter;
-use super::queue::{Handle, Message, Taken, Waiting, queues};
+use super::queue::{Handle, Message, Receivers, Waiting, queues};
 use super::settings::{Durability, Settings};
 use super::transaction::{Effect, Failure, Tx};
 
@@ -67,42 +67,42 @@ impl<O: Observer> Writer<O> {
 
     /// Starts the task. It ends when it is closed, or every handle is gone.
     pub(super) fn start(self) -> (Handle, JoinHandle<()>) {
-        let (handle, taken) = queues(&self.parts.settings);
-        (handle, tokio::spawn(self.write(taken)))
+        let (handle, receivers) = queues(&self.parts.settings);
+        (handle, tokio::spawn(self.write(receivers)))
     }
 
-    async fn write(mut self, mut taken: Taken) {
-        let _ends = Ends(self.parts.health.clone());
+    async fn write(mut self, mut receivers: Receivers) {
+        let _fail_on_drop = FailOnDrop(self.parts.health.clone());
         let mut waiting = Vec::new();
         let mut is_open = true;
         while is_open {
             tokio::select! {
                 biased;
-                count = taken.messages.recv_many(&mut waiting, self.parts.settings.group_max) => {
-                    is_open = count > 0 && self.take(&taken, &mut waiting).await;
-                    if let Ok(job) = taken.others.try_recv() {
+                count = receivers.messages.recv_many(&mut waiting, self.parts.settings.group_max) => {
+                    is_open = count > 0 && self.take(&receivers, &mut waiting).await;
+                    if let Ok(job) = receivers.others.try_recv() {
                         self.write_later(job).await;
                     }
                 }
-                Some(job) = taken.others.recv() => self.write_later(job).await,
+                Some(job) = receivers.others.recv() => self.write_later(job).await,
             }
         }
         // Whoever waits still is told that the store is closed.
-        drop(taken);
+        drop(receivers);
         if let Err(error) = self.parts.tx.close().await {
             tracing::warn!("The log of runs is not written back: {error}");
         }
     }
 
     /// Does what was taken from the queue; whether the writer goes on.
-    async fn take(&mut self, taken: &Taken, waiting: &mut Vec<Message>) -> bool {
+    async fn take(&mut self, receivers: &Receivers, waiting: &mut Vec<Message>) -> bool {
         let mut is_open = true;
         let mut group = Vec::new();
         let mut checkpoints = Vec::new();
         for message in waiting.drain(..) {
             match message {
                 Message::Command { job, bytes } => {
-                    taken.released(bytes);
+                    receivers.released(bytes);
                     group.push(job);
                 }
                 Message::Checkpoint(reply) => checkpoints.push(reply),
@@ -111,7 +111,7 @@ impl<O: Observer> Writer<O> {
         }
         if !group.is_empty() {
             self.write_guarded(group).await;
-            taken.worked();
+            receivers.worked();
         }
         for reply in checkpoints {
             let _gone = reply.send(self.parts.tx.checkpoint().await);
@@ -144,18 +144,18 @@ impl<O: Observer> Writer<O> {
                 }
             }
             // A command that is alone is never asked to be.
-            Err(Trouble::Alone) => {
+            Err(RollbackReason::Alone) => {
                 for job in group {
                     Box::pin(self.write_group(vec![job])).await;
                 }
             }
-            Err(Trouble::Refused(refusal)) => refuse(group, &refusal),
-            Err(Trouble::Failed(error)) => refuse(group, &error.refusal()),
+            Err(RollbackReason::Refused(refusal)) => refuse(group, &refusal),
+            Err(RollbackReason::Failed(error)) => refuse(group, &error.refusal()),
         }
     }
 
     /// Begins, does and commits; the outcome of each command, none of which was answered yet.
-    async fn transact(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, Trouble> {
+    async fn transact(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, RollbackReason> {
         let began = Instant::now();
         let span = span_of(group);
         let outcome = self.attempt(group).instrument(span.clone()).await;
@@ -167,11 +167,11 @@ impl<O: Observer> Writer<O> {
                     parts.meter.holds(held);
                 }
             }
-            Err(trouble) => {
+            Err(reason) => {
                 span.record("otel.status_code", "ERROR");
-                span.record("error", trouble.word());
+                span.record("error", reason.word());
                 // Said once, and not for each of what may be thousands of calls.
-                if let Trouble::Failed(error) = trouble
+                if let RollbackReason::Failed(error) = reason
                     && is_common(error)
                     && parts.health.fails(&error.reason())
                 {
@@ -187,7 +187,7 @@ impl<O: Observer> Writer<O> {
         self.is_broken = self.parts.tx.roll_back().await.is_err();
     }
 
-    async fn attempt(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, Trouble> {
+    async fn attempt(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, RollbackReason> {
         let parts = &mut self.parts;
         if self.is_broken {
             let connection = connect::writer(&parts.options).await?;
@@ -211,15 +211,15 @@ impl<O: Observer> Writer<O> {
                 Ok(()) => outcomes.push(Ok(())),
                 Err(Failure::Refused(refusal)) if parts.tx.writes() == writes => outcomes.push(Err(refusal)),
                 // It was refused too late: what it has written must not stay.
-                Err(Failure::Refused(refusal)) if is_alone => return Err(Trouble::Refused(refusal)),
-                Err(Failure::Refused(_)) => return Err(Trouble::Alone),
+                Err(Failure::Refused(refusal)) if is_alone => return Err(RollbackReason::Refused(refusal)),
+                Err(Failure::Refused(_)) => return Err(RollbackReason::Alone),
                 Err(Failure::Store(error)) if is_alone || is_common(&error) => return Err(error.into()),
-                Err(Failure::Store(_)) => return Err(Trouble::Alone),
+                Err(Failure::Store(_)) => return Err(RollbackReason::Alone),
             }
         }
         match parts.tx.commit().await {
             Ok(effects) => parts.observer.committed(effects),
-            Err(Failure::Refused(refusal)) => return Err(Trouble::Refused(refusal)),
+            Err(Failure::Refused(refusal)) => return Err(RollbackReason::Refused(refusal)),
             Err(Failure::Store(error)) => return Err(error.into()),
         }
         // Nothing is answered that the next start would not find.
@@ -258,7 +258,7 @@ fn span_of(group: &[Box<dyn Waiting>]) -> Span {
 }
 
 /// Why a transaction was undone.
-enum Trouble {
+enum RollbackReason {
     /// One of its commands is to blame: each is to be done alone.
     Alone,
     /// All of them get this.
@@ -267,13 +267,13 @@ enum Trouble {
     Failed(StoreError),
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for RollbackReason {
     fn from(error: StoreError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Trouble {
+impl RollbackReason {
     /// As a trace says it.
     fn word(&self) -> &'static str {
         match self {
@@ -310,9 +310,9 @@ mod tests {
 
     use super::*;
 
-    struct Nobody;
+    struct NoObserver;
 
-    impl Observer for Nobody {
+    impl Observer for NoObserver {
         fn committed(&self, _effects: Vec<Effect>) {}
     }
 
@@ -351,7 +351,7 @@ mod tests {
             options,
             settings,
             clock: system_clock(),
-            observer: Arc::new(Nobody),
+            observer: Arc::new(NoObserver),
             files: Arc::new(Files::opened(folder).expect("the files are there")),
             health: Health::new(),
             meter: Meter::default(),

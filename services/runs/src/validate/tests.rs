@@ -5,7 +5,7 @@ use prost_types::Timestamp;
 
 use super::*;
 use crate::domain::{PresentedToken, warning};
-use crate::limits::{self, Over};
+use crate::limits::{self, Enforcement};
 use crate::refusal::{Code, Refusal};
 use crate::wire::MetricColumns;
 use crate::wire::v1::{
@@ -49,7 +49,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Refusal>) -> (Code, &'static st
 #[test]
 fn every_code_of_the_limits_is_a_warning_that_answers_can_carry() {
     for limit in limits::ALL {
-        if let Over::Dropped(code) | Over::Cut(code) = limit.over {
+        if let Enforcement::Dropped(code) | Enforcement::Cut(code) = limit.enforcement {
             assert!(warning::CODES.contains(&code), "{code}");
         }
     }

@@ -8,7 +8,7 @@ use http::{Request, header};
 use kindex_runs::store::Faults;
 use serde_json::{Value, json};
 
-use crate::both::{Client, Over};
+use crate::both::{Client, Transport};
 use crate::server::{Answer, Server};
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn answers_are_packed_for_those_that_take_gzip() {
     let server = Server::start().await;
     let client = Client {
         server: &server,
-        over: Over::Rest,
+        transport: Transport::Rest,
     };
     client.open("r", "", &[]).await.expect("a run");
     let points: Vec<_> = (0..500).map(|step| ("loss", step, 0.5, None)).collect();
@@ -173,8 +173,8 @@ async fn without_a_project_all_runs_are_listed_that_the_key_may_see() {
 
 #[tokio::test]
 async fn a_run_is_updated_when_data_arrives_and_at_its_end() {
-    let still = crate::states::Still::start().await;
-    let server = &still.server;
+    let paused = crate::states::PausedServer::start().await;
+    let server = &paused.server;
     server.run("r").await;
     let updated = async || {
         let listed = server.get("/api/v1/runs?project=demo").await.json()["runs"][0].clone();
@@ -187,12 +187,12 @@ async fn a_run_is_updated_when_data_arrives_and_at_its_end() {
         seconds("updated_at") - seconds("created_at")
     };
     assert_eq!(updated().await, 0);
-    still.advance_seconds(40);
+    paused.advance_seconds(40);
     assert_eq!(updated().await, 0, "nothing has changed");
     let body = r#"{"run_id":"r","batch_id":"b","metrics":[{"name":"loss","step":1,"value":1}]}"#;
     assert_eq!(server.post("/api/v1/ingest/batch", body).await.status, 200);
     assert_eq!(updated().await, 40);
-    still.advance_seconds(10);
+    paused.advance_seconds(10);
     assert_eq!(
         server
             .post("/api/v1/runs/r/finish", r#"{"status":"finished"}"#)
@@ -200,7 +200,7 @@ async fn a_run_is_updated_when_data_arrives_and_at_its_end() {
             .status,
         200
     );
-    still.advance_seconds(10);
+    paused.advance_seconds(10);
     assert_eq!(updated().await, 50);
 }
 
@@ -251,7 +251,7 @@ async fn doubles_are_spelt_alike_in_every_answer() {
     let server = Server::start().await;
     let client = Client {
         server: &server,
-        over: Over::Rest,
+        transport: Transport::Rest,
     };
     client.open("r", "", &[]).await.expect("a run");
     let odd = [

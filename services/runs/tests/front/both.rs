@@ -16,12 +16,12 @@ use crate::server::{Answer, Server, project, run_id};
 
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum Transport {
     Grpc,
     Rest,
 }
 
-impl Over {
+impl Transport {
     pub(crate) const BOTH: [Self; 2] = [Self::Grpc, Self::Rest];
 }
 
@@ -32,7 +32,7 @@ pub(crate) type Point<'p> = (&'p str, i64, f64, Option<i64>);
 pub(crate) type Pairs<'p> = &'p [(&'p str, &'p str)];
 
 /// Code, field and severity of a warning.
-pub(crate) type Warned = (String, String, String);
+pub(crate) type Warning = (String, String, String);
 
 /// Code and reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +47,14 @@ pub(crate) struct Opened {
     pub(crate) run: String,
     pub(crate) token: String,
     pub(crate) resumed: bool,
-    pub(crate) warnings: Vec<Warned>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// Two counts: accepted and deduplicated points, accepted and existing parameters, or updated and removed tags.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) counts: (i64, i64),
-    pub(crate) warnings: Vec<Warned>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// An upload that was opened.
@@ -68,16 +68,16 @@ pub(crate) struct Upload {
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'s> {
     pub(crate) server: &'s Server,
-    pub(crate) over: Over,
+    pub(crate) transport: Transport,
 }
 
-type Said<T> = Result<T, Refused>;
+type CallResult<T> = Result<T, Refused>;
 
 impl Client<'_> {
-    pub(crate) async fn open(&self, run: &str, token: &str, tags: Pairs<'_>) -> Said<Opened> {
+    pub(crate) async fn open(&self, run: &str, token: &str, tags: Pairs<'_>) -> CallResult<Opened> {
         let (id, token) = (Some(run.to_owned()), Some(token.to_owned()));
-        match self.over {
-            Over::Grpc => {
+        match self.transport {
+            Transport::Grpc => {
                 let request = InitRunRequest {
                     project_id: project("demo"),
                     run_id: id,
@@ -94,7 +94,7 @@ impl Client<'_> {
                     warnings: of_details(&answer.warnings),
                 })
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let body = json!({"project": "demo", "run_id": id, "resume_token": token, "tags": map(tags)});
                 let answer = self.post("/api/v1/runs", &body).await?;
                 Ok(Opened {
@@ -107,9 +107,15 @@ impl Client<'_> {
         }
     }
 
-    pub(crate) async fn log(&self, run: &str, id: &str, sequence: Option<i64>, points: &[Point<'_>]) -> Said<Counted> {
-        match self.over {
-            Over::Grpc => {
+    pub(crate) async fn log(
+        &self,
+        run: &str,
+        id: &str,
+        sequence: Option<i64>,
+        points: &[Point<'_>],
+    ) -> CallResult<Counted> {
+        match self.transport {
+            Transport::Grpc => {
                 let mut columns = MetricColumns::default();
                 for (name, step, value, time) in points {
                     columns.push(name, *step, *value, time.map(to_wire));
@@ -127,7 +133,7 @@ impl Client<'_> {
                     warnings: of_details(&answer.warnings),
                 })
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let metrics: Vec<Value> = points.iter().map(point).collect();
                 let body = json!({"run_id": run, "batch_id": id, "sequence": sequence, "metrics": metrics});
                 let answer = self.post("/api/v1/ingest/batch", &body).await?;
@@ -136,9 +142,9 @@ impl Client<'_> {
         }
     }
 
-    pub(crate) async fn params(&self, run: &str, params: Pairs<'_>) -> Said<Counted> {
-        match self.over {
-            Over::Grpc => {
+    pub(crate) async fn params(&self, run: &str, params: Pairs<'_>) -> CallResult<Counted> {
+        match self.transport {
+            Transport::Grpc => {
                 let request = LogParamsRequest {
                     run_id: run_id(run),
                     params: params.iter().copied().map(param).collect(),
@@ -150,7 +156,7 @@ impl Client<'_> {
                     warnings: of_details(&answer.warnings),
                 })
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let list: Vec<Value> = params
                     .iter()
                     .map(|(name, value)| json!({"name": name, "value": value}))
@@ -162,9 +168,9 @@ impl Client<'_> {
         }
     }
 
-    pub(crate) async fn tags(&self, run: &str, set: Pairs<'_>, remove: &[&str]) -> Said<Counted> {
-        match self.over {
-            Over::Grpc => {
+    pub(crate) async fn tags(&self, run: &str, set: Pairs<'_>, remove: &[&str]) -> CallResult<Counted> {
+        match self.transport {
+            Transport::Grpc => {
                 let request = LogTagsRequest {
                     run_id: run_id(run),
                     tags: set.iter().copied().map(tag).collect(),
@@ -177,7 +183,7 @@ impl Client<'_> {
                     warnings: of_details(&answer.warnings),
                 })
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let path = format!("/api/v1/runs/{run}/tags");
                 let answer = self
                     .post(&path, &json!({"tags": map(set), "remove_keys": remove}))
@@ -188,9 +194,9 @@ impl Client<'_> {
     }
 
     /// Whether the run has to be resumed.
-    pub(crate) async fn beat(&self, run: &str) -> Said<bool> {
-        match self.over {
-            Over::Grpc => {
+    pub(crate) async fn heartbeat(&self, run: &str) -> CallResult<bool> {
+        match self.transport {
+            Transport::Grpc => {
                 let request = HeartbeatRequest {
                     run_id: run_id(run),
                     client_time: None,
@@ -198,7 +204,7 @@ impl Client<'_> {
                 let answer = self.server.ingest().heartbeat(request).await.map_err(of_status)?;
                 Ok(answer.into_inner().request_resync)
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let answer = self.post(&format!("/api/v1/runs/{run}/heartbeat"), &json!({})).await?;
                 Ok(answer["request_resync"] == true)
             }
@@ -206,9 +212,9 @@ impl Client<'_> {
     }
 
     /// The points of the run.
-    pub(crate) async fn finish(&self, run: &str, status: RunStatus) -> Said<i64> {
-        match self.over {
-            Over::Grpc => {
+    pub(crate) async fn finish(&self, run: &str, status: RunStatus) -> CallResult<i64> {
+        match self.transport {
+            Transport::Grpc => {
                 let request = FinishRunRequest {
                     run_id: run_id(run),
                     status: status.into(),
@@ -217,7 +223,7 @@ impl Client<'_> {
                 let answer = self.server.ingest().finish_run(request).await.map_err(of_status)?;
                 Ok(answer.into_inner().total_metrics)
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let word = status.as_str_name().trim_start_matches("RUN_STATUS_").to_lowercase();
                 let path = format!("/api/v1/runs/{run}/finish");
                 let answer = self.post(&path, &json!({"status": word})).await?;
@@ -227,9 +233,9 @@ impl Client<'_> {
     }
 
     /// Opens an upload of one byte.
-    pub(crate) async fn upload(&self, run: &str, name: &str) -> Said<Upload> {
-        match self.over {
-            Over::Grpc => {
+    pub(crate) async fn upload(&self, run: &str, name: &str) -> CallResult<Upload> {
+        match self.transport {
+            Transport::Grpc => {
                 let metadata = ArtifactMetadata {
                     name: name.to_owned(),
                     r#type: ArtifactType::Model.into(),
@@ -250,7 +256,7 @@ impl Client<'_> {
                     headers: answer.required_headers.into_iter().collect(),
                 })
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let metadata = json!({"name": name, "type": "ARTIFACT_TYPE_MODEL", "mime_type": "text/plain",
                     "size_bytes": 1});
                 let body = json!({"metadata": metadata, "expected_size_bytes": 1});
@@ -273,10 +279,10 @@ impl Client<'_> {
         self.server.ask(request, &b"x"[..]).await.status
     }
 
-    pub(crate) async fn finalize(&self, upload_id: &str) -> Said<()> {
+    pub(crate) async fn finalize(&self, upload_id: &str) -> CallResult<()> {
         const MD5_OF_X: &str = "9dd4e461268c8034f5c8564e155c67a6";
-        match self.over {
-            Over::Grpc => {
+        match self.transport {
+            Transport::Grpc => {
                 let request = FinalizeArtifactUploadRequest {
                     upload_id: upload_id.to_owned(),
                     actual_size_bytes: 1,
@@ -285,7 +291,7 @@ impl Client<'_> {
                 let answer = self.server.ingest().finalize_artifact_upload(request).await;
                 answer.map(drop).map_err(of_status)
             }
-            Over::Rest => {
+            Transport::Rest => {
                 let body = json!({"actual_size_bytes": 1, "md5_checksum": MD5_OF_X});
                 let path = format!("/api/v1/artifacts/{upload_id}/finalize");
                 self.post(&path, &body).await.map(drop)
@@ -293,7 +299,7 @@ impl Client<'_> {
         }
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Said<Value> {
+    async fn post(&self, path: &str, body: &Value) -> CallResult<Value> {
         let answer = self.server.post(path, body.to_string()).await;
         match answer.status {
             StatusCode::OK => Ok(answer.json()),
@@ -344,7 +350,7 @@ fn counted(answer: &Value, first: &str, second: &str) -> Counted {
     }
 }
 
-fn of_details(warnings: &[ErrorDetail]) -> Vec<Warned> {
+fn of_details(warnings: &[ErrorDetail]) -> Vec<Warning> {
     let warned = |warning: &ErrorDetail| {
         assert!(warning.message.ends_with('.'), "{warning:?}");
         let severity = warning.severity().as_str_name().trim_start_matches("ERROR_SEVERITY_");
@@ -353,7 +359,7 @@ fn of_details(warnings: &[ErrorDetail]) -> Vec<Warned> {
     warnings.iter().map(warned).collect()
 }
 
-fn of_json(answer: &Value) -> Vec<Warned> {
+fn of_json(answer: &Value) -> Vec<Warning> {
     let warnings = answer["warnings"].as_array().into_iter().flatten();
     let warned = |warning: &Value| {
         (

@@ -1,6 +1,6 @@
 //! The table of limits, at each boundary and over both transports.
 
-use kindex_runs::limits::{self, Limit, Over};
+use kindex_runs::limits::{self, Enforcement, Limit};
 use kindex_runs::wire::v1::{
     CompareRunsRequest, ErrorDetail, FinishRunRequest, GetMetricsRequest, InitRunRequest, LogParamsRequest,
     LogTagsRequest, Parameter, RunId, RunStatus, SearchRunsRequest, Tag,
@@ -44,7 +44,7 @@ fn of_rest(answer: &Answer) -> Outcome {
 }
 
 /// A server, with a run for each request that is made.
-struct Bed {
+struct Prober {
     server: Server,
     runs: usize,
 }
@@ -52,7 +52,7 @@ struct Bed {
 /// A request with so much of something, over gRPC and over REST.
 type Both = (Outcome, Outcome);
 
-impl Bed {
+impl Prober {
     async fn fresh(&mut self) -> String {
         self.runs += 1;
         let id = format!("run-{}", self.runs);
@@ -251,7 +251,7 @@ impl Bed {
 
 #[tokio::test]
 async fn limits_hold_at_n_minus_1_n_and_n_plus_1() {
-    let mut bed = Bed {
+    let mut prober = Prober {
         server: Server::start().await,
         runs: 0,
     };
@@ -262,14 +262,14 @@ async fn limits_hold_at_n_minus_1_n_and_n_plus_1() {
             if size > 100_000 {
                 continue;
             }
-            let Some((grpc, rest)) = bed.probe(*limit, size).await else {
+            let Some((grpc, rest)) = prober.probe(*limit, size).await else {
                 continue;
             };
-            let expected = match limit.over {
+            let expected = match limit.enforcement {
                 _ if size <= limit.max => Outcome::Taken,
-                Over::Refused => Outcome::Refused,
-                Over::Dropped(code) | Over::Cut(code) => Outcome::Warned(code.to_owned()),
-                Over::Clamped => Outcome::Taken,
+                Enforcement::Refused => Outcome::Refused,
+                Enforcement::Dropped(code) | Enforcement::Cut(code) => Outcome::Warned(code.to_owned()),
+                Enforcement::Clamped => Outcome::Taken,
             };
             assert_eq!(grpc, expected, "{} over gRPC: {size}", limit.of);
             assert_eq!(rest, expected, "{} over REST: {size}", limit.of);

@@ -3,7 +3,7 @@
 use kindex_runs::domain::{from_wire, nanos, system_clock};
 use kindex_runs::wire::v1::{GetMetricsRequest, MetricSeries};
 
-use crate::both::{Client, Over, Point};
+use crate::both::{Client, Point, Transport};
 use crate::server::{Server, run_id};
 
 const TIME: i64 = 1_700_000_000_123_456_789;
@@ -22,8 +22,11 @@ async fn series(server: &Server, run: &str) -> Vec<MetricSeries> {
 async fn logged(points: &[Point<'_>]) -> (Server, Vec<(&'static str, crate::both::Counted)>) {
     let server = Server::start().await;
     let mut runs = Vec::new();
-    for (over, run) in Over::BOTH.into_iter().zip(["grpc", "rest"]) {
-        let client = Client { server: &server, over };
+    for (transport, run) in Transport::BOTH.into_iter().zip(["grpc", "rest"]) {
+        let client = Client {
+            server: &server,
+            transport,
+        };
         client.open(run, "", &[]).await.expect("a run");
         runs.push((run, client.log(run, "b", None, points).await.expect("stored")));
     }
@@ -172,8 +175,11 @@ async fn a_subnormal_number_becomes_the_zero_of_its_sign() {
 #[tokio::test]
 async fn accepted_deduplicated_and_dropped_points_add_up_to_those_sent() {
     let server = Server::with(|options| options.store.metric_names_max = 2).await;
-    for (over, run) in Over::BOTH.into_iter().zip(["grpc", "rest"]) {
-        let client = Client { server: &server, over };
+    for (transport, run) in Transport::BOTH.into_iter().zip(["grpc", "rest"]) {
+        let client = Client {
+            server: &server,
+            transport,
+        };
         client.open(run, "", &[]).await.expect("a run");
         let points = [
             ("a", 1, 1.0, None),
@@ -223,14 +229,17 @@ async fn points_come_back_in_the_order_of_steps_whatever_order_they_came_in() {
 #[tokio::test]
 async fn the_last_write_of_a_step_wins() {
     let (server, runs) = logged(&[("loss", 1, 1.0, None), ("loss", 1, 2.0, None)]).await;
-    for ((run, _), over) in runs.into_iter().zip(Over::BOTH) {
+    for ((run, _), transport) in runs.into_iter().zip(Transport::BOTH) {
         let value = async || {
             let points = &series(&server, run).await[0].points;
             assert_eq!(points.len(), 1, "{run}");
             points[0].value
         };
         assert_eq!(value().await, 2.0, "{run}: within a batch");
-        let client = Client { server: &server, over };
+        let client = Client {
+            server: &server,
+            transport,
+        };
         client
             .log(run, "c", None, &[("loss", 1, 3.0, Some(0))])
             .await

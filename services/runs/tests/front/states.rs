@@ -7,19 +7,19 @@ use kindex_runs::domain::{Clock, timestamp};
 use kindex_runs::wire::v1::{GetRunRequest, RunStatus};
 use tonic::Code;
 
-use crate::both::{Client, Over};
+use crate::both::{Client, Transport};
 use crate::server::{Server, run_id};
 
 const SECOND: i64 = 1_000_000_000;
 const START: i64 = 1_790_000_000 * SECOND;
 
 /// A server whose time passes when a test says so.
-pub(crate) struct Still {
+pub(crate) struct PausedServer {
     pub(crate) server: Server,
     now: Arc<AtomicI64>,
 }
 
-impl Still {
+impl PausedServer {
     pub(crate) async fn start() -> Self {
         let now = Arc::new(AtomicI64::new(START));
         let read = now.clone();
@@ -73,9 +73,9 @@ struct Stage<'s> {
 
 impl<'s> Stage<'s> {
     /// Running runs have yet to crash.
-    async fn set(server: &'s Server, over: Over, state: State, call: &str) -> Self {
-        let client = Client { server, over };
-        let run = format!("{over:?}-{state:?}-{call}").replace(['(', ')', ' '], "-");
+    async fn set(server: &'s Server, transport: Transport, state: State, call: &str) -> Self {
+        let client = Client { server, transport };
+        let run = format!("{transport:?}-{state:?}-{call}").replace(['(', ')', ' '], "-");
         let needs_upload = call == "FinalizeArtifactUpload";
         let mut stage = Self {
             client,
@@ -134,7 +134,7 @@ impl<'s> Stage<'s> {
             }
             "CreateArtifactUpload" => client.upload(run, "other").await.map(|_| String::new()),
             "FinalizeArtifactUpload" => client.finalize(&self.upload).await.map(|()| String::new()),
-            "Heartbeat" => client.beat(run).await.map(|resync| resync.to_string()),
+            "Heartbeat" => client.heartbeat(run).await.map(|resync| resync.to_string()),
             "FinishRun finished" => client
                 .finish(run, RunStatus::Finished)
                 .await
@@ -259,21 +259,21 @@ async fn check(stage: &Stage<'_>, call: &str, expected: &str) {
 
 #[tokio::test]
 async fn the_state_table_holds_over_both_transports() {
-    let still = Still::start().await;
-    for over in Over::BOTH {
+    let paused = PausedServer::start().await;
+    for transport in Transport::BOTH {
         let mut crashed = Vec::new();
         for (call, answers) in TABLE {
-            let stage = Stage::set(&still.server, over, State::Crashed, call).await;
+            let stage = Stage::set(&paused.server, transport, State::Crashed, call).await;
             crashed.push((stage, call, answers[2]));
         }
-        still.listen_six_minutes().await;
+        paused.listen_six_minutes().await;
         for (stage, call, expected) in crashed {
             check(&stage, call, expected).await;
         }
         for (call, answers) in TABLE {
             let cells = STATES.into_iter().zip(answers);
             for (state, expected) in cells.filter(|(state, _)| *state != State::Crashed) {
-                let stage = Stage::set(&still.server, over, state, call).await;
+                let stage = Stage::set(&paused.server, transport, state, call).await;
                 check(&stage, call, expected).await;
             }
         }
@@ -282,19 +282,19 @@ async fn the_state_table_holds_over_both_transports() {
 
 #[tokio::test]
 async fn a_token_of_a_crashed_run_resumes_it_until_a_newer_one_did() {
-    let still = Still::start().await;
-    for over in Over::BOTH {
+    let paused = PausedServer::start().await;
+    for transport in Transport::BOTH {
         let client = Client {
-            server: &still.server,
-            over,
+            server: &paused.server,
+            transport,
         };
-        let run = format!("{over:?}");
+        let run = format!("{transport:?}");
         let opened = client.open(&run, "", &[]).await.expect("a run");
         assert_eq!(opened.run, run);
         let old = opened.token;
         let newest = client.open(&run, "", &[]).await.expect("the same run").token;
         let other = client.open(&format!("{run}-2"), "", &[]).await.expect("a run").token;
-        still.listen_six_minutes().await;
+        paused.listen_six_minutes().await;
         let forged = format!("{}x", &newest[..newest.len() - 1]);
         let reason = async |token: &str| {
             let refused = client.open(&run, token, &[]).await.expect_err("refused");
@@ -310,16 +310,16 @@ async fn a_token_of_a_crashed_run_resumes_it_until_a_newer_one_did() {
         assert_eq!(reason(&other).await, denied("RESUME_TOKEN_INVALID"));
         let resumed = client.open(&run, &newest, &[]).await.expect("resumed");
         assert!(resumed.resumed);
-        still.listen_six_minutes().await;
+        paused.listen_six_minutes().await;
         assert_eq!(reason(&old).await, denied("RESUME_TOKEN_USED"));
         let again = client
             .open(&run, &newest, &[])
             .await
             .expect("the answer may have been lost");
         assert!(again.resumed);
-        still.listen_six_minutes().await;
+        paused.listen_six_minutes().await;
         assert!(client.open(&run, &again.token, &[]).await.expect("resumed").resumed);
-        still.listen_six_minutes().await;
+        paused.listen_six_minutes().await;
         for used in [&newest, &resumed.token] {
             assert_eq!(reason(used).await, denied("RESUME_TOKEN_USED"));
         }
@@ -328,13 +328,13 @@ async fn a_token_of_a_crashed_run_resumes_it_until_a_newer_one_did() {
 
 #[tokio::test]
 async fn a_resumed_run_keeps_its_metrics_parameters_tags_and_artifacts() {
-    let still = Still::start().await;
-    for over in Over::BOTH {
+    let paused = PausedServer::start().await;
+    for transport in Transport::BOTH {
         let client = Client {
-            server: &still.server,
-            over,
+            server: &paused.server,
+            transport,
         };
-        let run = format!("{over:?}");
+        let run = format!("{transport:?}");
         let token = client.open(&run, "", &[("team", "vision")]).await.expect("a run").token;
         let points = [("loss", 1, 0.5, None)];
         client.log(&run, "b", Some(1), &points).await.expect("stored");
@@ -342,7 +342,7 @@ async fn a_resumed_run_keeps_its_metrics_parameters_tags_and_artifacts() {
         let upload = client.upload(&run, "model").await.expect("an upload");
         assert_eq!(client.send(&upload).await, 200);
         client.finalize(&upload.id).await.expect("finalized");
-        still.listen_six_minutes().await;
+        paused.listen_six_minutes().await;
         assert!(client.open(&run, &token, &[]).await.expect("resumed").resumed);
 
         let again = client.log(&run, "b", Some(1), &points).await.expect("known");
@@ -351,7 +351,13 @@ async fn a_resumed_run_keeps_its_metrics_parameters_tags_and_artifacts() {
             run_id: run_id(&run),
             include_fields: vec![],
         };
-        let found = still.server.query().get_run(request).await.expect("a run").into_inner();
+        let found = paused
+            .server
+            .query()
+            .get_run(request)
+            .await
+            .expect("a run")
+            .into_inner();
         let found = found.run.expect("a run");
         assert_eq!(found.status(), RunStatus::Running);
         assert_eq!((found.metric_count, found.artifact_count), (1, 1));

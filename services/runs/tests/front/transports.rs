@@ -6,7 +6,7 @@ use kindex_runs::domain::{Clock, timestamp};
 use kindex_runs::wire::v1::{GetMetricsRequest, GetMetricsResponse, GetRunRequest, Run, RunStatus};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::both::{Client, Over, Refused};
+use crate::both::{Client, Refused, Transport};
 use crate::server::{Server, batch, run_id};
 
 const NOW: i64 = 1_790_000_000_000_000_000;
@@ -28,10 +28,13 @@ async fn stored(server: &Server, run: &str) -> (Run, GetMetricsResponse) {
 #[tokio::test]
 async fn one_scenario_leaves_the_same_state_over_both_transports() {
     let mut states = Vec::new();
-    for over in Over::BOTH {
+    for transport in Transport::BOTH {
         let clock: Clock = Arc::new(|| timestamp(NOW));
         let server = Server::with(|options| options.clock = clock).await;
-        let client = Client { server: &server, over };
+        let client = Client {
+            server: &server,
+            transport,
+        };
         client
             .open("r", "", &[("team", "vision"), ("bad key", "x")])
             .await
@@ -56,7 +59,7 @@ async fn one_scenario_leaves_the_same_state_over_both_transports() {
             .expect_err("refused");
         assert_eq!(conflict.reason, "BATCH_ID_CONFLICT");
         client.tags("r", &[("best", "yes")], &["team"]).await.expect("stored");
-        client.beat("r").await.expect("alive");
+        client.heartbeat("r").await.expect("alive");
         assert_eq!(client.finish("r", RunStatus::Failed).await, Ok(3));
         states.push(stored(&server, "r").await);
     }
@@ -83,7 +86,7 @@ async fn what_grpc_writes_rest_reads() {
     let server = Server::start().await;
     let grpc = Client {
         server: &server,
-        over: Over::Grpc,
+        transport: Transport::Grpc,
     };
     grpc.open("r", "", &[("team", "vision")]).await.expect("a run");
     grpc.params("r", &[("lr", "0.1")]).await.expect("stored");
@@ -98,7 +101,7 @@ async fn what_grpc_writes_rest_reads() {
     assert_eq!(shown["metrics_summary"][0]["last_value"], 0.5);
     let rest = Client {
         server: &server,
-        over: Over::Rest,
+        transport: Transport::Rest,
     };
     rest.log("r", "c", None, &[("loss", 4, 0.25, None)])
         .await
@@ -113,8 +116,11 @@ async fn what_grpc_writes_rest_reads() {
 async fn a_missing_batch_id_is_refused() {
     let server = Server::start().await;
     server.run("r").await;
-    for over in Over::BOTH {
-        let client = Client { server: &server, over };
+    for transport in Transport::BOTH {
+        let client = Client {
+            server: &server,
+            transport,
+        };
         let refused = client
             .log("r", "", None, &[("loss", 1, 0.5, None)])
             .await
@@ -145,8 +151,11 @@ async fn sixty_four_retries_over_both_transports_and_a_restart_store_one() {
     server.run("r").await;
     for round in 0..2 {
         let retries = (0..64).map(|retry| {
-            let over = Over::BOTH[retry % 2];
-            let client = Client { server: &server, over };
+            let transport = Transport::BOTH[retry % 2];
+            let client = Client {
+                server: &server,
+                transport,
+            };
             async move {
                 client
                     .log("r", "b", None, &[("loss", 1, 0.5, None), ("loss", 2, 0.25, None)])
@@ -165,9 +174,12 @@ async fn sixty_four_retries_over_both_transports_and_a_restart_store_one() {
 #[tokio::test]
 async fn parameters_keep_their_first_value_over_both_transports() {
     let server = Server::start().await;
-    for over in Over::BOTH {
-        let client = Client { server: &server, over };
-        let run = format!("{over:?}");
+    for transport in Transport::BOTH {
+        let client = Client {
+            server: &server,
+            transport,
+        };
+        let run = format!("{transport:?}");
         client.open(&run, "", &[]).await.expect("a run");
         assert_eq!(
             client.params(&run, &[("lr", "1")]).await.expect("stored").counts,
@@ -186,7 +198,7 @@ async fn parameters_keep_their_first_value_over_both_transports() {
             "params[lr]".to_owned(),
             "warning".to_owned(),
         );
-        assert_eq!((other.counts, other.warnings), ((1, 1), vec![warning]), "{over:?}");
+        assert_eq!((other.counts, other.warnings), ((1, 1), vec![warning]), "{transport:?}");
         let shown = server.get(&format!("/api/v1/runs/{run}/params")).await.json();
         assert_eq!(shown["params"], serde_json::json!({"lr": "1", "seed": "7"}));
     }
@@ -195,15 +207,18 @@ async fn parameters_keep_their_first_value_over_both_transports() {
 #[tokio::test]
 async fn tags_are_set_overwritten_and_removed_over_both_transports() {
     let server = Server::start().await;
-    for over in Over::BOTH {
-        let client = Client { server: &server, over };
-        let run = format!("{over:?}");
+    for transport in Transport::BOTH {
+        let client = Client {
+            server: &server,
+            transport,
+        };
+        let run = format!("{transport:?}");
         client.open(&run, "", &[("a", "1"), ("b", "1")]).await.expect("a run");
         let changed = client
             .tags(&run, &[("a", "2"), ("c", "1")], &["b", "absent"])
             .await
             .expect("stored");
-        assert_eq!((changed.counts, changed.warnings), ((2, 1), vec![]), "{over:?}");
+        assert_eq!((changed.counts, changed.warnings), ((2, 1), vec![]), "{transport:?}");
         let shown = server.get(&format!("/api/v1/runs/{run}")).await.json();
         assert_eq!(shown["tags"], serde_json::json!({"a": "2", "c": "1"}));
     }

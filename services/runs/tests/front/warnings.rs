@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use kindex_runs::domain::warning;
 
-use crate::both::{Client, Over, Pairs, Point, Warned};
+use crate::both::{Client, Pairs, Point, Transport, Warning};
 use crate::server::Server;
 
 /// Codes with the fields that they are about.
-async fn called_forth(client: Client<'_>) -> Vec<Warned> {
-    let run = format!("{:?}", client.over);
+async fn called_forth(client: Client<'_>) -> Vec<Warning> {
+    let run = format!("{:?}", client.transport);
     let mut all = Vec::new();
     all.extend(
         client
@@ -59,7 +59,7 @@ async fn called_forth(client: Client<'_>) -> Vec<Warned> {
 #[tokio::test]
 async fn every_warning_code_is_produced_on_both_transports() {
     let mut of_transports = Vec::new();
-    for over in Over::BOTH {
+    for transport in Transport::BOTH {
         let server = Server::with(|options| {
             options.store.metric_names_max = 5;
             options.store.params_max = 2;
@@ -67,10 +67,14 @@ async fn every_warning_code_is_produced_on_both_transports() {
             options.store.active_runs_max = 1;
         })
         .await;
-        let warnings = called_forth(Client { server: &server, over }).await;
+        let warnings = called_forth(Client {
+            server: &server,
+            transport,
+        })
+        .await;
         assert!(warnings.iter().all(|(.., severity)| severity == "warning"));
         let codes: BTreeSet<&str> = warnings.iter().map(|(code, ..)| code.as_str()).collect();
-        assert_eq!(codes, BTreeSet::from(warning::CODES), "{over:?}");
+        assert_eq!(codes, BTreeSet::from(warning::CODES), "{transport:?}");
         of_transports.push(warnings);
     }
     assert_eq!(
@@ -82,9 +86,12 @@ async fn every_warning_code_is_produced_on_both_transports() {
 #[tokio::test]
 async fn metric_names_warn_at_eighty_percent_and_new_ones_are_dropped_beyond_the_limit() {
     let server = Server::with(|options| options.store.metric_names_max = 10).await;
-    for over in Over::BOTH {
-        let client = Client { server: &server, over };
-        let run = format!("{over:?}");
+    for transport in Transport::BOTH {
+        let client = Client {
+            server: &server,
+            transport,
+        };
+        let run = format!("{transport:?}");
         client.open(&run, "", &[]).await.expect("a run");
         let log = async |name: &str| {
             let logged = client

@@ -131,11 +131,11 @@ async fn compaction_that_fails_at_any_statement_changes_nothing_and_is_done_late
 }
 
 /// Writes, and then breaks its contract or a constraint.
-struct Rogue {
+struct BrokenCommand {
     refuses: bool,
 }
 
-impl Command for Rogue {
+impl Command for BrokenCommand {
     type Answer = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
@@ -158,17 +158,17 @@ async fn one_command_that_fails_takes_no_other_along() {
         // All wait at once, so that they share a transaction.
         let logged = |n| bench.log_at("r", n, &[]);
         let first = round as i64 * 4 + 1;
-        let rogue = bench.store.write(Rogue { refuses });
-        let (a, b, rogue, c, d) = futures::join!(
+        let broken = bench.store.write(BrokenCommand { refuses });
+        let (a, b, broken, c, d) = futures::join!(
             logged(first),
             logged(first + 1),
-            rogue,
+            broken,
             logged(first + 2),
             logged(first + 3)
         );
         assert!([a, b, c, d].iter().all(Result::is_ok), "{refuses}");
         let expected = if refuses { "TOO_LATE" } else { "STORE_UNAVAILABLE" };
-        assert_eq!(rogue.expect_err("it fails").reason, expected);
+        assert_eq!(broken.expect_err("it fails").reason, expected);
         let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
         assert_eq!((run.points, run.artifacts), (0, 0), "what it had written is undone");
     }

@@ -7,7 +7,7 @@ use kindex_runs::ledger::ReorderRules;
 
 /// What the model answers to a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ModelAnswer {
     Stored(u64),
     Known,
     Refused,
@@ -72,16 +72,16 @@ impl ModelRun {
         self.release(|_| true);
     }
 
-    pub(crate) fn log(&mut self, batch: &Batch, now: i64, rules: &ReorderRules) -> Said {
+    pub(crate) fn log(&mut self, batch: &Batch, now: i64, rules: &ReorderRules) -> ModelAnswer {
         match self.hashes.get(batch.batch_id.as_str()) {
-            Some(hash) if *hash != batch.payload_hash => return Said::Refused,
+            Some(hash) if *hash != batch.payload_hash => return ModelAnswer::Refused,
             Some(_) => {
                 if self.status == Status::Running {
                     self.last_seen = now;
                 }
-                return Said::Known;
+                return ModelAnswer::Known;
             }
-            None if self.status != Status::Running => return Said::Refused,
+            None if self.status != Status::Running => return ModelAnswer::Refused,
             None => {}
         }
         self.last_seen = now;
@@ -109,7 +109,7 @@ impl ModelRun {
                 }
             }
         }
-        Said::Stored(batch.points.len() as u64)
+        ModelAnswer::Stored(batch.points.len() as u64)
     }
 
     pub(crate) fn is_due(&self, now: i64, rules: &ReorderRules) -> bool {

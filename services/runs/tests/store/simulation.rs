@@ -13,7 +13,7 @@ use kindex_runs::store::{Faults, SeriesRequest, Settings};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::model::{ModelRun, Said};
+use super::model::{ModelAnswer, ModelRun};
 use super::support::{Bench, MINUTE, SECOND, batch, end, new_run, params, quiet};
 
 const NAMES: [&str; 3] = ["loss", "acc", "lr"];
@@ -141,18 +141,18 @@ impl Story {
             match answer {
                 Ok(_) => drop(self.said(run, &sent)),
                 Err(refusal) if refusal.reason == "STORE_UNAVAILABLE" => {}
-                Err(_) => assert_eq!(self.said(run, &sent), Said::Refused),
+                Err(_) => assert_eq!(self.said(run, &sent), ModelAnswer::Refused),
             }
         }
         let before = self.bench.store.log(sent.clone()).await;
         let said = match before {
-            Ok(logged) if logged.is_duplicate() => Said::Known,
-            Ok(logged) => Said::Stored(logged.accepted),
-            Err(_) => Said::Refused,
+            Ok(logged) if logged.is_duplicate() => ModelAnswer::Known,
+            Ok(logged) => ModelAnswer::Stored(logged.accepted),
+            Err(_) => ModelAnswer::Refused,
         };
         assert_eq!(said, self.said(run, &sent), "{:#?}", self.log);
         // The answer is lost with the server; the client sends the batch again.
-        if said != Said::Refused && self.below(8) == 0 {
+        if said != ModelAnswer::Refused && self.below(8) == 0 {
             self.restart().await;
             let again = self.bench.store.log(sent.clone()).await.expect("it is known");
             assert!(again.is_duplicate(), "{:#?}", self.log);
@@ -160,11 +160,11 @@ impl Story {
         }
     }
 
-    fn said(&mut self, run: &'static str, sent: &Batch) -> Said {
+    fn said(&mut self, run: &'static str, sent: &Batch) -> ModelAnswer {
         let (now, rules) = (self.bench.now(), self.rules);
         self.runs
             .get_mut(run)
-            .map_or(Said::Refused, |run| run.log(sent, now, &rules))
+            .map_or(ModelAnswer::Refused, |run| run.log(sent, now, &rules))
     }
 
     async fn open(&mut self) {

@@ -1,4 +1,4 @@
-//! What two values differ in, as sets of paths. Refuses to know who made the difference.
+//! What two values differ in, as sets of paths. Knows nothing of who made the difference.
 
 use std::cell::Cell;
 

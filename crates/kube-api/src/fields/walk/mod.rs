@@ -1,5 +1,5 @@
 //! The walks over values: which paths a value sets, what two values differ in, how one merges into another, and how
-//! paths are taken out of a value. Refuses to know managers.
+//! paths are taken out of a value. Knows nothing of managers.
 
 mod compare;
 mod merge;

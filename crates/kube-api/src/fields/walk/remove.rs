@@ -1,4 +1,4 @@
-//! Paths taken out of a value. Refuses to know why.
+//! Paths taken out of a value. Knows nothing of the reason.
 
 use serde_json::{Map, Value};
 

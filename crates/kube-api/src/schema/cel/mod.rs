@@ -1,5 +1,5 @@
 //! Validation rules in CEL (`x-kubernetes-validations`): their part of the language, parsed and evaluated. Only what
-//! is parsed here is evaluated; the rest is refused by name. Refuses to know schemas: types are checked beside them.
+//! is parsed here is evaluated; the rest is refused by name. Knows nothing of schemas: types are checked beside them.
 //! <https://kubernetes.io/docs/reference/using-api/cel/>
 
 mod expression;

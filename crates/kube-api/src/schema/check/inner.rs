@@ -1,4 +1,4 @@
-//! The schemas inside a schema. Refuses to know what is checked of them.
+//! The schemas inside a schema. Knows nothing of the checks.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The JSON shape of a schema: each keyword holds the JSON type that it must. Refuses to know what the keywords mean.
+//! The JSON shape of a schema: each keyword holds the JSON type that it must. Knows nothing of what they mean.
 
 use serde_json::Value;
 

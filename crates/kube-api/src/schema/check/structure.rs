@@ -1,5 +1,5 @@
 //! Whether a schema is structural: every value has a type declared outside of `allOf`, `anyOf`, `oneOf` and `not`, and
-//! inside of them stand only rules about values. Refuses to know single keywords (`keywords`).
+//! inside of them stand only rules about values. Knows nothing of single keywords (`keywords`).
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Rules about one value alone: its type, its choices, the limits of texts and numbers. Refuses to look inside lists
-//! and objects.
+//! Rules about one value alone: its type, its choices, the limits of texts and numbers. Does not look inside lists and
+//! objects.
 
 use std::cmp::Ordering;
 

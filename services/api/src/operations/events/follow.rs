@@ -46,14 +46,14 @@ pub(super) struct Follow {
 }
 
 /// Why a subscription ends.
-enum End {
+enum SubscriptionEnd {
     /// Its client is gone, or the server stops.
     Left,
     /// Its client has to know.
     Refused(Refusal),
 }
 
-impl From<Refusal> for End {
+impl From<Refusal> for SubscriptionEnd {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
@@ -84,7 +84,7 @@ impl Follow {
             let _until_the_end = until_the_end;
             let ending = self.ending.clone();
             let ended = ending.run_until_cancelled(self.run(place, &to)).await;
-            if let Some(Err(End::Refused(refusal))) = ended {
+            if let Some(Err(SubscriptionEnd::Refused(refusal))) = ended {
                 // Who does not take it is gone.
                 let _gone = to.send_timeout(Err(refusal), STALLED).await;
             }
@@ -92,7 +92,7 @@ impl Follow {
         ReceiverStream::new(from).boxed()
     }
 
-    async fn run(&self, place: Cursor, to: &mpsc::Sender<Result<Arc<Sent>, Refusal>>) -> Result<(), End> {
+    async fn run(&self, place: Cursor, to: &mpsc::Sender<Result<Arc<Sent>, Refusal>>) -> Result<(), SubscriptionEnd> {
         let mut following = Following {
             follow: self,
             topic: topic(self.kind),
@@ -134,21 +134,21 @@ struct Following<'a> {
 }
 
 impl Following<'_> {
-    async fn send(&mut self, sent: Arc<Sent>) -> Result<(), End> {
+    async fn send(&mut self, sent: Arc<Sent>) -> Result<(), SubscriptionEnd> {
         self.last_sent = Instant::now();
         let sent = self.to.send_timeout(Ok(sent), STALLED).await;
-        sent.map_err(|_| End::Left)
+        sent.map_err(|_| SubscriptionEnd::Left)
     }
 
     /// What is read by this subscription alone, once it is its turn and there is room.
-    async fn in_turn<T>(&self, read: impl Future<Output = Result<T, Refusal>>) -> Result<T, End> {
+    async fn in_turn<T>(&self, read: impl Future<Output = Result<T, Refusal>>) -> Result<T, SubscriptionEnd> {
         self.follow.watches.settle().await;
         let _turn = self.follow.watches.turn().await;
         Ok(read.await?)
     }
 
     /// All objects, from where the place is, and the message that says that these were all.
-    async fn replay(&mut self) -> Result<(), End> {
+    async fn replay(&mut self) -> Result<(), SubscriptionEnd> {
         let (follow, kind) = (self.follow, self.follow.kind);
         while let Some(last) = self.place.replayed.clone() {
             let (entries, seen) = self
@@ -179,7 +179,7 @@ impl Following<'_> {
     }
 
     /// What happened until now, read by this subscription alone.
-    async fn catch_up(&mut self) -> Result<(), End> {
+    async fn catch_up(&mut self) -> Result<(), SubscriptionEnd> {
         let follow = self.follow;
         loop {
             let after = self.place.after;
@@ -192,12 +192,12 @@ impl Following<'_> {
     }
 
     /// Says how far the subscription has come.
-    async fn keep_alive(&mut self) -> Result<(), End> {
+    async fn keep_alive(&mut self) -> Result<(), SubscriptionEnd> {
         let position = Some(self.place.write(&self.topic));
         self.send(Sent::new(Message::Alive(position))).await
     }
 
-    async fn pass_on(&mut self, page: &Page) -> Result<(), End> {
+    async fn pass_on(&mut self, page: &Page) -> Result<(), SubscriptionEnd> {
         for sent in page.sent(&self.topic, &self.place, self.follow.deleting) {
             self.send(sent).await?;
         }
@@ -209,7 +209,7 @@ impl Following<'_> {
     }
 
     /// What changes, for ever.
-    async fn live(&mut self) -> Result<(), End> {
+    async fn live(&mut self) -> Result<(), SubscriptionEnd> {
         let follow = self.follow;
         // Who joins is up to date: the poller of all is not to read what one of them has missed.
         self.catch_up().await?;
@@ -224,7 +224,7 @@ impl Following<'_> {
                 Found::Lost => return Err(gone().into()),
                 Found::UpToDate => {
                     tokio::select! {
-                        () = self.to.closed() => return Err(End::Left),
+                        () = self.to.closed() => return Err(SubscriptionEnd::Left),
                         // The hub is ours: its sender is there.
                         _ = news.changed() => {}
                         () = tokio::time::sleep_until(self.last_sent + follow.keep_alive) => {

@@ -42,7 +42,7 @@ impl Hubs {
             return hub;
         }
         let hub = Arc::new(Hub {
-            kept: Mutex::new(Kept::from(from)),
+            recent: Mutex::new(RecentChanges::from(from)),
             news: watch::Sender::new(()),
         });
         *place = Arc::downgrade(&hub);
@@ -59,7 +59,7 @@ impl Hubs {
 
 /// What is known of the changes of a kind since somebody follows it.
 pub(super) struct Hub {
-    kept: Mutex<Kept>,
+    recent: Mutex<RecentChanges>,
     news: watch::Sender<()>,
 }
 
@@ -79,7 +79,7 @@ pub(super) enum Found {
 impl Hub {
     /// What comes after a mark.
     pub(super) fn after(&self, mark: Mark) -> Found {
-        self.kept().after(mark)
+        self.recent().after(mark)
     }
 
     /// Is notified when there is something new.
@@ -88,17 +88,17 @@ impl Hub {
     }
 
     fn is_lost(&self) -> bool {
-        self.kept().is_lost
+        self.recent().is_lost
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recent(&self) -> MutexGuard<'_, RecentChanges> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The last changes, without a gap.
 #[derive(Debug)]
-struct Kept {
+struct RecentChanges {
     pages: VecDeque<Arc<Page>>,
     changes: usize,
     first: Mark,
@@ -106,7 +106,7 @@ struct Kept {
     is_lost: bool,
 }
 
-impl Kept {
+impl RecentChanges {
     fn from(mark: Mark) -> Self {
         Self {
             pages: VecDeque::new(),
@@ -154,17 +154,17 @@ struct Poll {
 impl Poll {
     async fn run(self) {
         while let Some(hub) = self.hub.upgrade() {
-            let after = hub.kept().last;
+            let after = hub.recent().last;
             let mut is_more = false;
             match self.store.since(self.kind, after, CHANGES_AT_ONCE).await {
                 Ok(Some((_, until))) if until == after => {}
                 Ok(Some((entries, until))) => {
                     is_more = !entries.is_empty();
-                    hub.kept().add(Page::new(self.kind, after, entries, until));
+                    hub.recent().add(Page::new(self.kind, after, entries, until));
                     hub.news.send_replace(());
                 }
                 Ok(None) => {
-                    hub.kept().is_lost = true;
+                    hub.recent().is_lost = true;
                     hub.news.send_replace(());
                     return;
                 }
@@ -220,40 +220,40 @@ mod tests {
 
     #[test]
     fn who_is_behind_gets_the_page_that_has_the_next_change() {
-        let mut kept = Kept::from(mark(5));
-        assert!(matches!(kept.after(mark(5)), Found::UpToDate));
-        kept.add(page(5, 8));
-        kept.add(page(8, 9));
-        assert_eq!(until(&kept.after(mark(5))), Some(mark(8)));
-        assert_eq!(until(&kept.after(mark(7))), Some(mark(8)), "also from within a page");
-        assert_eq!(until(&kept.after(mark(8))), Some(mark(9)));
-        assert!(matches!(kept.after(mark(9)), Found::UpToDate));
+        let mut recent = RecentChanges::from(mark(5));
+        assert!(matches!(recent.after(mark(5)), Found::UpToDate));
+        recent.add(page(5, 8));
+        recent.add(page(8, 9));
+        assert_eq!(until(&recent.after(mark(5))), Some(mark(8)));
+        assert_eq!(until(&recent.after(mark(7))), Some(mark(8)), "also from within a page");
+        assert_eq!(until(&recent.after(mark(8))), Some(mark(9)));
+        assert!(matches!(recent.after(mark(9)), Found::UpToDate));
         assert!(
-            matches!(kept.after(mark(12)), Found::UpToDate),
+            matches!(recent.after(mark(12)), Found::UpToDate),
             "the poller will come there"
         );
-        assert!(matches!(kept.after(mark(4)), Found::Behind));
+        assert!(matches!(recent.after(mark(4)), Found::Behind));
     }
 
     #[test]
     fn who_knows_another_history_is_lost() {
-        let kept = Kept::from(mark(5));
+        let recent = RecentChanges::from(mark(5));
         let other = Mark { stamp: 8, ..mark(5) };
-        assert!(matches!(kept.after(other), Found::Lost));
+        assert!(matches!(recent.after(other), Found::Lost));
     }
 
     #[test]
     fn the_oldest_pages_are_dropped_and_who_needs_them_reads_them() {
-        let mut kept = Kept::from(mark(0));
-        kept.add(page(0, CHANGES_KEPT));
+        let mut recent = RecentChanges::from(mark(0));
+        recent.add(page(0, CHANGES_KEPT));
         assert_eq!(
-            until(&kept.after(mark(0))),
+            until(&recent.after(mark(0))),
             Some(mark(CHANGES_KEPT)),
             "one page is kept in any case"
         );
-        kept.add(page(CHANGES_KEPT, CHANGES_KEPT + 1));
-        assert!(matches!(kept.after(mark(0)), Found::Behind));
-        assert_eq!(until(&kept.after(mark(CHANGES_KEPT))), Some(mark(CHANGES_KEPT + 1)));
-        assert_eq!(kept.changes, 1);
+        recent.add(page(CHANGES_KEPT, CHANGES_KEPT + 1));
+        assert!(matches!(recent.after(mark(0)), Found::Behind));
+        assert_eq!(until(&recent.after(mark(CHANGES_KEPT))), Some(mark(CHANGES_KEPT + 1)));
+        assert_eq!(recent.changes, 1);
     }
 }

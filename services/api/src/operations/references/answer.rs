@@ -74,6 +74,13 @@ pub struct Target {
     /// Absent where there is no such object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
+    /// Whether it is archived, also while it waits for its deletion. The release of a reference is not recorded then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    /// The reference that was released last through the API, and the version before that, as `reference@version`.
+    /// Absent where there is none, and in answers to changes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub released_reference: String,
 }
 
 /// One reference, and who holds by it.
@@ -114,6 +121,16 @@ impl Target {
             name: key.name.to_owned(),
             uid: uid.to_owned(),
             state,
+            archived: false,
+            released_reference: String::new(),
+        }
+    }
+
+    /// That of an archived object.
+    pub(in super::super) fn archived(key: &ObjectKey<'_>, uid: &str, state: State) -> Self {
+        Self {
+            archived: true,
+            ..Self::of(key, uid, Some(state))
         }
     }
 }

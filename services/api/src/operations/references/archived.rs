@@ -8,7 +8,7 @@ use kindex_query::Stored;
 use kindex_store::{DirectError, StoreError};
 
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
-use super::answer::State;
+use super::answer::{State, Target};
 use super::decide::{Decision, Seen, Standing, is_of};
 
 /// An archived object with its references.
@@ -21,6 +21,11 @@ pub(in super::super) struct ArchivedObject {
 }
 
 impl ArchivedObject {
+    /// What is said of it.
+    pub(in super::super) fn shown(&self, key: &ObjectKey<'_>) -> Target {
+        Target::archived(key, &self.uid.0, self.state)
+    }
+
     /// What a decision on one reference depends on.
     pub(in super::super) fn seen(&self, key: &ObjectKey<'_>, reference: &ReferenceName) -> Seen {
         Seen {

@@ -1,11 +1,16 @@
 //! What a write must not do to what is being deleted: let a field name it, or change a field that does. Asked before
-//! the write, of the objects that fields name, here and at other services.
+//! the write, of the objects that fields name, here and at other services, in whichever version of its kind the holder
+//! is written.
+
+use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
+use kindex_model::kind::Platform;
 use kindex_model::reference::Reference;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
-use super::super::{Caller, ObjectKey, Operations, Refusal};
+use super::super::{Caller, ObjectKey, Operations, Part, Refusal, Resource};
 use super::answer::State;
 use super::fields::changed;
 use super::named_object::NamedObject;
@@ -40,8 +45,49 @@ impl Operations {
         new: &Value,
         silence: Silence,
     ) -> Result<(), Refusal> {
-        let kind = key.resource.kind;
-        for (reference, pair) in changed(&self.registry, kind, old, new) {
+        let own = |object: &Value| value_in_own_version(&self.registry.platform, key.resource, object);
+        let converted = own(old).zip(own(new));
+        let (old, new) = converted.as_ref().map_or((old, new), |(old, new)| (old, new));
+        self.refuse_other_names(caller, key, old, new, silence).await
+    }
+
+    /// The same of the texts of a live object before and after. What is sent to replace a part of it leaves the rest as
+    /// it was. No more of the texts is read than the fields, so that no object is too large. Nobody waits for another
+    /// service that does not answer.
+    ///
+    /// # Errors
+    /// 409.
+    pub(in super::super) async fn refuse_change(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        texts: [&str; 2],
+        sent_for: Option<Part>,
+    ) -> Result<(), Refusal> {
+        let (platform, kind) = (&self.registry.platform, key.resource.kind);
+        let converted = texts.map(|text| in_own_version(platform, key.resource, text));
+        let fields = match &converted {
+            [Some(old), Some(new)] => [picked(kind, old), picked(kind, new)],
+            _ => texts.map(|text| picked(kind, text)),
+        };
+        let [old, sent] = fields.map(|fields| in_namespace(fields, key.namespace));
+        let new = match sent_for {
+            Some(part) => with_part(part, &old, &sent),
+            None => sent,
+        };
+        self.refuse_other_names(caller, key, &old, &new, Silence::Passes).await
+    }
+
+    /// The same of an object in its kind's own version.
+    async fn refuse_other_names(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        old: &Value,
+        new: &Value,
+        silence: Silence,
+    ) -> Result<(), Refusal> {
+        for (reference, pair) in changed(&self.registry, key.resource.kind, old, new) {
             let path = reference.path.join(".");
             let holder = self.object_state(caller, key).await?;
             if holder.is_some_and(|holder| holder.state == State::Deleting) {
@@ -75,22 +121,9 @@ impl Operations {
         key: &ObjectKey<'_>,
         text: &str,
     ) -> Result<(), Refusal> {
-        self.refuse_children(caller, key, picked(key.resource.kind, text)).await
-    }
-
-    /// The same of an object that was read. It may leave the namespace to the path.
-    ///
-    /// # Errors
-    /// 409.
-    pub(in super::super) async fn refuse_children(
-        &self,
-        caller: &Caller,
-        key: &ObjectKey<'_>,
-        mut new: Value,
-    ) -> Result<(), Refusal> {
-        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("namespace".to_owned(), key.namespace.into());
-        }
+        let converted = in_own_version(&self.registry.platform, key.resource, text);
+        let fields = picked(key.resource.kind, converted.as_deref().unwrap_or(text));
+        let new = in_namespace(fields, key.namespace);
         let named = changed(&self.registry, key.resource.kind, &Value::Null, &new);
         let named = named.into_iter();
         let named = named.filter_map(|(reference, [_, named])| Some((reference, named?)));
@@ -119,9 +152,63 @@ impl Operations {
         Ok(is_deleting.then(|| format!("{path} names {named}, which is being deleted; {}", named.why())))
     }
 
-    /// Whether changes of a kind's objects have to be looked at for that, in the version in which they come.
+    /// Whether changes of a kind's objects have to be looked at for that.
     pub(in super::super) fn may_move(&self, key: &ObjectKey<'_>) -> bool {
-        let kind = key.resource.kind;
-        key.resource.version == kind.version && kind.references.iter().any(Reference::waits)
+        key.resource.kind.references.iter().any(Reference::waits)
     }
+}
+
+/// What was read of an object that may leave the namespace to the path.
+fn in_namespace(mut fields: Value, namespace: &str) -> Value {
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    fields
+}
+
+/// What becomes of `old` where this is sent to replace a part of it.
+fn with_part(part: Part, old: &Value, sent: &Value) -> Value {
+    let (rest, of_status) = match part {
+        Part::Main => (sent, old),
+        Part::Status => (old, sent),
+    };
+    let mut new = rest.clone();
+    if let Some(fields) = new.as_object_mut() {
+        match of_status.get("status") {
+            Some(status) => fields.insert("status".to_owned(), status.clone()),
+            None => fields.remove("status"),
+        };
+    }
+    new
+}
+
+/// The text of an object of a request in its kind's own version, where references have their fields. Nothing where it
+/// is in that version, or has no form in it: a cluster refuses what it cannot convert to the version that it stores. If
+/// it stores the other version, the fields count that both versions have in the same place.
+fn in_own_version(platform: &Platform, resource: Resource, text: &str) -> Option<String> {
+    let Resource { kind, version } = resource;
+    if version == kind.version {
+        return None;
+    }
+    let text = with_version(text, &resource.api_version()).ok()?;
+    let converted = kindex_convert::convert(platform, kind, &text, kind.version).inspect_err(|error| {
+        tracing::debug!(%error, version, "An object is looked at for references without a conversion");
+    });
+    converted.ok()
+}
+
+/// The text of an object that may leave the version to the path, with it.
+fn with_version(text: &str, api_version: &str) -> Result<String, serde_json::Error> {
+    let api_version = to_raw_value(api_version)?;
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
+    fields.insert("apiVersion".to_owned(), &api_version);
+    serde_json::to_string(&fields)
+}
+
+/// An object that was read in its kind's own version; nothing where its text would not be there.
+fn value_in_own_version(platform: &Platform, resource: Resource, object: &Value) -> Option<Value> {
+    if resource.version == resource.kind.version {
+        return None;
+    }
+    serde_json::from_str(&in_own_version(platform, resource, &object.to_string())?).ok()
 }

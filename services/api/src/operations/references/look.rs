@@ -11,7 +11,6 @@ use kindex_model::object::Object;
 use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
-use tokio::time::Instant;
 
 use super::super::cluster::Call;
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
@@ -24,13 +23,13 @@ use super::tree::{Bounds, Found, Look, NamingField, Node};
 /// Objects of a kind that are read in search of a field that has no column.
 const SCANNED_MAX: usize = 10_000;
 
-/// One question about the graph.
+/// What looks up one object and its holders, for a question.
 pub(super) struct Looker<'a> {
     operations: &'a Operations,
     caller: &'a Caller,
     /// Whether other services are asked about their objects.
     asks_peers: bool,
-    question: Question,
+    question: &'a Question,
     /// The references on the objects that were found, by uid.
     references: Mutex<HashMap<String, Vec<ReferenceName>>>,
     /// What other services have said of the holders below an object of theirs.
@@ -38,13 +37,13 @@ pub(super) struct Looker<'a> {
 }
 
 impl<'a> Looker<'a> {
-    pub(super) fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds) -> Self {
+    pub(super) fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds, question: &'a Question) -> Self {
         Self {
             operations,
             caller,
             // A service that asks about one step is itself at work on a whole tree.
             asks_peers: bounds.depth > 1,
-            question: Question::new(Instant::now()),
+            question,
             references: Mutex::default(),
             of_peers: Mutex::default(),
         }

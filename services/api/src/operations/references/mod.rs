@@ -31,7 +31,7 @@ mod resolve;
 
 pub(super) mod fields;
 
-mod picked;
+pub(super) mod picked;
 
 pub(super) mod on_named;
 
@@ -43,7 +43,6 @@ mod race;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
-use kindex_model::deletion::Annotations;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
@@ -58,6 +57,7 @@ use decide::{Change, Decision, Seen, Standing, Why, decide};
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
+pub(super) use question::Question;
 pub use tree::{Bounds, Field, NamingField, Node};
 
 /// How often a request is decided anew because somebody else was faster.
@@ -119,7 +119,7 @@ impl Operations {
             }
         }
         Ok(References {
-            target: Target::of(key, found.uid(), Some(found.state())),
+            target: found.shown(key),
             references: self.held(caller, references).await?,
         })
     }
@@ -139,13 +139,13 @@ impl Operations {
         let found = self.location(caller, key).await?;
         let found = found.ok_or_else(|| Refusal::not_found(key))?;
         let ObjectState { uid, state } = self.object_state_at(key, &found).await?;
-        let borne = match &found {
-            Location::Cluster(found) => found.references(),
-            Location::Sql(_) => Vec::new(),
+        let (target, borne) = match &found {
+            Location::Cluster(found) => (found.shown(key), found.references()),
+            Location::Sql(_) => (Target::archived(key, &uid.0, state), Vec::new()),
         };
         let references = self.first_of(key.resource.kind, &uid, borne, limit).await?;
         Ok(References {
-            target: Target::of(key, &uid.0, Some(state)),
+            target,
             references: self.held(caller, references).await?,
         })
     }
@@ -234,10 +234,7 @@ impl Operations {
         let patch = match decision {
             Decision::Done | Decision::Refuse(_) => return Ok(true),
             Decision::Add => found.with(&reference.to_string()),
-            Decision::Remove => {
-                let recorded = Annotations::of(self.registry.platform.group);
-                found.without(&reference.to_string(), &recorded.released)
-            }
+            Decision::Remove => found.without(&reference.to_string()),
         };
         // Its holder may not have the right to change the target.
         let call = Call {
@@ -269,13 +266,20 @@ impl Operations {
         reference: &ReferenceName,
         change: Change,
     ) -> Result<References, Refusal> {
-        let (uid, state) = found.map_or(("", None), |found| (found.uid(), Some(found.state())));
+        let target = match found {
+            // What was recorded before this change says nothing of it.
+            Some(found) => Target {
+                released_reference: String::new(),
+                ..found.shown(key)
+            },
+            None => Target::of(key, "", None),
+        };
         let references = match change {
             Change::Put => vec![reference.clone()],
             Change::Delete => Vec::new(),
         };
         Ok(References {
-            target: Target::of(key, uid, state),
+            target,
             references: self.held(caller, references).await?,
         })
     }
@@ -373,17 +377,11 @@ enum FoundObject {
 }
 
 impl FoundObject {
-    fn uid(&self) -> &str {
+    /// What is said of it.
+    fn shown(&self, key: &ObjectKey<'_>) -> Target {
         match self {
-            Self::Cluster(found) => found.uid(),
-            Self::Sql(found) => &found.uid.0,
-        }
-    }
-
-    fn state(&self) -> State {
-        match self {
-            Self::Cluster(found) => found.state(),
-            Self::Sql(found) => found.state,
+            Self::Cluster(found) => found.shown(key),
+            Self::Sql(found) => found.shown(key),
         }
     }
 

@@ -1,20 +1,23 @@
 //! An object as references see it: its finalizers, its version, and how far it is.
 
 use bytes::Bytes;
+use kindex_model::deletion::Annotations;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
 use kindex_model::reference_name::ReferenceName;
 use serde_json::{Value, json};
 
-use super::super::Refusal;
-use super::answer::State;
+use super::super::{ObjectKey, Refusal};
+use super::answer::{State, Target};
 use super::decide::{Seen, Standing, is_of};
 
 /// A live object.
 pub(in super::super) struct LiveObject {
     object: Object,
     head: Head,
+    /// The annotation by which a release is recorded.
+    released: String,
 }
 
 impl LiveObject {
@@ -24,7 +27,8 @@ impl LiveObject {
         let text = std::str::from_utf8(text).map_err(|error| unreadable(&error))?;
         let object = Object::parse_str(text).map_err(|error| unreadable(&error))?;
         let head = Head::of(&object, kind, platform);
-        Ok(Self { object, head })
+        let released = Annotations::of(platform.group).released;
+        Ok(Self { object, head, released })
     }
 
     pub(in super::super) fn uid(&self) -> &str {
@@ -41,6 +45,15 @@ impl LiveObject {
             State::Deleting
         } else {
             State::Live
+        }
+    }
+
+    /// What is said of it.
+    pub(in super::super) fn shown(&self, key: &ObjectKey<'_>) -> Target {
+        let released = self.object.metadata.annotations.get(&self.released);
+        Target {
+            released_reference: released.cloned().unwrap_or_default(),
+            ..Target::of(key, self.uid(), Some(self.state()))
         }
     }
 
@@ -72,11 +85,11 @@ impl LiveObject {
         Bytes::from(self.patch(before.chain([finalizer]).collect()).to_string())
     }
 
-    /// The one that removes it. By this annotation, `kindex deletion` knows that nobody has taken it off by hand.
-    pub(in super::super) fn without(&self, finalizer: &str, annotation: &str) -> Bytes {
+    /// The one that removes it. By the annotation, `kindex deletion` knows that nobody has taken it off by hand.
+    pub(in super::super) fn without(&self, finalizer: &str) -> Bytes {
         let finalizers = self.object.metadata.finalizers.iter().map(String::as_str);
         let mut patch = self.patch(finalizers.filter(|known| *known != finalizer).collect());
-        patch["metadata"]["annotations"] = json!({(annotation): format!("{finalizer}@{}", self.version())});
+        patch["metadata"]["annotations"] = json!({ &self.released: format!("{finalizer}@{}", self.version()) });
         Bytes::from(patch.to_string())
     }
 
@@ -117,7 +130,7 @@ mod tests {
             json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester", "run.g/one", "run.g/two"]})
         );
         assert_eq!(
-            patch(object.without("run.g/one", "g/released-reference")),
+            patch(object.without("run.g/one")),
             json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester"],
                 "annotations": {"g/released-reference": "run.g/one@7"}})
         );

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 /// The fields by which an object of a kind names those that outlive it, and its metadata without their contents. Null
 /// of a text that is no object.
-pub(super) fn picked(kind: &Kind, text: &str) -> Value {
+pub(in super::super) fn picked(kind: &Kind, text: &str) -> Value {
     let paths = paths(kind);
     let pick = Pick {
         paths: paths.iter().map(Vec::as_slice).collect(),

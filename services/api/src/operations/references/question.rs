@@ -1,5 +1,5 @@
 //! What one question asks of other services: nothing more of one that was silent, and nothing once its time is over. It
-//! may lead over thousands of objects of one service.
+//! may be about several objects, and lead over thousands of objects of one service.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ impl AskFailure {
 }
 
 /// One question.
-pub(super) struct Question {
+pub(in super::super) struct Question {
     ends: Instant,
     /// The groups whose services were silent.
     silent: Mutex<BTreeSet<String>>,
@@ -45,7 +45,7 @@ pub(super) struct Question {
 
 impl Question {
     /// One that begins now.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(in super::super) fn new(now: Instant) -> Self {
         Self {
             ends: now + TIME_MAX,
             silent: Mutex::default(),

@@ -1,11 +1,13 @@
 //! The tree below an object that is asked for by its own name, or by that of its references.
 
 use kindex_kube_api::request::Verb;
+use tokio::time::Instant;
 
 use super::super::rights::Wanted;
 use super::super::{Caller, ObjectKey, Operations, Refusal};
 use super::holder::no_holder;
 use super::look::Looker;
+use super::question::Question;
 use super::tree::{Bounds, Node, grow};
 
 impl Operations {
@@ -14,8 +16,20 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has the object. What cannot be read below it is said in its place.
     pub async fn holders(&self, caller: &Caller, key: &ObjectKey<'_>, bounds: Bounds) -> Result<Node, Refusal> {
+        let question = Question::new(Instant::now());
+        self.holders_in(&question, caller, key, bounds).await
+    }
+
+    /// The same, as a part of a question that may be about other objects too.
+    pub(in super::super) async fn holders_in(
+        &self,
+        question: &Question,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        bounds: Bounds,
+    ) -> Result<Node, Refusal> {
         self.allow(caller, Wanted::at(Verb::Get, key)).await?;
-        let looker = Looker::new(self, caller, bounds);
+        let looker = Looker::new(self, caller, bounds, question);
         let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
         Ok(grow(&looker, root, bounds).await)
     }
@@ -41,7 +55,8 @@ impl Operations {
             name: &metadata.name,
         };
         self.allow(caller, Wanted::at(Verb::Get, &key)).await?;
-        let looker = Looker::new(self, caller, bounds);
+        let question = Question::new(Instant::now());
+        let looker = Looker::new(self, caller, bounds, &question);
         let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
         let root = match root {
             Some(root) => root,

@@ -27,7 +27,7 @@ const WAIT: Duration = Duration::from_secs(30);
 /// How long one that begins does.
 const FIRST_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for the cluster's version; there will be a next time.
-const MARK_TIMEOUT: Duration = Duration::from_secs(1);
+const WATERMARK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How closely changes in SQL are followed.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ impl Feed {
             upstream: upstream.clone(),
             kinds,
             pace,
-            marks: Marks::default(),
+            watermarks: Watermarks::default(),
         };
         tokio::spawn(poll.run(to, nudge.clone()));
         Arc::new(Self {
@@ -152,7 +152,7 @@ impl Feed {
             return Ok(follower);
         }
         let failed = |error| refusal::of_query(&error);
-        let seen = self.store.marked_before(kind, version).await.map_err(failed)?;
+        let seen = self.store.watermark_before(kind, version).await.map_err(failed)?;
         follower.cursor = seen.unwrap_or_default();
         let are_kept = self
             .store
@@ -238,7 +238,7 @@ struct Poll {
     upstream: Arc<Upstream>,
     kinds: &'static [&'static Kind],
     pace: Pace,
-    marks: Marks,
+    watermarks: Watermarks,
 }
 
 impl Poll {
@@ -246,12 +246,12 @@ impl Poll {
         loop {
             match self.poll().await {
                 Ok(answer) => {
-                    let settled = self.marks.settled(self.kinds, &answer, self.pace.settled);
+                    let settled = self.watermarks.settled(self.kinds, &answer, self.pace.settled);
                     to.send_replace(Known {
                         at: Some(answer.sent),
                         positions: answer.positions,
                     });
-                    self.mark_all(settled).await;
+                    self.record_watermarks(settled).await;
                 }
                 Err(error) => tracing::debug!(%error, "The changes of archived objects cannot be read"),
             }
@@ -274,22 +274,24 @@ impl Poll {
     }
 
     /// All at once: nothing new is heard meanwhile.
-    async fn mark_all(&mut self, settled: Vec<(&'static Kind, Position)>) {
-        let marks = settled.iter().map(|(kind, position)| self.mark(kind, *position));
-        let marked = join_all(marks.map(|mark| timeout(MARK_TIMEOUT, mark))).await;
-        for ((kind, position), marked) in settled.into_iter().zip(marked) {
-            match marked {
-                Ok(Ok(())) => self.marks.save(kind, position),
-                Ok(Err(error)) => tracing::debug!(%error, kind = kind.name, "A change is not marked yet"),
-                Err(_) => tracing::debug!(kind = kind.name, "A change is not marked yet"),
+    async fn record_watermarks(&mut self, settled: Vec<(&'static Kind, Position)>) {
+        let requests = settled
+            .iter()
+            .map(|(kind, position)| self.record_watermark(kind, *position));
+        let recorded = join_all(requests.map(|request| timeout(WATERMARK_TIMEOUT, request))).await;
+        for ((kind, position), recorded) in settled.into_iter().zip(recorded) {
+            match recorded {
+                Ok(Ok(())) => self.watermarks.save(kind, position),
+                Ok(Err(error)) => tracing::debug!(%error, kind = kind.name, "A watermark is not recorded yet"),
+                Err(_) => tracing::debug!(kind = kind.name, "A watermark is not recorded yet"),
             }
         }
     }
 
-    async fn mark(&self, kind: &'static Kind, position: Position) -> Result<(), Refusal> {
+    async fn record_watermark(&self, kind: &'static Kind, position: Position) -> Result<(), Refusal> {
         let version = moved::version(&self.upstream, &Caller::default().on_behalf(), kind).await?;
-        let marked = self.store.mark(kind, position, version).await;
-        marked.map_err(|error| refusal::of_query(&error))
+        let recorded = self.store.record_watermark(kind, position, version).await;
+        recorded.map_err(|error| refusal::of_query(&error))
     }
 }
 
@@ -302,16 +304,16 @@ struct Answer {
     positions: HashMap<String, Position>,
 }
 
-/// Which changes are to be marked.
+/// The changes whose watermarks are to be recorded.
 #[derive(Default)]
-struct Marks {
+struct Watermarks {
     saved: HashMap<&'static str, Position>,
     /// The last change of a moment, and the moment.
     pending: HashMap<&'static str, (Position, Instant)>,
 }
 
-impl Marks {
-    /// The changes that everybody has seen by now, and that are not marked.
+impl Watermarks {
+    /// The changes that everybody has seen by now, and whose watermarks are not recorded.
     fn settled(&mut self, kinds: &[&'static Kind], answer: &Answer, after: Duration) -> Vec<(&'static Kind, Position)> {
         let mut settled = Vec::new();
         for kind in kinds.iter().copied().filter(|kind| kind.cluster) {
@@ -349,27 +351,27 @@ mod tests {
     /// The change may be of the last moment before the answer came.
     #[test]
     fn an_answer_that_was_long_under_way_is_no_sooner_settled() {
-        let mut marks = Marks::default();
+        let mut watermarks = Watermarks::default();
         let (began, after) = (Instant::now(), Duration::from_secs(10));
-        let mut count = |seconds| marks.settled(&[&KIND], &answer(began, seconds, 3), after).len();
+        let mut count = |seconds| watermarks.settled(&[&KIND], &answer(began, seconds, 3), after).len();
         assert_eq!([[0, 9], [10, 11], [12, 18], [18, 19]].map(&mut count), [0, 0, 0, 1]);
     }
 
     #[test]
-    fn a_change_is_marked_once_everybody_has_seen_it_and_until_it_is() {
-        let mut marks = Marks::default();
+    fn a_watermark_is_recorded_once_everybody_has_seen_the_change() {
+        let mut watermarks = Watermarks::default();
         let (began, after) = (Instant::now(), Duration::from_secs(10));
         let mut at = |second, position, saved: bool| {
-            let settled = marks.settled(&[&KIND], &answer(began, [second, second], position), after);
+            let settled = watermarks.settled(&[&KIND], &answer(began, [second, second], position), after);
             let settled = settled.first().map(|(_, position)| *position);
             if let Some(position) = settled.filter(|_| saved) {
-                marks.save(&KIND, position);
+                watermarks.save(&KIND, position);
             }
             settled.map(|position| position.0)
         };
         assert_eq!(at(0, 0, true), None);
         assert_eq!(at(1, 3, true), None);
-        assert_eq!(at(9, 5, true), None, "the later ones wait for the next mark");
+        assert_eq!(at(9, 5, true), None, "the later ones wait for the next watermark");
         assert_eq!(at(11, 5, false), Some(3));
         assert_eq!(at(12, 5, true), Some(3), "it was not saved");
         assert_eq!(at(13, 5, true), None);

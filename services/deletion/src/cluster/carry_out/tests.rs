@@ -1,6 +1,8 @@
 //! What is known of the writes of a step once it is over.
 
 use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
@@ -137,20 +139,23 @@ async fn a_step_that_ends_before_it_asks_for_the_release_has_released_nothing() 
     assert!(!outcome.writes.is_unclear, "{:?}", outcome.writes);
 }
 
-/// The service of projects, which shows one.
-async fn identity() -> String {
+/// The service of projects, which shows one in this state. A cluster holds it, unless nobody wants to know that.
+async fn identity(state: &str) -> String {
     let version = json!({"groupVersion": "y.example.com/v1", "version": "v1"});
     let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
         "groups": [{"name": "y.example.com", "versions": [version], "preferredVersion": version}]});
     let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "y.example.com/v1",
         "resources": [{"name": "projects", "singularName": "project", "namespaced": true, "kind": "Project",
             "verbs": ["get"]}]});
-    let shown = json!({"target": {"uid": "p", "state": "Live"}, "references": []});
+    let target = json!({"uid": "p", "state": state});
+    let all = json!({"target": target, "references": [{"name": format!("cluster.{GROUP}/{UID}")}]});
+    let none = json!({"target": target, "references": []});
     let router: Router = Router::new().fallback(move |at: Uri| {
         ready(match at.path() {
             "/apis" => Json(groups.clone()),
             "/apis/y.example.com/v1" => Json(resources.clone()),
-            _ => Json(shown.clone()),
+            _ if at.query() == Some("limit=0") => Json(none.clone()),
+            _ => Json(all.clone()),
         })
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -162,7 +167,10 @@ async fn identity() -> String {
 #[tokio::test]
 async fn what_another_service_has_released_is_known() {
     let task = release(deleting(key("Cluster", "a"), UID));
-    let there = beside(cluster(|_| StatusCode::NOT_FOUND.into_response()), &identity().await);
+    let there = beside(
+        cluster(|_| StatusCode::NOT_FOUND.into_response()),
+        &identity("Live").await,
+    );
     let outcome = carry_out(&there, &task, Timestamp::UNIX_EPOCH).await;
     assert_eq!(outcome.failed, None);
     assert_eq!(outcome.writes.released, [format!("cluster.{GROUP}/{UID}")]);
@@ -170,4 +178,44 @@ async fn what_another_service_has_released_is_known() {
     let away = beside(cluster(|_| StatusCode::NOT_FOUND.into_response()), NOWHERE);
     let outcome = carry_out(&away, &task, Timestamp::UNIX_EPOCH).await;
     assert!(outcome.writes.released.is_empty() && outcome.writes.is_unclear);
+}
+
+/// As if what bears a reference could only be as it was known: a service that was restored from a backup has back what
+/// it was about to delete. Also as if each of many holders read the references of all, or as if those were lost that
+/// were not asked for.
+#[tokio::test]
+async fn nothing_is_deleted_with_an_object_of_another_service_before_that_was_asked_again() {
+    let (restored, deletes) = (identity("Live").await, identity("Deleting").await);
+    for (url, is_deleted, is_failed, reads) in [
+        (&*restored, 0, false, 1),
+        (&*deletes, 1, false, 0),
+        (NOWHERE, 0, true, 0),
+    ] {
+        for immutable in [false, true] {
+            let written = Arc::new(AtomicUsize::new(0));
+            let count = written.clone();
+            let cluster = cluster(move |method| {
+                let writes = usize::from(method != Method::GET);
+                count.fetch_add(writes, Ordering::SeqCst);
+                StatusCode::NOT_FOUND.into_response()
+            });
+            let cause = Cause::Target {
+                reference: "project",
+                target: Seen::of(&project()),
+                held: true,
+            };
+            let step = if immutable {
+                Step::Request(cause)
+            } else {
+                Step::Delete(cause)
+            };
+            let task = task(live(key("Cluster", "a"), UID), step);
+            let outcome = carry_out(&beside(cluster, url), &task, Timestamp::UNIX_EPOCH).await;
+            assert_eq!(written.load(Ordering::SeqCst), is_deleted, "{url}");
+            assert_eq!(outcome.failed.is_some(), is_failed, "{url}: {:?}", outcome.failed);
+            let of_project = outcome.seen.iter().filter(|seen| seen.key == project().key);
+            let references: Vec<_> = of_project.map(|seen| seen.references.len()).collect();
+            assert_eq!(references, vec![1; reads], "{url}");
+        }
+    }
 }

@@ -71,3 +71,96 @@ fn the_deletion_of_what_is_immutable_says_that_it_is_one() {
     object.immutable = true;
     assert_eq!(decide_named(&(object, named)), Step::Request(held_by("a")));
 }
+
+/// As if a name alone took the object along that it was given, past the API, while its former target still holds it.
+#[test]
+fn a_holder_that_was_moved_to_what_is_being_deleted_stays_where_it_is_held() {
+    for (owned, phase) in [
+        (false, Phase::Deleting),
+        (false, Phase::Finalizing),
+        (true, Phase::Draining),
+    ] {
+        let edge = || edge("new", owned, OnDelete::Cascade);
+        let step = |bears, has_former| {
+            let (object, named) = live(vec![(edge(), present("new", bears, true, Some(phase)))]);
+            decide(&Input {
+                named,
+                bearers: vec![seen("Target", "old")],
+                has_former,
+                ..input(&object)
+            })
+        };
+        let refused = Refused {
+            reference: "new",
+            target: key("Target", "new"),
+            why: RefusalReason::Leaving,
+        };
+        assert_eq!(step(false, true), Step::Rest(vec![refused]), "{owned} {phase}");
+        let without = Step::Delete(by_target("new", false));
+        assert_eq!(step(false, false), without, "{owned} {phase}: nothing else holds it");
+        assert_eq!(
+            step(true, true),
+            Step::Delete(held_by("new")),
+            "{owned} {phase}: it is held"
+        );
+    }
+}
+
+/// Of two targets, the one that bears the reference takes the object along.
+#[test]
+fn a_former_target_excuses_only_from_what_does_not_bear_the_reference() {
+    let (object, named) = live(vec![
+        (cascade("new"), present("new", false, true, Some(Phase::Deleting))),
+        (cascade("held"), going("held", Phase::Deleting)),
+    ]);
+    let step = decide(&Input {
+        named,
+        has_former: true,
+        ..input(&object)
+    });
+    assert_eq!(step, Step::Delete(held_by("held")));
+}
+
+/// As if it waited for those whom it does not take along: neither of the two would ever go on.
+#[test]
+fn what_is_being_deleted_does_not_wait_for_who_stays_with_a_former_target() {
+    for (owned, phase) in [(false, Phase::Deleting), (true, Phase::Draining)] {
+        let object = deleting(Some(phase));
+        let step = |stays| {
+            let holder = missing("h", owned, !owned);
+            decide(&Input {
+                missing: vec![MissingReference { stays, ..holder }],
+                ..input(&object)
+            })
+        };
+        assert!(matches!(step(false), Step::Wait(_)), "{owned}: it goes along");
+        assert_eq!(step(true), Step::Free { confirm: Vec::new() }, "{owned}");
+    }
+}
+
+/// As if nothing but what is known could hold it: a restart would delete what was moved, past the API, before its
+/// former target is known.
+#[test]
+fn what_does_not_hold_an_object_takes_it_along_only_once_all_are_known_that_may_hold_it() {
+    for (owned, phase) in [(false, Phase::Deleting), (true, Phase::Draining)] {
+        let step = |bears, unknown: &[&str]| {
+            let named = present("new", bears, true, Some(phase));
+            let (object, named) = live(vec![(edge("new", owned, OnDelete::Cascade), named)]);
+            decide(&Input {
+                named,
+                targets_unknown: unknown.iter().map(ToString::to_string).collect(),
+                ..input(&object)
+            })
+        };
+        assert!(
+            matches!(step(false, &["x"]), Step::Rest(_)),
+            "{owned}: it may be held there"
+        );
+        assert_eq!(step(false, &[]), Step::Delete(by_target("new", false)), "{owned}");
+        assert_eq!(
+            step(true, &["x"]),
+            Step::Delete(held_by("new")),
+            "{owned}: it is held here"
+        );
+    }
+}

@@ -15,6 +15,8 @@ mod settled;
 
 mod together;
 
+mod unheld;
+
 const BLOCKED_AFTER: Duration = Duration::from_secs(30);
 
 fn network() -> Key {

@@ -24,6 +24,10 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
             .claims
             .retain(|claim| claim.owned || claim.at == HolderLocation::Absent),
         Bug::LeaveRequested if object.state == DeletionState::Requested => return Step::Rest(Vec::new()),
+        Bug::FollowRefusal => {
+            input.has_former = false;
+            input.missing.iter_mut().for_each(|missing| missing.stays = false);
+        }
         Bug::WaitForOwned => input.claims.iter_mut().for_each(|claim| claim.owned = false),
         Bug::FreeWithoutSweep => {
             input.archived = Archived::Remaining {

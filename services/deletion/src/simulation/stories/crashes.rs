@@ -23,7 +23,7 @@ impl Play {
     }
 
     /// One controller works alone, request by request, until something is so.
-    fn work_until(&mut self, at: usize, is_so: impl Fn(&Self) -> bool) {
+    pub(super) fn work_until(&mut self, at: usize, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..400 {
             if is_so(self) {
                 return;
@@ -39,7 +39,7 @@ impl Play {
         self.controllers[at] = Controller::new(&self.world, &group, self.bug);
     }
 
-    fn at_service(&self, of: &Key) -> usize {
+    pub(super) fn at_service(&self, of: &Key) -> usize {
         let mut controllers = self.controllers.iter();
         let at = controllers.position(|controller| controller.group() == of.kind.group);
         at.expect("a controller")

@@ -1,7 +1,8 @@
-//! Fields that change while a controller knows little of what they name.
+//! Fields that change while a controller knows little of what they name, or past the server that would refuse it.
 
 use super::super::{Bug, Play};
 use super::calm;
+use crate::decide::{RefusalReason, Step, Wait};
 use crate::object::Key;
 
 #[test]
@@ -10,9 +11,9 @@ fn a_holder_that_comes_back_is_held_there_before_it_is_released() {
 }
 
 impl Play {
-    fn name(&mut self, budget: &Key, project: &str) {
-        let written = self.world.write(budget, None, None, |budget| {
-            budget.named.insert("project", project.to_owned());
+    fn name(&mut self, holder: &Key, project: &str) {
+        let written = self.world.write(holder, None, None, |holder| {
+            holder.named.insert("project", project.to_owned());
         });
         written.expect("it is there");
     }
@@ -57,5 +58,81 @@ pub(in super::super) fn come_back(bug: Bug) -> Result<(), String> {
     match play.bears(&old, &budget) && !play.bears(&new, &budget) {
         true => play.hold(),
         false => Err(format!("{budget} is not held where it came back to")),
+    }
+}
+
+/// Two projects, one of which is being deleted and waits for a budget, and an identity of the other one.
+fn one_that_goes(play: &mut Play) -> [Key; 4] {
+    let old = play.with("Project", "a", &[]);
+    let new = play.with("Project", "b", &[]);
+    let keeps = play.with("Budget", "b", &[("project", "b")]);
+    let identity = play.with("Identity", "a", &[("project", "a")]);
+    play.settled();
+    play.delete(&new);
+    play.settled();
+    [old, new, keeps, identity]
+}
+
+/// The field of an identity is written, past the server that would refuse it, so that it names the project that goes.
+pub(in super::super) fn refused(bug: Bug) -> Result<(), String> {
+    for divided in [false, true] {
+        let mut play = calm(divided);
+        let [old, _, _, identity] = one_that_goes(&mut play);
+        play.bug = bug;
+        play.name(&identity, "b");
+        play.settle()?;
+        let found = play.world.objects.get(&identity).filter(|found| !found.terminating);
+        let found = found.zip(play.world.objects.get(&old));
+        if !found.is_some_and(|(identity, old)| old.bears(&identity.reference())) {
+            return Err(format!("{identity} goes with a project that never held it"));
+        }
+        play.hold()?;
+    }
+    Ok(())
+}
+
+/// What becomes of it later: the project that goes does not wait for it, its own one does.
+#[test]
+fn what_is_moved_to_a_target_that_is_being_deleted_stays_held_by_its_former_one() {
+    for divided in [false, true] {
+        let mut play = calm(divided);
+        let [old, new, keeps, identity] = one_that_goes(&mut play);
+        play.name(&identity, "b");
+        play.rest().expect("nothing is broken");
+        assert!(!play.world.objects[&identity].terminating && play.bears(&old, &identity));
+        play.delete(&keeps);
+        play.rest().expect("nothing is broken");
+        assert!(play.erased(&new) && play.bears(&old, &identity), "{divided}");
+        let Step::Rest(refused) = play.decided(&identity) else {
+            panic!("it rests");
+        };
+        let said: Vec<_> = refused.iter().map(|one| (&one.target, one.why)).collect();
+        assert_eq!(said, [(&new, RefusalReason::Absent)], "it is reported");
+        play.delete(&old);
+        play.rest().expect("nothing is broken");
+        assert!(
+            !play.world.objects[&identity].terminating,
+            "nothing follows from absence"
+        );
+        assert!(matches!(play.decided(&old), Step::Wait(Wait::Holders(claims, _)) if claims.len() == 1));
+        play.delete(&identity);
+        play.settled();
+        assert!(play.erased(&identity) && play.erased(&old), "{divided}");
+    }
+}
+
+#[test]
+fn what_was_moved_goes_along_once_its_former_target_is_deleted_too() {
+    for divided in [false, true] {
+        let mut play = calm(divided);
+        let [old, new, keeps, identity] = one_that_goes(&mut play);
+        play.name(&identity, "b");
+        play.settled();
+        play.delete(&old);
+        play.rest().expect("nothing is broken");
+        assert!(play.erased(&identity) && play.erased(&old), "{divided}");
+        play.delete(&keeps);
+        play.settled();
+        assert!(play.erased(&new), "{divided}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kindex_series::{Columns, batch};
 
 use crate::domain::{Batch, Logged, MetricName, Status, warning};
-use crate::ledger::{Admission, Recognised, admit_names, recognise};
+use crate::ledger::{Admission, StoredMatch, admit_names, compare_with_stored};
 use crate::lifecycle::{Call, permit, refusals};
 use crate::limits::WARN_PERCENT;
 use crate::refusal::{Code, Refusal};
@@ -220,16 +220,16 @@ impl Command for LogBatch {
         let run = tx.find(id).await?.ok_or_else(|| refusals::unknown_run(id))?;
         let stored = batches::hash(tx.step()?, run, &self.batch.batch_id).await?;
         let status = tx.run(run).status;
-        match recognise(stored.as_deref(), &self.batch.payload_hash) {
-            Recognised::Conflict => Err(self.conflict().into()),
-            Recognised::Duplicate => {
+        match compare_with_stored(stored.as_deref(), &self.batch.payload_hash) {
+            StoredMatch::Conflict => Err(self.conflict().into()),
+            StoredMatch::Duplicate => {
                 permit(Call::LogKnown, id, Some(status))?;
                 if status == Status::Running {
                     tx.seen(run);
                 }
                 Ok(self.duplicate(tx.now()))
             }
-            Recognised::New => {
+            StoredMatch::New => {
                 permit(Call::LogNew, id, Some(status))?;
                 self.store(tx, run).await
             }

@@ -10,7 +10,7 @@ mod open;
 
 mod finish;
 
-mod beat;
+mod heartbeat;
 
 mod tick;
 
@@ -21,12 +21,12 @@ mod probe;
 mod shrink;
 
 pub(super) use attributes::{LogParams, LogTags};
-pub(super) use beat::Heartbeat;
 pub(super) use delete::{DeleteRun, PurgeDeleted};
 pub(super) use finish::Finish;
+pub(super) use heartbeat::Heartbeat;
 pub(super) use log::LogBatch;
 pub(super) use open::Open;
 pub(super) use probe::Probe;
 pub(super) use shrink::Shrink;
-pub use tick::Ticked;
+pub use tick::TickReport;
 pub(super) use tick::{ForgetBatches, GiveUpCrashed, Tick};

@@ -22,7 +22,7 @@ pub(in crate::store) struct Tick {
 
 /// What a look at the clock has led to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ticked {
+pub struct TickReport {
     /// Runs whose held batches were released.
     pub released: u64,
     /// Runs that have crashed.
@@ -79,13 +79,13 @@ impl Tick {
 }
 
 impl Command for Tick {
-    type Answer = Ticked;
+    type Answer = TickReport;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Ticked, Failure> {
+    async fn apply(&self, tx: &mut Tx) -> Result<TickReport, Failure> {
         let watch = self.look(tx);
         let released = Self::release_due(tx).await?;
         let crashed = Self::crash_silent(tx, watch).await?;
-        Ok(Ticked { released, crashed })
+        Ok(TickReport { released, crashed })
     }
 }
 

@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::shared::Shared;
 use super::statements::chunks;
 use crate::refusal::Refusal;
-use slices::Most;
+use slices::TransactionLimits;
 
 /// Why a step was not done.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +58,8 @@ async fn compact_run(
     settings: &Settings,
     run: i64,
 ) -> Result<(), CompactionError> {
-    let most = Most::of(settings.compact_chunks);
-    let units = rewrite::compact(readers, &shared.tail, run, settings.compact_points, most).await?;
+    let limits = TransactionLimits::of(settings.compact_chunks);
+    let units = rewrite::compact(readers, &shared.tail, run, settings.compact_points, limits).await?;
     if units.is_empty() {
         // What was counted is gone, as with a deleted run.
         shared.backlog.empty(run);

@@ -12,7 +12,7 @@ use crate::store::statements::chunks::{self, Bounds, NewChunk, Stored};
 use crate::store::tail::Tail;
 
 use super::plan::{cut, plan};
-use super::slices::{Most, Rewritten, slices};
+use super::slices::{Rewritten, TransactionLimits, slices};
 use super::unit::Unit;
 
 /// Batches that become chunks together at most, however few points they have: a row of the ledger is changed for each.
@@ -33,7 +33,7 @@ pub(super) async fn compact(
     tail: &Tail,
     run: i64,
     points_max: u64,
-    most: Most,
+    limits: TransactionLimits,
 ) -> Result<Vec<Unit>, StoreError> {
     let mut snapshot = readers.begin().await?;
     let mut taken = Vec::new();
@@ -78,7 +78,7 @@ pub(super) async fn compact(
     }
     snapshot.rollback().await?;
     let rewritten = blocking(move || encode(layers, ordinal_max)).await?;
-    Ok(slices(run, rewritten, &taken, most))
+    Ok(slices(run, rewritten, &taken, limits))
 }
 
 async fn blocking<T: Send + 'static>(

@@ -21,7 +21,7 @@ pub(super) struct Rewritten {
 
 /// How much a transaction writes at most.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Most {
+pub(super) struct TransactionLimits {
     /// Chunks.
     pub(super) chunks: usize,
     /// Bytes of chunks.
@@ -30,7 +30,7 @@ pub(super) struct Most {
     pub(super) batches: usize,
 }
 
-impl Most {
+impl TransactionLimits {
     /// For a number of chunks.
     pub(super) fn of(chunks: usize) -> Self {
         Self {
@@ -44,14 +44,19 @@ impl Most {
 
 /// The transactions for chunks of a run, and for its batches with their points, which are in the order in which they
 /// were applied. A replaced chunk and what replaces it are in one transaction.
-pub(super) fn slices(run: i64, rewritten: Vec<Rewritten>, batches: &[(i64, i64)], most: Most) -> Vec<Unit> {
+pub(super) fn slices(
+    run: i64,
+    rewritten: Vec<Rewritten>,
+    batches: &[(i64, i64)],
+    limits: TransactionLimits,
+) -> Vec<Unit> {
     let mut units = vec![Unit::of(run)];
     let mut bytes = 0;
     for part in rewritten {
         let more: usize = part.added.iter().map(|chunk| chunk.body.len()).sum();
         let unit = units.last().expect("there is one");
         let chunks = unit.added.len() + part.added.len();
-        if !unit.added.is_empty() && (chunks > most.chunks || bytes + more > most.bytes) {
+        if !unit.added.is_empty() && (chunks > limits.chunks || bytes + more > limits.bytes) {
             units.push(Unit::of(run));
             bytes = 0;
         }
@@ -63,7 +68,7 @@ pub(super) fn slices(run: i64, rewritten: Vec<Rewritten>, batches: &[(i64, i64)]
         }
         unit.added.extend(part.added);
     }
-    for (place, batches) in batches.chunks(most.batches.max(1)).enumerate() {
+    for (place, batches) in batches.chunks(limits.batches.max(1)).enumerate() {
         // The last chunks and the first batches may go together.
         if place > 0 {
             units.push(Unit::of(run));
@@ -99,8 +104,8 @@ mod tests {
         }
     }
 
-    fn most(chunks: usize, bytes: usize, batches: usize) -> Most {
-        Most { chunks, bytes, batches }
+    fn limits(chunks: usize, bytes: usize, batches: usize) -> TransactionLimits {
+        TransactionLimits { chunks, bytes, batches }
     }
 
     /// For each transaction what it removes, how many chunks it adds, and which batches go.
@@ -117,7 +122,7 @@ mod tests {
             7,
             vec![rewritten(1, &[5]), rewritten(2, &[5])],
             &[(4, 30), (5, 2)],
-            most(2, 10, 2),
+            limits(2, 10, 2),
         );
         assert_eq!(shape(&units), [(vec![1, 2], 2, vec![4, 5])]);
         assert_eq!((units[0].points, units[0].removed_points), (32, 20));
@@ -127,10 +132,10 @@ mod tests {
     fn a_transaction_has_no_more_chunks_bytes_and_batches_than_it_may() {
         let parts = || vec![rewritten(1, &[5]), rewritten(2, &[5]), rewritten(3, &[5])];
         let batches = [(4, 1), (5, 1), (6, 1)];
-        let by_count = slices(7, parts(), &batches, most(2, 1_000, 2));
+        let by_count = slices(7, parts(), &batches, limits(2, 1_000, 2));
         let expected = [(vec![1, 2], 2, vec![]), (vec![3], 1, vec![4, 5]), (vec![], 0, vec![6])];
         assert_eq!(shape(&by_count), expected);
-        let by_bytes = slices(7, parts(), &batches, most(9, 9, 9));
+        let by_bytes = slices(7, parts(), &batches, limits(9, 9, 9));
         let expected = [(vec![1], 1, vec![]), (vec![2], 1, vec![]), (vec![3], 1, vec![4, 5, 6])];
         assert_eq!(shape(&by_bytes), expected);
     }
@@ -141,7 +146,7 @@ mod tests {
             7,
             vec![rewritten(1, &[5]), rewritten(2, &[5, 5, 5])],
             &[],
-            most(2, 9, 9),
+            limits(2, 9, 9),
         );
         assert_eq!(shape(&units), [(vec![1], 1, vec![]), (vec![2], 3, vec![])]);
     }
@@ -150,7 +155,7 @@ mod tests {
     fn batches_go_after_all_chunks_and_oldest_first() {
         let parts = (0..20).map(|chunk| rewritten(chunk, &[100])).collect();
         let batches: Vec<(i64, i64)> = [9, 3, 7, 1, 8].map(|arrival| (arrival, 1)).to_vec();
-        let units = slices(7, parts, &batches, most(3, 1_000, 2));
+        let units = slices(7, parts, &batches, limits(3, 1_000, 2));
         let first = units
             .iter()
             .position(|unit| !unit.arrivals.is_empty())

@@ -1,4 +1,4 @@
-//! The statements of the writer, a file for each table, and one for the file itself. Knows rows, refuses to decide.
+//! The statements of the writer, a file for each table, and one for the file itself. Knows rows, and decides nothing.
 
 pub(super) mod counters;
 

@@ -1,8 +1,11 @@
-//! Objects of other services that are deleted: the archive is asked for what goes along, once for each phase.
+//! Objects of other services: of one that is deleted, the archive is asked for what goes along, once for each phase,
+//! and a service that was restored from a backup is not believed too early, nor taken for what it was.
+
+use kindex_model::reference::OnDelete;
 
 use super::*;
 use crate::fixture::live;
-use crate::object::DeletionState;
+use crate::object::{DeletionState, Edge};
 
 fn project() -> Key {
     key_in("identity.example.com", "Project", "a")
@@ -75,4 +78,139 @@ fn without_an_archive_nobody_is_asked() {
     assert_eq!(work.next_look_up(), None);
     work.looked_up(&project(), Some(in_phase(1, Some(Phase::Deleting))), now);
     assert!(!asks(&mut work, now));
+}
+
+#[test]
+fn the_archive_is_not_asked_for_what_goes_with_an_object_of_a_service_that_is_doubted() {
+    let (mut work, now) = (work(true), Instant::now());
+    work.happened(project(), true);
+    assert_eq!(work.next_look_up(), Some(project()));
+    work.looked_up(&project(), Some(in_phase(1, Some(Phase::Deleting))), now);
+    work.doubted(&project().kind);
+    assert!(!asks(&mut work, now));
+    work.replayed(&project().kind, Vec::new());
+    assert!(!asks(&mut work, now), "it was not looked up since");
+    assert_eq!(work.next_look_up(), Some(project()));
+    work.looked_up(&project(), Some(in_phase(2, Some(Phase::Deleting))), now);
+    assert!(asks(&mut work, now));
+}
+
+/// A cluster that goes with the project.
+fn cluster() -> Object {
+    Object {
+        edges: vec![Edge {
+            reference: "project",
+            target: project(),
+            owned: false,
+            on_delete: OnDelete::Cascade,
+        }],
+        ..live(key("Cluster", "c"), "c")
+    }
+}
+
+/// The project that is being deleted and bears the reference of the cluster.
+fn held(version: u64) -> Object {
+    Object {
+        references: cluster().reference_name().into_iter().collect(),
+        ..in_phase(version, Some(Phase::Deleting))
+    }
+}
+
+/// As if an object went on being deleted although nobody can say whether its service still knows of that.
+#[test]
+fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_again() {
+    let declared = Declared {
+        holder: cluster().key.kind,
+        target: project().kind,
+        owned: false,
+    };
+    let setup = Setup {
+        foreign: BTreeSet::from([project().kind]),
+        ..Setup::default()
+    };
+    let (mut work, now) = (Work::new(vec![declared], setup, BLOCKED_AFTER), Instant::now());
+    work.listed(&cluster().key.kind, ResourceVersion(6), vec![cluster()]);
+    let look_up = |work: &mut Work, version| {
+        assert_eq!(work.next_look_up(), Some(project()), "{version}");
+        work.looked_up(&project(), Some(held(version)), now);
+    };
+    work.replayed(&project().kind, Vec::new());
+    look_up(&mut work, 1);
+    work.doubted(&project().kind);
+    assert!(work.next(now).is_none(), "it was known before");
+    work.happened(project(), true);
+    look_up(&mut work, 2);
+    assert!(work.next(now).is_none(), "one answer does not end the doubt");
+    work.replayed(&project().kind, Vec::new());
+    assert!(
+        work.next(now).is_none(),
+        "the events are complete, and the answers are not"
+    );
+    look_up(&mut work, 3);
+    let task = work.next(now).expect("the cluster goes along");
+    assert_eq!(task.object.key, cluster().key);
+    assert!(matches!(task.step, Step::Delete(_)), "{:?}", task.step);
+}
+
+/// As if what was read before, but learnt later, were the last word.
+#[test]
+fn what_a_slow_step_did_not_find_is_looked_up_again() {
+    let sent = LookUps::default();
+    let setup = Setup {
+        foreign: BTreeSet::from([project().kind]),
+        look_ups: sent.clone(),
+        ..Setup::default()
+    };
+    let (mut work, now) = (Work::new(Vec::new(), setup, BLOCKED_AFTER), Instant::now());
+    work.looked_up(&project(), Some(in_phase(sent.begin(), None)), now);
+    // A step does not find it, and takes its time, while its service is restored and a look-up finds it.
+    sent.begin();
+    work.happened(project(), false);
+    assert_eq!(work.next_look_up(), Some(project()));
+    let found = in_phase(sent.begin(), None);
+    work.gone(&project(), "p", now);
+    assert_eq!(work.next_look_up(), None, "one is under way");
+    work.looked_up(&project(), Some(found), now);
+    assert_eq!(
+        work.next_look_up(),
+        Some(project()),
+        "nobody knows which answer is newer"
+    );
+    work.looked_up(&project(), Some(in_phase(sent.begin(), None)), now);
+    assert!(work.graph.get(&project()).is_some());
+    assert_eq!(work.next_look_up(), None);
+    work.looked_up(&project(), None, now);
+    assert_eq!(work.next_look_up(), Some(project()));
+    work.looked_up(&project(), None, now);
+    assert_eq!(
+        work.next_look_up(),
+        None,
+        "what is not there is not asked for again and again"
+    );
+}
+
+/// As if what went could not come back, or as if any answer brought it back.
+#[test]
+fn an_object_of_another_service_that_is_restored_counts_and_a_late_answer_does_not() {
+    let sent = LookUps::default();
+    let setup = Setup {
+        foreign: BTreeSet::from([project().kind]),
+        look_ups: sent.clone(),
+        ..Setup::default()
+    };
+    let (mut work, now) = (Work::new(Vec::new(), setup, BLOCKED_AFTER), Instant::now());
+    work.looked_up(&project(), Some(in_phase(sent.begin(), None)), now);
+    for _ in 0..2 {
+        assert!(
+            work.graph.get(&project()).is_some(),
+            "it is there, also once it was restored"
+        );
+        // A step reads it, and takes its time, while a later look-up does not find it.
+        let read = in_phase(sent.begin(), None);
+        sent.begin();
+        work.looked_up(&project(), None, now);
+        work.seen(read, now);
+        assert_eq!(work.graph.get(&project()), None, "that was read before");
+        work.looked_up(&project(), Some(in_phase(sent.begin(), None)), now);
+    }
 }

@@ -144,13 +144,13 @@ fn an_object_with_very_many_holders_is_decided_on_after_them() {
     let held_by: Vec<_> = (0..=NEIGHBOURS_MANY).map(|number| format!("{number:04}")).collect();
     let held_by: Vec<&str> = held_by.iter().map(String::as_str).collect();
     let (mut work, now) = (work(&held_by, Vec::new()), Instant::now());
-    let unguarded = Object {
+    let without_finalizer = Object {
         guarded: false,
         ..target(&held_by, 7)
     };
-    let mut last = unguarded.clone();
+    let mut last = without_finalizer.clone();
     (last.key.name, last.uid, last.references) = ("z".to_owned(), "z".to_owned(), BTreeSet::new());
-    work.seen(unguarded, now);
+    work.seen(without_finalizer, now);
     work.seen(last, now);
     let steps = std::iter::from_fn(|| work.next(now).map(|task| task.object.key.name));
     assert_eq!(steps.collect::<Vec<_>>(), ["z", "a"]);

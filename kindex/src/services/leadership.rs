@@ -1,4 +1,4 @@
-//! Work while it is this replica's turn: one shard, whose lease several replicas pass on.
+//! Work while this replica is the leader: one shard, whose lease several replicas pass on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ pub(super) trait Worker: Send + Sync + 'static {
     fn run(&self, stop: &CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
-/// Whether it is this replica's turn, and whether it is at work.
-pub(super) struct Turn {
-    ours: watch::Sender<bool>,
+/// Whether this replica is the leader, and whether it is at work.
+pub(super) struct Leadership {
+    leads: watch::Sender<bool>,
     working: watch::Receiver<bool>,
 }
 
-impl Turn {
-    /// A turn that is not ours yet, and the work, which ends once it is stopped.
+impl Leadership {
+    /// Of a replica that is not the leader yet, and the work, which ends once it is stopped.
     pub(super) fn of<W: Worker>(worker: Arc<W>, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
-        let (ours, turns) = watch::channel(false);
+        let (leads, led) = watch::channel(false);
         let (at_work, working) = watch::channel(false);
         let work = async move {
-            stop.run_until_cancelled(work(&*worker, turns, &at_work)).await;
+            stop.run_until_cancelled(work(&*worker, led, &at_work)).await;
         };
-        (Self { ours, working }, work)
+        (Self { leads, working }, work)
     }
 }
 
-async fn work<W: Worker>(worker: &W, mut turns: watch::Receiver<bool>, at_work: &watch::Sender<bool>) {
-    while turns.wait_for(|ours| *ours).await.is_ok() {
+async fn work<W: Worker>(worker: &W, mut led: watch::Receiver<bool>, at_work: &watch::Sender<bool>) {
+    while led.wait_for(|leads| *leads).await.is_ok() {
         let stop = CancellationToken::new();
         at_work.send_replace(true);
         let over = async {
-            // A sender that is gone gives no more turns.
-            let _ = turns.wait_for(|ours| !*ours).await;
+            // Without the sender, this replica leads no more.
+            let _ = led.wait_for(|leads| !*leads).await;
             stop.cancel();
         };
         tokio::join!(worker.run(&stop), over);
@@ -45,15 +45,15 @@ async fn work<W: Worker>(worker: &W, mut turns: watch::Receiver<bool>, at_work: 
     }
 }
 
-impl Divided for Turn {
+impl Divided for Leadership {
     fn shards(&self) -> usize {
         1
     }
 
     fn assign(&self, shards: &BTreeSet<usize>) {
-        let is_ours = shards.contains(&0);
-        self.ours
-            .send_if_modified(|ours| std::mem::replace(ours, is_ours) != is_ours);
+        let is_leader = shards.contains(&0);
+        self.leads
+            .send_if_modified(|leads| std::mem::replace(leads, is_leader) != is_leader);
     }
 
     async fn drain(&self, _shard: usize) {

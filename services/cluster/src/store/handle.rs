@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{
-    Feed, FileStore, Followed, Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, StoreOptions, WriteError,
+    Feed, FileStore, FollowedBacking, Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, StoreOptions,
+    WriteError,
 };
 
 /// A handle to the store; clones share it.
@@ -13,7 +14,7 @@ pub(crate) enum Store {
     /// In a cluster's own file.
     File(FileStore),
     /// Elsewhere: of some custom resources alone.
-    Elsewhere(Followed),
+    Elsewhere(FollowedBacking),
 }
 
 impl Store {

@@ -1,4 +1,4 @@
-//! The trigger at work: a look in every period, one right after a definition changed or a migration ended, and a few
+//! The trigger at work: a round in every period, one right after a definition changed or a migration ended, and a few
 //! more until API servers show what the definition says.
 
 use std::collections::BTreeMap;
@@ -10,31 +10,46 @@ use tokio::time::{sleep, timeout};
 use super::Migrator;
 use super::health::Part;
 use crate::causes::chain;
-use crate::cluster::look::{Looked, Memory, look};
+use crate::cluster::install::install;
+use crate::cluster::reconcile::{Memory, Reconciled, reconcile};
 use crate::trigger::Finding;
 use crate::wire::GroupResource;
 
-/// Before the first look that follows an unsettled one. Each further one waits twice as long.
+/// Before the first round that follows an unsettled one. Each further one waits twice as long.
 const SOON: Duration = Duration::from_millis(500);
-/// Changes of a definition that come together are looked at together.
+/// Changes of a definition that come together are reconciled together.
 const TOGETHER: Duration = Duration::from_millis(100);
-/// Longest pause after a look that failed, and while a migration waits for something that no watch tells of.
+/// Longest pause after a round that failed, and while a migration waits for something that no watch tells of.
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
+/// Before the resources of `migration.k8s.io` are asked for again.
+const INSTALL_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// Looks for ever.
+/// Until the resources of `migration.k8s.io` are served.
+pub(super) async fn install_definitions(migrator: &Migrator) {
+    while let Err(error) = install(migrator.cluster.first(), &migrator.options.manifests).await {
+        migrator.troubles.begin(Part::Definitions, chain(&error));
+        sleep(INSTALL_AGAIN_AFTER).await;
+    }
+    migrator.troubles.end(Part::Definitions);
+}
+
+/// Reconciles for ever.
 pub(super) async fn follow(migrator: &Migrator) {
     let settings = &migrator.options.settings;
     let mut memory = Memory::default();
     let mut findings = BTreeMap::new();
     let mut in_a_row = 0;
     loop {
-        let pause = match look(&migrator.cluster, &mut memory, settings, &migrator.options.wanted).await {
-            Ok(looked) => {
-                migrator.figures.looked.set(Timestamp::now().as_second() as f64);
-                report(migrator, &mut findings, &looked);
-                let failed = looked.iter().any(|one| one.applied.1.is_some());
-                let waits = looked.iter().any(|one| one.waits);
-                in_a_row = match looked.iter().any(|one| one.unsettled) || failed || waits {
+        let pause = match reconcile(&migrator.cluster, &mut memory, settings, &migrator.options.wanted).await {
+            Ok(reconciled) => {
+                migrator
+                    .figures
+                    .last_reconciled
+                    .set(Timestamp::now().as_second() as f64);
+                report(migrator, &mut findings, &reconciled);
+                let failed = reconciled.iter().any(|one| one.applied.1.is_some());
+                let waits = reconciled.iter().any(|one| one.waits);
+                in_a_row = match reconciled.iter().any(|one| one.unsettled) || failed || waits {
                     true => in_a_row + 1,
                     false => 0,
                 };
@@ -44,7 +59,7 @@ pub(super) async fn follow(migrator: &Migrator) {
             Err(error) if error.is_not_found() => {
                 // Somebody deleted the definitions of states or migrations.
                 in_a_row = 1;
-                migrator.install().await;
+                install_definitions(migrator).await;
                 SOON
             }
             Err(error) => {
@@ -60,7 +75,7 @@ pub(super) async fn follow(migrator: &Migrator) {
     }
 }
 
-/// Until the next look, after so many in a row that want another one soon.
+/// Until the next round, after so many in a row that want another one soon.
 fn pause(in_a_row: u32, most: Duration) -> Duration {
     match in_a_row.checked_sub(1) {
         None => most,
@@ -68,10 +83,10 @@ fn pause(in_a_row: u32, most: Duration) -> Duration {
     }
 }
 
-/// Tells what is new since the look before.
-fn report(migrator: &Migrator, findings: &mut BTreeMap<GroupResource, Finding>, looked: &[Looked]) {
+/// Reports what is new since the round before.
+fn report(migrator: &Migrator, findings: &mut BTreeMap<GroupResource, Finding>, reconciled: &[Reconciled]) {
     let mut trouble = None;
-    for one in looked {
+    for one in reconciled {
         let name = one.resource.to_string();
         if let Some(error) = &one.applied.1 {
             trouble = Some(format!("{name}: {}", chain(error)));
@@ -103,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_in_a_row_become_rare_and_never_rarer_than_the_period() {
+    fn rounds_in_a_row_become_rare_and_never_rarer_than_the_period() {
         let period = Duration::from_secs(600);
         let pauses = [0, 1, 2, 3, 30, u32::MAX].map(|in_a_row| pause(in_a_row, period));
         assert_eq!(pauses, [period, SOON, SOON * 2, SOON * 4, period, period]);

@@ -1,4 +1,4 @@
-//! One look of the trigger: what discovery, definitions, states and migrations say, and the writes that follow.
+//! One round of the trigger: what discovery, definitions, states and migrations say, and the writes that follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -14,14 +14,14 @@ use super::{Cluster, ClusterError};
 use crate::discovery::Discovered;
 use crate::migration::{Cause, Migration, Progress};
 use crate::state::State;
-use crate::trigger::{Decision, Defined, Effect, Finding, Look, Settings, decide};
+use crate::trigger::{Decision, Defined, Effect, Finding, Observation, Settings, decide};
 use crate::wire::definition::defined;
 use crate::wire::{
     GroupResource, GroupVersionResource, StorageState, StorageStateSpec, StorageStateStatus, StorageVersionMigration,
     StorageVersionMigrationSpec,
 };
 
-/// What the trigger knows from one look to the next, and a restart forgets.
+/// What the trigger knows from one round to the next, and a restart forgets.
 #[derive(Debug, Default)]
 pub struct Memory {
     shown: BTreeMap<GroupResource, (Discovered, Instant)>,
@@ -31,20 +31,20 @@ pub struct Memory {
 
 /// What became of one resource.
 #[derive(Debug)]
-pub struct Looked {
+pub struct Reconciled {
     /// Which.
     pub resource: GroupResource,
     /// What should be reported.
     pub finding: Option<Finding>,
     /// How many effects were applied, and the error that ended them.
     pub applied: (usize, Option<ClusterError>),
-    /// Whether discovery and the definition do not say the same yet: another look follows soon.
+    /// Whether discovery and the definition do not say the same yet: another round follows soon.
     pub unsettled: bool,
-    /// Whether a migration waits for something that no watch tells of: another look follows before long.
+    /// Whether a migration waits for something that no watch tells of: another round follows before long.
     pub waits: bool,
 }
 
-/// Everything that is asked for once a look.
+/// Everything that is asked for once a round.
 struct Round {
     discovery: Discovery,
     definitions: BTreeMap<GroupResource, Defined>,
@@ -54,22 +54,22 @@ struct Round {
     now: Timestamp,
 }
 
-/// Looks at the wanted resources, or at all where none is named. One resource in trouble leaves the others alone.
+/// Reconciles the wanted resources, or all where none is named. One resource in trouble leaves the others alone.
 ///
 /// # Errors
 /// Where states, migrations or definitions cannot be listed: nothing is decided then.
-pub async fn look(
+pub async fn reconcile(
     cluster: &Cluster,
     memory: &mut Memory,
     settings: &Settings,
     wanted: &BTreeSet<GroupResource>,
-) -> Result<Vec<Looked>, ClusterError> {
+) -> Result<Vec<Reconciled>, ClusterError> {
     let round = ask(cluster, wanted).await?;
     let resources: Vec<_> = match wanted.is_empty() {
         true => round.discovery.served.keys().cloned().collect(),
         false => wanted.iter().cloned().collect(),
     };
-    let mut looked = Vec::new();
+    let mut reconciled = Vec::new();
     for resource in resources {
         let permitted = match failed_for(&round, &resource, |cause| cause == Cause::Forbidden) {
             true => is_permitted(cluster.first(), &resource).await,
@@ -85,7 +85,7 @@ pub async fn look(
         if compared && applied.1.is_none() {
             memory.seen.insert(resource.clone());
         }
-        looked.push(Looked {
+        reconciled.push(Reconciled {
             resource,
             finding,
             applied,
@@ -93,10 +93,10 @@ pub async fn look(
             waits: waits && settings.launch,
         });
     }
-    Ok(looked)
+    Ok(reconciled)
 }
 
-/// Whether the next look may see something else without anybody's doing: API servers follow a definition a moment
+/// Whether the next round may see something else without anybody's doing: API servers follow a definition a moment
 /// after it was written.
 fn unsettled(discovered: &Discovered, definition: Option<&Defined>, finding: Option<Finding>) -> bool {
     let waits = match finding {
@@ -163,7 +163,7 @@ fn decide_on(
     }
     let object = round.states.get(&resource.to_string());
     let state = object.and_then(|state| state.status.as_ref()).map(State::from);
-    let look = Look {
+    let observation = Observation {
         now: round.now,
         first: !memory.seen.contains(resource),
         discovered: &shown.0,
@@ -174,7 +174,7 @@ fn decide_on(
         permitted,
         spec_fits: object.is_none_or(|state| state.spec.resource == *resource),
     };
-    decide(&look, settings)
+    decide(&observation, settings)
 }
 
 async fn apply(

@@ -5,22 +5,22 @@ use tokio_util::sync::CancellationToken;
 
 /// Of an answer: when this is cancelled, the answer is broken off. An extension of the response.
 #[derive(Clone, Debug)]
-pub struct Ended(pub CancellationToken);
+pub struct AbortToken(pub CancellationToken);
 
 /// What breaks off a connection of one answer at a time.
 #[derive(Debug)]
-pub struct Cut(watch::Sender<CancellationToken>);
+pub struct Aborter(watch::Sender<CancellationToken>);
 
-impl Default for Cut {
+impl Default for Aborter {
     fn default() -> Self {
         Self(watch::Sender::new(CancellationToken::new()))
     }
 }
 
-impl Cut {
+impl Aborter {
     /// An answer begins; the one before has ended.
-    pub fn follow(&self, ended: Option<&Ended>) {
-        let token = ended.map(|ended| ended.0.clone());
+    pub fn follow(&self, abort: Option<&AbortToken>) {
+        let token = abort.map(|abort| abort.0.clone());
         self.0.send_replace(token.unwrap_or_default());
     }
 

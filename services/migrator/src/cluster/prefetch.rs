@@ -6,12 +6,12 @@ use tokio::task::JoinSet;
 use super::objects::{Objects, Page};
 
 /// A page that is being listed. Dropped, the list is given up.
-pub(super) struct Ahead {
+pub(super) struct Prefetch {
     token: String,
     list: JoinSet<Page>,
 }
 
-impl Ahead {
+impl Prefetch {
     /// Begins to list the page that goes on with this token.
     pub(super) fn begin(objects: &Objects, token: &str) -> Self {
         let (objects, own) = (objects.clone(), token.to_owned());

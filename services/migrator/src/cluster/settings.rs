@@ -51,7 +51,7 @@ impl WriteRate {
 
 /// What all migrations of a process have in common.
 #[derive(Clone, Debug)]
-pub struct Conduct {
+pub struct MigrationSettings {
     /// Of each.
     pub pace: Pace,
     /// Of all.
@@ -67,7 +67,7 @@ pub struct Conduct {
 }
 
 /// Without a limit, and until the end.
-impl From<Pace> for Conduct {
+impl From<Pace> for MigrationSettings {
     fn from(pace: Pace) -> Self {
         Self {
             pace,

@@ -2,9 +2,9 @@
 
 use kindex_model::row_version::RowVersion;
 
-use super::super::row::RowText;
-use super::tests::{at, context, row};
-use super::*;
+use super::super::super::row::RowText;
+use super::super::fixture::{at, context, row};
+use super::super::*;
 
 fn all_rows() -> Vec<Option<Row>> {
     let mut rows = vec![None];

@@ -1,5 +1,5 @@
-//! Answers that keep the place of their request until their client has taken them: one that nobody reads is memory that
-//! others need.
+//! Answers that keep the permits of their request until their client has taken them: one that nobody reads is memory
+//! that others need.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,25 +12,25 @@ use http_body::{Frame, SizeHint};
 /// So much is handed over at once, so that the last piece goes when nearly all was taken.
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// The answer with what it keeps until it was taken, or its client has gone.
-pub(super) fn keeping(response: Response, place: impl Send + Unpin + 'static) -> Response {
+/// The answer with the permits that it keeps until it was taken, or its client has gone.
+pub(super) fn with_permits(response: Response, permits: impl Send + Unpin + 'static) -> Response {
     response.map(|body| {
-        Body::new(Kept {
+        Body::new(PermitBody {
             body,
             rest: Bytes::new(),
-            _place: place,
+            _permits: permits,
         })
     })
 }
 
-struct Kept<P> {
+struct PermitBody<P> {
     body: Body,
     /// What was not handed over yet of a frame.
     rest: Bytes,
-    _place: P,
+    _permits: P,
 }
 
-impl<P: Unpin> http_body::Body for Kept<P> {
+impl<P: Unpin> http_body::Body for PermitBody<P> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -74,22 +74,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_place_is_kept_until_the_last_piece_was_taken() {
-        let place = Arc::new(());
+    async fn permits_are_kept_until_the_last_piece_was_taken() {
+        let permits = Arc::new(());
         let whole = vec![7; 3 * PIECE_BYTES + 1];
-        let response = keeping(Response::new(Body::from(whole.clone())), place.clone());
+        let response = with_permits(Response::new(Body::from(whole.clone())), permits.clone());
         assert_eq!(response.body().size_hint().exact(), Some(whole.len() as u64));
         let mut pieces = response.into_body().into_data_stream();
         let mut taken = Vec::new();
         for _ in 0..4 {
-            assert_eq!(Arc::strong_count(&place), 2);
+            assert_eq!(Arc::strong_count(&permits), 2);
             taken.extend(pieces.next().await.expect("a piece").expect("no error"));
         }
         assert!(pieces.next().await.is_none());
         assert_eq!(taken, whole);
         drop(pieces);
-        assert_eq!(Arc::strong_count(&place), 1);
-        drop(keeping(Response::new(Body::from(whole)), place.clone()));
-        assert_eq!(Arc::strong_count(&place), 1, "its client has gone");
+        assert_eq!(Arc::strong_count(&permits), 1);
+        drop(with_permits(Response::new(Body::from(whole)), permits.clone()));
+        assert_eq!(Arc::strong_count(&permits), 1, "its client has gone");
     }
 }

@@ -22,7 +22,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 const SHOW_EVERY: Duration = Duration::from_secs(1);
 
 /// What feeds the streams of all kinds with events.
-pub struct Feeding {
+pub struct Feeders {
     topics: Vec<Topic>,
 }
 
@@ -32,7 +32,7 @@ struct Topic {
     progress: Progress,
 }
 
-impl Feeding {
+impl Feeders {
     /// Feeds nothing yet. Streams that are not there get so many partitions.
     pub fn new(
         registry: &Registry,

@@ -1,0 +1,31 @@
+//! Decisions on objects that stay in the cluster: their rows are live.
+
+use kindex_model::head::Head;
+use kindex_query::Life;
+
+use super::super::row::Row;
+use super::write::differs;
+use super::{Action, Context, Then, Write};
+
+/// The object stays, and gets our finalizer if objects are adopted.
+pub(super) fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let then = if context.adopt_finalizers && !head.has_finalizer {
+        Then::AddFinalizer
+    } else {
+        Then::Nothing
+    };
+    decide_live(head, row, context, then)
+}
+
+/// The object is there and its row is live, whatever it was before.
+pub(super) fn decide_live(head: &Head, row: Option<&Row>, context: &Context, then: Then) -> Action {
+    let revive = row.is_some_and(|row| row.life == Life::Deleted);
+    if revive && context.confirmed.as_ref() != row {
+        return Action::CONFIRM;
+    }
+    let write = differs(head, row, Life::Live).then_some(Write::Store {
+        life: Life::Live,
+        revive,
+    });
+    Action { write, then }
+}

@@ -1,0 +1,28 @@
+//! The writes of the decisions: when a row needs one, for the version and the state that it is to hold.
+
+use kindex_model::head::Head;
+use kindex_query::Life;
+
+use super::super::row::{Row, Standing};
+use super::{Context, OwnDelete, Write};
+
+/// The write after which the row holds this version in this state. The version that our own delete made differs from
+/// the stored one only by its deletionTimestamp; it is not stored unless finalizers of others hold the object.
+pub(super) fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Context) -> Option<Write> {
+    let by_us = context.own_delete == OwnDelete::Accepted(head.version) && !head.held;
+    let held = by_us && row.is_some_and(|row| row.life == life);
+    (!held && differs(head, row, life)).then_some(store(life))
+}
+
+/// Whether the row holds another version or has another state.
+pub(super) fn differs(head: &Head, row: Option<&Row>, life: Life) -> bool {
+    row.is_none_or(|row| {
+        let holds = matches!(row.standing(head.version), Standing::Current | Standing::Edited);
+        !holds || row.life != life
+    })
+}
+
+/// The observed text is stored in a row that is not revived.
+pub(super) fn store(life: Life) -> Write {
+    Write::Store { life, revive: false }
+}

@@ -1,0 +1,192 @@
+//! What the server delivers again, and what is lost on its way: a subscription tells each event once, and who resumes
+//! lacks none.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use async_nats::jetstream::consumer::{FromConsumer as _, PullConsumer, pull};
+use async_nats::jetstream::{self, stream::Stream};
+use futures::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
+use kindex_events::{Message, SourceError, Subscription};
+use kindex_harness::proxy::{Mode, Proxy};
+use kindex_harness::wait::{WAIT_MAX, eventually};
+use kindex_nats::names::Names;
+use kindex_nats::{Connection, NatsSource, Partitions, Server};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use super::outbox::Board;
+use super::{EVERY, Harness, TOPIC, next, subscribed, until};
+
+/// The stream as any client of the server has it.
+async fn stream(harness: &Harness<Arc<Board>>) -> Stream {
+    let client = async_nats::connect(harness.server.address()).await.expect("it answers");
+    let stream = jetstream::new(client).get_stream(Names::of(TOPIC).stream()).await;
+    stream.expect("it was made")
+}
+
+async fn consumers(stream: &Stream) -> BTreeSet<String> {
+    let names = stream.consumer_names().try_collect().await;
+    names.expect("they can be listed")
+}
+
+/// The one that is not among these.
+async fn new_consumer(stream: &Stream, others: &BTreeSet<String>) -> String {
+    let names = consumers(stream).await;
+    let name = names.difference(others).next();
+    name.expect("a subscription has one").clone()
+}
+
+/// The names of the events until this one.
+async fn received_until(subscription: &mut Subscription, last: &str) -> Vec<String> {
+    let mut received: Vec<String> = Vec::new();
+    while received.last().is_none_or(|name| name != last) {
+        if let Message::Event(event, _) = next(subscription).await.expect("it goes on") {
+            received.push(event.name);
+        }
+    }
+    received
+}
+
+/// Cuts the connections that are open. The proxy deals with one that begins later after those: once it is cut, so are
+/// they.
+async fn cut(proxy: &Proxy) {
+    proxy.set(Mode::Reset);
+    let later = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port)).await;
+    // A server would greet. Whether the connection is cut before it is there, or after that, is the same.
+    if let Ok(mut later) = later {
+        assert!(later.read_u8().await.is_err(), "it is passed on");
+    }
+    proxy.set(Mode::Pass);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_delivered_again_is_told_once_and_who_resumes_lacks_nothing() {
+    let Some(harness) = Harness::open().await else { return };
+    harness.board.create("a");
+    harness.shows(&["a"]).await;
+    let stream = stream(&harness).await;
+    let others = consumers(&stream).await;
+    let mut subscription = harness.subscribe(None).await;
+    let position = until(&mut subscription, "a", |_| true).await;
+
+    // Nobody asks for the next one, so this one is not acknowledged.
+    let name = new_consumer(&stream, &others).await;
+    let consumer = stream.consumer_info(&name).await.expect("it is there");
+    let config = pull::Config::try_from_consumer_config(consumer.config).expect("it is pulled");
+    let impatient = pull::Config {
+        name: Some(name.clone()),
+        ack_wait: EVERY * 10,
+        ..config
+    };
+    stream.update_consumer(impatient).await.expect("the wait may change");
+    eventually("another delivery", async || {
+        let consumer = stream.consumer_info(&name).await;
+        consumer.is_ok_and(|consumer| consumer.num_redelivered > 0)
+    })
+    .await;
+    harness.board.create("b");
+    harness.board.create("c");
+    assert_eq!(received_until(&mut subscription, "c").await, ["b", "c"]);
+
+    // The last one is not acknowledged either.
+    drop(subscription);
+    harness.board.create("d");
+    let mut resumed = harness.subscribe(Some(&position)).await;
+    assert_eq!(received_until(&mut resumed, "d").await, ["b", "c", "d"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_cut_connection_loses_on_the_way_is_told_to_who_resumes() {
+    let Some(harness) = Harness::open().await else { return };
+    let address = harness.server.address();
+    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    let proxy = Proxy::start(port.expect("an address ends with a port"));
+    let server = Server::at(&format!("nats://127.0.0.1:{}", proxy.port));
+    let connection = Connection::reach(&server).await.expect("it answers");
+    let (_, partitions) = watch::channel(Partitions::All);
+    let source = NatsSource::new(connection, partitions, Timestamp::now);
+    harness.board.create("a");
+    harness.shows(&["a"]).await;
+    let stream = stream(&harness).await;
+    let others = consumers(&stream).await;
+    let mut subscription = subscribed(&source, None).await;
+    let mut position = until(&mut subscription, "a", |_| true).await;
+
+    let name = new_consumer(&stream, &others).await;
+    proxy.set(Mode::Stall);
+    harness.board.create("lost");
+    eventually("its delivery", async || {
+        let consumer = stream.consumer_info(&name).await;
+        consumer.is_ok_and(|consumer| consumer.delivered.consumer_sequence > 1)
+    })
+    .await;
+    cut(&proxy).await;
+    harness.board.create("after");
+
+    let mut received: Vec<String> = Vec::new();
+    let mut interruptions = 0;
+    while received.last().is_none_or(|name| name != "after") {
+        match next(&mut subscription).await {
+            Ok(message) => {
+                received.extend(message.event().map(|event| event.name.clone()));
+                position = message.position().cloned().unwrap_or(position);
+            }
+            Err(SourceError::Interrupted { .. }) => {
+                interruptions += 1;
+                subscription = subscribed(&source, Some(&position)).await;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(received, ["lost", "after"]);
+    assert!(interruptions > 0, "nothing was lost");
+}
+
+/// Another client of the consumer stands for the cut: it takes a message and does not acknowledge it. As if the silence
+/// until the server delivers that one again said that there is nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_told_to_be_up_to_date_while_a_message_is_lacking() {
+    let Some(harness) = Harness::open().await else { return };
+    harness.board.create("a");
+    harness.shows(&["a"]).await;
+    let stream = stream(&harness).await;
+    let others = consumers(&stream).await;
+    let mut subscription = harness.subscribe(None).await;
+    let mut position = until(&mut subscription, "a", |_| true).await;
+    let name = new_consumer(&stream, &others).await;
+    let consumer: PullConsumer = stream.get_consumer(&name).await.expect("it is there");
+    let taken = consumer.batch().max_messages(1).expires(WAIT_MAX).messages().await;
+    let mut taken = taken.expect("a message can be asked for");
+
+    // The server serves whoever asks in turn.
+    let mut created = 0;
+    let lacking = loop {
+        created += 1;
+        let name = format!("event-{created}");
+        harness.board.create(&name);
+        let is_taken = tokio::select! {
+            message = taken.next() => message.expect("it is not over").is_ok(),
+            seen = until(&mut subscription, &name, |_| true) => {
+                position = seen;
+                false
+            }
+        };
+        if is_taken {
+            break name;
+        }
+    };
+    let received = loop {
+        match next(&mut subscription).await {
+            Ok(Message::Event(event, _)) => break event.name,
+            Ok(Message::Replayed(_)) => {}
+            Ok(Message::Alive(_)) => panic!("{lacking} is lacking"),
+            Err(SourceError::Interrupted { .. }) => subscription = harness.subscribe(Some(&position)).await,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(received, lacking);
+}

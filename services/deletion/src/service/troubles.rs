@@ -1,0 +1,36 @@
+//! Why a deletion graph does not do its work now, by kind.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::object::KindName;
+
+/// Troubles of now, in the order of the kinds.
+#[derive(Default)]
+pub(super) struct Troubles(Mutex<BTreeMap<String, String>>);
+
+impl Troubles {
+    /// The objects of a kind are not followed.
+    pub(super) fn begin(&self, kind: &KindName, why: String) {
+        self.known().insert(kind.to_string(), why);
+    }
+
+    /// The objects of a kind are followed.
+    pub(super) fn end(&self, kind: &KindName) {
+        self.known().remove(&kind.to_string());
+    }
+
+    /// Nothing is followed any more, so that nothing is in trouble.
+    pub(super) fn clear(&self) {
+        self.known().clear();
+    }
+
+    /// All of them, for people.
+    pub(super) fn list(&self) -> Vec<String> {
+        self.known().values().cloned().collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
