@@ -8,8 +8,9 @@ use kindex_model::kind::Kind;
 
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
+use super::references::may_name_in;
 use super::rights::Wanted;
-use super::{Answer, Caller, ObjectKey, Operations, Refusal, Resource, WriteOptions};
+use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, Resource, WriteOptions};
 
 impl Operations {
     /// Creates an object from its JSON text.
@@ -39,7 +40,7 @@ impl Operations {
             namespace,
             name,
         };
-        if self.may_move(&key) {
+        if may_name_in(key.resource, Part::Main) {
             self.refuse_child(caller, &key, text).await?;
         }
         if self.archives(resource.kind) && !name.is_empty() {

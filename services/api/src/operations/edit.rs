@@ -13,6 +13,7 @@ use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;
+use super::references::{may_name_in, waiting_paths};
 use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, Resource, WriteOptions, refusal};
 
 /// What of the metadata is a client's to change.
@@ -140,7 +141,7 @@ impl Operations {
         if new == old {
             return Ok(Answer::found(new.to_string()));
         }
-        if self.may_move(key) {
+        if may_name_in(key.resource, part) {
             self.refuse_moves(caller, key, &old, &new).await?;
         }
         let text = counted(&old, new).to_string();
@@ -226,13 +227,7 @@ pub(super) fn may_move(Resource { kind, version }: Resource, patch_type: PatchTy
 }
 
 fn mentions_reference(kind: &Kind, patch: &Value) -> bool {
-    let waiting = kind.references.iter().filter(|reference| reference.waits());
-    let mut paths = waiting.flat_map(|reference| {
-        let columns = kind.columns.iter();
-        let column = columns.filter(move |column| Some(column.name) == reference.kind_column);
-        column.map(|column| column.path).chain([reference.path])
-    });
-    paths.any(|path| {
+    waiting_paths(kind).any(|path| {
         let mut at = Some(patch);
         for name in path {
             at = match at {
@@ -345,6 +340,28 @@ mod tests {
             (own, PatchType::Json, "[{}]", true),
         ] {
             assert_eq!(may_move(resource, patch_type, body.as_bytes()), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_status_moves_a_field_only_where_one_is_there_or_may_be() {
+        static OBSERVERS: Kind = Kind {
+            references: &[Reference {
+                path: &["status", "network"],
+                ..HOLDERS.references[0]
+            }],
+            ..KIND
+        };
+        let own = Resource::from(&HOLDERS);
+        let other = Resource { version: "v0", ..own };
+        for (resource, part, expected) in [
+            (own, Part::Main, true),
+            (own, Part::Status, false),
+            (other, Part::Status, true),
+            (Resource::from(&OBSERVERS), Part::Status, true),
+            (Resource::from(&KIND), Part::Main, false),
+        ] {
+            assert_eq!(may_name_in(resource, part), expected, "{}", resource.version);
         }
     }
 

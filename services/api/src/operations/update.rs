@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::cluster::Call;
 use super::edit::{self, Edit};
 use super::objects::{Head, with_finalizer};
+use super::references::may_name_in;
 use super::references::picked::picked;
 use super::rights::Wanted;
 use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
@@ -46,7 +47,7 @@ impl Operations {
             (Part::Main | Part::Status, _) => text.to_owned(),
         };
         let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
-        if self.may_move(key) {
+        if may_name_in(key.resource, part) {
             match picked(key.resource.kind, text).is_object() {
                 true => self.look_at_replacement(caller, key, part, text).await?,
                 // The cluster may read it all the same.
@@ -81,7 +82,7 @@ impl Operations {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
-        if self.may_move(key) && edit::may_move(key.resource, patch_type, &patch) {
+        if may_name_in(key.resource, part) && edit::may_move(key.resource, patch_type, &patch) {
             let tried = self.try_change(caller, key, &call, options).await?;
             if let Some(tried) = tried.filter(|_| options.dry_run) {
                 return Ok(tried);

@@ -21,6 +21,8 @@ use crate::web::Posting;
 
 mod turns;
 
+mod peer_turns;
+
 mod waiting;
 
 mod work;

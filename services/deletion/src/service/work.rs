@@ -21,6 +21,7 @@ use crate::peer::foreign::Foreign;
 use crate::targets::{Answer, Targets};
 use crate::vanished::Vanished;
 
+use super::peer_turns::PeerTurns;
 use super::turns::Turns;
 use super::waiting::{Waiting, claims};
 
@@ -62,6 +63,7 @@ pub(super) struct Work {
     /// Objects with a step under way, or a pause.
     busy: BTreeSet<Key>,
     turns: Turns,
+    peer_turns: PeerTurns,
     /// Steps since something had its turn that was put off.
     since_put_off: usize,
     /// Objects of the queue with very many around them.
@@ -96,6 +98,7 @@ impl Work {
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
             turns: Turns::default(),
+            peer_turns: PeerTurns::default(),
             since_put_off: 0,
             crowded: BTreeSet::new(),
             is_crowded_next: false,
@@ -225,6 +228,9 @@ impl Work {
                 continue;
             }
             self.since_put_off += 1;
+            if !self.peer_turns.take(&task, &self.setup.foreign) {
+                continue;
+            }
             if self.turns.take(&task, &self.setup.foreign) {
                 self.busy.insert(key);
                 self.gather(&mut task, now);
@@ -234,6 +240,7 @@ impl Work {
                 self.expect(&task, now);
                 return Some(task);
             }
+            self.peer_turns.give_back(&task, &self.setup.foreign);
         }
     }
 
@@ -243,13 +250,18 @@ impl Work {
         if let Some(key) = is_due.then(|| self.pick_put_off()).flatten() {
             return Some((key, true));
         }
-        while let Some(key) = self.turns.next().or_else(|| self.queue.pop_first()) {
+        while let Some(key) = self.pick_in_turn() {
             if self.graph.neighbours(&key) <= NEIGHBOURS_MANY {
                 return Some((key, false));
             }
             self.crowded.insert(key);
         }
         self.pick_put_off().map(|key| (key, true))
+    }
+
+    fn pick_in_turn(&mut self) -> Option<Key> {
+        let waited = self.turns.next().or_else(|| self.peer_turns.next());
+        waited.or_else(|| self.queue.pop_first())
     }
 
     /// By turns one of either sort, so that neither keeps the other waiting.
@@ -292,6 +304,7 @@ impl Work {
     /// Nothing of a step is under way any more.
     pub(super) fn ended(&mut self, task: &Task) {
         self.turns.give_back(task);
+        self.peer_turns.give_back(task, &self.setup.foreign);
     }
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {

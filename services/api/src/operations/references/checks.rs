@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use kindex_model::kind::Platform;
+use kindex_model::kind::{Kind, Platform};
 use kindex_model::reference::Reference;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -151,11 +151,28 @@ impl Operations {
         let path = reference.path.join(".");
         Ok(is_deleting.then(|| format!("{path} names {named}, which is being deleted; {}", named.why())))
     }
+}
 
-    /// Whether changes of a kind's objects have to be looked at for that.
-    pub(in super::super) fn may_move(&self, key: &ObjectKey<'_>) -> bool {
-        key.resource.kind.references.iter().any(Reference::waits)
+/// Whether a change of this part of an object may make a field name another object that waits for it. Another version
+/// may have such a field in another part.
+pub(in super::super) fn may_name_in(Resource { kind, version }: Resource, part: Part) -> bool {
+    let mut paths = waiting_paths(kind);
+    match part {
+        Part::Status if version == kind.version => paths.any(|path| path.first() == Some(&"status")),
+        Part::Main | Part::Status => paths.next().is_some(),
     }
+}
+
+/// The fields by which objects of a kind name those that wait for them.
+pub(in super::super) fn waiting_paths(kind: &Kind) -> impl Iterator<Item = &'static [&'static str]> {
+    let columns = kind.columns;
+    let waiting = kind.references.iter().filter(|reference| reference.waits());
+    waiting.flat_map(move |reference| {
+        let column = columns
+            .iter()
+            .filter(move |column| Some(column.name) == reference.kind_column);
+        column.map(|column| column.path).chain([reference.path])
+    })
 }
 
 /// What was read of an object that may leave the namespace to the path.

@@ -53,6 +53,7 @@ use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 
 pub use answer::{Held, Holder, References, State, Target};
 use archived::ArchivedObject;
+pub(super) use checks::{may_name_in, waiting_paths};
 use decide::{Change, Decision, Seen, Standing, Why, decide};
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};

@@ -116,9 +116,8 @@ fn held(version: u64) -> Object {
     }
 }
 
-/// As if an object went on being deleted although nobody can say whether its service still knows of that.
-#[test]
-fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_again() {
+/// Clusters may name a project.
+fn work_with_clusters() -> Work {
     let declared = Declared {
         holder: cluster().key.kind,
         target: project().kind,
@@ -128,7 +127,13 @@ fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_a
         foreign: BTreeSet::from([project().kind]),
         ..Setup::default()
     };
-    let (mut work, now) = (Work::new(vec![declared], setup, BLOCKED_AFTER), Instant::now());
+    Work::new(vec![declared], setup, BLOCKED_AFTER)
+}
+
+/// As if an object went on being deleted although nobody can say whether its service still knows of that.
+#[test]
+fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_again() {
+    let (mut work, now) = (work_with_clusters(), Instant::now());
     work.listed(&cluster().key.kind, ResourceVersion(6), vec![cluster()]);
     let look_up = |work: &mut Work, version| {
         assert_eq!(work.next_look_up(), Some(project()), "{version}");
@@ -213,4 +218,43 @@ fn an_object_of_another_service_that_is_restored_counts_and_a_late_answer_does_n
         assert_eq!(work.graph.get(&project()), None, "that was read before");
         work.looked_up(&project(), Some(in_phase(sent.begin(), None)), now);
     }
+}
+
+/// Each of them asks the service, which may be silent.
+#[test]
+fn a_service_that_is_asked_by_some_keeps_no_others_waiting() {
+    let (mut work, now) = (work_with_clusters(), Instant::now());
+    let named = |index: usize| Object {
+        key: key("Cluster", &format!("c{index}")),
+        uid: format!("c{index}"),
+        ..cluster()
+    };
+    let clusters: Vec<Object> = (0..20).map(named).collect();
+    let references = clusters.iter().filter_map(Object::reference_name).collect();
+    let asked = key("Cluster", "z");
+    let mut objects = clusters;
+    objects.push(Object {
+        state: DeletionState::Requested,
+        edges: Vec::new(),
+        ..live(asked.clone(), "z")
+    });
+    work.listed(&cluster().key.kind, ResourceVersion(6), objects);
+    work.replayed(&project().kind, Vec::new());
+    assert_eq!(work.next_look_up(), Some(project()));
+    let held = Object {
+        references,
+        ..in_phase(1, Some(Phase::Deleting))
+    };
+    work.looked_up(&project(), Some(held), now);
+    let mut begun: Vec<Task> = std::iter::from_fn(|| work.next(now)).collect();
+    assert!(begun.iter().any(|task| task.object.key == asked), "it goes by itself");
+    begun.retain(|task| task.object.key != asked);
+    assert!(begun.len() < 16, "{} ask", begun.len());
+    let mut seen = BTreeSet::new();
+    while let Some(task) = begun.pop() {
+        assert!(seen.insert(task.object.key.clone()), "once");
+        work.ended(&task);
+        begun.extend(work.next(now));
+    }
+    assert_eq!(seen.len(), 20, "none is forgotten");
 }
