@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 /// `kindex up` with all that it stands on.
-struct Bed {
+struct Setup {
     kindex: Kindex,
     api: Config,
     cluster: Config,
@@ -51,7 +51,7 @@ struct Bed {
     _directory: tempfile::TempDir,
 }
 
-impl Bed {
+impl Setup {
     async fn make() -> Self {
         let database = MariaDb::start(&["--innodb-buffer-pool-size=1G", "--innodb-flush-log-at-trx-commit=1"]);
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -75,7 +75,7 @@ impl Bed {
         if let Some(path) = &kubeconfig {
             arguments.extend(["--kubeconfig", path]);
         }
-        let mut bed = Self {
+        let mut setup = Self {
             kindex: Kindex::start(&arguments),
             api: at(&listen),
             cluster: match &kubeconfig {
@@ -87,15 +87,16 @@ impl Bed {
             database,
             _directory: directory,
         };
-        bed.wait("the API server", async |bed| {
-            client(&bed.api).send(get(&models("a"))).await.is_ok()
-        })
-        .await;
-        if bed._plane.is_none() {
+        setup
+            .wait("the API server", async |setup| {
+                client(&setup.api).send(get(&models("a"))).await.is_ok()
+            })
+            .await;
+        if setup._plane.is_none() {
             // It has the token.
-            bed.cluster = of_kubeconfig(&Path::new(&data_dir).join("kubeconfig")).await;
+            setup.cluster = of_kubeconfig(&Path::new(&data_dir).join("kubeconfig")).await;
         }
-        bed
+        setup
     }
 
     async fn wait(&mut self, what: &str, holds: impl AsyncFn(&Self) -> bool) {
@@ -187,16 +188,16 @@ fn object(namespace: &str, number: usize, is_final: bool) -> String {
 
 async fn measure() {
     let objects = setting("KINDEX_BENCH_OBJECTS", 10_000);
-    let mut bed = Bed::make().await;
+    let mut setup = Setup::make().await;
     for namespace in ["direct", "a", "called", "archived"] {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        timed(&client(&bed.cluster), post("/api/v1/namespaces", body.to_string())).await;
+        timed(&client(&setup.cluster), post("/api/v1/namespaces", body.to_string())).await;
     }
     println!("{objects} objects of about 2.5 KiB, {CLIENTS} clients\n");
     // First: memory that was used and given back would hide theirs.
-    watches(&mut bed).await;
-    creations(&mut bed, objects).await;
-    reads(&mut bed, objects).await;
+    watches(&mut setup).await;
+    creations(&mut setup, objects).await;
+    reads(&mut setup, objects).await;
 }
 
 /// What is asked to create objects, and how.
@@ -225,33 +226,36 @@ impl Server {
     }
 }
 
-async fn creations(bed: &mut Bed, objects: usize) {
+async fn creations(setup: &mut Setup, objects: usize) {
     let mut rows = Vec::new();
     for (what, server, namespace) in [
-        ("create, cluster alone", Server::Rest(bed.cluster.clone()), "direct"),
-        ("create, API server", Server::Rest(bed.api.clone()), "a"),
-        ("create, API server, gRPC", Server::Grpc(bed.api.clone()), "called"),
+        ("create, cluster alone", Server::Rest(setup.cluster.clone()), "direct"),
+        ("create, API server", Server::Rest(setup.api.clone()), "a"),
+        ("create, API server, gRPC", Server::Grpc(setup.api.clone()), "called"),
     ] {
-        bed.wait("rest", async |bed| {
-            bed.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
-        })
-        .await;
+        setup
+            .wait("rest", async |setup| {
+                setup.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
+            })
+            .await;
         let before = [
-            bed.within("0.05").await,
-            bed.within("1").await,
-            bed.within("+Inf").await,
+            setup.within("0.05").await,
+            setup.within("1").await,
+            setup.within("+Inf").await,
         ];
-        let used = bed.processors();
+        let used = setup.processors();
         let (took, times) = server.create(namespace, objects).await;
         let expected = objects as f64 + before[2];
-        bed.wait("all rows", async |bed| bed.within("+Inf").await >= expected)
+        setup
+            .wait("all rows", async |setup| setup.within("+Inf").await >= expected)
             .await;
-        let caught_up = took_more(bed, before).await;
-        bed.wait("rest", async |bed| {
-            bed.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
-        })
-        .await;
-        let now = bed.processors();
+        let caught_up = took_more(setup, before).await;
+        setup
+            .wait("rest", async |setup| {
+                setup.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
+            })
+            .await;
+        let now = setup.processors();
         let used = [0, 1, 2].map(|at| (now[at] - used[at]).as_micros() / objects as u128);
         rows.push(vec![
             what.to_owned(),
@@ -275,28 +279,29 @@ async fn creations(bed: &mut Bed, objects: usize) {
     );
 }
 
-async fn took_more(bed: &Bed, before: [f64; 3]) -> String {
+async fn took_more(setup: &Setup, before: [f64; 3]) -> String {
     let now = [
-        bed.within("0.05").await,
-        bed.within("1").await,
-        bed.within("+Inf").await,
+        setup.within("0.05").await,
+        setup.within("1").await,
+        setup.within("+Inf").await,
     ];
     let share = |at: usize| 100.0 * (now[at] - before[at]) / (now[2] - before[2]);
     format!("{:.1} % / {:.1} %", share(0), share(1))
 }
 
-async fn reads(bed: &mut Bed, objects: usize) {
+async fn reads(setup: &mut Setup, objects: usize) {
     let path = models("archived");
     let half = objects / 2;
-    all(&bed.api, CLIENTS, objects, move |number| {
+    all(&setup.api, CLIENTS, objects, move |number| {
         post(&path, object("archived", number, number < half))
     })
     .await;
-    let cluster = client(&bed.cluster);
+    let cluster = client(&setup.cluster);
     let path = models("archived");
-    bed.wait("the archive", async |_| count(&cluster, &path).await == objects - half)
+    setup
+        .wait("the archive", async |_| count(&cluster, &path).await == objects - half)
         .await;
-    let api = client(&bed.api);
+    let api = client(&setup.api);
     assert_eq!(count(&api, &path).await, objects, "a merged list is whole");
     let live = lists(&cluster, &models("direct")).await;
     let just_archived = lists(&api, &path).await;
@@ -311,11 +316,11 @@ async fn reads(bed: &mut Bed, objects: usize) {
                 .1
         }
     };
-    let archived = get_at(&bed.api, "archived").await;
-    let direct = get_at(&bed.cluster, "direct").await;
-    let through = get_at(&bed.api, "direct").await;
+    let archived = get_at(&setup.api, "archived").await;
+    let direct = get_at(&setup.cluster, "direct").await;
+    let through = get_at(&setup.api, "direct").await;
     let call = |namespace: &'static str| {
-        let (config, method) = (bed.api.clone(), grpc::method(&KIND, "Get"));
+        let (config, method) = (setup.api.clone(), grpc::method(&KIND, "Get"));
         let send = move |caller: Caller, number| {
             let (path, name, namespace) = (method.clone(), name(number), namespace.to_owned());
             async move { caller.call(path, grpc::Get { name, namespace }).await }
@@ -360,21 +365,22 @@ async fn lists(client: &Client, path: &str) -> Vec<Duration> {
     times
 }
 
-async fn watches(bed: &mut Bed) {
+async fn watches(setup: &mut Setup) {
     let watches = setting("KINDEX_BENCH_WATCHES", 1_000);
-    let before = bed.figure("process_resident_memory_bytes", "").await;
+    let before = setup.figure("process_resident_memory_bytes", "").await;
     let path = format!("{}?watch=true&resourceVersion=0&labelSelector=none%3Dsuch", models("a"));
     let mut open = Vec::new();
     for _ in 0..watches {
-        let response = client(&bed.api).send(get(&path)).await.expect("a watch");
+        let response = client(&setup.api).send(get(&path)).await.expect("a watch");
         open.push(response.into_body());
     }
     let expected = watches as f64;
-    bed.wait("all watches", async |bed| {
-        bed.figure("kindex_api_watches", "").await >= expected
-    })
-    .await;
-    let after = bed.figure("process_resident_memory_bytes", "").await;
+    setup
+        .wait("all watches", async |setup| {
+            setup.figure("kindex_api_watches", "").await >= expected
+        })
+        .await;
+    let after = setup.figure("process_resident_memory_bytes", "").await;
     println!(
         "\n{watches} watches through the API server: {:.0} KiB each, cluster included\n",
         (after - before) / expected / 1024.0

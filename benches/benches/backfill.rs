@@ -13,7 +13,7 @@ use kindex_benches::load_server::LoadServer;
 use kindex_generated::kinds::pipeline_run::KIND;
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::require::require;
-use kindex_kube_client::ClusterApi as _;
+use kindex_kube_client::ReadApi as _;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};

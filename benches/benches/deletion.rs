@@ -69,14 +69,14 @@ async fn measure() {
     );
     let mut measured = Measured::default();
     for round in 0..rounds {
-        let mut ways = [Way::Graph, Way::Leaves, Way::GuardedLeaves];
-        let first = round % ways.len();
-        ways.rotate_left(first);
-        for way in ways {
-            match way {
-                Way::Graph => measured.add_graph(tree, &by_graph(tree).await),
-                Way::Leaves => measured.add_leaves(&leaf_by_leaf(tree, false).await),
-                Way::GuardedLeaves => measured.add_guarded(&leaf_by_leaf(tree, true).await),
+        let mut methods = [Method::Graph, Method::Leaves, Method::GuardedLeaves];
+        let first = round % methods.len();
+        methods.rotate_left(first);
+        for method in methods {
+            match method {
+                Method::Graph => measured.add_graph(tree, &by_graph(tree).await),
+                Method::Leaves => measured.add_leaves(&leaf_by_leaf(tree, false).await),
+                Method::GuardedLeaves => measured.add_guarded(&leaf_by_leaf(tree, true).await),
             }
         }
     }
@@ -85,7 +85,7 @@ async fn measure() {
 
 /// How a tree is deleted.
 #[derive(Clone, Copy)]
-enum Way {
+enum Method {
     Graph,
     Leaves,
     /// Leaf by leaf, where each object has the finalizer of the graph and its references.
@@ -93,7 +93,7 @@ enum Way {
 }
 
 /// `kindex up`, with a database of its own.
-struct Bed {
+struct Setup {
     kindex: Kindex,
     /// `kindex deletion`, where it is a process of its own.
     graph: Option<Kindex>,
@@ -113,7 +113,7 @@ struct Position {
     releases: usize,
 }
 
-impl Bed {
+impl Setup {
     /// Starts it, with the graph or without, and creates the tree.
     async fn make(tree: Tree, has_graph: bool) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -144,7 +144,7 @@ impl Bed {
             (graph, health) = (Some(started), address);
         }
         let config = of_kubeconfig(&kubeconfig).await;
-        let bed = Self {
+        let setup = Self {
             kindex,
             graph,
             health,
@@ -153,8 +153,8 @@ impl Bed {
             plane,
             _directory: directory,
         };
-        bed.create(tree).await;
-        bed
+        setup.create(tree).await;
+        setup
     }
 
     /// Why one of the processes has ended.
@@ -304,8 +304,8 @@ struct Deleted {
 }
 
 impl Deleted {
-    async fn since(before: &Position, bed: &Bed, objects: usize, took: Duration) -> Self {
-        let now = bed.position().await;
+    async fn since(before: &Position, setup: &Setup, objects: usize, took: Duration) -> Self {
+        let now = setup.position().await;
         Self {
             objects,
             took,
@@ -321,40 +321,40 @@ fn guarded(tree: Tree) -> usize {
 }
 
 async fn by_graph(tree: Tree) -> Deleted {
-    let mut bed = Bed::make(tree, true).await;
-    bed.settle(guarded(tree)).await;
-    let before = bed.position().await;
-    let mut gone = bed.gone(0).await;
+    let mut setup = Setup::make(tree, true).await;
+    setup.settle(guarded(tree)).await;
+    let before = setup.position().await;
+    let mut gone = setup.gone(0).await;
     let begun = Instant::now();
-    bed.remove(0, 0, &mut gone).await;
+    setup.remove(0, 0, &mut gone).await;
     let took = begun.elapsed();
-    bed.settle(0).await;
-    Deleted::since(&before, &bed, tree.objects(), took).await
+    setup.settle(0).await;
+    Deleted::since(&before, &setup, tree.objects(), took).await
 }
 
 async fn leaf_by_leaf(tree: Tree, is_guarded: bool) -> Deleted {
     let limit = Duration::from_secs(setting("KINDEX_BENCH_SECONDS", 90) as u64);
-    let mut bed = Bed::make(tree, is_guarded).await;
+    let mut setup = Setup::make(tree, is_guarded).await;
     let finalizers = if is_guarded { guarded(tree) } else { tree.objects() };
-    bed.settle(finalizers).await;
-    let before = bed.position().await;
+    setup.settle(finalizers).await;
+    let before = setup.position().await;
     let mut objects = 0;
     let begun = Instant::now();
     'tree: for level in (0..KINDS.len()).rev() {
-        let mut gone = bed.gone(level).await;
+        let mut gone = setup.gone(level).await;
         for index in 0..tree.sizes[level] {
             if begun.elapsed() >= limit {
                 break 'tree;
             }
-            bed.remove(level, index, &mut gone).await;
+            setup.remove(level, index, &mut gone).await;
             objects += 1;
         }
     }
     let took = begun.elapsed();
     if !is_guarded {
-        bed.settle(tree.objects() - objects).await;
+        setup.settle(tree.objects() - objects).await;
     }
-    Deleted::since(&before, &bed, objects, took).await
+    Deleted::since(&before, &setup, objects, took).await
 }
 
 /// What was measured in all rounds.

@@ -173,14 +173,14 @@ async fn storing(server: &MariaDb) {
 }
 
 /// `kindex api` over a database, and a cluster of its own.
-struct Bed {
+struct Setup {
     url: String,
     api: Kindex,
     _cluster: Kindex,
     _directory: tempfile::TempDir,
 }
 
-impl Bed {
+impl Setup {
     async fn make(address: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let config = directory.path().join("off.yaml");
@@ -291,7 +291,13 @@ struct Load {
     statements: i64,
 }
 
-async fn load(server: &MariaDb, store: &dyn MetadataStorage, bed: &mut Bed, subscribers: usize, first: usize) -> Load {
+async fn load(
+    server: &MariaDb,
+    store: &dyn MetadataStorage,
+    setup: &mut Setup,
+    subscribers: usize,
+    first: usize,
+) -> Load {
     let rate = setting("KINDEX_BENCH_RATE", 500);
     let transactions = TRANSACTIONS * setting("KINDEX_BENCH_SECONDS", 20);
     let batch = rate.div_ceil(TRANSACTIONS);
@@ -300,7 +306,7 @@ async fn load(server: &MariaDb, store: &dyn MetadataStorage, bed: &mut Bed, subs
         .collect();
     let mut listeners = Vec::new();
     for _ in 0..subscribers {
-        let mut subscription = bed.subscribe().await;
+        let mut subscription = setup.subscribe().await;
         replay(&mut subscription).await;
         listeners.push(listen(subscription, made.len()));
     }
@@ -340,10 +346,10 @@ async fn questions(connection: &mut sqlx::MySqlConnection) -> i64 {
 async fn subscribers(server: &MariaDb) {
     let many = setting("KINDEX_BENCH_SUBSCRIBERS", 100);
     let store = open(server, "subscribers", kindex_generated::registry()).await;
-    let mut bed = Bed::make(&address(server, "subscribers")).await;
+    let mut setup = Setup::make(&address(server, "subscribers")).await;
     let loads = [
-        (1, load(server, store.as_ref(), &mut bed, 1, 0).await),
-        (many, load(server, store.as_ref(), &mut bed, many, 10_000_000).await),
+        (1, load(server, store.as_ref(), &mut setup, 1, 0).await),
+        (many, load(server, store.as_ref(), &mut setup, many, 10_000_000).await),
     ];
     println!(
         "\n{} events a second for {} s, in {TRANSACTIONS} transactions a second: from the commit to the subscriber\n",
@@ -402,13 +408,13 @@ async fn replays(server: &MariaDb) {
             .close()
             .await;
         fill(server, &database, objects).await;
-        let mut bed = Bed::make(&address(server, &database)).await;
+        let mut setup = Setup::make(&address(server, &database)).await;
         let begun = Instant::now();
-        let replayed = replay(&mut bed.subscribe().await).await;
+        let replayed = replay(&mut setup.subscribe().await).await;
         let took = begun.elapsed();
         assert_eq!(replayed, objects, "a replay is whole");
-        assert!(bed.api.ended().is_none(), "the server is up");
-        let peak = bed.api.usage().resident_bytes_max as f64;
+        assert!(setup.api.ended().is_none(), "the server is up");
+        let peak = setup.api.usage().resident_bytes_max as f64;
         peaks.push(peak);
         let mib = format!("{:.0} MiB", peak / f64::from(1 << 20));
         rows.push(vec![objects.to_string(), format!("{took:.1?}"), mib]);

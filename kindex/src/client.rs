@@ -163,7 +163,7 @@ mod tests {
     use kindex_api::operations::{Operations, RightsOf};
     use kindex_cluster::Cluster;
     use kindex_generated::kinds::model;
-    use kindex_kube_client::ClusterApi;
+    use kindex_kube_client::ReadApi as _;
 
     use super::*;
     use crate::install::{ClusterOwner, crds};

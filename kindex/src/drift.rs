@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, Table};
 use kindex_codegen::lower::Lowered;
 use kindex_codegen::model::{ColumnName, KeyName, TableName};
-use kindex_codegen::plan::{Existing, ExistingColumn, ExistingKey, Schema, Wanted, diff};
+use kindex_codegen::plan::{DesiredSchema, Existing, ExistingColumn, ExistingKey, Schema, diff};
 use kindex_store::{LiveColumn, LiveKey, LiveTable};
 use serde::Serialize;
 
@@ -48,9 +48,9 @@ pub(crate) struct Statement {
 impl Drift {
     /// Compares. Tables that are no kind's, now or as the lock remembers, are none of ours.
     pub(crate) fn between(live: &[LiveTable], lowered: &Lowered, dialect: &'static dyn Dialect) -> Self {
-        let wanted = Wanted::of(&lowered.model.kinds);
+        let desired = DesiredSchema::of(&lowered.model.kinds);
         let remembered = Schema::of(&lowered.lock.structure);
-        let known: BTreeSet<&TableName> = wanted
+        let known: BTreeSet<&TableName> = desired
             .tables
             .iter()
             .map(|table| &table.name)
@@ -65,9 +65,9 @@ impl Drift {
             dialect,
             differences: Vec::new(),
             collated: Vec::new(),
-            steps: diff(&schema(&live, &wanted, dialect), &wanted),
+            steps: diff(&schema(&live, &desired, dialect), &desired),
         };
-        for table in &wanted.tables {
+        for table in &desired.tables {
             match live.iter().find(|live| live.name == table.name.as_str()) {
                 Some(live) => drift.compare(live, table),
                 None => drift.note(table.name.as_str(), "table", "", "a table"),
@@ -75,7 +75,7 @@ impl Drift {
         }
         let extra = live
             .iter()
-            .filter(|live| wanted.tables.iter().all(|table| live.name != table.name.as_str()));
+            .filter(|live| desired.tables.iter().all(|table| live.name != table.name.as_str()));
         for table in extra {
             drift.note(&table.name, "table", "a table", "");
         }
@@ -196,13 +196,13 @@ fn listed(columns: &[&str], unique: bool) -> String {
 }
 
 /// The tables as the planner takes them. What has no name of ours cannot be planned with, and is only told.
-fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: &dyn Dialect) -> Schema {
+fn schema(live: &[&LiveTable], desired: &DesiredSchema, dialect: &dyn Dialect) -> Schema {
     let mut schema = Schema::default();
     for table in live {
         let Ok(name) = TableName::parse(&table.name) else {
             continue;
         };
-        let known = wanted.tables.iter().find(|wanted| wanted.name == name);
+        let known = desired.tables.iter().find(|table| table.name == name);
         let columns = table.columns.iter().filter_map(|column| {
             let name = ColumnName::parse(&column.name).ok()?;
             let ours = known.and_then(|table| table.columns.iter().find(|wanted| wanted.name == name));

@@ -9,7 +9,7 @@ use kindex_deletion::object::{Key, KindName};
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_kube_client::ClusterError;
 use kindex_kube_client::other_service::Address;
-use kindex_maintenance::references::{Bearer, Bearing, OtherServices};
+use kindex_maintenance::references::{OtherServices, ReferencedObject, ReferencedState};
 use kindex_model::kind::Registry;
 use kindex_model::reference::Service;
 use kindex_model::reference_name::ReferenceName;
@@ -116,11 +116,11 @@ impl Targets {
 }
 
 impl OtherServices for Targets {
-    async fn look(&self, at: &Bearer) -> Result<Option<Bearing>, String> {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, String> {
         let key = Key {
             kind: KindName::new(at.group, at.kind),
-            namespace: at.namespace.clone(),
-            name: at.name.clone(),
+            namespace: at.namespace.as_str().into(),
+            name: at.name.as_str().into(),
         };
         let Some(peer) = self.0.of(&key.kind) else {
             return Err(format!("no service with the kind {} is known", key.kind));
@@ -129,7 +129,7 @@ impl OtherServices for Targets {
             ClusterError::Retryable { message, .. } => message,
             other => other.to_string(),
         })?;
-        Ok(found.map(|object| Bearing {
+        Ok(found.map(|object| ReferencedState {
             leaving: object.is_leaving(),
             uid: object.uid,
             references: object.references,
@@ -222,8 +222,8 @@ mod tests {
         format!("http://{address}")
     }
 
-    fn network(name: &str) -> Bearer {
-        Bearer {
+    fn network(name: &str) -> ReferencedObject {
+        ReferencedObject {
             kind: "Network",
             group: GROUP,
             namespace: "default".to_owned(),
@@ -287,11 +287,11 @@ mod tests {
         let url = region().await;
         let moved = targets(&[(GROUP, url.as_str())]);
         let held: ReferenceName = HELD.parse().expect("a name");
-        let bearing = moved.look(&network("blue")).await.expect("an answer");
-        let bearing = bearing.expect("it is there");
-        assert_eq!((bearing.uid.as_str(), bearing.references.contains(&held)), ("u", true));
+        let state = moved.look(&network("blue")).await.expect("an answer");
+        let state = state.expect("it is there");
+        assert_eq!((state.uid.as_str(), state.references.contains(&held)), ("u", true));
         let leaving = moved.look(&network("leaving")).await.expect("an answer");
-        assert!(leaving.is_some_and(|found| found.leaving) && !bearing.leaving);
+        assert!(leaving.is_some_and(|found| found.leaving) && !state.leaving);
         assert_eq!(moved.look(&network("absent")).await, Ok(None));
         let why = targets(&[]).look(&network("blue")).await.expect_err("nobody is there");
         assert!(

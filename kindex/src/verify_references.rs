@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, State};
-use kindex_maintenance::references::{Bearer, Report, verify};
+use kindex_maintenance::references::{ReferencedObject, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::kind::Registry;
@@ -60,40 +60,43 @@ pub(crate) async fn compare(
             registry.platform.group
         ));
     }
-    let mut bearers: BTreeMap<Bearer, Vec<String>> = BTreeMap::new();
-    for (name, bearer) in &references.report.foreign {
-        bearers.entry(bearer.clone()).or_default().push(name.to_string());
+    let mut referenced_objects: BTreeMap<ReferencedObject, Vec<String>> = BTreeMap::new();
+    for (name, referenced) in &references.report.foreign {
+        referenced_objects
+            .entry(referenced.clone())
+            .or_default()
+            .push(name.to_string());
     }
-    if bearers.is_empty() {
+    if referenced_objects.is_empty() {
         return Ok(references);
     }
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let operations = sides::operations(registry, &access, &opened.storage).await?;
     let operations = operations.with_peers(other_services::of_holders(registry, services));
     // Of each of these, the services are asked that have the holders.
-    for (bearer, names) in bearers {
-        ask(&operations, &bearer, &names, &mut references).await;
+    for (referenced, names) in referenced_objects {
+        ask(&operations, &referenced, &names, &mut references).await;
     }
     Ok(references)
 }
 
-async fn ask(operations: &Operations, bearer: &Bearer, names: &[String], references: &mut References) {
+async fn ask(operations: &Operations, referenced: &ReferencedObject, names: &[String], references: &mut References) {
     let mut kinds = operations.registry().kinds.iter().copied();
-    let Some(kind) = kinds.find(|kind| kind.name == bearer.kind && kind.group == bearer.group) else {
+    let Some(kind) = kinds.find(|kind| kind.name == referenced.kind && kind.group == referenced.group) else {
         return;
     };
     let key = ObjectKey {
         resource: kind.into(),
-        namespace: &bearer.namespace,
-        name: &bearer.name,
+        namespace: &referenced.namespace,
+        name: &referenced.name,
     };
     let bounds = Bounds {
         depth: 1,
         ..Bounds::default()
     };
-    let shown = |reference: &str| match bearer.namespace.as_str() {
-        "" => format!("{}/{} bears {reference}", kind.singular, bearer.name),
-        namespace => format!("{}/{namespace}/{} bears {reference}", kind.singular, bearer.name),
+    let shown = |reference: &str| match referenced.namespace.as_str() {
+        "" => format!("{}/{} bears {reference}", kind.singular, referenced.name),
+        namespace => format!("{}/{namespace}/{} bears {reference}", kind.singular, referenced.name),
     };
     let tree = match operations.holders(&Caller::default(), &key, bounds).await {
         Ok(tree) => tree,

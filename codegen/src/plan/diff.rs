@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
+use super::schema::{DesiredSchema, Existing, ExistingColumn, Extracted, Schema};
 use crate::dialect::{Filled, Form, Step, StorageType, Table, TableColumn, TableKey};
 use crate::model::{ColumnName, KeyName, SqlType};
 
 /// The steps that lead from `old` to `new`, in an order in which each of them can be taken. Statements come first and
 /// fills last, so that a table has its final form when the long part begins.
-pub fn diff(old: &Schema, new: &Wanted) -> Vec<Step> {
+pub fn diff(old: &Schema, new: &DesiredSchema) -> Vec<Step> {
     let kept: BTreeSet<_> = new.tables.iter().map(|table| &table.name).collect();
     let gone = old.tables.keys().filter(|name| !kept.contains(name));
     let mut steps: Vec<Step> = gone.cloned().map(Step::DropTable).collect();
@@ -58,9 +58,9 @@ enum ColumnAction {
 }
 
 impl<'a> TableChange<'a> {
-    fn between(old: &'a Existing, new: &'a Table, wanted: &'a Wanted) -> Self {
+    fn between(old: &'a Existing, new: &'a Table, desired: &'a DesiredSchema) -> Self {
         let columns = new.columns.iter().map(|column| {
-            let extracted = wanted.extracted(&new.name, &column.name);
+            let extracted = desired.extracted(&new.name, &column.name);
             let declared = extracted.and_then(|extracted| extracted.was.as_ref());
             // A rename that was planned before leaves its `was` in the declaration for a while.
             let renamed = declared.and_then(|was| old.columns.get_key_value(was));

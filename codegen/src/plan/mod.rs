@@ -14,7 +14,7 @@ mod chain;
 pub use chain::{SUM, hash, read};
 pub use diff::diff;
 pub use migration::{ALLOW, Migration, STEP, is_name, parse_compatible, parse_file_name};
-pub use schema::{Existing, ExistingColumn, ExistingKey, Extracted, Schema, Wanted};
+pub use schema::{DesiredSchema, Existing, ExistingColumn, ExistingKey, Extracted, Schema};
 pub use script::{Block, Line, Script};
 
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ pub fn pending(model: &Model, lock: &Lock, planned: &[Migration]) -> Vec<Step> {
     } else {
         Schema::of(&lock.structure)
     };
-    diff(&old, &Wanted::of(&model.kinds))
+    diff(&old, &DesiredSchema::of(&model.kinds))
 }
 
 /// What to tell a person who builds while steps are pending.

@@ -45,9 +45,9 @@ pub struct ExistingColumn {
     pub is_narrow: bool,
 }
 
-/// Tables as they are wanted.
+/// The tables that a schema is to have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredSchema {
     /// In order of creation.
     pub tables: Vec<Table>,
     /// What is known of extracted columns besides, by table.
@@ -123,12 +123,12 @@ impl ExistingKey {
     }
 }
 
-impl Wanted {
+impl DesiredSchema {
     /// What these kinds want. Kindex's own tables are not among them: they are the program's, which creates them.
     pub fn of(kinds: &[Kind]) -> Self {
-        let mut wanted = Self::default();
+        let mut desired = Self::default();
         for kind in kinds {
-            wanted.tables.extend(dialect::kind_tables(kind));
+            desired.tables.extend(dialect::kind_tables(kind));
             let extracted = kind.columns.iter().map(|column| {
                 let extracted = Extracted {
                     path: column.path.json_dotted(),
@@ -137,9 +137,9 @@ impl Wanted {
                 };
                 (column.name.clone(), extracted)
             });
-            wanted.extracted.insert(kind.table.clone(), extracted.collect());
+            desired.extracted.insert(kind.table.clone(), extracted.collect());
         }
-        wanted
+        desired
     }
 
     /// Where the column comes from, if it is an extracted one.

@@ -3,7 +3,7 @@
 use kindex_model::kind::{Kind, Platform, Version};
 use serde::Deserialize;
 
-use super::kept::Kept;
+use super::conversion_data::ConversionData;
 use super::pair::Direction;
 use super::step::step;
 use super::tree::{Node, Problem};
@@ -55,19 +55,19 @@ fn converted(platform: &Platform, kind: &Kind, text: &str, to: &str) -> Result<S
     if from == to {
         return Ok(text.to_owned());
     }
-    let mut kept = Kept::take(&mut object, platform.conversion_data)?;
+    let mut data = ConversionData::take(&mut object, platform.conversion_data)?;
     if from != kind.version {
         let version = find(kind, from).ok_or_else(unknown)?;
-        let carried = kept.remove(kind.version);
-        kept.insert(from, step(&mut object, version, Direction::ToOwn, carried)?);
+        let carried = data.remove(kind.version);
+        data.insert(from, step(&mut object, version, Direction::ToOwn, carried)?);
     }
     let made = format!("{}/{to}", kind.group);
     if to != kind.version {
         let version = find(kind, to).ok_or_else(|| Problem::UnknownVersion(made.clone()))?;
-        let carried = kept.remove(to);
-        kept.insert(kind.version, step(&mut object, version, Direction::FromOwn, carried)?);
+        let carried = data.remove(to);
+        data.insert(kind.version, step(&mut object, version, Direction::FromOwn, carried)?);
     }
-    kept.put(&mut object, platform.conversion_data)?;
+    data.put(&mut object, platform.conversion_data)?;
     let made = serde_json::to_string(&made)?;
     object.put(&["apiVersion"], Node::of(made))?;
     Ok(object.to_string())

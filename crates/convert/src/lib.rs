@@ -3,7 +3,7 @@
 
 mod tree;
 
-mod kept;
+mod conversion_data;
 
 mod pair;
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use kindex_model::kind::Version;
 
-use super::kept::Values;
+use super::conversion_data::Values;
 use super::pair::{Direction, Pair, are_same, pairs};
 use super::tree::{Node, Path, Problem};
 

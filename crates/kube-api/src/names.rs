@@ -80,10 +80,13 @@ pub fn qualified_name(text: &str) -> Vec<String> {
          alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
          '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
     let mut problems = Vec::new();
-    let parts: Vec<&str> = text.splitn(3, '/').collect();
-    let name = match parts[..] {
-        [name] => name,
-        [prefix, name] => {
+    let name = match text.split_once('/') {
+        None => text,
+        Some((_, rest)) if rest.contains('/') => {
+            let form = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![format!("a valid label key {RULE} {form}")];
+        }
+        Some((prefix, name)) => {
             if prefix.is_empty() {
                 problems.push("prefix part must be non-empty".to_owned());
             } else {
@@ -91,10 +94,6 @@ pub fn qualified_name(text: &str) -> Vec<String> {
                 problems.extend(of_prefix.map(|problem| format!("prefix part {problem}")));
             }
             name
-        }
-        _ => {
-            let form = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![format!("a valid label key {RULE} {form}")];
         }
     };
     if name.is_empty() {

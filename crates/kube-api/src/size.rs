@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::io;
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// The largest text of an object that a change may lead to: as much as a request may send.
@@ -14,6 +15,15 @@ const PATH_BYTES_MAX: usize = 1024;
 
 /// The length of a value's JSON text, which is not made.
 pub fn text_bytes(value: &Value) -> usize {
+    written_bytes(value)
+}
+
+/// The same of a text that is no value.
+pub(crate) fn quoted_bytes(text: &str) -> usize {
+    written_bytes(text)
+}
+
+fn written_bytes(value: &(impl Serialize + ?Sized)) -> usize {
     let mut counter = Counter(0);
     // The counter takes everything.
     let _never_fails = serde_json::to_writer(&mut counter, value);
@@ -26,7 +36,7 @@ pub(crate) const MAP_BYTES: usize = 640;
 pub(crate) const FIELD_BYTES: usize = 64;
 
 /// About what a value takes in memory beside its texts: a map of one field a hundred times its text.
-pub(crate) fn held_bytes(value: &Value) -> usize {
+pub fn held_bytes(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(|item| ITEM_BYTES + held_bytes(item)).sum(),
         Value::Object(fields) => {
@@ -92,6 +102,7 @@ mod tests {
         for value in [json!(null), json!({"a": ["é\n", 1.5, {"b": true}]}), json!("\u{1}")] {
             assert_eq!(text_bytes(&value), value.to_string().len());
         }
+        assert_eq!(quoted_bytes("é\n"), json!("é\n").to_string().len());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`ClusterApi`] over the `kube` client, with requests of our own: lists and watches
+//! [`ClusterApi`](super::ClusterApi) over the `kube` client, with requests of our own: lists and watches
 //! are read as text, so that an object stays what the API server sent to the byte.
 
 use std::time::Duration;
@@ -16,7 +16,9 @@ use super::classify::classify;
 use super::event;
 use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
-use super::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchEvent, WatchStream};
+use super::{
+    ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchEvent, WatchStream, WriteApi,
+};
 
 /// Longest answer to anything but a watch.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -111,7 +113,7 @@ async fn next_event(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Result<W
 }
 
 #[async_trait]
-impl ClusterApi for KubeCluster {
+impl ReadApi for KubeCluster {
     async fn list(&self, kind: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError> {
         let params = ListParams {
             limit: Some(limit),
@@ -123,6 +125,18 @@ impl ClusterApi for KubeCluster {
         read_page(&text)
     }
 
+    async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
+        let request = built(of_object(kind, name).get(&name.name, &GetParams::default()))?;
+        match self.answer(self.client.request_text(request)).await {
+            Ok(text) => parse_object(&text).map(Some),
+            Err(ClusterError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[async_trait]
+impl WatchApi for KubeCluster {
     async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError> {
         let params = WatchParams::default().timeout(WATCH_SECONDS);
         let request = Request::new(path(kind, None)).watch(&params, &from.to_string());
@@ -142,16 +156,10 @@ impl ClusterApi for KubeCluster {
         });
         Ok(events.boxed())
     }
+}
 
-    async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
-        let request = built(of_object(kind, name).get(&name.name, &GetParams::default()))?;
-        match self.answer(self.client.request_text(request)).await {
-            Ok(text) => parse_object(&text).map(Some),
-            Err(ClusterError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
+#[async_trait]
+impl WriteApi for KubeCluster {
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         let params = DeleteParams {
             preconditions: Some(Preconditions {
@@ -182,7 +190,10 @@ impl ClusterApi for KubeCluster {
         let text = self.answer(self.client.request_text(request)).await?;
         parse_object(&text)
     }
+}
 
+#[async_trait]
+impl EventApi for KubeCluster {
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError> {
         self.answer(event::create(&self.client, &event_of(kind, notice))).await
     }

@@ -186,24 +186,37 @@ impl ClusterError {
     }
 }
 
-/// The Kubernetes API of all kinds.
+/// Reads objects.
 ///
 /// # Guarantees
-/// Objects keep their exact text. A write either names the version that it depends on,
-/// and fails with [`ClusterError::Conflict`] when the object is another one by then, or
-/// only adds an event.
+/// Objects keep their exact text.
 #[async_trait]
-pub trait ClusterApi: Send + Sync {
+pub trait ReadApi: Send + Sync {
     /// One page of all objects of a kind, of at most `limit` objects, from the start or from
     /// where a page before said. Consistent: no older than the moment of the first call.
     async fn list(&self, kind: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError>;
 
-    /// Everything that changes after this version.
-    async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError>;
-
     /// The object of this name, as it is now; `None` where there is none.
     async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError>;
+}
 
+/// Watches objects.
+///
+/// # Guarantees
+/// Objects keep their exact text.
+#[async_trait]
+pub trait WatchApi: Send + Sync {
+    /// Everything that changes after this version.
+    async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError>;
+}
+
+/// Changes objects as they were read.
+///
+/// # Guarantees
+/// A write names the version that it depends on, and fails with [`ClusterError::Conflict`] when the object is another
+/// one by then.
+#[async_trait]
+pub trait WriteApi: ReadApi {
     /// Deletes on the condition that uid and version are these. Gives back the object where
     /// finalizers still hold it, `None` where it is gone.
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError>;
@@ -212,7 +225,17 @@ pub trait ClusterApi: Send + Sync {
     /// the object as it is afterwards, or as it was when the change made it go.
     async fn set_finalizers(&self, kind: &Kind, target: &Target, finalizers: &[String])
     -> Result<Object, ClusterError>;
+}
 
+/// Creates Kubernetes events, which depend on no version.
+#[async_trait]
+pub trait EventApi: Send + Sync {
     /// Records an event about an object.
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError>;
 }
+
+/// The Kubernetes API of all kinds, in all roles of an ingester. Who needs less takes less: a `&dyn ClusterApi` is a
+/// `&dyn ReadApi`.
+pub trait ClusterApi: WriteApi + WatchApi + EventApi {}
+
+impl<C: WriteApi + WatchApi + EventApi> ClusterApi for C {}

@@ -63,12 +63,12 @@ mod tests {
     const WRITTEN: &str =
         r#"{"metadata":{"uid":"u","name":"a","namespace":"n","resourceVersion":"8"},"spec":{"n":1e400,  "z":0}}"#;
 
-    type Asked = Arc<Mutex<Vec<(Method, String, Value)>>>;
+    type Requests = Arc<Mutex<Vec<(Method, String, Value)>>>;
 
-    /// A cluster that answers everything with this, and what it was asked.
-    fn cluster(code: u16, answer: &str) -> (KubeCluster, Asked) {
-        let asked = Asked::default();
-        let (seen, answer) = (asked.clone(), answer.as_bytes().to_vec());
+    /// A cluster that answers everything with this, and the requests that it got.
+    fn cluster(code: u16, answer: &str) -> (KubeCluster, Requests) {
+        let requests = Requests::default();
+        let (seen, answer) = (requests.clone(), answer.as_bytes().to_vec());
         let service = tower::service_fn(move |request: Request<Body>| {
             let (seen, answer) = (seen.clone(), answer.clone());
             async move {
@@ -82,7 +82,7 @@ mod tests {
                 Ok::<_, Infallible>(response.expect("an answer"))
             }
         });
-        (KubeCluster::from(Client::new(service, "default")), asked)
+        (KubeCluster::from(Client::new(service, "default")), requests)
     }
 
     fn target() -> Target {
@@ -101,12 +101,12 @@ mod tests {
     async fn a_change_names_the_object_and_the_version_that_it_depends_on() {
         let path = "/apis/g.example/v1/namespaces/n/widgets/a";
         for (subresource, path) in [(None, path.to_owned()), (Some("status"), format!("{path}/status"))] {
-            let (cluster, asked) = cluster(200, WRITTEN);
+            let (cluster, requests) = cluster(200, WRITTEN);
             let changes = json!({"metadata": {"annotations": {"x": "y"}}});
             let written = cluster.patch(&WIDGETS, &target(), subresource, changes).await;
             assert_eq!(written.expect("it is written").text(), WRITTEN, "to the byte");
             let body = json!({"metadata": {"annotations": {"x": "y"}, "uid": "u", "resourceVersion": "7"}});
-            assert_eq!(*asked.lock().expect("no panic"), [(Method::PATCH, path, body)]);
+            assert_eq!(*requests.lock().expect("no panic"), [(Method::PATCH, path, body)]);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kindex_kube_client::{ClusterApi, Page};
+use kindex_kube_client::{Page, ReadApi};
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 use kindex_store::progress::Progress;
@@ -16,7 +16,7 @@ const LISTS_MAX: u32 = 20;
 /// A list to walk over.
 pub(crate) struct Pages<'a> {
     pub(crate) kind: &'static Kind,
-    pub(crate) cluster: Arc<dyn ClusterApi>,
+    pub(crate) cluster: Arc<dyn ReadApi>,
     /// Objects a page.
     pub(crate) page_rows: u32,
     pub(crate) retry_budget: RetryBudget,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_kube_client::{ClusterApi, ClusterError};
+use kindex_kube_client::{ClusterError, ReadApi};
 use kindex_model::kind::{Kind, Platform};
 use kindex_store::{IngesterStorage, MetadataStorage, StoreError};
 
@@ -13,7 +13,7 @@ pub struct Sides<S: ?Sized = dyn MetadataStorage> {
     /// The platform.
     pub platform: Platform,
     /// The cluster.
-    pub cluster: Arc<dyn ClusterApi>,
+    pub cluster: Arc<dyn ReadApi>,
     /// The database.
     pub storage: Arc<S>,
 }

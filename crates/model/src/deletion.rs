@@ -81,8 +81,8 @@ pub struct Annotations {
     pub detached: String,
     /// On a target: the references, separated by commas, that somebody is about to take off by hand.
     pub release: String,
-    /// On a target: the reference that the API has released last, and the version that it was written in before, as
-    /// `reference@version`. Where a reference goes without such a trace, somebody has taken it off.
+    /// On a target: the references that the API has released, as [`Releases`](crate::releases::Releases) writes them.
+    /// Where a reference goes without such a trace, somebody has taken it off.
     pub released: String,
 }
 

@@ -33,9 +33,13 @@ pub mod typed;
 
 pub mod object;
 
+pub mod fields;
+
 pub mod row_version;
 
 pub mod checkpoint;
+
+pub mod releases;
 
 pub mod deletion;
 

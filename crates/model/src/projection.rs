@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
+use crate::fields::fields_of;
 use crate::kind::{Column, ColumnType, Kind, Problem};
 use crate::object::{Metadata, Object};
 use crate::value::Value;
@@ -115,7 +116,7 @@ fn hash_map(map: &std::collections::BTreeMap<String, String>) -> [u8; 32] {
 
 /// Reads every column from the object's JSON text.
 pub fn extract(columns: &[Column], object: &Object, problems: &mut Vec<Problem>) -> Vec<Value> {
-    let root: Json = match serde_json::from_str(object.text()) {
+    let root = match fields_of(object) {
         Ok(root) => root,
         Err(error) => {
             problems.push(Problem {

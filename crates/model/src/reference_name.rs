@@ -1,8 +1,10 @@
 //! The name of a reference on an object: which other object, the *holder*, uses it. In the form of a finalizer, so that
 //! Kubernetes keeps the object as long as it bears the name. Knows neither objects nor kinds.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Longest prefix of a finalizer.
 const PREFIX_MAX: usize = 253;
@@ -10,12 +12,15 @@ const PREFIX_MAX: usize = 253;
 const NAME_MAX: usize = 63;
 
 /// `cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce`: kind in lower case and group of the holder, and
-/// its uid. A uid and not a name, so that an object created anew under the name of another has no claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// its uid. A uid and not a name, so that an object created anew under the name of another has no claim. Names are
+/// ordered by kind, group and uid. Clones share one text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReferenceName {
-    kind: String,
-    group: String,
-    uid: String,
+    text: Arc<str>,
+    /// Where the dot is that ends the kind.
+    dot: usize,
+    /// Where the slash is that ends the group.
+    slash: usize,
 }
 
 /// Why a text names no reference.
@@ -42,7 +47,9 @@ impl ReferenceName {
     ///
     /// Those of parsing, where kind and group are no subdomain or the uid does not fit.
     pub fn new(kind: &str, group: &str, uid: &str) -> Result<Self, NotAReference> {
-        format!("{}.{group}/{uid}", kind.to_ascii_lowercase()).parse()
+        let mut text = [kind, ".", group, "/", uid].concat();
+        text[..kind.len()].make_ascii_lowercase();
+        text.parse()
     }
 
     /// The reference that a finalizer is, if it is one: it names its holder by a UUID, as the uids of Kubernetes are.
@@ -52,19 +59,41 @@ impl ReferenceName {
         is_uuid(uid).then(|| finalizer.parse().ok()).flatten()
     }
 
+    /// All of it, as a finalizer has it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Kind of the holder in lower case: `cluster`.
     pub fn kind(&self) -> &str {
-        &self.kind
+        &self.text[..self.dot]
     }
 
     /// Group of the holder: `compute.example.com`.
     pub fn group(&self) -> &str {
-        &self.group
+        &self.text[self.dot + 1..self.slash]
     }
 
     /// Uid of the holder.
     pub fn uid(&self) -> &str {
-        &self.uid
+        &self.text[self.slash + 1..]
+    }
+
+    /// What names are ordered by. The order of the texts is another one, as a hyphen comes before a dot and a slash.
+    fn parts(&self) -> (&str, &str, &str) {
+        (self.kind(), self.group(), self.uid())
+    }
+}
+
+impl Ord for ReferenceName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl PartialOrd for ReferenceName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -78,8 +107,8 @@ impl FromStr for ReferenceName {
         if uid.contains('/') {
             return Err(NotAReference::Form(text.to_owned()));
         }
-        let (kind, group) = prefix
-            .split_once('.')
+        let dot = prefix
+            .find('.')
             .ok_or_else(|| NotAReference::Prefix(prefix.to_owned()))?;
         if prefix.len() > PREFIX_MAX || !prefix.split('.').all(is_label) {
             return Err(NotAReference::Prefix(prefix.to_owned()));
@@ -88,16 +117,16 @@ impl FromStr for ReferenceName {
             return Err(NotAReference::Uid(uid.to_owned()));
         }
         Ok(Self {
-            kind: kind.to_owned(),
-            group: group.to_owned(),
-            uid: uid.to_owned(),
+            text: Arc::from(text),
+            dot,
+            slash: prefix.len(),
         })
     }
 }
 
 impl fmt::Display for ReferenceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}/{}", self.kind, self.group, self.uid)
+        f.write_str(&self.text)
     }
 }
 
@@ -140,6 +169,40 @@ mod tests {
         assert_eq!(
             (name.kind(), name.group(), name.uid()),
             ("cluster", "compute.example.com", UID)
+        );
+    }
+
+    /// As if names were ordered by their texts, in which a hyphen comes before the dot and the slash that end a part.
+    #[test]
+    fn names_are_equal_and_ordered_as_their_parts_are() {
+        let (kinds, groups) = (["a", "a-b", "a0", "ab"], ["g", "g-h", "g.h", "g0"]);
+        let uids = ["u", "U", "u-1", "u.1", "u_1", "u1"];
+        let mut all = Vec::new();
+        for (kind, group) in kinds.iter().flat_map(|kind| groups.map(|group| (*kind, group))) {
+            let of_group = uids.map(|uid| {
+                (
+                    ReferenceName::new(kind, group, uid).expect("a name"),
+                    (kind, group, uid),
+                )
+            });
+            all.extend(of_group);
+        }
+        for (name, parts) in &all {
+            assert_eq!((name.kind(), name.group(), name.uid()), *parts);
+            for (other, of_other) in &all {
+                assert_eq!(name.cmp(other), parts.cmp(of_other), "{name} {other}");
+                assert_eq!(name == other, parts == of_other, "{name} {other}");
+            }
+        }
+    }
+
+    /// As if the letters of the group were lowered with those of the kind.
+    #[test]
+    fn the_kind_alone_is_written_in_lower_case() {
+        let upper = ReferenceName::new("Cluster", "Compute.example.com", UID);
+        assert_eq!(
+            upper,
+            Err(NotAReference::Prefix("cluster.Compute.example.com".to_owned()))
         );
     }
 

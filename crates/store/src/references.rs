@@ -215,7 +215,7 @@ impl<D: Driver> SqlStore<D> {
             now,
             platform: self.registry.platform,
             draw: self.draw,
-            keeping: None,
+            history: None,
         }
     }
 }

@@ -87,6 +87,7 @@ mod tests {
             state: Some(State::Deleting),
             archived: false,
             released_reference: String::new(),
+            released_references: Vec::new(),
         }
     }
 

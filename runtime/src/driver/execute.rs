@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterApi, Notice};
+use kindex_kube_client::WriteApi;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
 use kindex_store::{IngesterStorage, RowWrite, StoreError, Written};
@@ -22,17 +22,18 @@ pub struct Executor {
     /// The kind whose objects these are.
     pub kind: &'static Kind,
     /// Where the objects are.
-    pub cluster: Arc<dyn ClusterApi>,
+    pub cluster: Arc<dyn WriteApi>,
     /// Where their rows are.
     pub storage: Arc<dyn IngesterStorage>,
 }
 
 impl Executor {
-    /// Carries out an output and returns its answer; `None` if it has none. `now` becomes the time of rows that change.
+    /// Carries out an output and returns its answer. `now` becomes the time of rows that change.
     ///
     /// # Assumptions
-    /// The caller keeps the watch: [`Output::Watch`] and [`Output::StopWatch`] never come here.
-    pub async fn execute(self, output: Output, now: Timestamp) -> Option<Input> {
+    /// The caller keeps the watch and sends notices, which have no answer: [`Output::Watch`], [`Output::StopWatch`] and
+    /// [`Output::Notify`] never come here.
+    pub async fn execute(self, output: Output, now: Timestamp) -> Input {
         let span = self.span(&output);
         self.perform(output, now).instrument(span).await
     }
@@ -75,9 +76,9 @@ impl Executor {
         }
     }
 
-    async fn perform(self, output: Output, now: Timestamp) -> Option<Input> {
+    async fn perform(self, output: Output, now: Timestamp) -> Input {
         let Self { kind, cluster, storage } = &self;
-        Some(match output {
+        match output {
             Output::Load => Input::Loaded(self.load().await.map_err(StoreFailure::from)),
             Output::Probe => {
                 let page = cluster.list(kind, 1, None).await;
@@ -120,12 +121,10 @@ impl Executor {
                 let released = storage.release_quarantine(kind, &uid, stored).await;
                 Input::QuarantineReleased(uid, stored, released.map_err(Into::into))
             }
-            Output::Notify(notice) => {
-                self.notify(&notice).await;
-                return None;
+            Output::Watch(_) | Output::StopWatch | Output::Notify(_) => {
+                unreachable!("the kind's task keeps its watch and sends its notices")
             }
-            Output::Watch(_) | Output::StopWatch => unreachable!("the kind's task keeps its watch"),
-        })
+        }
     }
 
     async fn load(&self) -> Result<Saved, StoreError> {
@@ -222,13 +221,6 @@ impl Executor {
                 let rewound = storage.rewind(kind, std::slice::from_ref(uid), now).await;
                 EffectDone::Rewound(rewound.map_err(Into::into))
             }
-        }
-    }
-
-    async fn notify(&self, notice: &Notice) {
-        if let Err(error) = self.cluster.create_event(self.kind, notice).await {
-            let object = &notice.about.name;
-            tracing::warn!(kind = self.kind.name, %object, "The Kubernetes event could not be created: {error}");
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterError, WatchStream};
+use kindex_kube_client::{ClusterApi, ClusterError, EventApi, Notice, WatchStream};
+use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
@@ -30,6 +31,8 @@ enum Done {
 pub(super) struct KindTask {
     controller: Controller,
     executor: Executor,
+    /// Where objects are watched and events created.
+    cluster: Arc<dyn ClusterApi>,
     status: Arc<watch::Sender<KindStatus>>,
     started: Instant,
     work: JoinSet<Done>,
@@ -41,11 +44,17 @@ pub(super) struct KindTask {
 }
 
 impl KindTask {
-    pub(super) fn new(controller: Controller, executor: Executor, status: Arc<watch::Sender<KindStatus>>) -> Self {
+    pub(super) fn new(
+        controller: Controller,
+        executor: Executor,
+        cluster: Arc<dyn ClusterApi>,
+        status: Arc<watch::Sender<KindStatus>>,
+    ) -> Self {
         let started = Instant::now();
         Self {
             controller,
             executor,
+            cluster,
             status,
             started,
             work: JoinSet::new(),
@@ -101,10 +110,10 @@ impl KindTask {
                     self.watches += 1;
                     self.watch = None;
                 }
+                Output::Notify(notice) => self.notify(notice),
                 output => {
                     let answer = self.executor.clone().execute(output, now.wall);
-                    self.work
-                        .spawn(async { answer.await.map_or(Done::Nothing, Done::Answer) });
+                    self.work.spawn(async { Done::Answer(answer.await) });
                 }
             }
         }
@@ -115,10 +124,18 @@ impl KindTask {
         self.watches += 1;
         self.watch = None;
         let number = self.watches;
-        let executor = self.executor.clone();
+        let (kind, cluster) = (self.executor.kind, self.cluster.clone());
         self.work.spawn(async move {
-            let opened = executor.cluster.watch(executor.kind, from).await;
+            let opened = cluster.watch(kind, from).await;
             Done::Watch(number, opened)
+        });
+    }
+
+    fn notify(&mut self, notice: Notice) {
+        let (kind, cluster) = (self.executor.kind, self.cluster.clone());
+        self.work.spawn(async move {
+            create_event(&*cluster, kind, &notice).await;
+            Done::Nothing
         });
     }
 
@@ -160,6 +177,13 @@ impl KindTask {
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     // An error means that the sender is gone, so that nothing else can stop the task.
     let _gone = stop.wait_for(|stop| *stop).await;
+}
+
+async fn create_event(cluster: &dyn EventApi, kind: &Kind, notice: &Notice) {
+    if let Err(error) = cluster.create_event(kind, notice).await {
+        let object = &notice.about.name;
+        tracing::warn!(kind = kind.name, %object, "The Kubernetes event could not be created: {error}");
+    }
 }
 
 async fn next_event(watch: &mut Option<WatchStream>) -> Input {

@@ -90,6 +90,7 @@ struct RunningKind {
 /// What the supervision of one kind needs.
 struct Supervised {
     executor: Executor,
+    cluster: Arc<dyn ClusterApi>,
     registry: Registry,
     settings: Settings,
     metrics: Arc<KindMetrics>,
@@ -135,6 +136,7 @@ impl Ingester {
                     cluster: cluster.clone(),
                     storage: storage.rows.clone(),
                 },
+                cluster: cluster.clone(),
                 registry,
                 settings: settings(kind),
                 metrics: metrics.clone(),
@@ -325,7 +327,12 @@ async fn supervise(mut kind: Supervised) {
             kind.metrics.clone(),
             rand::rng().random(),
         );
-        let task = KindTask::new(controller, kind.executor.clone(), kind.status.clone());
+        let task = KindTask::new(
+            controller,
+            kind.executor.clone(),
+            kind.cluster.clone(),
+            kind.status.clone(),
+        );
         kind.working.send_replace(true);
         let ended = kind.run(task).await;
         kind.working.send_replace(false);

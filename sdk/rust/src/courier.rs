@@ -57,7 +57,7 @@ enum Attempt<T> {
 }
 
 /// How the service is reached.
-pub(crate) struct Way {
+pub(crate) struct Endpoint {
     pub(crate) url: Uri,
     /// Whom to trust, where the address is `https`.
     pub(crate) trusted: Option<TlsConnector>,
@@ -65,11 +65,11 @@ pub(crate) struct Way {
 }
 
 /// Sends all that is logged to a run, until it has ended, is dropped or refused.
-pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, way: Way, run: String) {
+pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, endpoint: Endpoint, run: String) {
     let mut courier = Courier {
         shared: Arc::clone(&shared),
         settings,
-        way,
+        endpoint,
         run,
         token: None,
         link: None,
@@ -84,7 +84,7 @@ pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, way: Way, r
 struct Courier {
     shared: Arc<Shared>,
     settings: Settings,
-    way: Way,
+    endpoint: Endpoint,
     run: String,
     /// By which a crashed run is resumed.
     token: Option<String>,
@@ -275,19 +275,20 @@ impl Courier {
         request: Q,
         call: impl AsyncFn(Client, tonic::Request<Q>) -> Result<Response<A>, GrpcStatus>,
     ) -> Attempt<A> {
+        let endpoint = &self.endpoint;
         let link = match self.link.take() {
             Some(link) => link,
-            None => match timeout(ANSWER, Link::connect(&self.way.url, self.way.trusted.as_ref())).await {
+            None => match timeout(ANSWER, Link::connect(&endpoint.url, endpoint.trusted.as_ref())).await {
                 Ok(Ok(link)) => link,
-                Ok(Err(error)) => return failed(format!("{} {error}", self.way.url)),
-                Err(_) => return failed(format!("{} does not answer", self.way.url)),
+                Ok(Err(error)) => return failed(format!("{} {error}", endpoint.url)),
+                Err(_) => return failed(format!("{} does not answer", endpoint.url)),
             },
         };
         let mut request = tonic::Request::new(request);
-        if let Some(key) = &self.way.key {
+        if let Some(key) = &endpoint.key {
             request.metadata_mut().insert("authorization", key.clone());
         }
-        let client = IngestServiceClient::with_origin(link.clone(), self.way.url.clone());
+        let client = IngestServiceClient::with_origin(link.clone(), endpoint.url.clone());
         match timeout(ANSWER, call(client, request)).await {
             Ok(Ok(response)) => {
                 self.link = Some(link);
@@ -301,7 +302,7 @@ impl Courier {
                 }
                 sorted
             }
-            Err(_) => failed(format!("{} does not answer", self.way.url)),
+            Err(_) => failed(format!("{} does not answer", endpoint.url)),
         }
     }
 }

@@ -8,7 +8,7 @@ use http::Uri;
 use tonic::metadata::{Ascii, MetadataValue};
 use uuid::Uuid;
 
-use crate::courier::{self, Way};
+use crate::courier::{self, Endpoint};
 use crate::error::Error;
 use crate::link;
 use crate::settings::{Settings, Status};
@@ -38,10 +38,10 @@ impl Run {
         let shared = Arc::new(Shared::new(settings.buffer_points));
         let id = Uuid::new_v4().to_string();
         let (sent, run) = (Arc::clone(&shared), id.clone());
-        let way = Way { url, trusted, key };
+        let endpoint = Endpoint { url, trusted, key };
         thread::Builder::new()
             .name("kindex-runs".to_owned())
-            .spawn(move || runtime.block_on(courier::deliver(sent, settings, way, run)))
+            .spawn(move || runtime.block_on(courier::deliver(sent, settings, endpoint, run)))
             .map_err(|error| Error::Thread(error.to_string()))?;
         Ok(Self { id, shared })
     }

@@ -2,6 +2,7 @@
 //! places of their own, and all others share theirs by address and program.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header;
@@ -61,7 +62,8 @@ impl Default for Limits {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Caller {
     address: IpAddr,
-    program: String,
+    /// Shared: each request clones its caller several times.
+    program: Arc<str>,
     holder: Holder,
 }
 
@@ -73,7 +75,7 @@ impl Caller {
         let program = agent.split(['/', ' ']).next().unwrap_or_default();
         Self {
             address,
-            program: program.chars().take(PROGRAM_MAX_BYTES).collect(),
+            program: Arc::from(&program[..program.floor_char_boundary(PROGRAM_MAX_BYTES)]),
             holder,
         }
     }

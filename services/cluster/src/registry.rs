@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::builtin;
 use crate::definition::{self, Claims};
-use crate::resource::{Convert, Names, Nature, Resource, join_group};
+use crate::resource::{Convert, Names, Nature, Resource};
 use serde::Deserialize;
 
 /// What is served, as of one moment.
@@ -41,15 +41,14 @@ impl Catalog {
     /// The resource whose objects have this `apiVersion` and `kind`.
     pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.all()
-            .find(|resource| resource.names.kind == kind && resource.api_version() == api_version)
+            .find(|resource| resource.names.kind == kind && resource.api_version == api_version)
     }
 
     /// One resource for each place in the store, in its storage version where that is served.
     pub(crate) fn stored(&self) -> Vec<Arc<Resource>> {
         let mut stored: BTreeMap<&str, &Arc<Resource>> = BTreeMap::new();
         for resource in self.all().filter(|resource| resource.nature != Nature::Review) {
-            let is_storage_form = join_group(&resource.group, &resource.version) == resource.storage_api_version();
-            if is_storage_form || !stored.contains_key(&*resource.storage) {
+            if is_storage_form(resource) || !stored.contains_key(&*resource.storage) {
                 stored.insert(&resource.storage, resource);
             }
         }
@@ -58,7 +57,10 @@ impl Catalog {
 
     /// The resource that represents a place in the store.
     pub(crate) fn of_storage(&self, storage: &str) -> Option<Arc<Resource>> {
-        self.stored().into_iter().find(|resource| &*resource.storage == storage)
+        self.all()
+            .filter(|resource| resource.nature != Nature::Review && *resource.storage == *storage)
+            .min_by_key(|resource| !is_storage_form(resource))
+            .cloned()
     }
 
     /// Names that definitions of `group` other than `name` hold.
@@ -161,10 +163,52 @@ impl Registry {
     }
 }
 
+fn is_storage_form(resource: &Resource) -> bool {
+    resource.api_version == resource.storage_api_version
+}
+
 fn place(resource: &Resource) -> (String, String, String) {
     (
         resource.group.clone(),
         resource.version.clone(),
         resource.names.plural.clone(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The storage version is neither the first nor the last one in the catalog.
+    #[test]
+    fn a_place_in_the_store_is_represented_by_its_storage_version() {
+        let version = |name: &str| {
+            json!({"name": name, "served": true, "storage": name == "v2",
+                "schema": {"openAPIV3Schema": {"type": "object"}}})
+        };
+        let mut widgets = json!({
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": {"plural": "widgets", "kind": "Widget"},
+                "versions": [version("v1"), version("v2"), version("v3")],
+            },
+        });
+        definition::apply_defaults(&mut widgets);
+        definition::settle(&mut widgets, &Claims::default(), "2026-01-01T00:00:00Z");
+        let registry = Registry::new(None);
+        registry.install(&widgets, 1);
+        let catalog = registry.catalog();
+        let found = catalog.of_storage("widgets.example.com").expect("installed");
+        assert_eq!(found.version, "v2");
+        for resource in catalog.stored() {
+            let found = catalog.of_storage(&resource.storage).expect("stored");
+            assert!(Arc::ptr_eq(&found, &resource));
+        }
+        let mut reviews = catalog.all().filter(|resource| resource.nature == Nature::Review);
+        assert!(reviews.all(|review| catalog.of_storage(&review.storage).is_none()));
+    }
 }

@@ -25,9 +25,9 @@ pub struct Swept {
     pub goes_on: bool,
 }
 
-/// What was asked about an object.
+/// What the last sweep for an object has found, and when the next one is due.
 #[derive(Debug)]
-struct Asked {
+struct SweepRecord {
     uid: String,
     swept: Swept,
     again: Instant,
@@ -38,67 +38,67 @@ struct Asked {
 /// All answers.
 #[derive(Debug, Default)]
 pub struct Answers {
-    asked: BTreeMap<Key, Asked>,
+    sweeps: BTreeMap<Key, SweepRecord>,
 }
 
 impl Answers {
     /// What held these in the cluster may hold them out of the archive now.
     pub fn forget<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
         for key in keys {
-            self.asked.remove(key);
+            self.sweeps.remove(key);
         }
     }
 
     /// An object is about to be known as `now`. A reference that went may be a row.
     pub fn compare(&mut self, known: &Object, now: &Object) {
         if known.references != now.references {
-            self.asked.remove(&now.key);
+            self.sweeps.remove(&now.key);
         }
     }
 
     /// What a sweep has found.
     pub fn swept(&mut self, object: &Object, swept: Swept, now: Instant) {
-        let known = self.asked.get(&object.key).filter(|known| known.swept == swept);
+        let known = self.sweeps.get(&object.key).filter(|known| known.swept == swept);
         let same = known.map_or(0, |known| (known.same + 1).min(TIMES_DOUBLED));
         let pause = match swept.goes_on {
             true => Duration::ZERO,
             false => AGAIN_AFTER * 2_u32.pow(same),
         };
-        let asked = Asked {
+        let record = SweepRecord {
             uid: object.uid.clone(),
             swept,
             again: now + pause,
             same,
         };
-        self.asked.insert(object.key.clone(), asked);
+        self.sweeps.insert(object.key.clone(), record);
     }
 
     /// The objects that are to be asked about again.
     pub fn due(&self, now: Instant) -> impl Iterator<Item = Key> {
-        let asked = self.asked.iter();
-        let due = asked.filter(move |(_, asked)| asked.again <= now && asked.waits());
+        let records = self.sweeps.iter();
+        let due = records.filter(move |(_, record)| record.again <= now && record.waits());
         due.map(|(key, _)| key.clone())
     }
 
     /// Whether the archive is to be asked for those that go with an object of another service, in its phase.
     pub fn is_due(&self, object: &Object, now: Instant) -> bool {
-        let asked = self.asked.get(&object.key);
-        let mut asked = asked
-            .filter(|asked| asked.uid == object.uid && asked.swept.phase == object.phase)
+        let record = self.sweeps.get(&object.key);
+        let mut record = record
+            .filter(|record| record.uid == object.uid && record.swept.phase == object.phase)
             .into_iter();
-        !asked.any(|asked| asked.is_of_use(object, now))
+        !record.any(|record| record.is_of_use(object, now))
     }
 
     /// Adds to the input what is known of those that hold the object out of the archive.
     pub fn complete(&self, input: &mut Input<'_>, now: Instant) {
         let object = input.object;
-        let asked = self.asked.get(&object.key);
-        let asked = asked.filter(|asked| asked.uid == object.uid && asked.is_of_use(object, now));
-        input.archived = asked.map_or(Archived::Unasked, |asked| asked.swept.archived.clone());
+        let record = self.sweeps.get(&object.key);
+        let record = record.filter(|record| record.uid == object.uid && record.is_of_use(object, now));
+        input.archived = record.map_or(Archived::Unasked, |record| record.swept.archived.clone());
     }
 }
 
-impl Asked {
+impl SweepRecord {
     /// Whether somebody is left who may go.
     fn waits(&self) -> bool {
         match &self.swept.archived {

@@ -49,10 +49,10 @@ fn key(object: &Value, reference: &Reference, target: &Target, scope: Scope) -> 
     Some(Key {
         kind: KindName::new(target.group, target.kind),
         namespace: match scope {
-            Scope::Namespaced => namespace.unwrap_or_default().to_owned(),
-            Scope::Cluster => String::new(),
+            Scope::Namespaced => namespace.unwrap_or_default().into(),
+            Scope::Cluster => "".into(),
         },
-        name: name.to_owned(),
+        name: name.into(),
     })
 }
 

@@ -18,9 +18,9 @@ pub(crate) fn key(kind: &str, name: &str) -> Key {
 /// Where an object of any service is.
 pub(crate) fn key_in(group: &str, kind: &str, name: &str) -> Key {
     Key {
-        kind: KindName::new(group, kind),
-        namespace: "default".to_owned(),
-        name: name.to_owned(),
+        kind: KindName::new(group.to_owned(), kind.to_owned()),
+        namespace: "default".into(),
+        name: name.into(),
     }
 }
 

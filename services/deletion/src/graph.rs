@@ -243,9 +243,10 @@ impl Graph {
         let bearers = bearers.filter(|target| object.is_leaving() || self.may_name(object, target));
         let holders = self.declared.iter().filter(|edge| edge.target == key.kind);
         let targets = self.declared.iter().filter(|edge| edge.holder == key.kind);
+        let edges = object.edges.iter();
         Some(Input {
             object,
-            named: object.edges.iter().map(|edge| self.named(object, edge)).collect(),
+            named: edges.map(|edge| self.named(object, name.as_ref(), edge)).collect(),
             bearers: bearers.map(Seen::of).collect(),
             has_former: self.has_former(object),
             claims: object.references.iter().map(|name| self.claim(object, name)).collect(),
@@ -262,16 +263,15 @@ impl Graph {
         unknown.into_iter().map(ToString::to_string).collect()
     }
 
-    fn named(&self, object: &Object, edge: &Edge) -> Named {
+    /// What a field of an object names; `name` is by which the object holds others.
+    fn named(&self, object: &Object, name: Option<&ReferenceName>, edge: &Edge) -> Named {
         if edge.target == object.key {
             return Named::Itself;
         }
         match self.objects.get(&edge.target) {
             Some(target) => Named::Present {
                 seen: Seen::of(target),
-                bears: object
-                    .reference_name()
-                    .is_some_and(|name| target.references.contains(&name)),
+                bears: name.is_some_and(|name| target.references.contains(name)),
                 leaving: target.state != DeletionState::Live,
                 phase: target
                     .phase

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::decide::{Claim, HolderLocation, Input};
 use crate::graph::Graph;
 use crate::object::Key;
+use crate::questions::Questions;
 
 /// Until a holder is asked for again, at most and at least.
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
@@ -19,6 +20,8 @@ const AGAIN_AFTER_MIN: Duration = Duration::from_secs(1);
 const ANSWERS_CONFIRMED: u32 = 2;
 /// Holders of one object that are asked for at a time: as long as these hold it, the others do not matter.
 const SOUGHT_AT_ONCE: usize = 8;
+/// Holders that one service is asked for at a time.
+const ASKED_AT_A_TIME: usize = 4;
 
 /// What is known of one holder.
 #[derive(Debug)]
@@ -34,8 +37,7 @@ struct Answer {
 pub struct Holders {
     again_after: Duration,
     answers: BTreeMap<ReferenceName, Answer>,
-    due: BTreeSet<ReferenceName>,
-    busy: BTreeSet<ReferenceName>,
+    questions: Questions<ReferenceName>,
 }
 
 impl Holders {
@@ -44,14 +46,13 @@ impl Holders {
         Self {
             again_after: grace.clamp(AGAIN_AFTER_MIN, AGAIN_AFTER_MAX),
             answers: BTreeMap::new(),
-            due: BTreeSet::new(),
-            busy: BTreeSet::new(),
+            questions: Questions::default(),
         }
     }
 
     /// What the archive, or its service, has answered about a holder: where it is, or that there is none.
     pub fn answered(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
-        self.busy.remove(&name);
+        self.questions.end(name.group(), &name);
         let before = self.answers.get(&name).map_or(0, |answer| answer.not_found);
         let answer = Answer {
             not_found: if found.is_none() { before.saturating_add(1) } else { 0 },
@@ -63,15 +64,15 @@ impl Holders {
 
     /// Its service has not answered.
     pub fn unanswered(&mut self, name: &ReferenceName) {
-        self.busy.remove(name);
-        self.due.insert(name.clone());
+        self.questions.end(name.group(), name);
+        self.questions.ask(name.group(), name.clone());
     }
 
     /// The objects whose holders are to be asked for again. What holds nothing any more, or was seen, is forgotten.
     pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
         let is_of_use = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.bearers(name).next().is_some();
         self.answers.retain(|name, _| is_of_use(name));
-        self.due.retain(|name| is_of_use(name));
+        self.questions.retain(is_of_use);
         let due = self.answers.iter().filter(|(_, answer)| answer.again <= now);
         due.flat_map(|(name, _)| graph.bearers(name).cloned()).collect()
     }
@@ -80,17 +81,15 @@ impl Holders {
     pub fn seek<'n>(&mut self, names: impl IntoIterator<Item = &'n ReferenceName>, now: Instant) {
         for name in names.into_iter().take(SOUGHT_AT_ONCE) {
             let is_known = self.answers.get(name).is_some_and(|answer| now < answer.again);
-            if !is_known && !self.busy.contains(name) {
-                self.due.insert(name.clone());
+            if !is_known && !self.questions.is_under_way(name.group(), name) {
+                self.questions.ask(name.group(), name.clone());
             }
         }
     }
 
     /// The next holder that its service is asked for.
     pub fn next_due(&mut self) -> Option<ReferenceName> {
-        let name = self.due.pop_first()?;
-        self.busy.insert(name.clone());
-        Some(name)
+        self.questions.begin(ASKED_AT_A_TIME)
     }
 
     /// Adds to the input what was answered about the holders. Whoever may be archived is asked for again where that is
@@ -213,7 +212,12 @@ mod tests {
         assert_eq!(holders.next_due(), Some(name("u")));
         let many: Vec<_> = (0..100).map(|uid| name(&uid.to_string())).collect();
         holders.seek(&many, begun);
-        assert_eq!(std::iter::from_fn(|| holders.next_due()).count(), SOUGHT_AT_ONCE);
+        let sought = std::iter::from_fn(|| {
+            let name = holders.next_due()?;
+            holders.answered(name.clone(), None, begun);
+            Some(name)
+        });
+        assert_eq!(sought.count(), SOUGHT_AT_ONCE);
     }
 
     #[test]
@@ -223,7 +227,7 @@ mod tests {
         graph.apply(held(&["u"]));
         for uid in ["u", "released"] {
             holders.answered(name(uid), None, begun);
-            holders.due.insert(name(uid));
+            holders.questions.ask("x.example.com", name(uid));
         }
         assert!(holders.due(&graph, begun).is_empty());
         assert_eq!(

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kindex_model::deletion::{CONDITION_LISTS, REFUSED_CONDITION};
+use kindex_model::fields::fields_of;
 use kindex_model::kind::{Kind, Platform, Registry, Scope};
 use kindex_model::object::Object as Text;
 use kindex_model::reference::{Reference, Service, Target};
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::edges::edges;
 use crate::graph::Declared;
-use crate::object::{KindName, Names, Object};
+use crate::object::{Key, KindName, Names, Object};
 
 /// The kinds of the graph.
 #[derive(Clone, Debug)]
@@ -107,7 +108,7 @@ impl Kinds {
     /// Reads an object.
     pub fn read(&self, kind: &Kind, object: &Text) -> Object {
         // A text that is an object is JSON.
-        let text: Value = serde_json::from_str(object.text()).unwrap_or_default();
+        let text = fields_of(object).unwrap_or_default();
         let scope = |target: &Target| match target.service {
             Some(service) if !service.has_namespaces(target.kind) => Scope::Cluster,
             Some(_) => Scope::Namespaced,
@@ -158,6 +159,15 @@ fn says_refused(status: &Value) -> bool {
 /// The name of a kind.
 pub fn name_of(kind: &Kind) -> KindName {
     KindName::new(kind.group, kind.name)
+}
+
+/// Where an object of a kind is.
+pub fn key_of(kind: &Kind, object: &Text) -> Key {
+    Key {
+        kind: name_of(kind),
+        namespace: object.metadata.namespace.as_str().into(),
+        name: object.metadata.name.as_str().into(),
+    }
 }
 
 fn waiting(kind: &'static Kind) -> impl Iterator<Item = (&'static Reference, &'static Target)> {
@@ -233,6 +243,17 @@ mod tests {
         assert!(!says_refused(&status("conditions", "ReferenceRefused", "False")));
         assert!(!says_refused(&status("conditions", "Ready", "True")));
         assert!(!says_refused(&Value::Null));
+    }
+
+    /// As if each key had a copy of its kind's name: very many keys are made and cloned.
+    #[test]
+    fn the_name_of_a_kind_is_borrowed_from_the_registry_and_equals_one_that_is_not() {
+        let name = name_of(&NETWORK);
+        assert!(matches!(
+            (&name.group, &name.kind),
+            (Cow::Borrowed(_), Cow::Borrowed(_))
+        ));
+        assert_eq!(name, KindName::new(GROUP.to_owned(), "Network".to_owned()));
     }
 
     #[test]

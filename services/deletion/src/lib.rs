@@ -5,11 +5,11 @@
 //! name. [`graph`] holds what is known of all objects and collects what concerns one of them; [`decide`] makes one
 //! next step of that. These are pure, as [`roots`] is, which finds what an object waits for in the end, and
 //! [`vanished`], which finds references that somebody took off by hand.
-//! [`peer`] asks the services of objects that ours refer to. [`archive`] knows the objects that left the cluster, and
-//! [`answers`] what it has said of them; [`holders`] knows those that nobody finds. A [`cleanup`] removes what an
-//! object has outside, and [`cleanup_states`] knows what came of its calls. [`notice`] and [`conditions`] say to people
-//! what an object waits for, and [`web`] posts it to a server. [`cluster`] carries a step out, and [`service`] keeps
-//! all of it at work on one cluster.
+//! [`peer`] asks the services of objects that ours refer to, each of which has its turns by [`questions`]. [`archive`]
+//! knows the objects that left the cluster, and [`answers`] what it has said of them; [`holders`] knows those that
+//! nobody finds. A [`cleanup`] removes what an object has outside, and [`cleanup_states`] knows what came of its calls.
+//! [`notice`] and [`conditions`] say to people what an object waits for, and [`web`] posts it to a server. [`cluster`]
+//! carries a step out, and [`service`] keeps all of it at work on one cluster.
 //!
 //! Modules are in reading order: each imports only those above it.
 
@@ -27,6 +27,8 @@ pub mod graph;
 pub mod roots;
 
 pub mod answers;
+
+pub mod questions;
 
 pub mod holders;
 

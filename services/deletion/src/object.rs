@@ -1,8 +1,10 @@
 //! One object as far as its deletion is concerned: where it stands, what holds it and what its fields name. Read from
 //! its metadata; which of its finalizers are references is decided here alone.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kindex_model::deletion::{Annotations, Phase};
@@ -10,22 +12,24 @@ use kindex_model::kind::Platform;
 use kindex_model::object::{Metadata, ResourceVersion};
 use kindex_model::reference::OnDelete;
 use kindex_model::reference_name::ReferenceName;
+use kindex_model::releases::Releases;
 
-/// A kind, of this service or another one.
+/// A kind, of this service or another one. Its words are borrowed from the registry where they are there: each of very
+/// many keys has them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KindName {
     /// Its API group.
-    pub group: String,
+    pub group: Cow<'static, str>,
     /// `Network`.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
 }
 
 impl KindName {
     /// A kind of that group.
-    pub fn new(group: &str, kind: &str) -> Self {
+    pub fn new(group: impl Into<Cow<'static, str>>, kind: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
+            group: group.into(),
+            kind: kind.into(),
         }
     }
 }
@@ -36,21 +40,21 @@ impl fmt::Display for KindName {
     }
 }
 
-/// Where an object is. Another one may take its place once it is gone.
+/// Where an object is. Another one may take its place once it is gone. Clones share their texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Its kind.
     pub kind: KindName,
     /// Empty for cluster-wide kinds.
-    pub namespace: String,
+    pub namespace: Arc<str>,
     /// Name within the namespace.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 /// `network.region.example.com default/a`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.namespace.as_str() {
+        match &*self.namespace {
             "" => write!(f, "{} {}", self.kind, self.name),
             namespace => write!(f, "{} {namespace}/{}", self.kind, self.name),
         }
@@ -95,34 +99,32 @@ pub enum DeletionState {
 pub struct Released {
     /// Those that somebody takes off by hand, and names.
     named: BTreeSet<String>,
-    /// The one that the API has released last, and the version in which the object bore it.
-    last: Option<(String, ResourceVersion)>,
+    /// The latest that the API has released.
+    by_api: Releases,
     /// The same as another service says it of its object. Of its versions, nothing is known here but this text.
-    elsewhere: Option<String>,
+    elsewhere: Releases,
     /// Whether its references are rows of another service: these go by the API alone, which does not record that.
     in_rows: bool,
 }
 
 impl Released {
-    /// What another service says of its object: the release that was last, and whether the references are rows.
-    pub fn elsewhere(last: Option<&str>, in_rows: bool) -> Self {
+    /// What another service says of its object: the latest releases, and whether the references are rows.
+    pub fn elsewhere<'a>(releases: impl IntoIterator<Item = &'a str>, in_rows: bool) -> Self {
         Self {
-            elsewhere: last.map(ToOwned::to_owned),
+            elsewhere: Releases::of(releases),
             in_rows,
             ..Self::default()
         }
     }
 
-    fn read(metadata: &Metadata, recorded: &Annotations) -> Self {
+    /// What an object of ours says in its annotations.
+    pub fn read(metadata: &Metadata, recorded: &Annotations) -> Self {
         let text = |annotation: &str| metadata.annotations.get(annotation);
         let named = text(&recorded.release).into_iter().flat_map(|names| names.split(','));
-        let last = text(&recorded.released).and_then(|last| last.rsplit_once('@'));
+        let by_api = text(&recorded.released).map(|record| Releases::read(record));
         Self {
             named: named.map(ToOwned::to_owned).collect(),
-            last: last.and_then(|(name, version)| {
-                let version = version.parse().ok()?;
-                Some((name.to_owned(), ResourceVersion(version)))
-            }),
+            by_api: by_api.unwrap_or_default(),
             ..Self::default()
         }
     }
@@ -134,21 +136,17 @@ impl Released {
 
     /// Whether somebody names the reference, to take it off by hand.
     pub fn names(&self, name: &ReferenceName) -> bool {
-        self.names_any() && self.named.contains(&name.to_string())
+        self.names_any() && self.named.contains(name.as_str())
     }
 
     /// Whether the API has released a reference that the object bore in this version, maybe in a later one.
     pub fn says(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
-        let last = self.last.as_ref();
-        last.is_some_and(|(last, version)| *version >= before && *last == name.to_string())
+        self.by_api.say(name, before)
     }
 
-    /// Whether the API of another service has released a reference since that service said this of its object. The text
-    /// of each release is another one, as it contains the version.
+    /// Whether the API of another service has released a reference since that service said this of its object.
     pub fn says_since(&self, before: &Self, name: &ReferenceName) -> bool {
-        let last = self.elsewhere.as_deref().and_then(|last| last.rsplit_once('@'));
-        let is_last = last.is_some_and(|(last, _)| last == name.to_string());
-        self.in_rows || before.in_rows || (is_last && self.elsewhere != before.elsewhere)
+        self.in_rows || before.in_rows || self.elsewhere.say_since(&before.elsewhere, name)
     }
 }
 
@@ -240,8 +238,8 @@ impl Object {
         let mut object = Self {
             key: Key {
                 kind,
-                namespace: metadata.namespace.clone(),
-                name: metadata.name.clone(),
+                namespace: metadata.namespace.as_str().into(),
+                name: metadata.name.as_str().into(),
             },
             uid: metadata.uid.to_string(),
             version: metadata.resource_version,
@@ -336,15 +334,15 @@ mod tests {
         };
         let named = read(&recorded.release, &format!("x,{name}"));
         assert!(named.names(&name) && !named.names(&other) && !named.says(&name, ResourceVersion(1)));
-        let last = read(&recorded.released, &format!("{name}@7"));
+        let by_api = read(&recorded.released, &format!("cluster.x.example.com/w@8,{name}@7"));
         for (name, before, says) in [
             (&name, 6, true),
             (&name, 7, true),
             (&name, 8, false),
             (&other, 6, false),
         ] {
-            assert_eq!(last.says(name, ResourceVersion(before)), says, "{name} {before}");
-            assert!(!last.names(name), "{name}");
+            assert_eq!(by_api.says(name, ResourceVersion(before)), says, "{name} {before}");
+            assert!(!by_api.names(name), "{name}");
         }
         for unclear in ["", "x", "x@", "@7", "x@y"] {
             assert!(

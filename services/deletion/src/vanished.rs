@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::decide::Seen;
 use crate::graph::Graph;
 use crate::notice::{About, Notice};
-use crate::object::{DeletionState, Object};
+use crate::object::{DeletionState, Object, Released};
 
 /// What a holder did before a reference went is known by then, whichever watch it comes by.
 const JUDGED_AFTER: Duration = Duration::from_secs(5);
@@ -202,15 +202,16 @@ impl Vanished {
                 holder,
                 since: at,
             };
-            if !now.is_some_and(|now| suspect.is_said_by(now)) {
+            if !now.is_some_and(|now| suspect.is_said_by(&now.uid, &now.released)) {
                 self.suspects.push(suspect);
             }
         }
     }
 
-    /// An object was seen, in whichever version: a release may be said in one that is older than what is known.
-    pub fn explain(&mut self, object: &Object) {
-        self.suspects.retain(|suspect| !suspect.is_said_by(object));
+    /// The object with this uid was seen, in whichever version: a release may be said in one that is older than what is
+    /// known.
+    pub fn explain(&mut self, uid: &str, released: &Released) {
+        self.suspects.retain(|suspect| !suspect.is_said_by(uid, released));
     }
 
     /// What was placed on an object that is not known any more is not remembered: no watch says what becomes of it.
@@ -267,14 +268,14 @@ impl Suspect {
         self.target.uid == uid && self.lost == *lost
     }
 
-    /// Whether the object says that the reference was released.
-    fn is_said_by(&self, object: &Object) -> bool {
+    /// Whether the object with this uid says that the reference was released.
+    fn is_said_by(&self, uid: &str, released: &Released) -> bool {
         let name = match &self.lost {
-            Lost::Reference(name) if object.uid == self.target.uid => name,
+            Lost::Reference(name) if *uid == *self.target.uid => name,
             Lost::Reference(_) | Lost::Guard => return false,
         };
-        let is_named = !self.is_renewed && object.released.names(name);
-        is_named || object.released.says(name, self.before)
+        let is_named = !self.is_renewed && released.names(name);
+        is_named || released.says(name, self.before)
     }
 
     /// Whether the holder has come to the phase in which it releases, names other objects, or is gone.

@@ -4,9 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
 use kindex_model::kind::Kind;
-use kindex_model::object::{Object, ResourceVersion};
+use kindex_model::object::Object;
 
 use super::cluster::SimCluster;
 
@@ -75,28 +75,23 @@ pub(crate) fn failure(trouble: Trouble) -> ClusterError {
 }
 
 #[async_trait]
-impl ClusterApi for SimApi {
+impl ReadApi for SimApi {
     async fn list(&self, _: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError> {
         self.request(|cluster| cluster.list(limit as usize, continue_token))
-    }
-
-    async fn watch(&self, _: &Kind, _: ResourceVersion) -> Result<WatchStream, ClusterError> {
-        unreachable!("the scheduler hands events over itself")
     }
 
     async fn get(&self, _: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
         self.request(|cluster| Ok(cluster.get(&name.name)))
     }
+}
 
+#[async_trait]
+impl WriteApi for SimApi {
     async fn delete(&self, _: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         self.request(|cluster| cluster.delete_if(target, cluster.now))
     }
 
     async fn set_finalizers(&self, _: &Kind, target: &Target, finalizers: &[String]) -> Result<Object, ClusterError> {
         self.request(|cluster| cluster.set_finalizers(target, finalizers))
-    }
-
-    async fn create_event(&self, _: &Kind, _: &Notice) -> Result<(), ClusterError> {
-        unreachable!("nobody waits for a notice, so none is sent")
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterApi, WatchStream};
+use kindex_kube_client::{WatchApi, WatchStream, WriteApi};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
@@ -35,11 +35,13 @@ pub(crate) enum Watch {
 pub(crate) struct Site {
     pub(crate) kind: &'static Kind,
     pub(crate) settings: Settings,
-    pub(crate) cluster: Arc<dyn ClusterApi>,
+    pub(crate) cluster: Arc<dyn WriteApi>,
     pub(crate) storage: Arc<SimStorage>,
     pub(crate) metrics: Arc<KindMetrics>,
     /// The connection of the production client, if that is part of the history.
     pub(crate) wire: Option<Wire>,
+    /// Where the production client opens watches. Without one, the scheduler delivers events itself.
+    pub(crate) watches: Option<Arc<dyn WatchApi>>,
 }
 
 /// One process.
@@ -47,6 +49,7 @@ pub(crate) struct Process {
     controller: Controller,
     pub(crate) executor: Executor,
     pub(crate) wire: Option<Wire>,
+    pub(crate) watches: Option<Arc<dyn WatchApi>>,
     /// The open watch as a stream of the production client.
     pub(crate) stream: Option<WatchStream>,
     /// Requests that have not been carried out.
@@ -86,6 +89,7 @@ impl Process {
                 storage: site.storage.clone(),
             },
             wire: site.wire.clone(),
+            watches: site.watches.clone(),
             stream: None,
             requests: Vec::new(),
             answers: Vec::new(),

@@ -61,12 +61,9 @@ impl World<'_> {
 
     fn open(&mut self, who: usize, from: u64, trouble: Option<Trouble>) -> Result<(), ClusterError> {
         let process = &mut self.processes[who];
-        if process.wire.is_some() {
+        if let Some(watches) = &process.watches {
             self.api.set_trouble(trouble);
-            let opening = process
-                .executor
-                .cluster
-                .watch(process.executor.kind, ResourceVersion(from));
+            let opening = watches.watch(process.executor.kind, ResourceVersion(from));
             let opened = self.harness.run(self.parts, opening);
             self.api.set_trouble(None);
             process.stream = Some(opened?);

@@ -112,6 +112,7 @@ impl<'a> World<'a> {
                 storage: storage.clone(),
                 metrics: harness.metrics.clone(),
                 wire: None,
+                watches: None,
             },
             api,
             storage,
@@ -144,8 +145,9 @@ impl<'a> World<'a> {
         let mut site = self.site.clone();
         if self.parts == Parts::All {
             let wire = Wire::new(self.api.clone());
-            let client = self.harness.run(self.parts, async { wire.client() });
-            site.cluster = Arc::new(client);
+            let client = Arc::new(self.harness.run(self.parts, async { wire.client() }));
+            site.watches = Some(client.clone());
+            site.cluster = client;
             site.wire = Some(wire);
         }
         self.started += 1;

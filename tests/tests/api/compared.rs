@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::references::{Bearer, Bearing, Difference, OtherServices, Report, verify};
+use kindex_maintenance::references::{Difference, OtherServices, ReferencedObject, ReferencedState, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::kind::Kind;
@@ -52,10 +52,10 @@ static HOLDERS: Kind = Kind {
 static KINDS: &[&Kind] = &[&HOLDERS];
 
 /// What another service says of each of its objects.
-struct Says(Result<Option<Bearing>, String>);
+struct Says(Result<Option<ReferencedState>, String>);
 
 impl OtherServices for Says {
-    async fn look(&self, _: &Bearer) -> Result<Option<Bearing>, String> {
+    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, String> {
         self.0.clone()
     }
 }
@@ -127,7 +127,7 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     assert_eq!(code, 201, "{created}");
     let held: ReferenceName = reference("model", &created).parse().unwrap();
     let bears = |references: BTreeSet<ReferenceName>, leaving: bool| {
-        Says(Ok(Some(Bearing {
+        Says(Ok(Some(ReferencedState {
             uid: "n".to_owned(),
             leaving,
             references,

@@ -1,5 +1,5 @@
 //! How many references on an object an answer has, over HTTP: at most as many as are asked for, and none is read where
-//! none is asked for.
+//! none is asked for. And how many releases are recorded and shown.
 
 use kindex_harness::wait::eventually;
 use kindex_query::Life;
@@ -29,6 +29,12 @@ async fn hold(stage: &Stage) {
         let (code, answer) = send(&stage.api, "PUT", &format!("{OF_A}/{reference}"), &Value::Null).await;
         assert_eq!(code, 200, "{answer}");
     }
+}
+
+async fn release(stage: &Stage, reference: &str) -> Value {
+    let (code, answer) = send(&stage.api, "DELETE", &format!("{OF_A}/{reference}"), &Value::Null).await;
+    assert_eq!(code, 200, "{answer}");
+    answer
 }
 
 /// With each limit so many references are shown, and the target as ever.
@@ -74,6 +80,58 @@ async fn alter(stage: &Stage, statement: &'static str) {
     let mut sqlite = SqliteConnection::connect_with(&options).await.unwrap();
     sqlx::query(statement).execute(&mut sqlite).await.unwrap();
     sqlite.close().await.unwrap();
+}
+
+/// Otherwise `kindex deletion` of the holder's service takes it for a reference that somebody has taken off by hand. An
+/// answer to a change says nothing of it: what was recorded before that change is no release since then.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_latest_releases_are_shown_with_the_object() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({}), json!({})).await;
+    eventually("stored", async || stage.life("a").await == Some(Life::Live)).await;
+    hold(&stage).await;
+    for (count, reference) in [(1, ONE), (2, TWO)] {
+        for _ in 0..2 {
+            let target = &release(&stage, reference).await["target"];
+            let said = (&target["releasedReference"], &target["releasedReferences"]);
+            assert_eq!(said, (&Value::Null, &Value::Null), "{target}");
+        }
+        let (_, object) = get(&stage, &model("a")).await;
+        let recorded = object["metadata"]["annotations"]["michelangelo.api/released-reference"].as_str();
+        let releases: Vec<_> = recorded.unwrap().split(',').collect();
+        assert_eq!(releases.len(), count, "{object}");
+        for path in [OF_A.to_owned(), format!("{OF_A}?limit=0")] {
+            let target = get(&stage, &path).await.1["target"].clone();
+            assert_eq!(target["releasedReference"], releases[0], "{path}");
+            assert_eq!(target["releasedReferences"], json!(releases), "{path}");
+        }
+    }
+    stage.end().await;
+}
+
+/// As if the records of releases took the last room, and the object then stayed for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_is_released_where_there_is_no_room_for_the_record_of_earlier_releases() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({}), json!({})).await;
+    hold(&stage).await;
+    release(&stage, ONE).await;
+    let (_, mut object) = get(&stage, &model("a")).await;
+    let annotations = object["metadata"]["annotations"].as_object_mut().unwrap();
+    let taken: usize = annotations
+        .iter()
+        .map(|(name, value)| name.len() + value.as_str().unwrap().len())
+        .sum();
+    let room = "filler".len() + 16;
+    annotations.insert("filler".to_owned(), json!("x".repeat(256 * 1024 - taken - room)));
+    let (code, answer) = send(&stage.api, "PUT", &model("a"), &object).await;
+    assert_eq!(code, 200, "{answer}");
+    release(&stage, TWO).await;
+    let (_, answer) = get(&stage, OF_A).await;
+    assert_eq!(answer["references"], json!([]), "{answer}");
+    let releases = answer["target"]["releasedReferences"].as_array().map_or(0, Vec::len);
+    assert_eq!(releases, 1, "{answer}");
+    stage.end().await;
 }
 
 /// As if they were all read, of which an archived object may have very many, and cut for the answer: one of them cannot

@@ -163,27 +163,6 @@ async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
     stage.end().await;
 }
 
-/// Otherwise `kindex deletion` of the holder's service takes it for a reference that somebody has taken off by hand.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_last_release_is_shown_with_the_object() {
-    let stage = Stage::on_sqlite().await;
-    stage.create("a", json!({}), json!({})).await;
-    stored(&stage, "a").await;
-    for reference in [HOLDER, OTHER] {
-        put(&stage, &one("a", reference)).await;
-        let (_, answer) = delete(&stage, &one("a", reference)).await;
-        assert!(answer["target"]["releasedReference"].is_null(), "{answer}");
-        let (_, object) = get(&stage, &model_at("a")).await;
-        let recorded = &object["metadata"]["annotations"]["michelangelo.api/released-reference"];
-        assert!(recorded.as_str().unwrap().starts_with(reference), "{object}");
-        for path in [of("a"), of("a") + "?limit=0"] {
-            let (_, answer) = get(&stage, &path).await;
-            assert_eq!(&answer["target"]["releasedReference"], recorded, "{path}: {answer}");
-        }
-    }
-    stage.end().await;
-}
-
 /// The cluster is deleting it already, and nobody has.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_on_its_way_to_the_archive_takes_references() {

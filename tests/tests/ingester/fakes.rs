@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_kube_client::{
+    ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchStream, WriteApi,
+};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_sim::cluster::{SimCluster, version_of};
@@ -71,11 +73,18 @@ impl FakeCluster {
 }
 
 #[async_trait]
-impl ClusterApi for FakeCluster {
+impl ReadApi for FakeCluster {
     async fn list(&self, kind: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
         self.kind(kind)?.list(limit as usize, token)
     }
 
+    async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
+        Ok(self.kind(kind)?.get(&name.name))
+    }
+}
+
+#[async_trait]
+impl WatchApi for FakeCluster {
     async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError> {
         drop(self.kind(kind)?);
         let name = *self.0.kinds.get_key_value(kind.name).expect("just found").0;
@@ -100,11 +109,10 @@ impl ClusterApi for FakeCluster {
         });
         Ok(events.boxed())
     }
+}
 
-    async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
-        Ok(self.kind(kind)?.get(&name.name))
-    }
-
+#[async_trait]
+impl WriteApi for FakeCluster {
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         self.with(kind, |cluster| cluster.delete_if(target, Timestamp::now()))
     }
@@ -117,7 +125,10 @@ impl ClusterApi for FakeCluster {
     ) -> Result<Object, ClusterError> {
         self.with(kind, |cluster| cluster.set_finalizers(target, finalizers))
     }
+}
 
+#[async_trait]
+impl EventApi for FakeCluster {
     async fn create_event(&self, _: &Kind, notice: &Notice) -> Result<(), ClusterError> {
         self.0.notices.lock().expect("not poisoned").push(notice.clone());
         Ok(())

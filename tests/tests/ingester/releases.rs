@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
 use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
 use kindex_maintenance::sides::{Guard, RepairError};
 use kindex_model::kind::Kind;
-use kindex_model::object::{Object, ResourceVersion};
+use kindex_model::object::Object;
 use kindex_query::Life;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
@@ -24,11 +24,11 @@ struct Overtaken {
     other: Mutex<Option<Released>>,
 }
 
-async fn run(cluster: Arc<dyn ClusterApi>) -> Released {
+async fn run(cluster: Arc<dyn WriteApi>) -> Released {
     run_with(cluster, &Options::default()).await
 }
 
-async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
+async fn run_with(cluster: Arc<dyn WriteApi>, options: &Options) -> Released {
     let sides = ReleaseSides {
         platform: PLATFORM,
         cluster,
@@ -39,7 +39,7 @@ async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
 }
 
 #[async_trait]
-impl ClusterApi for Overtaken {
+impl ReadApi for Overtaken {
     async fn list(&self, kind: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
         let page = self.cluster.list(kind, limit, token).await?;
         let other = run(Arc::new(self.cluster.clone())).await;
@@ -47,14 +47,13 @@ impl ClusterApi for Overtaken {
         Ok(page)
     }
 
-    async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError> {
-        self.cluster.watch(kind, from).await
-    }
-
     async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
         self.cluster.get(kind, name).await
     }
+}
 
+#[async_trait]
+impl WriteApi for Overtaken {
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         self.cluster.delete(kind, target).await
     }
@@ -66,10 +65,6 @@ impl ClusterApi for Overtaken {
         finalizers: &[String],
     ) -> Result<Object, ClusterError> {
         self.cluster.set_finalizers(kind, target, finalizers).await
-    }
-
-    async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError> {
-        self.cluster.create_event(kind, notice).await
     }
 }
 

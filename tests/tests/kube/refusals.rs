@@ -188,6 +188,17 @@ async fn unknown_and_repeated_fields_are_ignored_warned_of_or_refused() {
         "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: duplicate field \"spec.size\", unknown \
          field \"metadata.x\", unknown field \"spec.weight\""
     );
+    // Of a patch, what it made is shown with the field that is not known.
+    let strict = format!("{WIDGETS}/a?fieldValidation=Strict");
+    let (code, _, message) = refused(&cluster, "PATCH", &strict, MERGE, r#"{"spec":{"weight":4}}"#).await;
+    assert_eq!(code, 422);
+    for part in [
+        "patch: Invalid value: ",
+        r#"\"weight\":4"#,
+        "strict decoding error: unknown field \"spec.weight\"",
+    ] {
+        assert!(message.contains(part), "{part} is not in {message}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! columns and keys of one that was made from the other, and its rows.
 
 use kindex_codegen::dialect::{Dialect, MySql, Sqlite};
-use kindex_codegen::plan::{Wanted, diff};
+use kindex_codegen::plan::{DesiredSchema, diff};
 use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, SqliteConnection};
@@ -48,7 +48,7 @@ fn unordered(mut tables: Vec<Described>) -> Vec<Described> {
     tables
 }
 
-async fn make<C>(connection: &mut C, wanted: &Wanted, dialect: &dyn Dialect, seed: u64)
+async fn make<C>(connection: &mut C, wanted: &DesiredSchema, dialect: &dyn Dialect, seed: u64)
 where
     for<'c> &'c mut C: Executor<'c>,
 {
@@ -61,7 +61,7 @@ where
 }
 
 /// A row in each main table, so that statements meet one.
-async fn insert<C>(connection: &mut C, wanted: &Wanted, seed: u64)
+async fn insert<C>(connection: &mut C, wanted: &DesiredSchema, seed: u64)
 where
     for<'c> &'c mut C: Executor<'c>,
 {

@@ -3,7 +3,7 @@
 
 use kindex_codegen::dialect::{self, Form, StorageType, Table};
 use kindex_codegen::model::{ColumnName, Key, KeyName, SqlType, TableName};
-use kindex_codegen::plan::{Existing, Extracted, Schema, Wanted};
+use kindex_codegen::plan::{DesiredSchema, Existing, Extracted, Schema};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -47,8 +47,8 @@ struct Column {
 
 /// What was there and what is wanted.
 pub(super) struct Pair {
-    pub(super) old: Wanted,
-    pub(super) new: Wanted,
+    pub(super) old: DesiredSchema,
+    pub(super) new: DesiredSchema,
 }
 
 /// The pair of that seed.
@@ -72,7 +72,7 @@ pub(super) fn pair(seed: u64) -> Pair {
 }
 
 /// A schema that was made as wanted.
-pub(super) fn made(wanted: &Wanted) -> Schema {
+pub(super) fn made(wanted: &DesiredSchema) -> Schema {
     let mut schema = Schema::default();
     for table in &wanted.tables {
         let mut existing = Existing::of(table.clone());
@@ -163,8 +163,8 @@ fn evolved(old: &Shape, random: &mut StdRng) -> Shape {
     }
 }
 
-fn wanted(shapes: &[Shape]) -> Wanted {
-    let mut wanted = Wanted::default();
+fn wanted(shapes: &[Shape]) -> DesiredSchema {
+    let mut wanted = DesiredSchema::default();
     for shape in shapes {
         let table = TableName::parse(shape.table).expect("a name");
         wanted.tables.extend(tables(&table, shape));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use kindex_kube_client::{ClusterApi, ClusterError, CreateApi, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_kube_client::{ClusterError, CreateApi, ObjectName, Page, ReadApi};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use serde_json::Value;
@@ -80,7 +80,7 @@ impl Shelf {
 }
 
 #[async_trait]
-impl ClusterApi for Shelf {
+impl ReadApi for Shelf {
     async fn list(&self, _: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
         if let Some(left) = locked(&self.pages_left).as_mut() {
             *left = left
@@ -120,22 +120,6 @@ impl ClusterApi for Shelf {
             act(self);
         }
         Ok(locked(&self.objects).get(name).cloned())
-    }
-
-    async fn watch(&self, _: &Kind, _: ResourceVersion) -> Result<WatchStream, ClusterError> {
-        unreachable!("nobody watches a shelf")
-    }
-
-    async fn delete(&self, _: &Kind, _: &Target) -> Result<Option<Object>, ClusterError> {
-        unreachable!("nobody deletes from a shelf")
-    }
-
-    async fn set_finalizers(&self, _: &Kind, _: &Target, _: &[String]) -> Result<Object, ClusterError> {
-        unreachable!("nobody guards a shelf")
-    }
-
-    async fn create_event(&self, _: &Kind, _: &Notice) -> Result<(), ClusterError> {
-        unreachable!("nobody writes events on a shelf")
     }
 }
 

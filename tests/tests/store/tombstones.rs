@@ -63,10 +63,10 @@ static LINKING: Kind = Kind {
 };
 
 /// Keepsakes are of no graph here.
-static KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
+pub(super) static KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
 static BOTH: [&Kind; 2] = [&LINKED, &LINKING];
 
-fn registry(kinds: &'static [&'static Kind]) -> Registry {
+pub(super) fn registry(kinds: &'static [&'static Kind]) -> Registry {
     Registry {
         kinds,
         queries: &[],
@@ -96,7 +96,7 @@ impl Linked {
         evict(&self.backend, &child(uid, parent)).await;
     }
 
-    async fn hold(&self, target: &str, holder: &str) {
+    pub(super) async fn hold(&self, target: &str, holder: &str) {
         let (target, names) = (Uid::from(target), [name(holder)]);
         let kept = self
             .backend
@@ -106,7 +106,7 @@ impl Linked {
     }
 
     /// Somebody deletes an archived widget that is held.
-    async fn delete_held(&self, uid: &str) -> Object {
+    pub(super) async fn delete_held(&self, uid: &str) -> Object {
         let deleted = self
             .backend
             .store
@@ -167,11 +167,11 @@ impl Linked {
     }
 }
 
-fn child(uid: &str, parent: &str) -> Widget {
+pub(super) fn child(uid: &str, parent: &str) -> Widget {
     evicted(uid).spec(json!({"group": parent}))
 }
 
-fn name(holder: &str) -> ReferenceName {
+pub(super) fn name(holder: &str) -> ReferenceName {
     ReferenceName::new("Widget", "test.kindex", holder).expect("a name")
 }
 
@@ -179,8 +179,8 @@ pub(super) fn seen(uid: &str, name: &str) -> Seen {
     Seen {
         key: Key {
             kind: name_of(&LINKED),
-            namespace: "shop".to_owned(),
-            name: name.to_owned(),
+            namespace: "shop".into(),
+            name: name.into(),
         },
         uid: uid.to_owned(),
     }

@@ -9,7 +9,7 @@ use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 
 use super::super::row::{Row, RowText};
-use super::{Action, Context, Observed, OwnDelete, Then, Write, decide};
+use super::{Action, Context, FollowUp, Observed, OwnDelete, Write, decide};
 
 pub(super) const DELAY: Duration = Duration::from_secs(10);
 
@@ -77,7 +77,7 @@ pub(super) fn decided(head: Head, row: Option<Row>) -> Action {
     decide(&Observed::Present(head), row.as_ref(), &context())
 }
 
-pub(super) fn action(write: Option<Write>, then: Then) -> Action {
+pub(super) fn action(write: Option<Write>, then: FollowUp) -> Action {
     Action { write, then }
 }
 

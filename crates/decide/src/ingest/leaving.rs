@@ -11,7 +11,7 @@ use kindex_query::Life;
 use super::super::row::Row;
 use super::staying::{decide_live, decide_sync};
 use super::write::{differs, needed, store};
-use super::{Action, Context, OwnDelete, Then, Write};
+use super::{Action, Context, FollowUp, OwnDelete, Write};
 
 /// The deletion of an object that has our finalizer. An eviction ends here too: our own delete was its deletion.
 pub(super) fn decide_deletion(
@@ -27,7 +27,7 @@ pub(super) fn decide_deletion(
         Some(Life::Live) | None => (None, Life::Live),
     };
     if head.in_use() && (!is_held_by_sql(head, row, context) || context.owns) {
-        return decide_live(head, row, context, Then::Nothing);
+        return decide_live(head, row, context, FollowUp::Nothing);
     }
     let delay = settled.is_none().then(|| {
         let since = context.now.duration_since(deletion_timestamp);
@@ -38,12 +38,12 @@ pub(super) fn decide_deletion(
         .held
         .then(|| remaining(context.leaving_for, context.finalizer_wait));
     let (life, then) = match (delay.flatten(), others) {
-        (Some(wait), _) => (meanwhile, Then::Wait(wait)),
-        (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
+        (Some(wait), _) => (meanwhile, FollowUp::Wait(wait)),
+        (None, Some(Some(wait))) => (meanwhile, FollowUp::WaitForOthers(wait)),
         // Others hold the object without our finalizer: a live row stays live.
-        (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
-        (None, Some(None) | None) if head.in_use() => (meanwhile, Then::ReleaseArchived),
-        (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
+        (None, Some(None)) if meanwhile == Life::Live => (Life::Live, FollowUp::Release),
+        (None, Some(None) | None) if head.in_use() => (meanwhile, FollowUp::ReleaseArchived),
+        (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), FollowUp::Release),
     };
     Action {
         write: needed(head, row, life, context),
@@ -57,15 +57,15 @@ pub(super) fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, 
     let life = row.map_or(Life::Live, |row| row.life);
     let write = needed(head, row, life, context);
     if head.in_use() && is_held_by_sql(head, row, context) && !context.owns {
-        let then = Then::ReleaseArchived;
+        let then = FollowUp::ReleaseArchived;
         return Action { write, then };
     }
     if head.in_use() {
-        return decide_live(head, row, context, Then::Nothing);
+        return decide_live(head, row, context, FollowUp::Nothing);
     }
     Action {
         write: needed(head, row, life, context),
-        then: Then::Nothing,
+        then: FollowUp::Nothing,
     }
 }
 
@@ -73,17 +73,17 @@ pub(super) fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, 
 pub(super) fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     if head.in_use() {
         // It gets its deletion timestamp, after which no references are added, and stays until they are gone.
-        return decide_live(head, row, context, Then::Delete { release: false });
+        return decide_live(head, row, context, FollowUp::Delete { release: false });
     }
     let deleted = row.is_some_and(|row| row.life == Life::Deleted);
     match remaining(context.leaving_for, context.deletion_delay) {
         Some(wait) if !deleted => Action {
             write: needed(head, row, Life::Live, context),
-            then: Then::Wait(wait),
+            then: FollowUp::Wait(wait),
         },
         Some(_) | None => Action {
             write: needed(head, row, Life::Deleted, context),
-            then: Then::Delete {
+            then: FollowUp::Delete {
                 release: head.has_finalizer,
             },
         },
@@ -105,7 +105,7 @@ pub(super) fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context
     });
     Action {
         write,
-        then: Then::Delete {
+        then: FollowUp::Delete {
             release: head.has_finalizer || head.in_use(),
         },
     }
@@ -141,7 +141,7 @@ pub(super) fn decide_gone(
     };
     Action {
         write,
-        then: Then::Nothing,
+        then: FollowUp::Nothing,
     }
 }
 

@@ -66,8 +66,8 @@ pub struct Context {
     pub finalizer_wait: Duration,
     /// Whether objects without our finalizer are adopted.
     pub adopt_finalizers: bool,
-    /// The row for which [`Then::Confirm`] read the object from the cluster. An event may be older than the row; what
-    /// was read after the row is not.
+    /// The row for which [`FollowUp::Confirm`] read the object from the cluster. An event may be older than the row;
+    /// what was read after the row is not.
     pub confirmed: Option<Row>,
     /// See [`OwnDelete`].
     pub own_delete: OwnDelete,
@@ -94,7 +94,7 @@ pub enum Write {
 
 /// What happens after the write is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum FollowUp {
     /// The object is settled until it changes.
     Nothing,
     /// Our finalizer is added.
@@ -125,22 +125,22 @@ pub struct Action {
     /// The write, if there is anything to write.
     pub write: Option<Write>,
     /// What follows.
-    pub then: Then,
+    pub then: FollowUp,
 }
 
 impl Action {
     /// Nothing to do.
     pub const NOTHING: Self = Self {
         write: None,
-        then: Then::Nothing,
+        then: FollowUp::Nothing,
     };
     const CONFIRM: Self = Self {
         write: None,
-        then: Then::Confirm,
+        then: FollowUp::Confirm,
     };
     const REWIND: Self = Self {
         write: None,
-        then: Then::Rewind,
+        then: FollowUp::Rewind,
     };
 }
 

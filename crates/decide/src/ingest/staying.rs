@@ -5,20 +5,20 @@ use kindex_query::Life;
 
 use super::super::row::Row;
 use super::write::differs;
-use super::{Action, Context, Then, Write};
+use super::{Action, Context, FollowUp, Write};
 
 /// The object stays, and gets our finalizer if objects are adopted.
 pub(super) fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let then = if context.adopt_finalizers && !head.has_finalizer {
-        Then::AddFinalizer
+        FollowUp::AddFinalizer
     } else {
-        Then::Nothing
+        FollowUp::Nothing
     };
     decide_live(head, row, context, then)
 }
 
 /// The object is there and its row is live, whatever it was before.
-pub(super) fn decide_live(head: &Head, row: Option<&Row>, context: &Context, then: Then) -> Action {
+pub(super) fn decide_live(head: &Head, row: Option<&Row>, context: &Context, then: FollowUp) -> Action {
     let revive = row.is_some_and(|row| row.life == Life::Deleted);
     if revive && context.confirmed.as_ref() != row {
         return Action::CONFIRM;

@@ -38,7 +38,7 @@ fn gone_without_row_is_soft_deleted_while_a_write_may_still_land() {
 
 #[test]
 fn gone_with_live_row_is_soft_deleted() {
-    let soft_delete = action(Some(Write::SoftDelete), Then::Nothing);
+    let soft_delete = action(Some(Write::SoftDelete), FollowUp::Nothing);
     assert_eq!(gone(None, Some(row(5, Life::Live))), soft_delete);
     assert_eq!(gone(Some(5), Some(row(5, Life::Live))), soft_delete);
 }
@@ -47,7 +47,7 @@ fn gone_with_live_row_is_soft_deleted() {
 fn gone_with_a_newer_last_text_stores_it_as_deleted() {
     assert_eq!(
         gone(Some(6), Some(row(5, Life::Live))),
-        action(stored(Life::Deleted), Then::Nothing)
+        action(stored(Life::Deleted), FollowUp::Nothing)
     );
 }
 
@@ -108,14 +108,14 @@ fn gone_with_evicted_or_deleted_row_stores_the_last_write_of_others() {
 
 #[test]
 fn present_without_row_is_inserted() {
-    assert_eq!(decided(head(5), None), action(stored(Life::Live), Then::Nothing));
+    assert_eq!(decided(head(5), None), action(stored(Life::Live), FollowUp::Nothing));
 }
 
 #[test]
 fn present_with_live_row_is_updated_if_newer() {
     assert_eq!(
         decided(head(6), Some(row(5, Life::Live))),
-        action(stored(Life::Live), Then::Nothing)
+        action(stored(Life::Live), FollowUp::Nothing)
     );
     assert_eq!(decided(head(5), Some(row(5, Life::Live))), Action::NOTHING);
     assert_eq!(decided(head(4), Some(row(5, Life::Live))), Action::NOTHING);
@@ -129,13 +129,13 @@ fn present_with_the_row_of_another_program_is_written_once_more() {
     };
     assert_eq!(
         decided(head(5), Some(foreign)),
-        action(stored(Life::Live), Then::Nothing)
+        action(stored(Life::Live), FollowUp::Nothing)
     );
 }
 
 #[test]
 fn present_with_evicted_row_clears_the_eviction() {
-    let expected = action(stored(Life::Live), Then::Nothing);
+    let expected = action(stored(Life::Live), FollowUp::Nothing);
     assert_eq!(decided(head(6), Some(row(5, Life::Archived))), expected);
     assert_eq!(decided(head(5), Some(row(5, Life::Archived))), expected);
 }
@@ -143,14 +143,14 @@ fn present_with_evicted_row_clears_the_eviction() {
 #[test]
 fn present_with_deleted_row_is_confirmed_and_then_revived() {
     let deleted = row(5, Life::Deleted);
-    assert_eq!(decided(head(5), Some(deleted)).then, Then::Confirm);
+    assert_eq!(decided(head(5), Some(deleted)).then, FollowUp::Confirm);
     let confirmed = Context {
         confirmed: Some(deleted),
         ..context()
     };
     assert_eq!(
         decide(&Observed::Present(head(5)), Some(&deleted), &confirmed),
-        action(revived(Life::Live), Then::Nothing)
+        action(revived(Life::Live), FollowUp::Nothing)
     );
 }
 
@@ -173,14 +173,14 @@ fn present_without_our_finalizer_is_adopted_only_if_configured() {
         has_finalizer: false,
         ..head(5)
     };
-    assert_eq!(decided(bare, None), action(stored(Life::Live), Then::Nothing));
+    assert_eq!(decided(bare, None), action(stored(Life::Live), FollowUp::Nothing));
     let adopting = Context {
         adopt_finalizers: true,
         ..context()
     };
     assert_eq!(
         decide(&Observed::Present(bare), None, &adopting),
-        action(stored(Life::Live), Then::AddFinalizer)
+        action(stored(Life::Live), FollowUp::AddFinalizer)
     );
 }
 
@@ -197,7 +197,7 @@ fn checks_run_in_order_deletion_then_deleting_then_immutable() {
         deletion_timestamp: Some(context().now),
         ..both
     };
-    assert_eq!(decided(all, None).then, Then::Release);
+    assert_eq!(decided(all, None).then, FollowUp::Release);
 }
 
 // final, and deleted by a user
@@ -214,7 +214,7 @@ fn marked_final(version: u64) -> Head {
 #[test]
 fn the_deletion_of_a_marked_final_object_is_no_eviction() {
     let archived = Some(row(5, Life::Archived));
-    let deleted = action(stored(Life::Deleted), Then::Release);
+    let deleted = action(stored(Life::Deleted), FollowUp::Release);
     assert_eq!(decided(marked_final(7), archived), deleted);
     let guarded = Head {
         has_deletion_finalizer: true,
@@ -227,7 +227,7 @@ fn the_deletion_of_a_marked_final_object_is_no_eviction() {
     for in_use in [guarded, stripped] {
         assert_eq!(
             decided(in_use, archived),
-            action(stored(Life::Live), Then::Nothing),
+            action(stored(Life::Live), FollowUp::Nothing),
             "first come its phases"
         );
     }
@@ -251,10 +251,10 @@ fn a_mark_that_follows_an_eviction_counts_while_the_object_is_in_use() {
         has_references: true,
         ..marked_final(7)
     };
-    assert_eq!(decided_on(in_use), action(stored(Life::Live), Then::Nothing));
+    assert_eq!(decided_on(in_use), action(stored(Life::Live), FollowUp::Nothing));
     assert_eq!(
         decided_on(marked_final(7)),
-        action(stored(Life::Archived), Then::Release)
+        action(stored(Life::Archived), FollowUp::Release)
     );
     let released = Head {
         has_finalizer: false,
@@ -263,7 +263,7 @@ fn a_mark_that_follows_an_eviction_counts_while_the_object_is_in_use() {
     };
     assert_eq!(
         decided(released, Some(archived)),
-        action(stored(Life::Archived), Then::Nothing)
+        action(stored(Life::Archived), FollowUp::Nothing)
     );
     assert_eq!(
         gone_since(Some(released), Some(7), Some(archived)).write,
@@ -292,7 +292,7 @@ fn what_was_deleted_on_its_way_to_the_archive_takes_its_references_along() {
         has_finalizer: false,
         ..head
     });
-    let expected = action(stored(Life::Deleted), Then::ReleaseArchived);
+    let expected = action(stored(Life::Deleted), FollowUp::ReleaseArchived);
     for head in borne.into_iter().chain(stripped) {
         for known in [accepted, context()] {
             let decided_by = |owns| decide(&Observed::Present(head), deleted.as_ref(), &Context { owns, ..known });
@@ -321,7 +321,7 @@ fn a_deleted_row_comes_back_where_the_cluster_knows_who_uses_the_object() {
             ..context()
         };
         let decision = decide(&Observed::Present(head), Some(&closed), &confirmed);
-        assert_eq!(decision, action(revived(Life::Live), Then::Nothing));
+        assert_eq!(decision, action(revived(Life::Live), FollowUp::Nothing));
     }
 }
 
@@ -363,11 +363,11 @@ fn another_text_under_the_same_version_is_confirmed_and_the_cluster_wins() {
     };
     assert_eq!(
         decide(&Observed::Present(head(5)), Some(&different), &confirmed),
-        action(stored(Life::Live), Then::Nothing)
+        action(stored(Life::Live), FollowUp::Nothing)
     );
     assert_eq!(
         decided(head(6), Some(different)),
-        action(stored(Life::Live), Then::Nothing),
+        action(stored(Life::Live), FollowUp::Nothing),
         "a newer version needs no confirmation"
     );
 }

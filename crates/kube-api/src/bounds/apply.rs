@@ -5,6 +5,7 @@ use crate::decode;
 use crate::fields;
 use crate::schema::Structural;
 use crate::size::{OBJECT_BYTES_MAX, text_bytes};
+use allocation_counter::measure;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
@@ -195,4 +196,24 @@ fn an_update_of_more_paths_than_an_object_has_room_for_is_refused_before_they_ar
     after["spec"]["k0"] = json!("w");
     let changed = fields::update(None, Some(&before), after, "you", None, Timestamp::UNIX_EPOCH);
     assert!(changed.is_ok());
+}
+
+#[test]
+fn what_stays_as_it_is_costs_an_update_no_path_of_its_own() {
+    const COUNT: usize = 10_000;
+    let finalizers: Value = (0..COUNT).map(|at| format!("example.com/{at}")).collect();
+    let fields: Map<String, Value> = (0..COUNT).map(|at| (format!("k{at}"), at.into())).collect();
+    let schema =
+        Structural::parse(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).expect("a schema");
+    let mut before = json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "finalizers": finalizers},
+        "spec": fields, "status": {}});
+    before["metadata"]["managedFields"] = managers(1);
+    let mut after = before.clone();
+    after["status"]["phase"] = "Done".into();
+    let now = Timestamp::UNIX_EPOCH;
+    let mut updated = None;
+    let spent = measure(|| updated = Some(fields::update(Some(&schema), Some(&before), after, "me", None, now)));
+    let updated = updated.expect("it ran").expect("room for its managers");
+    assert_eq!(updated["metadata"]["managedFields"].as_array().map(Vec::len), Some(2));
+    assert!(spent.count_total < COUNT as u64, "{} allocations", spent.count_total);
 }

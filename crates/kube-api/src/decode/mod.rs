@@ -62,13 +62,13 @@ pub fn by_media_type(content_type: &str, body: &[u8]) -> Result<Decoded, DecodeE
 
 /// Reads JSON. Depth is bounded (128 levels), and so is the stack.
 pub fn json(text: &[u8]) -> Result<Decoded, DecodeError> {
-    let course = Course::new();
+    let state = DecodeState::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = course.root().deserialize(&mut deserializer)?;
+    let value = state.root().deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(Decoded {
         value,
-        duplicates: course.duplicates.into_inner(),
+        duplicates: state.duplicates.into_inner(),
     })
 }
 
@@ -83,8 +83,8 @@ pub fn yaml(text: &[u8]) -> Result<Decoded, DecodeError> {
             Err(_) => {}
         }
     }
-    let course = Course::new();
-    let read = serde_saphyr::with_deserializer_from_slice(text, |yaml| course.root().deserialize(yaml));
+    let state = DecodeState::new();
+    let read = serde_saphyr::with_deserializer_from_slice(text, |yaml| state.root().deserialize(yaml));
     Ok(Decoded {
         value: read.map_err(|error| DecodeError::Yaml(error.to_string()))?,
         duplicates: Vec::new(),
@@ -119,13 +119,13 @@ impl std::fmt::Display for Path<'_> {
 }
 
 /// What is known of a body while it is read.
-struct Course {
+struct DecodeState {
     duplicates: RefCell<Vec<String>>,
     /// Bytes that further values may take.
     room: Cell<usize>,
 }
 
-impl Course {
+impl DecodeState {
     fn new() -> Self {
         Self {
             duplicates: RefCell::default(),
@@ -136,7 +136,7 @@ impl Course {
     fn root(&self) -> Node<'_> {
         Node {
             path: &Path::Root,
-            course: self,
+            state: self,
         }
     }
 
@@ -158,7 +158,7 @@ struct TooManyValues;
 
 struct Node<'a> {
     path: &'a Path<'a>,
-    course: &'a Course,
+    state: &'a DecodeState,
 }
 
 impl<'de> DeserializeSeed<'de> for Node<'_> {
@@ -201,12 +201,12 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.course.take(TEXT_BYTES + value.len())?;
+        self.state.take(TEXT_BYTES + value.len())?;
         Ok(Value::String(value.to_owned()))
     }
 
     fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        self.course.take(TEXT_BYTES + value.len())?;
+        self.state.take(TEXT_BYTES + value.len())?;
         Ok(Value::String(value))
     }
 
@@ -214,10 +214,10 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut values = Vec::new();
         loop {
             let path = Path::Item(self.path, values.len());
-            self.course.take(ITEM_BYTES)?;
+            self.state.take(ITEM_BYTES)?;
             match items.next_element_seed(Node {
                 path: &path,
-                course: self.course,
+                state: self.state,
             })? {
                 Some(value) => values.push(value),
                 None => {
@@ -233,13 +233,13 @@ impl<'de> Visitor<'de> for Node<'_> {
         while let Some(name) = entries.next_key::<String>()? {
             let path = Path::Field(self.path, &name);
             let own = if fields.is_empty() { MAP_BYTES } else { FIELD_BYTES };
-            self.course.take(own + TEXT_BYTES + name.len())?;
+            self.state.take(own + TEXT_BYTES + name.len())?;
             let value = entries.next_value_seed(Node {
                 path: &path,
-                course: self.course,
+                state: self.state,
             })?;
             if fields.contains_key(&name) {
-                note(&mut self.course.duplicates.borrow_mut(), &path);
+                note(&mut self.state.duplicates.borrow_mut(), &path);
             }
             fields.insert(name, value);
         }

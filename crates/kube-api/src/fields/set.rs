@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::element::Element;
-use crate::size::text_bytes;
 
 /// A set of paths: sorted, each element once, and as large as it is, since large objects have a path for a few bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +23,7 @@ impl Branch {
 
     /// The length of its key in `fieldsV1`, with a colon and a comma.
     pub(super) fn own_bytes(&self) -> usize {
-        text_bytes(&self.element.text().into()) + 2
+        self.element.text_bytes() + 2
     }
 }
 

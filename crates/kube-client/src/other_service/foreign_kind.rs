@@ -10,7 +10,7 @@ use kube::core::{ApiResource, Status};
 use kube::{Client, discovery};
 use serde_json::Value;
 use tokio::sync::OnceCell;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::address::Address;
 use super::answer::{About, Unanswered, path, topic};
@@ -117,14 +117,24 @@ impl ForeignKind {
     /// # Errors
     /// Where the service does not answer, or serves no such kind.
     pub async fn resource(&self) -> Result<&Resource, ClusterError> {
+        let begun = Instant::now();
         let asked = self.resource.get_or_try_init(|| async {
+            // One that has waited for another's failure would give up before the service can answer.
+            if begun.elapsed() > ANSWER_TIMEOUT / 2 {
+                return Err(self.late());
+            }
             let client = self.address.client().await.map_err(|why| self.unclear(&why))?;
-            let group = self.within(discovery::group(&client, &self.group)).await?;
+            let group = discovery::group(&client, &self.group).await;
+            let group = group.map_err(|error| self.failed(error))?;
             let found = group.recommended_kind(&self.kind);
             let (api, _) = found.ok_or_else(|| self.unclear(&format!("it has no kind {}", self.kind)))?;
             Ok(Resource { client, api })
         });
-        asked.await
+        // That is also the time of those who wait while another one asks.
+        match timeout(ANSWER_TIMEOUT, asked).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.late()),
+        }
     }
 
     /// What the service answers in time.

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::options::{Mode, Options};
-use super::plan::{Blame, Planned, Refusal, plan};
+use super::plan::{Planned, Refusal, RowProblem, plan};
 use super::resume::ResumePoint;
 use crate::retries::with_retries;
 
@@ -116,7 +116,7 @@ impl Table {
             match (self.write_rows(part, place.as_deref()).await, part) {
                 (Err(StoreError::Refused { source, .. }), [one]) => {
                     let reason = format!("the database refuses the converted row: {source}");
-                    let refusal = Refusal::of(self.kind, one.row(), Blame::row(reason));
+                    let refusal = Refusal::of(self.kind, one.row(), RowProblem::row(reason));
                     outcome.refusals.push(refusal);
                 }
                 (Err(StoreError::Refused { .. }), part) => {

@@ -31,7 +31,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn of(kind: &Kind, row: &OtherVersionRow, Blame { path, reason }: Blame) -> Self {
+    pub(super) fn of(kind: &Kind, row: &OtherVersionRow, RowProblem { path, reason }: RowProblem) -> Self {
         Self {
             kind: kind.name,
             namespace: row.namespace.clone(),
@@ -46,12 +46,12 @@ impl Refusal {
 
 /// What is wrong with a row, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Blame {
+pub(super) struct RowProblem {
     path: String,
     reason: String,
 }
 
-impl Blame {
+impl RowProblem {
     /// The row as a whole.
     pub(super) fn row(reason: impl ToString) -> Self {
         Self::at("", reason)
@@ -65,7 +65,7 @@ impl Blame {
     }
 }
 
-impl From<Problem> for Blame {
+impl From<Problem> for RowProblem {
     fn from(problem: Problem) -> Self {
         match problem {
             Problem::UnknownVersion(_) => Self::at("apiVersion", problem),
@@ -89,14 +89,14 @@ pub(super) fn plan(platform: &Platform, kind: &Kind, rows: Vec<OtherVersionRow>)
     for row in rows {
         match in_own_version(platform, kind, &row) {
             Ok(version) => planned.conversions.push(RowConversion::new(row, version)),
-            Err(blame) => planned.refusals.push(Refusal::of(kind, &row, blame)),
+            Err(problem) => planned.refusals.push(Refusal::of(kind, &row, problem)),
         }
     }
     planned
 }
 
 /// The content that the ingester would write for the object in the kind's own version.
-fn in_own_version(platform: &Platform, kind: &Kind, row: &OtherVersionRow) -> Result<Arc<Version>, Blame> {
+fn in_own_version(platform: &Platform, kind: &Kind, row: &OtherVersionRow) -> Result<Arc<Version>, RowProblem> {
     let convert = |text: &str| kindex_convert::convert(platform, kind, text, kind.version).map_err(|it| it.problem);
     let text = match convert(&row.text) {
         // The items of a list do not repeat it; the column has it.
@@ -105,13 +105,13 @@ fn in_own_version(platform: &Platform, kind: &Kind, row: &OtherVersionRow) -> Re
         }
         converted => converted?,
     };
-    let object = Object::parse_str(&text).map_err(Blame::row)?;
+    let object = Object::parse_str(&text).map_err(RowProblem::row)?;
     let found = &object.metadata;
     let is_of_row = found.uid == row.uid && found.namespace == row.namespace && found.name == row.name;
     if !is_of_row {
         let (namespace, name, uid) = (&found.namespace, &found.name, &found.uid);
         let other = format!("the text is that of another object: {namespace}/{name} with uid {uid}");
-        return Err(Blame::at("metadata", other));
+        return Err(RowProblem::at("metadata", other));
     }
     Ok(Version::project(kind, object))
 }

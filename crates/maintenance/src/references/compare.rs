@@ -7,7 +7,7 @@ use kindex_model::kind::Kind;
 use kindex_model::reference_name::ReferenceName;
 use serde::Serialize;
 
-use super::{Bearer, Bearing};
+use super::{ReferencedObject, ReferencedState};
 
 /// How references differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -122,7 +122,7 @@ pub(super) struct Everything {
     /// Group and kind of those that the cluster does not serve: which objects of theirs there are is not known.
     pub(super) unserved: BTreeSet<(&'static str, &'static str)>,
     /// What those objects of other services bear that fields name, as far as they are there.
-    pub(super) elsewhere: BTreeMap<FullName, Bearing>,
+    pub(super) elsewhere: BTreeMap<FullName, ReferencedState>,
     /// Those that their services do not have.
     pub(super) absent: BTreeSet<FullName>,
     /// Why other services have not said so.
@@ -170,20 +170,20 @@ impl Everything {
     }
 
     /// Those of holders that are of none of the kinds.
-    pub(super) fn foreign(&self) -> Vec<(ReferenceName, Bearer)> {
-        let bearers = self.objects.values().flat_map(|object| {
+    pub(super) fn foreign(&self) -> Vec<(ReferenceName, ReferencedObject)> {
+        let referenced_objects = self.objects.values().flat_map(|object| {
             let foreign = object.references.iter().filter(|name| self.kind_of(name).is_none());
             foreign.map(move |name| {
-                let bearer = Bearer {
+                let referenced = ReferencedObject {
                     kind: object.kind.name,
                     group: object.kind.group,
                     namespace: object.namespace.clone(),
                     name: object.name.clone(),
                 };
-                (name.clone(), bearer)
+                (name.clone(), referenced)
             })
         });
-        bearers.collect()
+        referenced_objects.collect()
     }
 }
 
@@ -232,9 +232,9 @@ fn missing(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str, 
     };
     let lacking = holder.names.iter().filter_map(|(reference, place)| {
         let detail = || format!("{} names it in {reference}, and it lacks {name}", holder.shown());
-        if let Some(bearing) = all.elsewhere.get(place) {
-            let excused = bearing.leaving || bearing.references.contains(&name);
-            return (!excused).then(|| missing_elsewhere(place, bearing, holder.version, detail()));
+        if let Some(referenced) = all.elsewhere.get(place) {
+            let excused = referenced.leaving || referenced.references.contains(&name);
+            return (!excused).then(|| missing_elsewhere(place, referenced, holder.version, detail()));
         }
         let target_uid = *by_place.get(place)?;
         let target = &all.objects[target_uid];
@@ -258,13 +258,13 @@ fn dangling(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str,
     found.collect()
 }
 
-fn missing_elsewhere(place: &FullName, bearing: &Bearing, holder: u64, detail: String) -> Difference {
+fn missing_elsewhere(place: &FullName, referenced: &ReferencedState, holder: u64, detail: String) -> Difference {
     let (_, kind, namespace, name) = place.clone();
     Difference {
         kind,
         namespace,
         name,
-        uid: bearing.uid.clone(),
+        uid: referenced.uid.clone(),
         class: Class::ReferenceMissing,
         detail,
         versions: (0, holder),

@@ -42,7 +42,7 @@ pub struct Report {
     pub unsettled: u64,
     /// References of holders of other services, each with the object that bears it, as `namespace/name` of a kind.
     #[serde(skip)]
-    pub foreign: Vec<(ReferenceName, Bearer)>,
+    pub foreign: Vec<(ReferenceName, ReferencedObject)>,
     /// Why other services have not said which references their objects bear.
     #[serde(skip)]
     pub unanswered: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Report {
 
 /// An object that bears references, or should.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bearer {
+pub struct ReferencedObject {
     /// Its kind.
     pub kind: &'static str,
     /// Its group.
@@ -61,9 +61,9 @@ pub struct Bearer {
     pub name: String,
 }
 
-/// What an object of another service bears.
+/// The references on an object of another service, and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bearing {
+pub struct ReferencedState {
     /// Its uid.
     pub uid: String,
     /// Whether it is being deleted: it takes no new references.
@@ -78,7 +78,7 @@ pub trait OtherServices: Sync {
     ///
     /// # Errors
     /// Why its service does not say so.
-    fn look(&self, at: &Bearer) -> impl Future<Output = Result<Option<Bearing>, String>> + Send;
+    fn look(&self, at: &ReferencedObject) -> impl Future<Output = Result<Option<ReferencedState>, String>> + Send;
 }
 
 /// Compares the references of all kinds.

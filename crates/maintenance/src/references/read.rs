@@ -19,7 +19,7 @@ use kindex_store::progress::Progress;
 use serde_json::Value;
 
 use super::compare::{Everything, FullName, Known};
-use super::{Bearer, OtherServices};
+use super::{OtherServices, ReferencedObject};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -191,13 +191,13 @@ impl Reader<'_> {
         for places in self.all.named_elsewhere().into_values() {
             let places: Vec<FullName> = places.into_iter().collect();
             for some in places.chunks(LOOKED_AT_ONCE) {
-                let bearers: Vec<Bearer> = some.iter().map(bearer_at).collect();
-                let answers = join_all(bearers.iter().map(|bearer| others.look(bearer))).await;
+                let referenced_objects: Vec<ReferencedObject> = some.iter().map(referenced_at).collect();
+                let answers = join_all(referenced_objects.iter().map(|referenced| others.look(referenced))).await;
                 let mut is_silent = false;
                 for (place, answer) in some.iter().zip(answers) {
                     match answer {
-                        Ok(Some(bearing)) => {
-                            self.all.elsewhere.insert(place.clone(), bearing);
+                        Ok(Some(referenced)) => {
+                            self.all.elsewhere.insert(place.clone(), referenced);
                         }
                         Ok(None) => {
                             self.all.absent.insert(place.clone());
@@ -252,9 +252,9 @@ impl Reader<'_> {
     }
 }
 
-fn bearer_at(place: &FullName) -> Bearer {
+fn referenced_at(place: &FullName) -> ReferencedObject {
     let (group, kind, namespace, name) = place.clone();
-    Bearer {
+    ReferencedObject {
         kind,
         group,
         namespace,

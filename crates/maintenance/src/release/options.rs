@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_kube_client::ClusterApi;
+use kindex_kube_client::WriteApi;
 use kindex_model::kind::Platform;
 use kindex_store::IngesterStorage;
 
@@ -15,7 +15,7 @@ pub struct ReleaseSides {
     /// The platform whose finalizers are removed.
     pub platform: Platform,
     /// The cluster with the objects.
-    pub cluster: Arc<dyn ClusterApi>,
+    pub cluster: Arc<dyn WriteApi>,
     /// The store that must hold them; `None`: without SQL, and without a check for running services.
     pub storage: Option<Arc<dyn IngesterStorage>>,
 }

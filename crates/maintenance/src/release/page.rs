@@ -8,7 +8,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use kindex_decide::repair::{self, Release};
 use kindex_decide::row::Row;
-use kindex_kube_client::{ClusterApi, ClusterError, ObjectName, Page, Target};
+use kindex_kube_client::{ClusterError, ObjectName, Page, Target, WriteApi};
 use kindex_model::head::{Head, is_deletion_finalizer};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
@@ -59,7 +59,7 @@ pub struct Released {
 pub(super) struct Releaser<'a> {
     pub(super) kind: &'static Kind,
     pub(super) platform: Platform,
-    pub(super) cluster: Arc<dyn ClusterApi>,
+    pub(super) cluster: Arc<dyn WriteApi>,
     /// Writes to SQL; `None` if SQL is not used.
     pub(super) filler: Option<Filler>,
     pub(super) options: &'a Options,

@@ -1,7 +1,7 @@
 //! Looks up the owners of an object. References name them by uid, and the garbage collector deletes an object at once
 //! if all of its owners are absent, so every reference is checked before it is sent.
 
-use kindex_kube_client::{ClusterApi, ClusterError, ObjectName};
+use kindex_kube_client::{ClusterError, ObjectName, ReadApi};
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::object::Object;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ struct Metadata {
 
 /// Reads the references of a text, and looks up the owners whose kinds are in the registry.
 pub(super) async fn owners(
-    cluster: &dyn ClusterApi,
+    cluster: &dyn ReadApi,
     registry: &Registry,
     object: &Object,
     retry_budget: RetryBudget,

@@ -60,7 +60,7 @@ pub(super) async fn write<D: Driver>(
         now,
         platform: store.registry.platform,
         draw: store.draw,
-        keeping: None,
+        history: None,
     };
     let mut sorted: Vec<&RowConversion> = rows.iter().collect();
     sorted.sort_unstable_by_key(|one| &one.row.uid);

@@ -127,7 +127,7 @@ pub(crate) async fn delete<D: Driver>(
         now,
         platform: store.registry.platform,
         draw: store.draw,
-        keeping: None,
+        history: None,
     };
     let going = match request.needs_tombstones {
         true => Going::Tombstone,

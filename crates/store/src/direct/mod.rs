@@ -19,7 +19,7 @@ use crate::driver::{Driver, Limits, Param, Raw};
 use crate::error::{DirectError, StoreError};
 use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
-use crate::write::{Batch, Event, FeedEntry, Going, Keeping, Work, replacement};
+use crate::write::{Batch, Event, FeedEntry, Going, HistoryBatch, Work, replacement};
 
 pub use collection::{Collected, DeleteCollection, Found};
 
@@ -113,9 +113,9 @@ impl<D: Driver> Direct for SqlStore<D> {
             now,
             platform: self.registry.platform,
             draw: self.draw,
-            keeping: kind
+            history: kind
                 .history
-                .then(|| Keeping::new(self.history_sql(kind), &[write], now)),
+                .then(|| HistoryBatch::new(self.history_sql(kind), &[write], now)),
         };
         let change = Change::Update {
             wanted: object,

@@ -19,14 +19,14 @@ use crate::statements::{LIST_MAX, padded_list, references};
 use crate::write::{Event, OutboxWork, append, forget};
 
 /// A row that is to be removed.
-struct Doomed {
+struct RemovableRow {
     uid: String,
     namespace: String,
     name: String,
     is_deleted: bool,
 }
 
-impl Doomed {
+impl RemovableRow {
     fn read(row: &impl Cells) -> Result<Self, sqlx::Error> {
         Ok(Self {
             uid: row.text(0)?,
@@ -171,7 +171,7 @@ impl<D: Driver> InTransaction<D> for Removal<'_> {
         let list = padded_list(self.uids);
         params.extend(&list);
         let rows = D::query(connection, self.sql.lock(list.len()), &params).await?;
-        let mut found = rows.iter().map(Doomed::read).collect::<Result<Vec<_>, _>>()?;
+        let mut found = rows.iter().map(RemovableRow::read).collect::<Result<Vec<_>, _>>()?;
         found.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
         let names: Vec<&str> = found.iter().map(|row| row.uid.as_str()).collect();
         let held = held::<D>(connection, kind, spelling, &names).await?;

@@ -16,7 +16,7 @@ use crate::row::RowWrite;
 use crate::sql_only::{SqlOnlyWrite, SqlOnlyWritten, sql_only_version};
 use crate::statements::history::HistorySql;
 use crate::statements::{KindSql, padded_pairs};
-use crate::write::{Batch, Event, FeedEntry, Keeping, NewRow, Work, replacement};
+use crate::write::{Batch, Event, FeedEntry, HistoryBatch, NewRow, Work, replacement};
 
 /// A write and what it is made with.
 pub(super) struct One<'a> {
@@ -107,14 +107,14 @@ impl One<'_> {
             revive: false,
         });
         let stored: Vec<RowWrite> = stored.into_iter().collect();
-        let keeping = self.history.filter(|_| !stored.is_empty());
+        let history = self.history.filter(|_| !stored.is_empty());
         Work {
             sql: self.sql,
             kind: self.kind,
             now: self.now,
             platform: self.platform,
             draw: self.draw,
-            keeping: keeping.map(|sql| Keeping::new(sql, &stored, self.now)),
+            history: history.map(|sql| HistoryBatch::new(sql, &stored, self.now)),
         }
     }
 

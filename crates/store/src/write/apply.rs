@@ -217,7 +217,7 @@ impl<D: Driver> Batch<'_, D> {
 
     /// Gives back those whose names others have now.
     async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Superseded>, sqlx::Error> {
-        if let Some(keeping) = &self.work.keeping {
+        if let Some(history) = &self.work.history {
             let mut replaced = Vec::with_capacity(sorted.updates.len());
             let mut anew = Vec::new();
             for row in &sorted.updates {
@@ -225,9 +225,9 @@ impl<D: Driver> Batch<'_, D> {
                 replaced.push(uid);
                 anew.extend(row.begins_anew.then_some(uid));
             }
-            self.keep_replaced(keeping.sql, &replaced).await?;
-            self.branch_off(keeping.sql, &anew).await?;
-            self.write_history(keeping).await?;
+            self.keep_replaced(history.sql, &replaced).await?;
+            self.branch_off(history.sql, &anew).await?;
+            self.write_history(history).await?;
         }
         let superseded = self.write_main(sorted).await?;
         self.write_side(Side::Labels, &sorted.inserts, &sorted.updates).await?;

@@ -12,7 +12,7 @@ use crate::cells::{FoundRow, found_row};
 use crate::connections::{PACKET_RESERVE_BYTES, too_long};
 use crate::driver::{Driver, Limits, Param, Raw, Statement};
 use crate::statements::{KindSql, LIST_MAX, padded_list};
-use crate::write::versions::Keeping;
+use crate::write::versions::HistoryBatch;
 
 /// Rows of one statement, at most.
 const ROWS_MAX: usize = 4_095;
@@ -33,7 +33,7 @@ pub(crate) struct Work<'a> {
     /// Draws the stamps of the outbox.
     pub(crate) draw: fn() -> u64,
     /// Where the kind keeps a history.
-    pub(crate) keeping: Option<Keeping>,
+    pub(crate) history: Option<HistoryBatch>,
 }
 
 impl<D: Driver> Batch<'_, D> {

@@ -8,7 +8,7 @@ use crate::packed;
 use crate::statements::history::HistorySql;
 use crate::statements::{LIST_MAX, padded_list};
 use crate::write::batch::Batch;
-use crate::write::versions::{Keeping, Kept, lost_branch};
+use crate::write::versions::{HistoryBatch, PackedVersion, lost_branch};
 
 impl<D: Driver> Batch<'_, D> {
     /// Keeps what rows hold that are about to be replaced, where it is not kept: the history began
@@ -18,15 +18,15 @@ impl<D: Driver> Batch<'_, D> {
             let params = padded_list(chunk);
             let rows = D::query(self.connection, sql.unkept(params.len()), &params).await?;
             let unkept = rows.iter().map(|row| self.unkept(row));
-            let mut unkept: Vec<Kept> = unkept.collect::<Result<_, sqlx::Error>>()?;
+            let mut unkept: Vec<PackedVersion> = unkept.collect::<Result<_, sqlx::Error>>()?;
             unkept.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
             self.keep(sql, &unkept).await?;
         }
         Ok(())
     }
 
-    fn unkept(&self, row: &D::Row) -> Result<Kept, sqlx::Error> {
-        Ok(Kept {
+    fn unkept(&self, row: &D::Row) -> Result<PackedVersion, sqlx::Error> {
+        Ok(PackedVersion {
             uid: Uid::from(row.text(0)?.as_str()),
             version: res_version(row, 1)?,
             seen: row.time(2)?.unwrap_or(self.work.now),
@@ -45,12 +45,12 @@ impl<D: Driver> Batch<'_, D> {
     }
 
     /// Adds the batch's versions.
-    pub(crate) async fn write_history(&mut self, keeping: &Keeping) -> Result<(), sqlx::Error> {
-        self.keep(keeping.sql, &keeping.versions).await
+    pub(crate) async fn write_history(&mut self, history: &HistoryBatch) -> Result<(), sqlx::Error> {
+        self.keep(history.sql, &history.versions).await
     }
 
-    async fn keep(&mut self, sql: HistorySql, versions: &[Kept]) -> Result<(), sqlx::Error> {
-        let rows: Vec<[Param<'_>; 6]> = versions.iter().map(Kept::params).collect();
+    async fn keep(&mut self, sql: HistorySql, versions: &[PackedVersion]) -> Result<(), sqlx::Error> {
+        let rows: Vec<[Param<'_>; 6]> = versions.iter().map(PackedVersion::params).collect();
         self.execute_rows(&rows, |_, rows| sql.insert(rows)).await
     }
 }

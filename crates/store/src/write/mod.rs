@@ -49,4 +49,4 @@ pub(crate) use references::{Going, NewReference};
 pub(crate) use replaced::{forget, list, state_name};
 pub use rewind::Rewind;
 pub use rows::Rows;
-pub(crate) use versions::Keeping;
+pub(crate) use versions::HistoryBatch;

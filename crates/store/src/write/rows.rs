@@ -14,7 +14,7 @@ use crate::sql_store::SqlStore;
 use crate::statements::{LIST_MAX, padded_list};
 use crate::write::apply::Writes;
 use crate::write::batch::Work;
-use crate::write::versions::Keeping;
+use crate::write::versions::HistoryBatch;
 
 /// Reading what rows say, and writing them in batches.
 ///
@@ -84,7 +84,9 @@ impl<D: Driver> Rows for SqlStore<D> {
             now,
             platform: self.registry.platform,
             draw: self.draw,
-            keeping: kind.history.then(|| Keeping::new(self.history_sql(kind), batch, now)),
+            history: kind
+                .history
+                .then(|| HistoryBatch::new(self.history_sql(kind), batch, now)),
         };
         let writes = Writes {
             work: &work,

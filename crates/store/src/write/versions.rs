@@ -14,20 +14,20 @@ use crate::statements::history::HistorySql;
 pub(crate) const PRESENT: i64 = 0;
 
 /// The versions of a batch.
-pub(crate) struct Keeping {
+pub(crate) struct HistoryBatch {
     pub(crate) sql: HistorySql,
-    pub(crate) versions: Vec<Kept>,
+    pub(crate) versions: Vec<PackedVersion>,
 }
 
-/// One version, as it is kept.
-pub(crate) struct Kept {
+/// One version, packed as the history keeps it.
+pub(crate) struct PackedVersion {
     pub(crate) uid: Uid,
     pub(crate) version: ResourceVersion,
     pub(crate) seen: Timestamp,
     pub(crate) payload: Vec<u8>,
 }
 
-impl Keeping {
+impl HistoryBatch {
     /// Takes in every version of a batch. One that is both recorded and stored was seen when it was
     /// recorded. In order of the primary key: two writers never wait for each other.
     pub(crate) fn new(sql: HistorySql, batch: &[RowWrite], now: Timestamp) -> Self {
@@ -41,7 +41,7 @@ impl Keeping {
             .collect();
         seen.sort_by_key(|&(object, seen)| (key(object), seen));
         seen.dedup_by_key(|&mut (object, _)| key(object));
-        let kept = seen.into_iter().map(|(object, seen)| Kept {
+        let kept = seen.into_iter().map(|(object, seen)| PackedVersion {
             uid: object.metadata.uid.clone(),
             version: object.metadata.resource_version,
             seen,
@@ -58,7 +58,7 @@ fn key(object: &Object) -> (&Uid, ResourceVersion) {
     (&object.metadata.uid, object.metadata.resource_version)
 }
 
-impl Kept {
+impl PackedVersion {
     /// In the order of [`COLUMNS`](crate::statements::history::COLUMNS).
     pub(crate) fn params(&self) -> [Param<'_>; 6] {
         [
@@ -110,7 +110,7 @@ mod tests {
             spelling: &SqliteSpelling,
             tables: Tables { main: "thing" },
         };
-        let kept = Keeping::new(sql, &batch, at(0));
+        let kept = HistoryBatch::new(sql, &batch, at(0));
         let kept: Vec<(&str, u64, Timestamp)> = kept
             .versions
             .iter()

@@ -143,9 +143,10 @@ impl PeerArgs {
         let foreign = kinds.foreign().into_iter();
         let mut foreign: BTreeMap<_, Address> = foreign.map(|(kind, service)| (kind, service.into())).collect();
         for (service, url) in self.services.moved(registry)? {
-            let of_kinds = foreign.iter_mut().map(|(kind, address)| (&kind.group, address));
-            for (group, address) in of_kinds.chain(services.iter_mut()) {
-                if group.as_str() == service.group {
+            let of_kinds = foreign.iter_mut().map(|(kind, address)| (&*kind.group, address));
+            let of_holders = services.iter_mut().map(|(group, address)| (group.as_str(), address));
+            for (group, address) in of_kinds.chain(of_holders) {
+                if group == service.group {
                     address.move_to(url);
                 }
             }

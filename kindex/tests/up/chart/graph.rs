@@ -2,7 +2,7 @@
 //! what keeps some of them.
 
 use kindex_model::kind::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::process::wait_for;
 use super::roles::granted;
@@ -12,15 +12,20 @@ const FOREIGN: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d8
 /// The name of the objects that it holds.
 const KEPT: &str = "kept";
 
+/// What the revision of a kind says of its base.
+fn based_on(kind: &Kind, name: &str) -> Value {
+    json!({
+        "baseType": {"kind": kind.name, "apiVersion": kind.api_version()},
+        "baseResource": {"namespace": SAMPLES, "name": name},
+    })
+}
+
 /// A revision of the sample of a kind.
 fn revision(kind: &Kind, name: &str) -> String {
     let object = json!({
         "apiVersion": "michelangelo.api/v2", "kind": "Revision",
         "metadata": {"name": format!("of-{}", kind.singular), "namespace": SAMPLES},
-        "spec": {
-            "baseType": {"kind": kind.name, "apiVersion": kind.api_version()},
-            "baseResource": {"namespace": SAMPLES, "name": name},
-        },
+        "spec": based_on(kind, name),
     });
     object.to_string()
 }
@@ -38,20 +43,51 @@ fn jsonpath(release: &Release, resource: &str, name: &str, path: &str) -> String
     release.kubectl(&args, "")
 }
 
+/// A sample, and the reference by which its revision holds it at first.
+struct Base {
+    kind: &'static Kind,
+    name: String,
+    reference: String,
+}
+
+impl Base {
+    fn has_reference(&self, release: &Release) -> bool {
+        jsonpath(release, &resource(self.kind), &self.name, "{.metadata.finalizers}").contains(&self.reference)
+    }
+}
+
+/// Each to the base of the next one: nothing is released before both bases were read.
+fn move_every_revision(release: &Release, bases: &[Base]) {
+    for (from, to) in bases.iter().zip(bases.iter().cycle().skip(1)) {
+        let patch = json!({"spec": based_on(to.kind, &to.name)}).to_string();
+        let of = format!("of-{}", from.kind.singular);
+        let args = ["patch", "revisions.michelangelo.api", &of, "--namespace", SAMPLES];
+        release.kubectl(&[&args[..], &["--type=merge", "-p", &patch]].concat(), "");
+    }
+    for base in bases {
+        wait_for("the release of the former base", || !base.has_reference(release));
+    }
+}
+
 /// Does all of its work with the rights of its account, before anybody else does any.
 pub(super) fn delete_every_sample(release: &Release) {
     let samples = kindex_samples();
     release.kubectl(&["apply", "--server-side", "-f", "-"], &samples);
+    let mut bases = Vec::new();
     for kind in kinds().iter().filter(|kind| kind.name != "Revision") {
         let name = jsonpath(release, &resource(kind), "", "{.items[0].metadata.name}");
         release.kubectl(&["create", "-f", "-"], &revision(kind, &name));
         let of = format!("of-{}", kind.singular);
         let uid = jsonpath(release, "revisions.michelangelo.api", &of, "{.metadata.uid}");
-        let reference = format!("revision.michelangelo.api/{uid}");
-        wait_for("the reference of the revision", || {
-            jsonpath(release, &resource(kind), &name, "{.metadata.finalizers}").contains(&reference)
-        });
+        let base = Base {
+            kind,
+            name,
+            reference: format!("revision.michelangelo.api/{uid}"),
+        };
+        wait_for("the reference of the revision", || base.has_reference(release));
+        bases.push(base);
     }
+    move_every_revision(release, &bases);
     name_what_keeps_objects(release);
     let deleting = format!("{}=true", kindex_generated::registry().platform.deleting);
     release.kubectl(&["annotate", "-f", "-", &deleting], &kindex_samples_backwards());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kindex_decide::ingest::Then;
+use kindex_decide::ingest::FollowUp;
 use kindex_decide::row::{Row, RowText};
 use kindex_kube_client::{ObjectName, Target};
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -182,28 +182,28 @@ impl Objects {
     }
 
     /// Carries out what follows the write, or a decision without a write.
-    fn apply_then(&mut self, env: &mut Environment, uid: &Uid, then: Then) {
+    fn apply_then(&mut self, env: &mut Environment, uid: &Uid, then: FollowUp) {
         let entry = self.pending.entry(uid);
         self.quarantine.release(env, uid, entry);
         let present = || entry.newest().object().expect("effects are for present objects");
         let effect = match then {
-            Then::Nothing => return self.settle(uid),
-            Then::Wait(pause) => return self.pending.wait(env, uid, pause, false),
-            Then::WaitForOthers(pause) => return self.pending.wait(env, uid, pause, true),
-            Then::Confirm => {
+            FollowUp::Nothing => return self.settle(uid),
+            FollowUp::Wait(pause) => return self.pending.wait(env, uid, pause, false),
+            FollowUp::WaitForOthers(pause) => return self.pending.wait(env, uid, pause, true),
+            FollowUp::Confirm => {
                 let row = entry.row.flatten();
                 return self.ask(uid, row);
             }
-            Then::Rewind => {
+            FollowUp::Rewind => {
                 tracing::warn!(kind = env.kind.name, object = %entry.name, %uid,
                     "The cluster shows an older version than SQL holds; the cluster wins");
                 self.pending.forget_row(uid);
                 Effect::Rewind
             }
-            Then::AddFinalizer => set_finalizer(env, present(), true),
-            Then::Release => set_finalizer(env, present(), false),
-            Then::ReleaseArchived => release_archived(env, present()),
-            Then::Delete { release: _ } => Effect::Delete(Target::of(present())),
+            FollowUp::AddFinalizer => set_finalizer(env, present(), true),
+            FollowUp::Release => set_finalizer(env, present(), false),
+            FollowUp::ReleaseArchived => release_archived(env, present()),
+            FollowUp::Delete { release: _ } => Effect::Delete(Target::of(present())),
         };
         self.queue_effect(uid, effect, None);
     }

@@ -6,9 +6,9 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
 /// Leaves messages whole.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Whole;
+pub(super) struct RawCodec;
 
-impl Codec for Whole {
+impl Codec for RawCodec {
     type Encode = Vec<u8>;
     type Decode = Bytes;
     type Encoder = Self;
@@ -23,7 +23,7 @@ impl Codec for Whole {
     }
 }
 
-impl Encoder for Whole {
+impl Encoder for RawCodec {
     type Item = Vec<u8>;
     type Error = Status;
 
@@ -33,7 +33,7 @@ impl Encoder for Whole {
     }
 }
 
-impl Decoder for Whole {
+impl Decoder for RawCodec {
     type Item = Bytes;
     type Error = Status;
 

@@ -49,7 +49,7 @@ use tonic::server::{Grpc, NamedService};
 use tonic::{Code, Status};
 use tower::{Service, ServiceExt, service_fn};
 
-use codec::Whole;
+use codec::RawCodec;
 
 use crate::figures::Operation;
 use crate::identity;
@@ -316,7 +316,7 @@ impl Inbound {
             }
         };
         let request = Request::from_parts(parts, Full::new(body));
-        let mut grpc = Grpc::new(Whole).max_decoding_message_size(MESSAGE_MAX_BYTES);
+        let mut grpc = Grpc::new(RawCodec).max_decoding_message_size(MESSAGE_MAX_BYTES);
         let response = if self.method.action == Action::Watch {
             let service = service_fn(|request: tonic::Request<Bytes>| self.watch(request.into_inner()));
             grpc.server_streaming(service, request).await

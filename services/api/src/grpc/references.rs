@@ -42,12 +42,12 @@ pub(super) struct Served {
 }
 
 /// Who asks, and how long they wait.
-struct Asked {
+struct RequestContext {
     caller: Caller,
     deadline: Deadline,
 }
 
-impl Asked {
+impl RequestContext {
     fn of<T>(request: &Request<T>) -> Result<Self, Status> {
         let headers: &HeaderMap = request.metadata().as_ref();
         let deadline = Deadline::read(headers)?;
@@ -112,16 +112,16 @@ impl Served {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        asked: &Listing,
+        listing: &Listing,
     ) -> Result<ListReferencesResponse, Refusal> {
-        if asked.resolve {
-            let tree = self.operations.holders(caller, key, bounds(asked.depth)?).await?;
+        if listing.resolve {
+            let tree = self.operations.holders(caller, key, bounds(listing.depth)?).await?;
             return Ok(ListReferencesResponse {
                 tree: Some(node(tree)),
                 ..ListReferencesResponse::default()
             });
         }
-        let said = match asked.limit {
+        let said = match listing.limit {
             Some(limit) => self.operations.first_references(caller, key, limit).await?,
             None => self.operations.references(caller, key, None).await?,
         };
@@ -135,19 +135,19 @@ impl Served {
     /// Waits for an answer as long as the client does, and takes note of it.
     async fn done<T>(
         &self,
-        asked: &Asked,
+        context: &RequestContext,
         verb: Verb,
         named: Result<&Named, Refusal>,
         answer: impl Future<Output = Result<T, Refusal>>,
     ) -> Result<(T, Operation), Status> {
         let kind = named.as_ref().map_or("", |named| named.resource.kind.name);
         let answered = match named {
-            Ok(_) => asked.deadline.bound(answer).await?,
+            Ok(_) => context.deadline.bound(answer).await?,
             Err(refusal) => Err(refusal),
         };
         let code = answered.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
         if verb != Verb::Get || matches!(code, 401 | 403) {
-            let user = self.operations.known(&asked.caller);
+            let user = self.operations.known(&context.caller);
             let verb = verb.as_str();
             tracing::info!(target: "kindex_api::audit", user, method = "gRPC", service = NAME, verb, code, "answered");
         }
@@ -173,17 +173,17 @@ impl Calls for Served {
         &self,
         request: Request<PutReferenceRequest>,
     ) -> Result<Response<PutReferenceResponse>, Status> {
-        let asked = Asked::of(&request)?;
+        let context = RequestContext::of(&request)?;
         let PutReferenceRequest { target, reference } = request.into_inner();
         let named = self.named(target);
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
             self.operations
-                .put_reference(&asked.caller, &named.key(), &reference)
+                .put_reference(&context.caller, &named.key(), &reference)
                 .await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, Verb::Update, named, answer).await?;
+        let (said, operation) = self.done(&context, Verb::Update, named, answer).await?;
         let message = PutReferenceResponse {
             target: Some(target_of(&said)),
             references: references_of(&said),
@@ -195,17 +195,17 @@ impl Calls for Served {
         &self,
         request: Request<DeleteReferenceRequest>,
     ) -> Result<Response<DeleteReferenceResponse>, Status> {
-        let asked = Asked::of(&request)?;
+        let context = RequestContext::of(&request)?;
         let DeleteReferenceRequest { target, reference } = request.into_inner();
         let named = self.named(target);
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
             self.operations
-                .delete_reference(&asked.caller, &named.key(), &reference)
+                .delete_reference(&context.caller, &named.key(), &reference)
                 .await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, Verb::Delete, named, answer).await?;
+        let (said, operation) = self.done(&context, Verb::Delete, named, answer).await?;
         let target = Some(target_of(&said));
         Ok(respond(DeleteReferenceResponse { target }, operation))
     }
@@ -214,16 +214,16 @@ impl Calls for Served {
         &self,
         request: Request<GetReferenceRequest>,
     ) -> Result<Response<GetReferenceResponse>, Status> {
-        let asked = Asked::of(&request)?;
+        let context = RequestContext::of(&request)?;
         let GetReferenceRequest { target, reference } = request.into_inner();
         let named = self.named(target);
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
-            let (caller, key) = (&asked.caller, named.key());
+            let (caller, key) = (&context.caller, named.key());
             self.operations.references(caller, &key, Some(&reference)).await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (said, operation) = self.done(&asked, Verb::Get, named, answer).await?;
+        let (said, operation) = self.done(&context, Verb::Get, named, answer).await?;
         let message = GetReferenceResponse {
             target: Some(target_of(&said)),
             reference: references_of(&said).into_iter().next(),
@@ -235,7 +235,7 @@ impl Calls for Served {
         &self,
         request: Request<ListReferencesRequest>,
     ) -> Result<Response<ListReferencesResponse>, Status> {
-        let asked = Asked::of(&request)?;
+        let context = RequestContext::of(&request)?;
         let ListReferencesRequest {
             target,
             limit,
@@ -246,10 +246,10 @@ impl Calls for Served {
         let listing = Listing { limit, resolve, depth };
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
-            self.listed(&asked.caller, &named.key(), &listing).await
+            self.listed(&context.caller, &named.key(), &listing).await
         };
         let named = named.as_ref().map_err(Refusal::clone);
-        let (message, operation) = self.done(&asked, Verb::Get, named, answer).await?;
+        let (message, operation) = self.done(&context, Verb::Get, named, answer).await?;
         Ok(respond(message, operation))
     }
 }
@@ -280,6 +280,7 @@ fn target_of(said: &References) -> v1::Target {
         state: target.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
         is_archived: target.archived,
         released_reference: target.released_reference,
+        released_references: target.released_references,
     }
 }
 

@@ -15,7 +15,7 @@ use super::cluster::Call;
 use super::list::Page;
 use super::objects::Head;
 use super::references::Question;
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::selection::{Selected, select, selectors};
 use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, Resource, refusal};
 
@@ -51,11 +51,8 @@ impl Operations {
                 "deletecollection does not take includeDeleted and at",
             ));
         }
-        self.allow(
-            caller,
-            Wanted::of(Verb::DeleteCollection, resource, which.namespace.as_deref()),
-        )
-        .await?;
+        let permission = RequiredPermission::of(Verb::DeleteCollection, resource, which.namespace.as_deref());
+        self.allow(caller, permission).await?;
         // Refused before anything is deleted.
         let Selected { select, rest } = select(resource, which)?;
         if let Some(field) = rest.fields().first() {

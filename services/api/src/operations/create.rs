@@ -9,7 +9,7 @@ use kindex_model::kind::Kind;
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
 use super::references::may_name_in;
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, Resource, WriteOptions};
 
 impl Operations {
@@ -27,7 +27,7 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let resource = resource.into();
-        self.allow(caller, Wanted::of(Verb::Create, resource, Some(namespace)))
+        self.allow(caller, RequiredPermission::of(Verb::Create, resource, Some(namespace)))
             .await?;
         let guarded = match self.finalizer_of(resource.kind) {
             Some(finalizer) => with_finalizer(text, &finalizer)?,

@@ -8,7 +8,7 @@ use kindex_store::AsOf;
 
 use super::cluster::Call;
 use super::objects::Head;
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, version_of_cluster};
 
 /// Which state of an object is wanted.
@@ -30,7 +30,7 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has it.
     pub async fn get(&self, caller: &Caller, key: &ObjectKey<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
         if let Some(time) = options.at {
             return self.get_past(key, time).await;
         }

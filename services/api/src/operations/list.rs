@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::cluster::Call;
 use super::objects::Head;
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::selection::{Selected, select, selectors};
 use super::snapshot::{Moment, UIDS_MAX};
 use super::token::{Next, Token};
@@ -84,8 +84,8 @@ impl Operations {
         options: &ListOptions,
     ) -> Result<Listed, Refusal> {
         let resource = resource.into();
-        self.allow(caller, Wanted::of(Verb::List, resource, options.namespace.as_deref()))
-            .await?;
+        let permission = RequiredPermission::of(Verb::List, resource, options.namespace.as_deref());
+        self.allow(caller, permission).await?;
         if let Some(time) = options.at {
             return self.list_past(resource, options, time).await;
         }

@@ -43,7 +43,7 @@ mod update;
 
 mod moving;
 
-mod way;
+mod deletion_method;
 
 mod remove;
 
@@ -73,7 +73,7 @@ use tokio_util::sync::CancellationToken;
 use cluster::{Call, Upstream};
 use events::Hubs;
 use names::Names;
-use rights::{Rights, Wanted};
+use rights::{RequiredPermission, Rights};
 use snapshot::Snapshots;
 use stored::View;
 use watch::Feed;
@@ -286,8 +286,8 @@ impl Operations {
         }
     }
 
-    async fn allow(&self, caller: &Caller, wanted: Wanted<'_>) -> Result<(), Refusal> {
-        self.rights.allow(&self.upstream, caller, wanted).await
+    async fn allow(&self, caller: &Caller, permission: RequiredPermission<'_>) -> Result<(), Refusal> {
+        self.rights.allow(&self.upstream, caller, permission).await
     }
 
     /// How stored objects are shown to who asks for this resource.

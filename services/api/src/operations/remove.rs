@@ -13,17 +13,17 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::cluster::Call;
+use super::deletion_method::{DeletionMethod, deletion_method, mark};
 use super::objects::Head;
 use super::references::{Bounds, LiveObject, Question, references_among};
-use super::rights::Wanted;
-use super::way::{Way, mark, way};
+use super::rights::RequiredPermission;
 use super::{Answer, Caller, DeleteOptions, ObjectKey, Operations, Refusal, refusal};
 
 /// How often a deletion is decided anew because somebody else changed the object.
 const TRIES: usize = 16;
 
 /// A deletion that somebody asked for.
-struct Asked {
+struct DeletionRequest {
     /// How. Once an object was found, it is about this one: what has its name next is another one.
     options: DeleteOptions,
     /// The object as it was when its deletion was accepted: with the mark that it got, or as the cluster answered. From
@@ -31,7 +31,7 @@ struct Asked {
     accepted: Option<Answer>,
 }
 
-impl Asked {
+impl DeletionRequest {
     /// The version that the object is to have.
     fn version(&self) -> Option<&str> {
         self.options.preconditions.as_ref()?.resource_version.as_deref()
@@ -91,15 +91,15 @@ impl Operations {
         key: &ObjectKey<'_>,
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::at(Verb::Delete, key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Delete, key)).await?;
         if is_for_the_cluster(options) || !self.archives(key.resource.kind) {
             return self.delete_by_cluster(caller, key, options).await;
         }
-        let asked = Asked {
+        let request = DeletionRequest {
             options: options.clone(),
             accepted: None,
         };
-        self.carry_out(caller, key, asked, None).await
+        self.carry_out(caller, key, request, None).await
     }
 
     /// Has the cluster delete an object in the way that it alone knows. What is final, or on its way to the archive,
@@ -116,12 +116,12 @@ impl Operations {
         let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
         let answer = match self.upstream_of(kind)?.call(caller, call).await {
             Ok(found) if self.archives(kind) && !options.is_dry_run() && is_leaving(&found) => {
-                let mut asked = Asked {
+                let mut request = DeletionRequest {
                     options: options.clone(),
                     accepted: None,
                 };
-                asked.accept(found.clone());
-                self.carry_out(caller, key, asked, Some(found)).await
+                request.accept(found.clone());
+                self.carry_out(caller, key, request, Some(found)).await
             }
             Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
             answer => answer,
@@ -140,7 +140,7 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        mut asked: Asked,
+        mut request: DeletionRequest,
         mut found: Option<Answer>,
     ) -> Result<Answer, Refusal> {
         // The cluster sees what the server does, and the caller needs the right to delete and no other.
@@ -151,8 +151,8 @@ impl Operations {
                 None => self.upstream.call(&server, Call::get(key.path(), Vec::new())).await,
             };
             let done = match seen {
-                Ok(found) => self.request_deletion(&server, key, &mut asked, found).await?,
-                Err(refusal) if refusal.is_of_absent_object() => self.delete_absent(key, &asked, refusal).await?,
+                Ok(found) => self.request_deletion(&server, key, &mut request, found).await?,
+                Err(refusal) if refusal.is_of_absent_object() => self.delete_absent(key, &request, refusal).await?,
                 Err(refusal) => return Err(refusal),
             };
             if let Some(answer) = done {
@@ -167,35 +167,35 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        asked: &mut Asked,
+        request: &mut DeletionRequest,
         found: Answer,
     ) -> Result<Option<Answer>, Refusal> {
         let head = Head::read(&found.text).metadata;
         let is_another = |accepted: &mut Answer| Head::read(&accepted.text).metadata.uid != head.uid;
-        if let Some(accepted) = asked.accepted.take_if(is_another) {
+        if let Some(accepted) = request.accepted.take_if(is_another) {
             // It has gone, and another one has its name.
             return Ok(Some(accepted));
         }
-        check_preconditions(&asked.options, key, &head.uid, &head.resource_version)?;
-        asked.options = asked.options.of_uid(&head.uid);
+        check_preconditions(&request.options, key, &head.uid, &head.resource_version)?;
+        request.options = request.options.of_uid(&head.uid);
         let object = std::str::from_utf8(&found.text).ok();
         let object = object.and_then(|text| Object::parse_str(text).ok());
         let Some(object) = object else {
             return match head.deletion_timestamp {
                 Some(_) => Ok(Some(found)),
-                None => self.annotate(caller, key, asked, &head.uid).await,
+                None => self.annotate(caller, key, request, &head.uid).await,
             };
         };
-        match self.way_of(key, &object) {
-            Way::Annotation => self.annotate(caller, key, asked, &head.uid).await,
-            Way::Tombstone => self.delete_unmarked(caller, key, asked, &head.resource_version).await,
-            Way::GuardedTombstone => match self.guard(caller, key, &found.text).await? {
-                Some(version) => self.delete_unmarked(caller, key, asked, &version).await,
+        match self.method_of(key, &object) {
+            DeletionMethod::Annotation => self.annotate(caller, key, request, &head.uid).await,
+            DeletionMethod::Tombstone => self.delete_unmarked(caller, key, request, &head.resource_version).await,
+            DeletionMethod::GuardedTombstone => match self.guard(caller, key, &found.text).await? {
+                Some(version) => self.delete_unmarked(caller, key, request, &version).await,
                 None => Ok(None),
             },
-            Way::MarkedTombstone => self.delete_marked(caller, key, asked, &object).await,
-            Way::Going => Ok(Some(found)),
-            Way::Leaving { unmarked } => self.delete_leaving(caller, key, &object, found, unmarked).await,
+            DeletionMethod::MarkedTombstone => self.delete_marked(caller, key, request, &object).await,
+            DeletionMethod::Going => Ok(Some(found)),
+            DeletionMethod::Leaving { unmarked } => self.delete_leaving(caller, key, &object, found, unmarked).await,
         }
     }
 
@@ -205,12 +205,12 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        asked: &mut Asked,
+        request: &mut DeletionRequest,
         uid: &str,
     ) -> Result<Option<Answer>, Refusal> {
         let deleting = self.registry.platform.deleting;
         let mut metadata = json!({"uid": uid, "annotations": {deleting: "true"}});
-        if let Some(version) = asked.version() {
+        if let Some(version) = request.version() {
             metadata["resourceVersion"] = version.into();
         }
         let patch = json!({"metadata": metadata}).to_string();
@@ -221,7 +221,7 @@ impl Operations {
         if Head::read(&marked.text).metadata.deletion_timestamp.is_none() {
             return Ok(Some(marked));
         }
-        asked.accept(marked);
+        request.accept(marked);
         Ok(None)
     }
 
@@ -231,14 +231,14 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        asked: &Asked,
+        request: &DeletionRequest,
         version: &str,
     ) -> Result<Option<Answer>, Refusal> {
-        let options = asked.options.of_version(version);
+        let options = request.options.of_version(version);
         match self.delete_in_cluster(caller, key, &options).await {
             Err(refusal) if refusal.is_of_absent_object() => Ok(None),
             // Where a version was asked for, it is not that one any more.
-            Err(refusal) if is_overtaken(&refusal) && asked.version().is_none() => Ok(None),
+            Err(refusal) if is_overtaken(&refusal) && request.version().is_none() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -249,15 +249,15 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        asked: &mut Asked,
+        request: &mut DeletionRequest,
         object: &Object,
     ) -> Result<Option<Answer>, Refusal> {
         let Some(marked) = self.mark_final(caller, key, object).await? else {
             return Ok(None);
         };
         let version = Head::read(&marked.text).metadata.resource_version;
-        let options = asked.options.of_version(&version);
-        asked.accept(marked);
+        let options = request.options.of_version(&version);
+        request.accept(marked);
         match self.delete_in_cluster(caller, key, &options).await {
             Err(refusal) if is_overtaken(&refusal) => Ok(None),
             answer => answer.map(Some),
@@ -313,11 +313,11 @@ impl Operations {
         tree.map(|tree| tree.forecast()).unwrap_or_default()
     }
 
-    fn way_of(&self, key: &ObjectKey<'_>, object: &Object) -> Way {
+    fn method_of(&self, key: &ObjectKey<'_>, object: &Object) -> DeletionMethod {
         let kind = key.resource.kind;
         let holders = references_among(&object.metadata.finalizers);
         let of_graph = self.registry.is_of_graph(kind) || !holders.is_empty();
-        way(of_graph, Leaving::of(object, kind, &self.registry.platform))
+        deletion_method(of_graph, Leaving::of(object, kind, &self.registry.platform))
     }
 
     /// A deletion as Kubernetes has it: the object stays as a tombstone until nobody holds it.
@@ -366,11 +366,11 @@ impl Operations {
     async fn delete_absent(
         &self,
         key: &ObjectKey<'_>,
-        asked: &Asked,
+        request: &DeletionRequest,
         absent: Refusal,
     ) -> Result<Option<Answer>, Refusal> {
-        let Some(accepted) = &asked.accepted else {
-            return self.delete_stored(key, &asked.options, absent).await.map(Some);
+        let Some(accepted) = &request.accepted else {
+            return self.delete_stored(key, &request.options, absent).await.map(Some);
         };
         let uid = Uid::from(&*Head::read(&accepted.text).metadata.uid);
         let row = self.store()?.get_by_id(key.resource.kind, &uid).await;

@@ -48,8 +48,8 @@ struct Attributes {
     name: String,
 }
 
-/// What is asked for with one verb of one kind.
-pub(super) struct Wanted<'a> {
+/// The permission that an operation needs: one verb on one kind.
+pub(super) struct RequiredPermission<'a> {
     pub(super) verb: Verb,
     pub(super) resource: Resource,
     /// All namespaces where there is none.
@@ -58,7 +58,7 @@ pub(super) struct Wanted<'a> {
     pub(super) part: Part,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> RequiredPermission<'a> {
     pub(super) fn at(verb: Verb, key: &ObjectKey<'a>) -> Self {
         Self {
             verb,
@@ -163,9 +163,14 @@ impl Rights {
     }
 
     /// Refuses what the caller may not do. Who is refused learns nothing of what is there.
-    pub(super) async fn allow(&self, upstream: &Upstream, caller: &Caller, wanted: Wanted<'_>) -> Result<(), Refusal> {
-        let denied = self.denied(upstream, caller, wanted.attributes()).await?;
-        denied.map_or(Ok(()), |(user, why)| Err(forbidden(&user, &wanted, &why)))
+    pub(super) async fn allow(
+        &self,
+        upstream: &Upstream,
+        caller: &Caller,
+        permission: RequiredPermission<'_>,
+    ) -> Result<(), Refusal> {
+        let denied = self.denied(upstream, caller, permission.attributes()).await?;
+        denied.map_or(Ok(()), |(user, why)| Err(forbidden(&user, &permission, &why)))
     }
 
     /// Refuses who may not speak for the holder of a reference.
@@ -378,16 +383,16 @@ fn may_not_speak(user: &User, spoken: &Spoken, why: &str) -> Refusal {
     Refusal::new(Reason::Forbidden, message).with(resource.details(name))
 }
 
-fn forbidden(user: &User, wanted: &Wanted<'_>, why: &str) -> Refusal {
-    let Wanted {
+fn forbidden(user: &User, permission: &RequiredPermission<'_>, why: &str) -> Refusal {
+    let RequiredPermission {
         verb, resource, name, ..
-    } = wanted;
+    } = permission;
     let kind = resource.kind;
-    let resource = match wanted.part {
+    let resource = match permission.part {
         Part::Main => kind.plural.to_owned(),
         Part::Status => format!("{}/status", kind.plural),
     };
-    let scope = match (kind.scope, wanted.namespace) {
+    let scope = match (kind.scope, permission.namespace) {
         (Scope::Namespaced, Some(namespace)) => format!("in the namespace {namespace:?}"),
         (Scope::Namespaced, None) | (Scope::Cluster, _) => "at the cluster scope".to_owned(),
     };

@@ -4,7 +4,7 @@ use kindex_kube_api::request::Verb;
 use kindex_model::kind::Kind;
 use kindex_query::{CriterionOperation, LabelSelector, Select};
 
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Caller, ListOptions, Listed, Operations, Refusal, refusal};
 
 /// Objects that may be passed over: each of them is read.
@@ -36,8 +36,8 @@ impl Operations {
         which: &ListOptions,
         search: &Search,
     ) -> Result<Listed, Refusal> {
-        self.allow(caller, Wanted::of(Verb::List, kind.into(), which.namespace.as_deref()))
-            .await?;
+        let permission = RequiredPermission::of(Verb::List, kind.into(), which.namespace.as_deref());
+        self.allow(caller, permission).await?;
         let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
         if !which.resource_version.is_empty() {
             return Err(bad(

@@ -13,13 +13,13 @@ use super::edit::{self, Edit};
 use super::objects::{Head, with_finalizer};
 use super::references::may_name_in;
 use super::references::picked::picked;
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 
-fn wanted<'a>(verb: Verb, key: &ObjectKey<'a>, part: Part) -> Wanted<'a> {
-    Wanted {
+fn required<'a>(verb: Verb, key: &ObjectKey<'a>, part: Part) -> RequiredPermission<'a> {
+    RequiredPermission {
         part,
-        ..Wanted::at(verb, key)
+        ..RequiredPermission::at(verb, key)
     }
 }
 
@@ -40,7 +40,7 @@ impl Operations {
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, wanted(Verb::Update, key, part)).await?;
+        self.allow(caller, required(Verb::Update, key, part)).await?;
         let body = match (part, self.finalizer_of(key.resource.kind)) {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
             (Part::Main, Some(finalizer)) => with_finalizer(text, &finalizer)?,
@@ -77,7 +77,7 @@ impl Operations {
         patch: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, wanted(Verb::Patch, key, part)).await?;
+        self.allow(caller, required(Verb::Patch, key, part)).await?;
         let call = Call {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())

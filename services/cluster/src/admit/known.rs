@@ -94,7 +94,7 @@ fn check_type(resource: &Resource, fields: &mut Map<String, Value>) -> Result<()
             }
         }
     }
-    let expected = resource.api_version();
+    let expected = resource.api_version.as_str();
     if !api_version.is_empty() && api_version != expected {
         return Err(Status::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({expected})"

@@ -8,7 +8,7 @@ use kindex_kube_api::table::PrinterColumn;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::resource::{Conversion, Convert, Names, Nature, Resource, storage_name};
+use crate::resource::{Conversion, Convert, Names, Nature, Resource, join_group, storage_api_version, storage_name};
 
 /// The versions that a definition declares.
 pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
@@ -47,26 +47,31 @@ pub(crate) fn resources(
     let conversion = Conversion::of(definition, converter);
     versions(definition)
         .filter(|version| version["served"] == true)
-        .map(|version| Resource {
-            group: group.to_owned(),
-            version: version["name"].as_str().unwrap_or_default().to_owned(),
-            names: names.clone(),
-            namespaced: spec["scope"] == "Namespaced",
-            nature,
-            has_status: !version["subresources"]["status"].is_null(),
-            schema: version
-                .pointer("/schema/openAPIV3Schema")
-                .and_then(|schema| Structural::parse(schema).ok()),
-            declared_schema: version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_default(),
-            columns: columns(version),
-            selectable: selectable(version),
-            storage: Arc::clone(&storage),
-            storage_version: storage_version.to_owned(),
-            serves_storage_version,
-            conversion: conversion.clone(),
-            since,
-            terminating: meta::is_deleting(definition),
-            deprecation: deprecation(version, group, &names.kind),
+        .map(|version| {
+            let name = version["name"].as_str().unwrap_or_default();
+            Resource {
+                group: group.to_owned(),
+                version: name.to_owned(),
+                api_version: join_group(group, name),
+                names: names.clone(),
+                namespaced: spec["scope"] == "Namespaced",
+                nature,
+                has_status: !version["subresources"]["status"].is_null(),
+                schema: version
+                    .pointer("/schema/openAPIV3Schema")
+                    .and_then(|schema| Structural::parse(schema).ok()),
+                declared_schema: version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_default(),
+                columns: columns(version),
+                selectable: selectable(version),
+                storage: Arc::clone(&storage),
+                storage_version: storage_version.to_owned(),
+                storage_api_version: storage_api_version(nature, group, storage_version),
+                serves_storage_version,
+                conversion: conversion.clone(),
+                since,
+                terminating: meta::is_deleting(definition),
+                deprecation: deprecation(version, group, &names.kind),
+            }
         })
         .collect()
 }

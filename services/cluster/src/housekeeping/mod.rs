@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use kindex_kube_api::meta;
 use kindex_kube_api::status::Status;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::api::Api;
-use crate::mutate::DEFINITIONS;
+use crate::mutate::{DEFINITIONS, FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
 use crate::namespaces;
 use crate::store::{Change, FeedError, PageRequest, Revision, StoreError};
 
@@ -82,20 +81,27 @@ async fn catch_up(api: &Api, position: &mut u64, sweep_at: &mut Option<Instant>)
     }
 }
 
-/// Whether a revision can be of interest, without parsing it.
+fn says(revision: &Revision, words: &[&str]) -> bool {
+    std::str::from_utf8(&revision.text).is_ok_and(|text| words.iter().any(|word| text.contains(word)))
+}
+
+/// Whether an object that is there can be of interest, without parsing it: it names an owner, or is being deleted and
+/// has content to delete or dependents to look after.
 fn may_matter(revision: &Revision) -> bool {
-    let has = |word: &str| std::str::from_utf8(&revision.text).is_ok_and(|text| text.contains(word));
-    revision.change == Change::Deleted || has("\"deletionTimestamp\"") || has("\"ownerReferences\"")
+    let is_container = || matches!(&*revision.key.resource, namespaces::STORAGE | DEFINITIONS);
+    says(revision, &["\"ownerReferences\""])
+        || says(revision, &["\"deletionTimestamp\""])
+            && (is_container() || says(revision, &[ORPHAN_FINALIZER, FOREGROUND_FINALIZER]))
 }
 
 async fn look_at(api: &Api, revision: &Revision) -> Result<(), Status> {
+    if revision.change == Change::Deleted {
+        return after_deletion(api, revision).await;
+    }
     if !may_matter(revision) {
         return Ok(());
     }
     let object = revision.object().map_err(|error| crate::mutate::store_failed(&error))?;
-    if revision.change == Change::Deleted {
-        return after_deletion(api, revision, object).await;
-    }
     if meta::is_deleting(object) {
         match &*revision.key.resource {
             namespaces::STORAGE => drain::namespace(api, &revision.key.name).await?,
@@ -107,12 +113,16 @@ async fn look_at(api: &Api, revision: &Revision) -> Result<(), Status> {
     owners::check_new(api, &revision.key, object).await
 }
 
-async fn after_deletion(api: &Api, revision: &Revision, object: &Value) -> Result<(), Status> {
+async fn after_deletion(api: &Api, revision: &Revision) -> Result<(), Status> {
     let key = &revision.key;
     if &*key.resource == DEFINITIONS {
         api.store.close_feed(&key.name);
     }
-    owners::after_removal(api, object).await?;
+    // Where nothing has an owner, nothing is parsed or asked.
+    if api.store.has_owners() || says(revision, &["\"ownerReferences\""]) {
+        let object = revision.object().map_err(|error| crate::mutate::store_failed(&error))?;
+        owners::after_removal(api, object).await?;
+    }
     if api.namespaces.phase(&key.namespace) == Some(namespaces::Phase::Terminating) {
         drain::finish_namespace(api, &key.namespace).await?;
     }
@@ -158,4 +168,67 @@ async fn look_at_everything(api: &Api) -> Result<(), Status> {
         }
     }
     failed.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::admit::Author;
+    use crate::cluster::Cluster;
+    use crate::mutate::{self, DeleteOptions, Deleted, Written};
+    use crate::store::ObjectKey;
+
+    fn matters(resource: &str, metadata: &Value) -> bool {
+        let text = json!({"metadata": metadata}).to_string();
+        let key = ObjectKey::new(resource, "", "a");
+        may_matter(&Revision::new(1, Change::Modified, key, text.into(), None))
+    }
+
+    #[test]
+    fn what_is_being_deleted_matters_for_its_content_and_its_dependents() {
+        let going = |finalizer: &str| json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer]});
+        assert!(!matters("configmaps", &going("example.com/other")));
+        assert!(matters("configmaps", &going(ORPHAN_FINALIZER)));
+        assert!(matters("configmaps", &going(FOREGROUND_FINALIZER)));
+        assert!(matters(namespaces::STORAGE, &going("example.com/other")));
+        assert!(matters(DEFINITIONS, &going("example.com/other")));
+        assert!(matters("configmaps", &json!({"ownerReferences": [{"uid": "a"}]})));
+        assert!(!matters(
+            namespaces::STORAGE,
+            &json!({"finalizers": [ORPHAN_FINALIZER]})
+        ));
+    }
+
+    #[tokio::test]
+    async fn dependents_go_after_their_owner() {
+        let cluster = Cluster::ephemeral().await.expect("a cluster");
+        let api = &cluster.api;
+        let catalog = api.registry.catalog();
+        let resource = catalog.find("", "v1", "configmaps").expect("built in");
+        let author = Author {
+            manager: "tests",
+            subresource: None,
+            applied: false,
+            now: api.now(),
+        };
+        let create = async |metadata: Value| {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+            match mutate::create(api, resource, "default", object, &author, false).await {
+                Ok(Written::Revision(revision)) => revision,
+                other => panic!("not created: {other:?}"),
+            }
+        };
+        let owner = create(json!({"name": "owner"})).await;
+        let uid = meta::uid(owner.object().expect("an object"));
+        let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
+        let dependent = create(json!({"name": "dependent", "ownerReferences": [reference]})).await;
+        let deleted = mutate::delete(api, resource, &owner.key, &DeleteOptions::default()).await;
+        let Ok(Deleted::Gone(owner)) = deleted else {
+            panic!("its finalizers keep it");
+        };
+        look_at(api, &owner).await.expect("looked at");
+        assert!(api.store.get(&dependent.key).await.expect("read").is_none());
+    }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Names {
 pub(crate) struct Resource {
     pub(crate) group: String,
     pub(crate) version: String,
+    /// `group/version`, or the version alone in the core group.
+    pub(crate) api_version: String,
     pub(crate) names: Names,
     pub(crate) namespaced: bool,
     pub(crate) nature: Nature,
@@ -73,6 +75,8 @@ pub(crate) struct Resource {
     pub(crate) storage: Arc<str>,
     /// The version in which objects are stored.
     pub(crate) storage_version: String,
+    /// `group/version` of stored objects.
+    pub(crate) storage_api_version: String,
     /// Whether that version is served.
     pub(crate) serves_storage_version: bool,
     /// How its objects become those of other versions, if more than `apiVersion` differs.
@@ -86,25 +90,6 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    /// `group/version`, or the version alone in the core group.
-    pub(crate) fn api_version(&self) -> String {
-        join_group(&self.group, &self.version)
-    }
-
-    /// `group/version` of stored objects.
-    pub(crate) fn storage_api_version(&self) -> String {
-        match self.nature {
-            // Both faces of events share the core form.
-            Nature::Event => "v1".to_owned(),
-            Nature::Custom
-            | Nature::Definition
-            | Nature::Namespace
-            | Nature::CoreEvent
-            | Nature::Plain
-            | Nature::Review => join_group(&self.group, &self.storage_version),
-        }
-    }
-
     /// How a Status names it.
     pub(crate) fn named(&self) -> Named<'_> {
         Named {
@@ -135,6 +120,20 @@ pub(crate) fn join_group(group: &str, version: &str) -> String {
         version.to_owned()
     } else {
         format!("{group}/{version}")
+    }
+}
+
+/// `group/version` of stored objects.
+pub(crate) fn storage_api_version(nature: Nature, group: &str, storage_version: &str) -> String {
+    match nature {
+        // Both faces of events share the core form.
+        Nature::Event => "v1".to_owned(),
+        Nature::Custom
+        | Nature::Definition
+        | Nature::Namespace
+        | Nature::CoreEvent
+        | Nature::Plain
+        | Nature::Review => join_group(group, storage_version),
     }
 }
 

@@ -48,8 +48,8 @@ pub(crate) enum NotShown {
 
 /// The revision as `resource` shows it.
 pub(crate) async fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Result<Shown<'a>, NotShown> {
-    let api_version = resource.api_version();
-    if revision.rv >= resource.since && is_of(&revision.text, &api_version) {
+    let api_version = &resource.api_version;
+    if revision.rv >= resource.since && is_of(&revision.text, api_version) {
         return Ok(Shown::Text(revision));
     }
     let mut object = revision.object()?.clone();
@@ -70,7 +70,7 @@ pub(crate) async fn stored(resource: &Resource, object: Value) -> Result<Value, 
     if resource.nature == Nature::Event {
         return Ok(events::to_core(object));
     }
-    let api_version = resource.storage_api_version();
+    let api_version = &resource.storage_api_version;
     in_version(resource, object, &resource.storage_version, api_version).await
 }
 
@@ -78,15 +78,15 @@ async fn in_version(
     resource: &Resource,
     mut object: Value,
     version: &str,
-    api_version: String,
+    api_version: &str,
 ) -> Result<Value, NotShown> {
     match &resource.conversion {
         Some(conversion) if object["apiVersion"] != *api_version => {
-            let converted = conversion.convert(&object, version, &api_version).await;
+            let converted = conversion.convert(&object, version, api_version).await;
             converted.map_err(NotShown::Conversion)
         }
         Some(_) | None => {
-            object["apiVersion"] = Value::String(api_version);
+            object["apiVersion"] = api_version.into();
             Ok(object)
         }
     }
@@ -94,8 +94,8 @@ async fn in_version(
 
 /// Whether a revision is stored in the version in which objects are stored now.
 pub(crate) fn is_stored_form(resource: &Resource, revision: &Revision) -> Result<bool, StoreError> {
-    let api_version = resource.storage_api_version();
-    Ok(is_of(&revision.text, &api_version) || revision.object()?["apiVersion"] == *api_version)
+    let api_version = resource.storage_api_version.as_str();
+    Ok(is_of(&revision.text, api_version) || revision.object()?["apiVersion"] == *api_version)
 }
 
 /// Keys are sorted, so that the version almost always stands first and no parsing is needed to see it.

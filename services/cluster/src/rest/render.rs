@@ -98,7 +98,7 @@ pub(super) fn many(call: &Call<'_>, objects: &[Shown<'_>], meta: &ListMeta) -> R
         Rendering::Json => Reply::json(200, list_text(resource, objects, meta)),
         Rendering::Yaml => {
             let list = json!({
-                "apiVersion": resource.api_version(),
+                "apiVersion": resource.api_version,
                 "items": values()?,
                 "kind": resource.names.list_kind,
                 "metadata": meta.of_list(resource),
@@ -121,7 +121,7 @@ fn list_text(resource: &Resource, objects: &[Shown<'_>], meta: &ListMeta) -> Byt
     let texts: Vec<Bytes> = objects.iter().map(Shown::text).collect();
     let size: usize = texts.iter().map(|text| text.len() + 1).sum();
     let mut list = Vec::with_capacity(size + 256);
-    list.extend_from_slice(format!("{{\"apiVersion\":\"{}\",\"items\":[", resource.api_version()).as_bytes());
+    list.extend_from_slice(format!("{{\"apiVersion\":\"{}\",\"items\":[", resource.api_version).as_bytes());
     for (at, text) in texts.iter().enumerate() {
         if at > 0 {
             list.push(b',');

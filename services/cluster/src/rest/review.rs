@@ -79,7 +79,7 @@ fn with_status(call: &Call<'_>, asked: Value, status: Value) -> Result<Value, St
 /// An answer that repeats nothing of who asked; without `spec` where that is null.
 fn answered_by(call: &Call<'_>, spec: Value, status: Value) -> Value {
     let mut answered = json!({
-        "apiVersion": call.resource.api_version(),
+        "apiVersion": call.resource.api_version,
         "kind": call.resource.names.kind,
         "metadata": {},
         "status": status,

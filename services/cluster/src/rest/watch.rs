@@ -319,9 +319,11 @@ impl Watch {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let (api_version, kind) = match self.rendering {
-            Rendering::Json | Rendering::Yaml => (self.resource.api_version(), self.resource.names.kind.as_str()),
-            Rendering::Table => (partial::VERSION.to_owned(), "Table"),
-            Rendering::Metadata => (partial::VERSION.to_owned(), partial::KIND),
+            Rendering::Json | Rendering::Yaml => {
+                (self.resource.api_version.as_str(), self.resource.names.kind.as_str())
+            }
+            Rendering::Table => (partial::VERSION, "Table"),
+            Rendering::Metadata => (partial::VERSION, partial::KIND),
         };
         let mut bookmark = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
         if self.rendering == Rendering::Table {

@@ -131,14 +131,14 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
     let (patch, duplicates) = Patch::read(patch_type, &call.request.body)?;
     let mut warnings = Vec::new();
     let edit = |before: &Value| {
-        let patched = patch.apply(before)?;
-        let shown = patched.to_string();
-        let sent = admit::accept(call.resource, patched, duplicates.clone())?;
+        let sent = admit::accept(call.resource, patch.apply(before)?, duplicates.clone())?;
         let strict_errors = sent.strict_errors.join(", ");
-        let (object, found) = sent.checked(call.resource, options.validation).map_err(|_| {
+        let Ok((object, found)) = sent.checked(call.resource, options.validation) else {
+            // Only this refusal shows what the patch made, as it was before unknown fields were taken out.
+            let shown = patch.apply(before)?.to_string();
             let problem = FieldProblem::invalid("patch", &shown, &format!("strict decoding error: {strict_errors}"));
-            Status::invalid("", "", "", &[problem])
-        })?;
+            return Err(Status::invalid("", "", "", &[problem]));
+        };
         warnings = [found, admit::warnings(call.resource, &object)].concat();
         Ok(object)
     };
@@ -176,8 +176,8 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
         let subresource = options.author.subresource.map(Subresource::name);
         let schema = call.resource.schema.as_ref();
         let (manager, now) = (options.author.manager, options.author.now);
-        let version = call.resource.api_version();
-        fields::apply(schema, live, configuration, manager, force, subresource, &version, now).map_err(not_applied)
+        let version = &call.resource.api_version;
+        fields::apply(schema, live, configuration, manager, force, subresource, version, now).map_err(not_applied)
     };
     let edit = |before: &Value| merge(Some(before));
     let key = call.key(name);
@@ -236,8 +236,7 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<(Value, bool), Stat
     if let Some(field) = unknown {
         return Err(Status::unexplained(format!(
             "failed to create typed patch object ({place}; {}, Kind={}): .{field}: field not declared in schema",
-            call.resource.api_version(),
-            call.resource.names.kind
+            call.resource.api_version, call.resource.names.kind
         )));
     }
     Ok((confine(call, object), is_named))

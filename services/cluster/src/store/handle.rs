@@ -64,6 +64,14 @@ impl Store {
         }
     }
 
+    /// Whether an object may name an owner that somebody looks after.
+    pub(crate) fn has_owners(&self) -> bool {
+        match self {
+            Self::File(file) => file.has_owners(),
+            Self::Elsewhere(_) => false,
+        }
+    }
+
     /// Objects that name `owner_uid` as an owner; elsewhere nobody collects them.
     pub(crate) async fn dependents(&self, owner_uid: &str) -> Result<Vec<ObjectKey>, StoreError> {
         match self {

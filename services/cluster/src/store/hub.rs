@@ -1,7 +1,7 @@
 //! Broadcasts committed revisions to subscribers: one ring buffer per resource, bounded in revisions and bytes. A slow
 //! reader loses its position and catches up from the log; it never blocks the writer and never makes memory grow.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -35,6 +35,23 @@ struct Ring {
     buffer: Arc<Mutex<RingBuffer>>,
     /// Says when there is another one; gone with the ring.
     news: watch::Sender<()>,
+}
+
+impl Ring {
+    /// One piece of news, however many revisions there are.
+    fn offer<'a>(&self, revisions: impl Iterator<Item = &'a Arc<Revision>>) {
+        let mut buffer = locked(&self.buffer);
+        // The log keeps what nobody reads at this moment.
+        if self.news.receiver_count() == 0 {
+            buffer.forget();
+            return;
+        }
+        for revision in revisions {
+            buffer.push(Arc::clone(revision));
+        }
+        drop(buffer);
+        self.news.send_replace(());
+    }
 }
 
 /// Revisions are numbered as they come.
@@ -110,19 +127,14 @@ impl Hub {
     /// version finds everything up to it in the ring.
     pub(super) fn publish(&self, revisions: &[Arc<Revision>], newest: u64) {
         let rings = locked(&self.rings);
-        for revision in revisions {
-            for ring in [&*revision.key.resource, EVERYTHING]
-                .iter()
-                .filter_map(|ring| rings.get(*ring))
-            {
-                // The log keeps what nobody reads at this moment.
-                if ring.news.receiver_count() == 0 {
-                    locked(&ring.buffer).forget();
-                    continue;
-                }
-                locked(&ring.buffer).push(Arc::clone(revision));
-                ring.news.send_replace(());
+        let resources: BTreeSet<&str> = revisions.iter().map(|revision| &*revision.key.resource).collect();
+        for resource in resources {
+            if let Some(ring) = rings.get(resource) {
+                ring.offer(revisions.iter().filter(|revision| *revision.key.resource == *resource));
             }
+        }
+        if let Some(ring) = rings.get(EVERYTHING) {
+            ring.offer(revisions.iter());
         }
         self.committed.send_replace(newest);
     }

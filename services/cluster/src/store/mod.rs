@@ -6,6 +6,8 @@ mod compact;
 
 mod record;
 
+mod cache;
+
 mod hub;
 
 mod read;
@@ -20,6 +22,7 @@ mod handle;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use sqlx::SqlitePool;
@@ -99,6 +102,8 @@ pub(crate) struct FileStore {
     readers: SqlitePool,
     writer: mpsc::Sender<write::Job>,
     hub: Arc<hub::Hub>,
+    cache: Arc<cache::RevisionCache>,
+    has_owners: Arc<AtomicBool>,
 }
 
 impl FileStore {
@@ -131,11 +136,18 @@ impl FileStore {
             .await
             .map_err(refused)?;
         let position = read::position(&readers).await?;
-        let hub = Arc::new(hub::Hub::new(position));
+        let has_owners = read::owners_exist(&readers).await?;
         let (writer, jobs) = mpsc::channel(WRITE_QUEUE_MAX);
-        let state = write::Writer::new(writers, Arc::clone(&hub), options.observer, options.history_max);
+        let store = Self {
+            readers,
+            writer,
+            hub: Arc::new(hub::Hub::new(position)),
+            cache: Arc::default(),
+            has_owners: Arc::new(AtomicBool::new(has_owners)),
+        };
+        let state = write::Writer::new(writers, &store, options.observer, options.history_max);
         tokio::spawn(state.run(jobs));
-        Ok(Self { readers, writer, hub })
+        Ok(store)
     }
 }
 

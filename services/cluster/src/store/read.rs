@@ -2,6 +2,7 @@
 //! version on, dependents of an owner. Knows nothing of selectors and HTTP.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use sqlx::sqlite::SqliteRow;
@@ -53,6 +54,12 @@ pub(super) async fn position(pool: &SqlitePool) -> Result<u64, StoreError> {
     Ok(bounds(&mut *pool.acquire().await?).await?.1)
 }
 
+/// Whether an object names an owner.
+pub(super) async fn owners_exist(pool: &SqlitePool) -> Result<bool, StoreError> {
+    let exist = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM owners)");
+    Ok(exist.fetch_one(pool).await?)
+}
+
 const COUNT_LIVE: &str = "SELECT COUNT(*) FROM live WHERE resource = ?1 AND (?2 IS NULL OR namespace = ?2) \
      AND (namespace, name) > (?3, ?4) AND rv <= ?5";
 const COUNT_PAST: &str = "SELECT COUNT(*) FROM revisions r \
@@ -78,6 +85,9 @@ impl FileStore {
 
     /// The live revision of one object.
     pub(crate) async fn get(&self, key: &ObjectKey) -> Result<Option<Arc<Revision>>, StoreError> {
+        if let Some(revision) = self.cache.get(key) {
+            return Ok(Some(revision));
+        }
         let row = sqlx::query(
             "SELECT r.rv, r.change, r.resource, r.namespace, r.name, r.object FROM live l JOIN revisions r ON r.rv = l.rv \
              WHERE l.resource = ?1 AND l.namespace = ?2 AND l.name = ?3",
@@ -98,6 +108,11 @@ impl FileStore {
                 .fetch_optional(&self.readers)
                 .await?;
         Ok(row.map(|(resource, namespace, name)| ObjectKey::new(resource, namespace, name)))
+    }
+
+    /// Whether an object names an owner, or did since the store was opened.
+    pub(crate) fn has_owners(&self) -> bool {
+        self.has_owners.load(Ordering::Acquire)
     }
 
     /// Objects that name `owner_uid` as an owner.

@@ -73,7 +73,7 @@ pub struct Revision {
     pub text: Bytes,
     /// What the object was before, where that is known; watches with selectors need it.
     pub before: Option<Arc<Revision>>,
-    parsed: OnceLock<Value>,
+    pub(super) parsed: OnceLock<Value>,
     watch_text: OnceLock<Bytes>,
 }
 
@@ -88,6 +88,14 @@ impl Revision {
             before,
             parsed: OnceLock::new(),
             watch_text: OnceLock::new(),
+        }
+    }
+
+    /// A mutation whose text nobody needs to parse, cut off from what came before it.
+    pub(super) fn with_object(rv: u64, change: Change, key: ObjectKey, text: Bytes, object: Value) -> Self {
+        Self {
+            parsed: OnceLock::from(object),
+            ..Self::new(rv, change, key, text, None)
         }
     }
 

@@ -268,3 +268,150 @@ async fn a_guard_never_holds_for_what_was_removed_since() {
     create(store, "parent").await;
     store.write(child("b")).await.unwrap();
 }
+
+/// The versions that a read shows: of the store that wrote, and of one that was opened since.
+async fn read_rvs(scratch: &Scratch, key: &ObjectKey) -> [Option<u64>; 2] {
+    let opened = open(&scratch.directory.join("db"), 100).await;
+    let mut rvs = [None; 2];
+    for (rv, store) in rvs.iter_mut().zip([&scratch.store, &opened]) {
+        let Some(found) = store.get(key).await.unwrap() else {
+            continue;
+        };
+        let text: Value = serde_json::from_slice(&found.text).unwrap();
+        assert_eq!((&found.key, found.object().unwrap()), (key, &text));
+        *rv = Some(found.rv);
+    }
+    rvs
+}
+
+#[tokio::test]
+async fn a_read_shows_the_last_answer_from_memory_and_from_the_file() {
+    let scratch = scratch(100).await;
+    let store = &scratch.store;
+    let created = create(store, "a").await;
+    let key = created.key.clone();
+    assert_eq!(read_rvs(&scratch, &key).await, [Some(created.rv); 2]);
+    let replaced = write(store, "a", Intent::Replace(created), 1).await.unwrap();
+    assert!(store.cache.get(&key).is_some());
+    assert_eq!(read_rvs(&scratch, &key).await, [Some(replaced.rv); 2]);
+    let mut large = object("a", 2);
+    large["text"] = "x".repeat(1 << 20).into();
+    let mutation = Mutation {
+        key: key.clone(),
+        intent: Intent::Replace(replaced),
+        object: large,
+        guards: Vec::new(),
+    };
+    let grown = store.write(mutation).await.unwrap();
+    assert_eq!(read_rvs(&scratch, &key).await, [Some(grown.rv); 2]);
+    let shrunk = write(store, "a", Intent::Replace(grown), 3).await.unwrap();
+    assert_eq!(read_rvs(&scratch, &key).await, [Some(shrunk.rv); 2]);
+    write(store, "a", Intent::Remove(shrunk), 4).await.unwrap();
+    assert_eq!(read_rvs(&scratch, &key).await, [None; 2]);
+    let created = create(store, "a").await;
+    assert_eq!(read_rvs(&scratch, &key).await, [Some(created.rv); 2]);
+}
+
+/// As if JSON were read at speed, which changes the last digit of some numbers: an object that was in memory would then
+/// differ from what its reader sends back.
+#[tokio::test]
+async fn a_number_is_the_same_in_memory_and_in_the_file() {
+    let scratch = scratch(100).await;
+    let mut exact = object("a", 0);
+    let number: f64 = "0.10829334427011361".parse().unwrap();
+    exact["n"] = number.into();
+    let mutation = Mutation {
+        key: ObjectKey::new("widgets", "ns", "a"),
+        intent: Intent::Create,
+        object: exact,
+        guards: Vec::new(),
+    };
+    let created = scratch.store.write(mutation).await.unwrap();
+    assert!(scratch.store.cache.get(&created.key).is_some());
+    assert_eq!(read_rvs(&scratch, &created.key).await, [Some(created.rv); 2]);
+}
+
+/// The transaction fails after its mutations are made.
+#[tokio::test]
+async fn what_was_not_committed_is_not_read_and_takes_no_version() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let created = create(store, "a").await;
+    let refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON position BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    sqlx::raw_sql(refuse).execute(&store.readers).await.unwrap();
+    let refused = write(store, "a", Intent::Replace(Arc::clone(&created)), 1).await;
+    assert!(matches!(refused, Err(WriteError::Database(_))));
+    // The writer cannot know what became of a transaction that failed: the file does.
+    assert!(store.cache.get(&created.key).is_none());
+    sqlx::raw_sql("DROP TRIGGER refuse")
+        .execute(&store.readers)
+        .await
+        .unwrap();
+    let live = store.get(&created.key).await.unwrap().unwrap();
+    assert_eq!(live.object().unwrap()["n"], 0);
+    let replaced = write(store, "a", Intent::Replace(live), 1).await.unwrap();
+    assert_eq!(replaced.rv, created.rv + 1);
+}
+
+/// Parsed, they would take several times the memory that rings are held to.
+#[tokio::test]
+async fn rings_hold_the_texts_of_objects_alone() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let mut feed = store.subscribe(Some("widgets"));
+    let created = create(store, "a").await;
+    let removed = write(store, "a", Intent::Remove(Arc::clone(&created)), 1)
+        .await
+        .unwrap();
+    let events = [feed.ready().unwrap().unwrap(), feed.ready().unwrap().unwrap()];
+    let before = events[1].before.as_ref().unwrap();
+    assert_eq!(
+        [events[0].rv, before.rv, events[1].rv],
+        [created.rv, created.rv, removed.rv]
+    );
+    let held = [&events[0], &events[1], before];
+    assert!(held.iter().all(|revision| revision.parsed.get().is_none()));
+}
+
+fn received(feed: &mut Feed) -> Vec<String> {
+    std::iter::from_fn(|| feed.ready().unwrap())
+        .map(|revision| revision.key.name.clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_transaction_is_in_every_feed_in_order() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let mut feeds = [None, Some("widgets"), Some("gadgets")].map(|resource| store.subscribe(resource));
+    let create = |resource: &str, name: &str| {
+        store.write(Mutation {
+            key: ObjectKey::new(resource, "ns", name),
+            intent: Intent::Create,
+            object: object(name, 0),
+            guards: Vec::new(),
+        })
+    };
+    // All are in the queue before the writer looks at one, so that they share a transaction.
+    let outcomes = tokio::join!(create("widgets", "a"), create("gadgets", "b"), create("widgets", "c"));
+    assert!(outcomes.0.is_ok() && outcomes.1.is_ok() && outcomes.2.is_ok());
+    let [everything, widgets, gadgets] = feeds.each_mut().map(received);
+    assert_eq!(everything, ["a", "b", "c"]);
+    assert_eq!((widgets, gadgets), (vec!["a".into(), "c".into()], vec!["b".into()]));
+}
+
+#[tokio::test]
+async fn that_there_are_owners_is_known_at_once_and_after_a_restart() {
+    let scratch = scratch(100).await;
+    let store = &scratch.store;
+    create(store, "free").await;
+    assert!(!store.has_owners());
+    let mut child = object("child", 0);
+    child["metadata"]["ownerReferences"] = json!([{"uid": "owner"}]);
+    let mutation = Mutation {
+        key: ObjectKey::new("widgets", "ns", "child"),
+        intent: Intent::Create,
+        object: child,
+        guards: Vec::new(),
+    };
+    store.write(mutation).await.unwrap();
+    assert!(store.has_owners());
+    assert!(open(&scratch.directory.join("db"), 100).await.has_owners());
+}

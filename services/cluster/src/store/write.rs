@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool};
 use tokio::sync::{mpsc, oneshot};
 
+use super::cache::RevisionCache;
 use super::hub::Hub;
 use super::record::{Change, ObjectKey, Revision};
 use super::{FileStore, compact, read};
@@ -108,18 +110,34 @@ pub(super) struct Writer {
     /// a turn of SQLite's thread. Given back where a transaction fails.
     connection: Option<PoolConnection<Sqlite>>,
     live_objects: LiveObjects,
+    /// Floor and newest version of the log, as the last transaction left them. Unknown at first and after a failure.
+    position: Option<(u64, u64)>,
     hub: Arc<Hub>,
+    cache: Arc<RevisionCache>,
+    has_owners: Arc<AtomicBool>,
     observer: Observer,
     history_max: u64,
 }
 
+/// What a mutation leads to.
+struct Applied {
+    /// For the answer and for reads.
+    revision: Arc<Revision>,
+    /// For watches: with what came before it, and without the parsed object, which takes several times as much memory
+    /// as the text and which few watches need.
+    event: Arc<Revision>,
+}
+
 impl Writer {
-    pub(super) fn new(pool: SqlitePool, hub: Arc<Hub>, observer: Observer, history_max: u64) -> Self {
+    pub(super) fn new(pool: SqlitePool, store: &FileStore, observer: Observer, history_max: u64) -> Self {
         Self {
             pool,
             connection: None,
             live_objects: LiveObjects::default(),
-            hub,
+            position: None,
+            hub: Arc::clone(&store.hub),
+            cache: Arc::clone(&store.cache),
+            has_owners: Arc::clone(&store.has_owners),
             observer,
             history_max,
         }
@@ -166,19 +184,20 @@ impl Writer {
             Err(error) => {
                 // What the transaction saw may have been its own work, which is undone.
                 self.live_objects = LiveObjects::default();
+                self.position = None;
                 return Err(error);
             }
         };
         self.connection = Some(connection);
-        let committed: Vec<_> = outcomes
-            .iter()
-            .filter_map(|outcome| outcome.as_ref().ok().cloned())
-            .collect();
-        for revision in &committed {
-            (self.observer)(revision);
+        let mut events = Vec::with_capacity(outcomes.len());
+        for applied in outcomes.iter().flatten() {
+            (self.observer)(&applied.revision);
+            self.cache.keep(&applied.revision);
+            events.push(Arc::clone(&applied.event));
         }
-        self.hub.publish(&committed, newest);
-        Ok(outcomes)
+        self.hub.publish(&events, newest);
+        let answer = |outcome: Result<Applied, _>| outcome.map(|applied| applied.revision);
+        Ok(outcomes.into_iter().map(answer).collect())
     }
 
     /// The outcomes, and the last resource version given out.
@@ -186,13 +205,18 @@ impl Writer {
         &mut self,
         connection: &mut SqliteConnection,
         mutations: Vec<Mutation>,
-    ) -> Result<(Vec<Result<Arc<Revision>, WriteError>>, u64), sqlx::Error> {
+    ) -> Result<(Vec<Result<Applied, WriteError>>, u64), sqlx::Error> {
+        self.cache.forget(mutations.iter().map(|mutation| &mutation.key));
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-        let (floor, start) = read::bounds(&mut transaction).await?;
+        let (mut floor, start) = match self.position {
+            Some(position) => position,
+            None => read::bounds(&mut transaction).await?,
+        };
         let mut newest = start;
         let mut outcomes = Vec::with_capacity(mutations.len());
         for mutation in mutations {
-            let outcome = apply(&mut transaction, &mut self.live_objects, mutation, newest + 1).await?;
+            let (live_objects, has_owners) = (&mut self.live_objects, &self.has_owners);
+            let outcome = apply(&mut transaction, live_objects, has_owners, mutation, newest + 1).await?;
             newest += u64::from(outcome.is_ok());
             outcomes.push(outcome);
         }
@@ -203,9 +227,10 @@ impl Writer {
                 .await?;
         }
         if newest - floor > self.history_max + self.history_max / SLACK_DIVISOR {
-            compact::compact(&mut transaction, floor, newest, self.history_max).await?;
+            floor = compact::compact(&mut transaction, floor, newest, self.history_max).await?;
         }
         transaction.commit().await?;
+        self.position = Some((floor, newest));
         Ok((outcomes, newest))
     }
 }
@@ -241,9 +266,10 @@ impl LiveObjects {
 async fn apply(
     connection: &mut SqliteConnection,
     live_objects: &mut LiveObjects,
+    has_owners: &AtomicBool,
     mutation: Mutation,
     rv: u64,
-) -> Result<Result<Arc<Revision>, WriteError>, sqlx::Error> {
+) -> Result<Result<Applied, WriteError>, sqlx::Error> {
     let Mutation {
         key,
         intent,
@@ -282,11 +308,19 @@ async fn apply(
         owner_uids(&object)
     };
     if owned != owned_before {
+        // Before the commit: nobody sees the object while this says that there is none.
+        has_owners.store(true, Ordering::Release);
         replace_owners(connection, &key, &owned_before, &owned).await?;
     }
     // A chain of every revision ever would never be freed: only the last step is kept.
     let before = before.map(|before| Arc::new(before.without_history()));
-    Ok(Ok(Arc::new(Revision::new(rv, change, key, Bytes::from(text), before))))
+    let text = Bytes::from(text);
+    let event = Revision::new(rv, change, key.clone(), text.clone(), before);
+    let revision = Revision::with_object(rv, change, key, text, object);
+    Ok(Ok(Applied {
+        revision: Arc::new(revision),
+        event: Arc::new(event),
+    }))
 }
 
 async fn holds(connection: &mut SqliteConnection, guard: &Guard) -> Result<bool, sqlx::Error> {

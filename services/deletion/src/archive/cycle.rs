@@ -1,21 +1,24 @@
-//! A search for tombstones that wait for each other: from one of them over those that hold it, back to itself. Reads
-//! nothing itself.
+//! A search for objects that wait for each other: from one of them over those that wait for it, back to itself. Very
+//! many may hold one object, but none holds very many. Reads nothing itself.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::decide::Seen;
 use crate::graph::path;
 use crate::object::Key;
 
-/// Tombstones that a search looks at.
+/// Objects that a search looks at.
 const REACHED_MAX: usize = 200;
 
-/// A search that begins with one tombstone.
+/// A search that begins with one object.
 #[derive(Debug)]
 pub struct Search {
     begin: Seen,
-    /// Of each tombstone that was reached, the one that it holds.
+    /// Of each name that was reached, that of the object which holds it. Several that are archived may have had one
+    /// name: the first of them counts.
     reached: BTreeMap<Key, Key>,
+    /// The uids of all that were reached.
+    waiting: BTreeSet<String>,
     next: VecDeque<Seen>,
 }
 
@@ -26,27 +29,42 @@ impl Search {
             next: VecDeque::from([begin.clone()]),
             begin,
             reached: BTreeMap::new(),
+            waiting: BTreeSet::new(),
         }
     }
 
-    /// The next one whose holders are to be read; none where there is no cycle, or the search has looked at enough.
-    pub fn next_target(&mut self) -> Option<Seen> {
-        self.next.pop_front().filter(|_| self.reached.len() < REACHED_MAX)
+    /// The next one of which is to be read who waits for it; none where all are known, or the search has looked at
+    /// enough.
+    pub fn next_holder(&mut self) -> Option<Seen> {
+        self.next.pop_front().filter(|_| self.waiting.len() < REACHED_MAX)
     }
 
-    /// Takes in which tombstones hold that one. If this closes a cycle, returns its path: the tombstone with which the
-    /// search began, then those that hold each other, each after the one that it holds.
-    pub fn held_by(&mut self, target: &Seen, holders: Vec<Seen>) -> Option<Vec<Key>> {
-        for holder in holders {
-            if holder.uid == self.begin.uid {
-                return Some(path(&self.reached, &self.begin.key, target.key.clone()));
+    /// Takes in who waits for that one. If this closes a cycle, returns its path: the object with which the search
+    /// began, then those that hold each other, each after the one that it holds.
+    pub fn awaited_by(&mut self, holder: &Seen, waiting: Vec<Seen>) -> Option<Vec<Key>> {
+        let closes = waiting.iter().any(|one| one.uid == self.begin.uid);
+        for one in waiting {
+            if one.uid == self.begin.uid || !self.waiting.insert(one.uid.clone()) {
+                continue;
             }
-            if holder.key != self.begin.key && !self.reached.contains_key(&holder.key) {
-                self.reached.insert(holder.key.clone(), target.key.clone());
-                self.next.push_back(holder);
+            if one.key != self.begin.key {
+                let held_by = self.reached.entry(one.key.clone());
+                held_by.or_insert_with(|| holder.key.clone());
             }
+            self.next.push_back(one);
         }
-        None
+        closes.then(|| {
+            // From the first one on, each is held by the one before. Each name was reached from one that was reached
+            // before it, so that the path ends.
+            let mut path = path(&self.reached, &self.begin.key, holder.key.clone());
+            path[1..].reverse();
+            path
+        })
+    }
+
+    /// The uids of those that wait for the object with which the search began, as far as it has looked.
+    pub fn into_waiting(self) -> BTreeSet<String> {
+        self.waiting
     }
 }
 
@@ -55,25 +73,28 @@ mod tests {
     use super::*;
     use crate::fixture::key;
 
-    fn seen(name: &str) -> Seen {
+    /// With its uid as its name, up to a slash.
+    fn seen(uid: &str) -> Seen {
+        let name = uid.split_once('/').map_or(uid, |(name, _)| name);
         Seen {
             key: key("Network", name),
-            uid: name.to_owned(),
+            uid: uid.to_owned(),
         }
     }
 
-    /// What a search finds that begins with `a`, and how many were looked at, where each of these is held by the other.
-    fn found(held: &[(String, String)]) -> (Option<Vec<String>>, usize) {
-        let (mut search, mut looked) = (Search::new(seen("a")), 0);
-        while let Some(target) = search.next_target() {
-            looked += 1;
-            let holders = held.iter().filter(|(name, _)| *name == target.uid);
-            let holders = holders.map(|(_, holder)| seen(holder)).collect();
-            if let Some(path) = search.held_by(&target, holders) {
-                return (Some(path.into_iter().map(|key| key.name).collect()), looked);
-            }
+    /// A search that begins with `a`, where each of these is held by the other: the first path that it finds, how many
+    /// it looks at until then, and who waits for `a` in the end.
+    fn found(held: &[(String, String)]) -> (Option<Vec<String>>, usize, BTreeSet<String>) {
+        let (mut search, mut looked, mut first) = (Search::new(seen("a")), 0, None);
+        while let Some(holder) = search.next_holder() {
+            looked += usize::from(first.is_none());
+            let waiting = held.iter().filter(|(_, other)| *other == holder.uid);
+            let waiting = waiting.map(|(uid, _)| seen(uid)).collect();
+            let path = search.awaited_by(&holder, waiting);
+            first = first.or(path);
         }
-        (None, looked)
+        let path = first.map(|path| path.into_iter().map(|key| key.name.to_string()).collect());
+        (path, looked, search.into_waiting())
     }
 
     fn pairs(held: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -85,15 +106,16 @@ mod tests {
     #[test]
     fn a_cycle_of_any_length_is_found_with_its_whole_path() {
         let path = |held: &[(&str, &str)]| found(&pairs(held)).0.map(|names| names.join(" "));
+        assert_eq!(path(&[("a", "a")]).as_deref(), Some("a"));
         assert_eq!(path(&[("a", "b"), ("b", "a")]).as_deref(), Some("a b"));
         let three = [("a", "b"), ("b", "c"), ("c", "a")];
         assert_eq!(path(&three).as_deref(), Some("a b c"));
         let beside_others = [
-            ("a", "x"),
+            ("x", "a"),
             ("a", "b"),
-            ("b", "y"),
+            ("y", "b"),
             ("b", "c"),
-            ("y", "x"),
+            ("x", "y"),
             ("c", "d"),
             ("d", "a"),
         ];
@@ -103,14 +125,55 @@ mod tests {
     #[test]
     fn whoever_only_waits_for_a_cycle_is_on_none() {
         let held = pairs(&[("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")]);
-        assert_eq!(found(&held), (None, 4));
-        assert_eq!(found(&[]), (None, 1));
+        assert_eq!(found(&held), (None, 1, BTreeSet::new()), "nobody waits for it");
+        let held = pairs(&[("b", "a"), ("b", "c"), ("c", "d"), ("d", "b")]);
+        let waiting = ["b", "c", "d"].map(ToOwned::to_owned);
+        assert_eq!(found(&held), (None, 4, BTreeSet::from(waiting)), "those that it holds");
+        assert_eq!(found(&[]), (None, 1, BTreeSet::new()));
+    }
+
+    /// As if whoever is found after a first cycle waited for nobody.
+    #[test]
+    fn all_that_wait_are_known_though_a_cycle_was_found_before() {
+        let held = pairs(&[("b", "a"), ("a", "b"), ("c", "b"), ("d", "c")]);
+        let (path, _, waiting) = found(&held);
+        assert_eq!(path.expect("a cycle"), ["a", "b"]);
+        assert_eq!(waiting, BTreeSet::from(["b", "c", "d"].map(ToOwned::to_owned)));
+    }
+
+    /// As if a name had one object: in the archive, those that had it before are deleted too.
+    #[test]
+    fn all_that_had_one_name_are_known_with_those_that_they_hold() {
+        for (held, path, waiting) in [
+            (
+                [("b/1", "a"), ("b/2", "a"), ("c", "b/2"), ("a", "c")],
+                "a c b",
+                ["b/1", "b/2", "c"],
+            ),
+            // The name of the object with which the search began.
+            (
+                [("a/2", "a"), ("c", "a/2"), ("d", "c"), ("a", "d")],
+                "a d c",
+                ["a/2", "c", "d"],
+            ),
+            // One name twice on the way.
+            (
+                [("b/1", "a"), ("c", "b/1"), ("b/2", "c"), ("a", "b/2")],
+                "a b",
+                ["b/1", "b/2", "c"],
+            ),
+        ] {
+            let (found, _, known) = found(&pairs(&held));
+            assert_eq!(found.map(|names| names.join(" ")).as_deref(), Some(path), "{held:?}");
+            assert_eq!(known, BTreeSet::from(waiting.map(ToOwned::to_owned)), "{held:?}");
+        }
     }
 
     #[test]
     fn a_search_over_very_many_ends() {
-        let chain = (0..2 * REACHED_MAX).map(|number| (number.to_string(), (number + 1).to_string()));
-        let held: Vec<_> = pairs(&[("a", "0")]).into_iter().chain(chain).collect();
-        assert_eq!(found(&held), (None, REACHED_MAX));
+        let chain = (0..2 * REACHED_MAX).map(|number| ((number + 1).to_string(), number.to_string()));
+        let held: Vec<_> = pairs(&[("0", "a")]).into_iter().chain(chain).collect();
+        let (path, looked, waiting) = found(&held);
+        assert_eq!((path, looked, waiting.len()), (None, REACHED_MAX, REACHED_MAX));
     }
 }

@@ -2,7 +2,6 @@
 //! target is deleted is a pure function, and so is the next step of one that is deleted itself ([`tombstone`]), as is
 //! the search for those that wait for each other ([`cycle`]); the SQL behind the trait is in [`sql`].
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -168,11 +167,16 @@ pub trait Archive: Send + Sync {
     /// The text of one of them, as it is now, in the version that its kind declares.
     async fn tombstone_text(&self, kind: &KindName, uid: &str) -> Result<Option<Text>, ArchiveError>;
 
-    /// The uids of those that are tombstones, of some archived objects of a kind.
-    async fn tombstones_among(&self, kind: &KindName, uids: &[String]) -> Result<BTreeSet<String>, ArchiveError>;
+    /// Who waits for an object: the tombstones that it holds, and what is deleted in the cluster and held by it, as far
+    /// as SQL knows that. References that the cluster alone has count where a field says the same.
+    async fn waiting_for(&self, holder: &Seen) -> Result<Vec<Seen>, ArchiveError>;
 
     /// Whether an archived object is the last one that had its name: fields with this name mean it.
     async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError>;
+
+    /// Whether an archived object that is not being deleted, and that no field names, bears the reference of one whose
+    /// fields may name it: the object was moved from there.
+    async fn has_former(&self, holder: &Object) -> Result<bool, ArchiveError>;
 
     /// Whether an object has rows on others.
     async fn holds(&self, uid: &str) -> Result<bool, ArchiveError>;

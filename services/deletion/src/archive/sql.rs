@@ -5,7 +5,11 @@ mod rows;
 
 mod going;
 
+mod former;
+
 mod restored;
+
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -310,10 +314,10 @@ impl Archive for SqlArchive {
         Ok(waits.first().map(|_| own()))
     }
 
-    async fn tombstones_among(&self, kind: &KindName, uids: &[String]) -> Result<BTreeSet<String>, ArchiveError> {
-        let uids: Vec<Uid> = uids.iter().map(|uid| Uid::from(uid.as_str())).collect();
-        let found = self.store.tombstones(self.kind(kind)?, &uids).await.map_err(failed)?;
-        Ok(found.into_iter().map(|one| one.uid.to_string()).collect())
+    async fn waiting_for(&self, holder: &Seen) -> Result<Vec<Seen>, ArchiveError> {
+        let mut waiting = self.waiting_by_rows(holder).await?;
+        waiting.extend(self.waiting_by_fields(holder).await?);
+        Ok(waiting.iter().map(Seen::of).collect())
     }
 
     async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError> {
@@ -321,6 +325,10 @@ impl Archive for SqlArchive {
         let found = self.store.get_by_name(self.kind(kind)?, namespace, name).await;
         let found = found.map_err(failed)?;
         Ok(found.is_some_and(|found| found.life == Life::Archived && *found.object.metadata.uid.0 == *seen.uid))
+    }
+
+    async fn has_former(&self, holder: &Object) -> Result<bool, ArchiveError> {
+        self.is_held_by_former(holder).await
     }
 
     async fn holds(&self, uid: &str) -> Result<bool, ArchiveError> {

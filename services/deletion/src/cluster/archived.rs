@@ -6,7 +6,9 @@ use kindex_kube_client::ClusterError;
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
+use super::formers::Formers;
 use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
+use super::waiting::Waiting;
 use super::{Cluster, failed};
 use crate::answers::Swept;
 use crate::archive::{Archive, Held, Holder, HolderAction, HolderScope, HolderState, action_on, goes_along};
@@ -16,8 +18,6 @@ use crate::targets::Answer;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
 const PAGES_MAX: usize = 64;
-/// Holders of which the archive is asked at a time.
-const ASKED_AT_ONCE: usize = 200;
 /// Holders that a sweep names.
 const NAMED_MAX: usize = 8;
 
@@ -101,55 +101,15 @@ async fn may_stay(
     Ok(states == [HolderState::Archived])
 }
 
-/// Reads who holds the object out of the archive, and deletes those that go with it in the phase that is recorded.
-pub(super) async fn sweep(
-    cluster: &Cluster,
-    archive: &dyn Archive,
-    task: &Task,
-    now: Timestamp,
-    outcome: &mut Outcome,
-) -> Result<(), ClusterError> {
-    let target = Seen::of(&task.object);
-    // A deletion that has begun never ends otherwise. Still, nothing is deleted on the word of a watch.
-    let phase = match read(cluster, &target, outcome).await? {
-        Some(found) if found.is_leaving() => {
-            release_deleted(cluster, archive, &found).await?;
-            found.phase
-        }
-        Some(_) | None => return Ok(()),
-    };
-    let along = Along {
-        target,
-        phase,
-        scope: HolderScope::Archived,
-    };
-    outcome.swept = along.sweep(cluster, archive, now).await?;
-    Ok(())
-}
-
-/// Takes off an object of another service what holders have left on it that were deleted out of the archive.
-async fn release_deleted(cluster: &Cluster, archive: &dyn Archive, target: &Object) -> Result<(), ClusterError> {
-    let Some(peer) = cluster.peers.of(&target.key.kind) else {
-        return Ok(());
-    };
-    let names = target.references.iter().filter(|name| cluster.kinds.has_holder(name));
-    let names: Vec<_> = names.cloned().collect();
-    for names in names.chunks(ASKED_AT_ONCE) {
-        let deleted = archive.deleted(target, names).await.map_err(|error| failed(&error))?;
-        for name in deleted {
-            peer.release(&target.key, &name.to_string()).await?;
-        }
-    }
-    Ok(())
-}
-
 /// An object whose holders are swept, as it was read.
-pub(super) struct Along {
+pub(super) struct Along<'a> {
     pub(super) target: Seen,
     pub(super) phase: Option<Phase>,
     /// Which of them: those in the cluster decide on themselves where it is there too. If only its rows count, because
     /// another object has its name, nobody goes along.
     pub(super) scope: HolderScope,
+    /// Who knows of the live ones what holds them else.
+    pub(super) formers: Option<&'a Formers>,
 }
 
 /// What becomes of the row of a holder whose fields may name others by now.
@@ -158,6 +118,16 @@ enum Row {
     Released,
     /// It stays as long as this service does not say whether the holder holds what it names now.
     Unanswered(Unanswered),
+}
+
+/// What becomes of a holder in the cluster.
+enum LiveAction {
+    /// The object does not wait for it.
+    Stays,
+    /// The object waits for it.
+    Holds,
+    /// It goes along, as it was read.
+    Goes(Box<Object>),
 }
 
 /// Who is left, as people know them.
@@ -191,7 +161,7 @@ impl RemainingHolders {
     }
 }
 
-impl Along {
+impl Along<'_> {
     /// Page by page, deletes the holders that go and names the others. Nothing where nobody may go any more, because
     /// another object has taken the target's name.
     pub(super) async fn sweep(
@@ -201,10 +171,12 @@ impl Along {
         now: Timestamp,
     ) -> Result<Option<Swept>, ClusterError> {
         let mut left = RemainingHolders::default();
+        let mut waiting = Waiting::of(&self.target);
         let (mut after, mut deleted, mut pages) = (None, false, 0);
         loop {
             let page = archive.holders(&self.target, self.scope, after.as_ref()).await;
-            let page = page.map_err(|error| failed(&error))?;
+            let mut page = page.map_err(|error| failed(&error))?;
+            waiting.leave_out(archive, &mut page.holders).await?;
             let Some(gone) = self.take(cluster, archive, &page.holders, now, &mut left).await? else {
                 return Ok(None);
             };
@@ -260,15 +232,10 @@ impl Along {
                 }
             }
             if self.scope == HolderScope::All && holder.version.is_none() {
-                // Without a reference, only what goes along in one of the phases is waited for.
-                let goes = |phase| goes_along(&holder.edges, key, phase);
-                if holder.reference.is_none() && !goes(Some(Phase::Finalizing)) {
-                    continue;
-                }
-                if goes(phase)
-                    && let Some(found) = live_holder(cluster, holder, key, phase).await?
-                {
-                    live.push(found);
+                match self.live_action(cluster, holder, phase).await? {
+                    LiveAction::Stays => continue,
+                    LiveAction::Holds => {}
+                    LiveAction::Goes(found) => live.push(*found),
                 }
             }
             left.add(action, holder);
@@ -295,6 +262,43 @@ impl Along {
             left.add(HolderAction::Delete, holder);
         }
         Ok(Some(released || !gone.is_empty()))
+    }
+
+    /// Without a reference, only what goes along in one of the phases is waited for, and only if no object from which
+    /// it was moved holds it. Whether one in the cluster does is asked first: it may leave for the archive meanwhile.
+    async fn live_action(
+        &self,
+        cluster: &Cluster,
+        holder: &Holder,
+        phase: Option<Phase>,
+    ) -> Result<LiveAction, ClusterError> {
+        let key = &self.target.key;
+        let goes = |phase| goes_along(&holder.edges, key, phase);
+        if holder.reference.is_none() && !goes(Some(Phase::Finalizing)) {
+            return Ok(LiveAction::Stays);
+        }
+        let found = match goes(phase) {
+            true => live_holder(cluster, holder, key, phase).await?,
+            false => None,
+        };
+        let Some(found) = found else {
+            return Ok(LiveAction::Holds);
+        };
+        if holder.reference.is_some() {
+            return Ok(LiveAction::Goes(Box::new(found)));
+        }
+        let in_cluster = match self.formers {
+            Some(formers) => formers.hold(&found).await,
+            None => None,
+        };
+        match in_cluster {
+            None => Ok(LiveAction::Holds),
+            Some(true) => Ok(LiveAction::Stays),
+            Some(false) => match cluster.has_archived_former(&found).await? {
+                true => Ok(LiveAction::Stays),
+                false => Ok(LiveAction::Goes(Box::new(found))),
+            },
+        }
     }
 
     /// Releases the row of a holder in the cluster whose fields name others by now, and which holds these.

@@ -12,6 +12,7 @@ use super::Cluster;
 use super::archived;
 use super::clean_up::clean_up;
 use super::outcome::{Outcome, Task, holds_all, learn, read, sent, taken_off, written};
+use super::sweep::sweep;
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{DeletionState, Key, Object};
 
@@ -34,11 +35,11 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
         Step::Record(phase) => written(cluster.record(object, *phase, now).await, &mut outcome),
         Step::Place { .. } => place(cluster, task, &mut outcome).await,
         Step::Release(target) => release(cluster, task, target, &mut outcome).await,
-        Step::Request(cause) => match is_still(cluster, cause, &mut outcome).await {
+        Step::Request(cause) => match is_still(cluster, object, cause, &mut outcome).await {
             Ok(true) => written(cluster.request(object).await, &mut outcome),
             other => other.map(drop),
         },
-        Step::Delete(cause) => match is_still(cluster, cause, &mut outcome).await {
+        Step::Delete(cause) => match is_still(cluster, object, cause, &mut outcome).await {
             Ok(true) => match cluster.delete(object).await {
                 Ok(Some(left)) => written(Ok(left), &mut outcome),
                 Ok(None) => {
@@ -59,7 +60,7 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
             None => Ok(()),
         },
         Step::Sweep => match &cluster.archive {
-            Some(archive) => archived::sweep(cluster, &**archive, task, now, &mut outcome).await,
+            Some(archive) => sweep(cluster, &**archive, task, now, &mut outcome).await,
             None => Ok(()),
         },
         Step::CleanUp => clean_up(cluster, task, &mut outcome).await,
@@ -75,7 +76,15 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
 /// be deleted holds that one, it is: no deletion is ever taken back, no phase either, and what is held cannot go. Of
 /// another service, that is true only until it is restored from a backup, and it is asked in any case. Only an answer
 /// that makes a difference is worth a read of the whole object.
-async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Result<bool, ClusterError> {
+///
+/// One that does not hold the object takes it along only if no archived one does from which it was moved. Of those in
+/// the cluster, the decision knows that, and one that has left since has left its references in the archive before.
+async fn is_still(
+    cluster: &Cluster,
+    object: &Object,
+    cause: &Cause,
+    outcome: &mut Outcome,
+) -> Result<bool, ClusterError> {
     let (target, held) = match cause {
         Cause::Requested => return Ok(true),
         Cause::Target { target, held, .. } => (target, *held),
@@ -84,11 +93,18 @@ async fn is_still(cluster: &Cluster, cause: &Cause, outcome: &mut Outcome) -> Re
         Some(peer) => peer.deletes(&target.key, &target.uid).await?,
         None => held,
     };
-    if is_certain {
+    if !is_certain {
+        let found = read(cluster, target, outcome).await?;
+        if found.is_none_or(|found| !found.is_leaving() || found.phase.is_none()) {
+            return Ok(false);
+        }
+    }
+    if held {
         return Ok(true);
     }
-    let found = read(cluster, target, outcome).await?;
-    Ok(found.is_some_and(|found| found.is_leaving() && found.phase.is_some()))
+    let has_former = cluster.has_archived_former(object).await?;
+    outcome.has_former = Some(has_former);
+    Ok(!has_former)
 }
 
 /// Places references. Another process may have deleted a holder meanwhile, in the belief that it holds nothing: then
@@ -110,9 +126,10 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
             written(cluster.set_finalizers(target, &finalizers).await, outcome)?;
         }
     }
-    let reads = task
-        .objects()
-        .map(async |holder| (holder, cluster.get(&holder.key).await));
+    let reads = task.objects().map(async |holder| {
+        let _turn = cluster.limits.read().await;
+        (holder, cluster.get(&holder.key).await)
+    });
     let reads: Vec<_> = reads.collect();
     let mut reads = stream::iter(reads).buffered(READS_AT_A_TIME);
     let (mut gone, mut result) = (Vec::new(), Ok(()));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use kindex_kube_client::{ClusterApi as _, ClusterError};
+use kindex_kube_client::{ClusterError, ReadApi as _};
 use kindex_model::causes::chain;
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
@@ -124,8 +124,8 @@ impl Cluster {
 fn deleted(kind: &'static Kind, found: &Object, text: &Text, archived: bool) -> Deleted {
     Deleted {
         kind,
-        namespace: found.key.namespace.clone(),
-        name: found.key.name.clone(),
+        namespace: found.key.namespace.to_string(),
+        name: found.key.name.to_string(),
         uid: found.uid.clone(),
         archived,
         // A text that is an object is JSON.

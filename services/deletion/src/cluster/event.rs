@@ -33,8 +33,8 @@ fn event(kind: &Kind, object: &Object, notice: &Notice, now: Timestamp) -> NewEv
         about: ObjectReference {
             api_version: Some(kind.api_version()),
             kind: Some(kind.name.to_owned()),
-            namespace: Some(object.key.namespace.clone()),
-            name: Some(object.key.name.clone()),
+            namespace: Some(object.key.namespace.to_string()),
+            name: Some(object.key.name.to_string()),
             uid: Some(object.uid.clone()),
             resource_version: Some(object.version.to_string()),
             ..ObjectReference::default()

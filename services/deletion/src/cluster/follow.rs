@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kindex_kube_client::{ClusterApi as _, ClusterError, WatchEvent};
+use kindex_kube_client::{ClusterError, ReadApi as _, WatchApi as _, WatchEvent};
 use kindex_model::kind::Kind;
-use kindex_model::object::ResourceVersion;
+use kindex_model::object::{Object as Text, ResourceVersion};
 use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 
 use super::Cluster;
-use crate::kinds::name_of;
+use crate::kinds::{key_of, name_of};
 use crate::object::{Key, KindName, Object};
 
 /// Objects of a page.
@@ -24,8 +24,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub enum Report {
     /// All objects of a kind, as of a version.
     Listed(KindName, ResourceVersion, Vec<Object>),
-    /// An object is there.
-    Applied(Box<Object>),
+    /// An object of a kind is there. It is read only if it is not known.
+    Applied(&'static Kind, Text),
     /// An object is gone.
     Deleted(Key, String),
     /// The objects of a kind are not followed for now, and why.
@@ -56,12 +56,11 @@ async fn follow_once(cluster: &Cluster, kind: &'static Kind, reports: &Sender<Re
             let report = match event? {
                 WatchEvent::Applied(object) => {
                     from = object.metadata.resource_version;
-                    Report::Applied(Box::new(cluster.kinds.read(kind, &object)))
+                    Report::Applied(kind, object)
                 }
                 WatchEvent::Deleted(object) => {
                     from = object.metadata.resource_version;
-                    let object = cluster.kinds.read(kind, &object);
-                    Report::Deleted(object.key, object.uid)
+                    Report::Deleted(key_of(kind, &object), object.metadata.uid.to_string())
                 }
                 WatchEvent::Bookmark(version) => {
                     from = version;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_kube_client::{ClusterApi as _, ClusterError, ObjectName, Target};
+use kindex_kube_client::{ClusterError, ObjectName, ReadApi as _, Target, WriteApi as _};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
@@ -22,7 +22,15 @@ pub mod follow;
 
 pub mod outcome;
 
+mod waiting;
+
+pub(crate) mod formers;
+
 mod archived;
+
+mod sweep;
+
+mod limits;
 
 pub(crate) mod tombstone;
 
@@ -35,6 +43,7 @@ pub mod carry_out;
 pub mod event;
 
 use clean_up::Callable;
+use limits::Limits;
 use status::Known;
 
 /// Why nothing of the archive can be read while its database is away.
@@ -52,6 +61,7 @@ pub struct Cluster {
     web: Option<WebNotices>,
     /// How kinds spell conditions, as far as that was asked.
     forms: Arc<Mutex<BTreeMap<KindName, Known>>>,
+    limits: Limits,
 }
 
 impl Cluster {
@@ -66,6 +76,7 @@ impl Cluster {
             cleanups: Callable::default(),
             web: None,
             forms: Arc::default(),
+            limits: Limits::default(),
         }
     }
 
@@ -145,6 +156,15 @@ impl Cluster {
         }
     }
 
+    /// Whether an archived object from which this one was moved holds it still. The archives of other services are
+    /// theirs: what is known of their objects says that.
+    async fn has_archived_former(&self, object: &Object) -> Result<bool, ClusterError> {
+        match &self.archive {
+            Some(archive) => archive.has_former(object).await.map_err(|error| failed(&error)),
+            None => Ok(false),
+        }
+    }
+
     async fn set_finalizers(&self, object: &Object, finalizers: &[String]) -> Result<Object, ClusterError> {
         let kind = self.kind(&object.key);
         let written = self.api.set_finalizers(kind, &target_of(object), finalizers).await?;
@@ -197,8 +217,8 @@ fn failed(error: &ArchiveError) -> ClusterError {
 
 fn name_of(key: &Key) -> ObjectName {
     ObjectName {
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
     }
 }
 

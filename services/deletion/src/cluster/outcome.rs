@@ -60,6 +60,8 @@ pub struct Outcome {
     pub missing: Vec<ReferenceName>,
     /// What the archive has said of an object that it names.
     pub held: Option<(Key, Answer)>,
+    /// Whether an archived object from which it was moved holds it still, if that was asked.
+    pub has_former: Option<bool>,
     /// Who holds the object out of the archive.
     pub swept: Option<Swept>,
     /// What came of the call of its cleanup, if there was one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kindex_kube_client::{ClusterApi as _, ClusterError, classify};
+use kindex_kube_client::{ClusterError, ReadApi as _, classify};
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object as Text;

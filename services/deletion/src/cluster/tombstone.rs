@@ -1,29 +1,23 @@
 //! The deletion of an archived object that others hold, one step at a time. Its state is only in SQL: whatever ends
 //! between two requests, the next reading goes on from there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 use tokio::time::Instant;
 
 use super::archived::{Along, has_its_name};
+use super::formers::Formers;
 use super::outcome::Unanswered;
 use super::{Cluster, failed};
 use crate::answers::Swept;
 use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;
-use crate::archive::{Archive, Holder, HolderScope};
+use crate::archive::{Archive, HolderScope};
 use crate::cleanup_states::ArchivedCleanupStates;
 use crate::decide::{Archived, CleanupState, Seen, Step};
 use crate::object::{Key, KindName, Object};
-
-/// Holders of one tombstone that are looked at for a cycle.
-const HOLDERS_MAX: usize = 200;
-/// Pages of them: where a field has no column, a page of objects may hold no holder.
-const PAGES_MAX: usize = 16;
-/// Pages of one search for a cycle. People read of the cycle; nothing else waits for it.
-const CYCLE_PAGES_MAX: usize = 256;
 
 /// What came of a step of a tombstone.
 pub(crate) struct TombstoneProgress {
@@ -54,6 +48,7 @@ impl Cluster {
         uid: &str,
         silent: &BTreeSet<String>,
         states: &ArchivedCleanupStates,
+        formers: &Formers,
         now: Timestamp,
     ) -> Result<Option<TombstoneProgress>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
@@ -73,6 +68,7 @@ impl Cluster {
             target,
             phase: object.phase,
             scope: if is_named { HolderScope::All } else { HolderScope::Rows },
+            formers: Some(formers),
         };
         let Some(swept) = along.sweep(self, archive, now).await? else {
             return Ok(None);
@@ -107,16 +103,16 @@ impl Cluster {
         }))
     }
 
-    /// The objects around one of its references back to a tombstone, where there is such a path: tombstones that wait
-    /// for each other.
-    pub(crate) async fn cycle_of_tombstones(&self, object: &Object) -> Result<Option<Vec<Key>>, ClusterError> {
+    /// The objects around one of its references back to a tombstone, where there is such a path: objects that wait for
+    /// each other, of which some may be in the cluster.
+    pub(crate) async fn cycle_of_tombstone(&self, object: &Object) -> Result<Option<Vec<Key>>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
             return Ok(None);
         };
-        let (mut search, mut pages) = (Search::new(Seen::of(object)), CYCLE_PAGES_MAX);
-        while let Some(target) = search.next_target().filter(|_| pages > 0) {
-            let holders = tombstones_that_hold(archive, &target, &mut pages).await?;
-            if let Some(path) = search.held_by(&target, holders) {
+        let mut search = Search::new(Seen::of(object));
+        while let Some(holder) = search.next_holder() {
+            let waiting = archive.waiting_for(&holder).await.map_err(|error| failed(&error))?;
+            if let Some(path) = search.awaited_by(&holder, waiting) {
                 return Ok(Some(path));
             }
         }
@@ -156,52 +152,6 @@ impl Cluster {
         }
         first
     }
-}
-
-/// The holders of an object that are tombstones themselves, whether they hold it by rows or by fields.
-async fn tombstones_that_hold(
-    archive: &dyn Archive,
-    target: &Seen,
-    pages: &mut usize,
-) -> Result<Vec<Seen>, ClusterError> {
-    let scope = match has_its_name(archive, target).await? {
-        true => HolderScope::Archived,
-        false => HolderScope::Rows,
-    };
-    let (mut found, mut after, mut looked) = (Vec::new(), None, 0);
-    for _ in 0..PAGES_MAX {
-        let Some(left) = pages.checked_sub(1) else { break };
-        *pages = left;
-        let page = archive.holders(target, scope, after.as_ref()).await;
-        let page = page.map_err(|error| failed(&error))?;
-        looked += page.holders.len();
-        found.extend(tombstones_of(archive, target, page.holders).await?);
-        after = page.next;
-        if after.is_none() || looked >= HOLDERS_MAX {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// Those of a page of holders that are tombstones. An object that names itself does not wait for that.
-async fn tombstones_of(archive: &dyn Archive, target: &Seen, holders: Vec<Holder>) -> Result<Vec<Seen>, ClusterError> {
-    let mut of_kinds: BTreeMap<KindName, Vec<Seen>> = BTreeMap::new();
-    for holder in holders {
-        let names_itself = holder.reference.is_none() && holder.uid == target.uid;
-        if let Some(key) = holder.key.filter(|_| holder.version.is_some() && !names_itself) {
-            let of_kind = of_kinds.entry(key.kind.clone()).or_default();
-            of_kind.push(Seen { key, uid: holder.uid });
-        }
-    }
-    let mut found = Vec::new();
-    for (kind, holders) in of_kinds {
-        let uids: Vec<String> = holders.iter().map(|holder| holder.uid.clone()).collect();
-        let tombstones = archive.tombstones_among(&kind, &uids).await;
-        let tombstones = tombstones.map_err(|error| failed(&error))?;
-        found.extend(holders.into_iter().filter(|holder| tombstones.contains(&holder.uid)));
-    }
-    Ok(found)
 }
 
 fn is_free(swept: &Swept) -> bool {

@@ -139,7 +139,8 @@ pub struct Input<'a> {
     /// its fields may name: other references were placed by others, in its name.
     pub bearers: Vec<Seen>,
     /// Whether one of these is named by no field and is not being deleted: the object was moved from there. One whose
-    /// service is not to be trusted counts as one that stays.
+    /// service is not to be trusted counts as one that stays. So does an archived one, of which the archive is asked
+    /// right before the object would be deleted.
     pub has_former: bool,
     /// The references on it.
     pub claims: Vec<Claim>,

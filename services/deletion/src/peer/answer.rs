@@ -27,7 +27,7 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
     let references: BTreeSet<_> = names.filter_map(ReferenceName::of_finalizer).collect();
     // An older version of the service has only the state.
     let in_rows = state == "Archived" || target["archived"] == true;
-    let released = Released::elsewhere(target["releasedReference"].as_str(), in_rows);
+    let released = Released::elsewhere(releases(target), in_rows);
     // The guard is its service's, whatever it is called there.
     let guard = Names::of_service(&key.kind.group).finalizer;
     Some(Object {
@@ -53,6 +53,18 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
     })
 }
 
+/// The latest releases on it, the last one first. An older version of the service has the record alone.
+fn releases(target: &Value) -> Vec<&str> {
+    match target["releasedReferences"].as_array() {
+        Some(releases) => releases.iter().filter_map(Value::as_str).collect(),
+        None => target["releasedReference"]
+            .as_str()
+            .into_iter()
+            .flat_map(|record| record.split(','))
+            .collect(),
+    }
+}
+
 /// Whether a service deletes the object with this uid, by an answer that may be without references.
 pub(super) fn is_deleting(uid: &str, answer: &Value) -> bool {
     let target = &answer["target"];
@@ -67,6 +79,7 @@ mod tests {
     use crate::fixture::key_in;
 
     const HELD: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+    const OTHER: &str = "cluster.compute.example.com/11c215ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
     fn network() -> Key {
         key_in("region.example.com", "Network", "blue")
@@ -110,7 +123,7 @@ mod tests {
         }
     }
 
-    /// An older version of the service has neither of the fields of the last two cases.
+    /// An older version of the service has none of these fields, or says the last release alone.
     #[test]
     fn what_its_service_says_of_a_release_is_read() {
         let name: ReferenceName = HELD.parse().expect("a name");
@@ -122,9 +135,21 @@ mod tests {
         let before = read("Deleting", "other", json!(true));
         for (said, is_released) in [
             (read("Deleting", "other", json!(true)), false),
+            (read("Deleting", "releasedReference", json!(format!("{HELD}@5"))), true),
             (read("Archived", "other", json!(true)), true),
             (read("Deleting", "archived", json!(true)), true),
-            (read("Deleting", "releasedReference", json!(format!("{HELD}@5"))), true),
+            (
+                read(
+                    "Deleting",
+                    "releasedReferences",
+                    json!([format!("{OTHER}@6"), format!("{HELD}@5")]),
+                ),
+                true,
+            ),
+            (
+                read("Deleting", "releasedReferences", json!([format!("{OTHER}@6")])),
+                false,
+            ),
         ] {
             assert_eq!(said.says_since(&before, &name), is_released, "{said:?}");
         }

@@ -77,8 +77,8 @@ async fn follow_once(
                 let is_deleted = event.deletion_timestamp.is_some() && !event.erased;
                 let key = Key {
                     kind: kind.clone(),
-                    namespace: event.namespace,
-                    name: event.name,
+                    namespace: event.namespace.into(),
+                    name: event.name.into(),
                 };
                 PeerEvent::Happened(key, is_deleted)
             }

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::graph::Graph;
 use crate::object::{Key, KindName, Object};
+use crate::questions::Questions;
+
+/// Look-ups in one service at a time.
+const LOOK_UPS_AT_A_TIME: usize = 8;
 
 /// The look-ups that are due.
 #[derive(Debug, Default)]
 pub struct Foreign {
-    due: BTreeSet<Key>,
-    busy: BTreeSet<Key>,
+    questions: Questions<Key>,
     /// Of kinds all of whose objects were heard of, those that were not looked up since.
     missing: BTreeMap<KindName, BTreeSet<Key>>,
     /// Those of them with a look-up under way that was sent before that: its answer may be older.
@@ -19,7 +22,7 @@ pub struct Foreign {
 impl Foreign {
     /// An object is to be looked up.
     pub fn ask(&mut self, key: Key) {
-        self.due.insert(key);
+        self.questions.ask(&key.kind.group.clone(), key);
     }
 
     /// The objects of other services that an object names are looked up, unless they are known: their events tell of
@@ -33,8 +36,12 @@ impl Foreign {
 
     /// All objects of a kind were heard of, and these matter. Whether nothing is missing.
     pub fn replayed(&mut self, kind: &KindName, keys: BTreeSet<Key>) -> bool {
-        self.early.extend(keys.intersection(&self.busy).cloned());
-        self.due.extend(keys.iter().cloned());
+        for key in &keys {
+            if self.questions.is_under_way(&key.kind.group, key) {
+                self.early.insert(key.clone());
+            }
+            self.ask(key.clone());
+        }
         let is_known = keys.is_empty();
         self.missing.insert(kind.clone(), keys);
         is_known
@@ -47,15 +54,12 @@ impl Foreign {
 
     /// The next look-up, of an object that has none under way.
     pub fn next_due(&mut self) -> Option<Key> {
-        let key = self.due.iter().find(|key| !self.busy.contains(*key))?.clone();
-        self.due.remove(&key);
-        self.busy.insert(key.clone());
-        Some(key)
+        self.questions.begin(LOOK_UPS_AT_A_TIME)
     }
 
     /// An object was looked up. Whether that was the last one that was missing of its kind.
     pub fn answered(&mut self, key: &Key) -> bool {
-        self.busy.remove(key);
+        self.questions.end(&key.kind.group, key);
         if self.early.remove(key) {
             return false;
         }
@@ -71,9 +75,9 @@ impl Foreign {
 
     /// A look-up has failed, and is due again.
     pub fn failed(&mut self, key: &Key) {
-        self.busy.remove(key);
+        self.questions.end(&key.kind.group, key);
         self.early.remove(key);
-        self.due.insert(key.clone());
+        self.ask(key.clone());
     }
 }
 
@@ -94,13 +98,27 @@ mod tests {
         let first = foreign.next_due().expect("due");
         foreign.failed(&first);
         assert!(foreign.is_missing(&first));
-        assert_eq!(foreign.next_due().as_ref(), Some(&first), "again");
-        assert!(!foreign.answered(&first));
-        assert!(!foreign.is_missing(&first));
         let second = foreign.next_due().expect("due");
-        assert!(foreign.answered(&second));
-        assert!(!foreign.answered(&second), "it becomes known once");
+        assert_ne!(second, first, "one that waits comes first");
+        assert!(!foreign.answered(&second));
+        assert!(!foreign.is_missing(&second));
+        assert_eq!(foreign.next_due().as_ref(), Some(&first), "again");
+        assert!(foreign.answered(&first));
+        assert!(!foreign.answered(&first), "it becomes known once");
         assert!(foreign.replayed(&kind, BTreeSet::new()), "nothing matters");
+    }
+
+    /// As if all services had one number of look-ups together.
+    #[test]
+    fn a_service_that_hangs_delays_no_look_up_of_another() {
+        let mut foreign = Foreign::default();
+        for number in 0..=LOOK_UPS_AT_A_TIME {
+            foreign.ask(key_in("hanging.example.com", "Network", &number.to_string()));
+        }
+        let under_way = std::iter::from_fn(|| foreign.next_due()).count();
+        assert_eq!(under_way, LOOK_UPS_AT_A_TIME);
+        foreign.ask(network("a"));
+        assert_eq!((foreign.next_due(), foreign.next_due()), (Some(network("a")), None));
     }
 
     #[test]

@@ -83,12 +83,12 @@ fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<Key>> {
     if answer["uid"] != *reference.uid() {
         return None;
     }
-    let text = |field: &str| answer[field].as_str().unwrap_or_default().to_owned();
+    let text = |field: &str| answer[field].as_str().unwrap_or_default();
     match answer["state"].as_str()? {
         "Live" | "Archived" | "Deleting" => Some(Some(Key {
-            kind: KindName::new(reference.group(), &text("kind")),
-            namespace: text("namespace"),
-            name: text("name"),
+            kind: KindName::new(reference.group().to_owned(), text("kind").to_owned()),
+            namespace: text("namespace").into(),
+            name: text("name").into(),
         })),
         "Deleted" => Some(None),
         _ => None,

@@ -199,8 +199,8 @@ impl Peer {
                 if names.any(|name| is_of(&name, holders)) {
                     bearers.push(Key {
                         kind: self.kind.clone(),
-                        namespace: object.namespace().unwrap_or_default(),
-                        name: object.name_any(),
+                        namespace: object.namespace().unwrap_or_default().into(),
+                        name: object.name_any().into(),
                     });
                 }
             }
@@ -239,8 +239,8 @@ impl Peer {
 
 fn object_name(key: &Key) -> ObjectName {
     ObjectName {
-        namespace: key.namespace.clone(),
-        name: key.name.clone(),
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
     }
 }
 
@@ -251,11 +251,15 @@ fn is_of(name: &ReferenceName, holders: &[KindName]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use async_trait::async_trait;
     use kindex_events::{SourceError, Subscribe, Subscription};
     use kube::core::ApiResource;
+    use tokio::time::{Duration, Instant, sleep};
 
     use super::*;
+    use crate::fixture::key_in;
 
     struct Elsewhere;
 
@@ -287,10 +291,10 @@ mod tests {
             let resource = Resource {
                 client: address.client().await.expect("a client"),
                 api: ApiResource {
-                    group: kind.group.clone(),
+                    group: kind.group.to_string(),
                     version: "v1".to_owned(),
                     api_version: "region.example.com/v1".to_owned(),
-                    kind: kind.kind.clone(),
+                    kind: kind.kind.to_string(),
                     plural: "networks".to_owned(),
                 },
             };
@@ -298,5 +302,38 @@ mod tests {
             assert_eq!(from.topic, "networks.region.example.com");
             assert_eq!(Arc::ptr_eq(&from.source, &elsewhere), is_read_there);
         }
+    }
+
+    /// As if each look-up waited until all before it had found out that nobody answers. The clock stands still while
+    /// anything is left to do.
+    #[tokio::test(start_paused = true)]
+    async fn several_look_ups_wait_for_a_service_that_hangs_as_long_as_one_does() {
+        let hanging = TcpListener::bind("127.0.0.1:0").expect("a port that nobody reads from");
+        let network = |name: &str| key_in("region.example.com", "Network", name);
+        let address = Address {
+            name: "region".to_owned(),
+            url: format!("http://{}", hanging.local_addr().expect("an address")),
+            ca_file: None,
+            token_file: None,
+        };
+        let peers = Peers::new([(network("a").kind, address)], &Transport::Events);
+        let peer = peers.of(&network("a").kind).expect("it is known");
+        let begun = Instant::now();
+        assert!(peer.look(&network("a")).await.is_err());
+        let (one, begun) = (begun.elapsed(), Instant::now());
+        let (a, b, c) = (network("a"), network("b"), network("c"));
+        let (a, b, c) = tokio::join!(peer.look(&a), peer.look(&b), peer.look(&c));
+        assert!(a.is_err() && b.is_err() && c.is_err());
+        assert!(begun.elapsed() < one * 2, "{one:?} {:?}", begun.elapsed());
+        // As if each one that comes later had what is left of its time for a try of its own, too little for any answer.
+        let (second, begun) = (Duration::from_secs(1), Instant::now());
+        let later = async {
+            sleep(second).await;
+            peer.look(&network("b")).await
+        };
+        let network_a = network("a");
+        let (first, later) = tokio::join!(peer.look(&network_a), later);
+        assert!(first.is_err() && later.is_err());
+        assert!(begun.elapsed() < one + second / 2, "{one:?} {:?}", begun.elapsed());
     }
 }

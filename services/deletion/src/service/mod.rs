@@ -13,6 +13,7 @@ use crate::cleanup_states::CallOutcome;
 use crate::cluster::Cluster;
 use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
+use crate::cluster::formers::Formers;
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::Step;
 use crate::figures::Figures;
@@ -46,11 +47,11 @@ use troubles::Troubles;
 use work::{Setup, Work};
 
 /// Steps that are carried out at a time, of different objects.
-const STEPS_AT_A_TIME: usize = 16;
+const STEPS_AT_A_TIME: usize = 64;
 /// Events that are recorded at a time: no step waits for them, though they may be many.
 const NOTICES_AT_A_TIME: usize = 2;
-/// Reports that wait to be read.
-const REPORTS_MAX: usize = 1_024;
+/// Reports that wait to be read. That of a watch has the whole text of its object.
+const REPORTS_MAX: usize = 64;
 /// Between two looks at what waits.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After the first failure of a step; each further one doubles it.
@@ -127,16 +128,8 @@ impl Deletion {
         let mut peers = Peers::follow(&self.cluster);
         let mut beside = Beside::default();
         let posting = Posting::begin(self.cluster.web_notices());
-        let mut walks = JoinSet::new();
-        if self.cluster.has_archive() {
-            let walk = Walk::new(
-                self.cluster.clone(),
-                self.figures.clone(),
-                self.options.blocked_after,
-                self.blocked.clone(),
-            );
-            walks.spawn(walk.run(stop.clone()));
-        }
+        let (formers, mut questions) = Formers::channel();
+        let mut walks = self.walk(formers, stop);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -158,6 +151,7 @@ impl Deletion {
                     let (task, outcome) = ended.expect("a panic of a cleanup is caught");
                     self.end(&mut work, &task, outcome, &mut beside);
                 }
+                Some(question) = questions.recv() => question.answer(|holder| work.has_former(holder)),
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
                 Some(done) = beside.recording.join_next() => {
@@ -170,6 +164,8 @@ impl Deletion {
                 }
             }
         }
+        // Nobody waits for an answer any more.
+        drop(questions);
         watches.shutdown().await;
         peers.end().await;
         // What has come of them is asked again.
@@ -180,6 +176,22 @@ impl Deletion {
         while beside.recording.join_next().await.is_some() {}
         posting.end().await;
         self.troubles.clear();
+    }
+
+    /// Begins to walk over what is deleted in the archive, where there is one.
+    fn walk(&self, formers: Formers, stop: &CancellationToken) -> JoinSet<()> {
+        let mut walks = JoinSet::new();
+        if self.cluster.has_archive() {
+            let walk = Walk::new(
+                self.cluster.clone(),
+                self.figures.clone(),
+                self.options.blocked_after,
+                self.blocked.clone(),
+                formers,
+            );
+            walks.spawn(walk.run(stop.clone()));
+        }
+        walks
     }
 
     fn setup(&self) -> Setup {
@@ -211,7 +223,7 @@ impl Deletion {
                 self.troubles.end(&kind);
                 work.listed(&kind, version, objects);
             }
-            Report::Applied(object) => work.seen(*object, Instant::now()),
+            Report::Applied(kind, text) => work.heard(self.cluster.kinds(), kind, &text, Instant::now()),
             Report::Deleted(key, uid) => work.gone(&key, &uid, Instant::now()),
             Report::Lost(kind, why) => {
                 self.troubles.begin(&kind, format!("{kind} cannot be followed: {why}"));
@@ -232,6 +244,9 @@ impl Deletion {
         work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
         if let Some(answer) = outcome.held {
             work.asked(&task.object, answer, Instant::now());
+        }
+        if let Some(has_former) = outcome.has_former {
+            work.asked_for_former(&task.object, has_former, Instant::now());
         }
         if let Some(called) = outcome.cleanup {
             self.cleanup_called(work, &task.object, called);

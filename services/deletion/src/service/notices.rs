@@ -107,7 +107,7 @@ mod tests {
             Due::Notice(notice) => notice.message,
             Due::Placed => "placed".to_owned(),
         };
-        Some((object.key.name, said))
+        Some((object.key.name.to_string(), said))
     }
 
     fn some(name: &str, message: &str) -> Option<(String, String)> {

@@ -2,12 +2,13 @@
 //! would otherwise have all of them, however many objects go along with one of its own. Pure; decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use crate::cluster::outcome::Task;
 use crate::decide::{Cause, Step};
 use crate::object::{Key, KindName};
 
-/// A quarter of all steps.
+/// Few of all steps: the others go on beside a service that is silent.
 const STEPS_MAX: usize = 4;
 
 /// The steps that ask services, by their groups.
@@ -59,12 +60,19 @@ impl PeerTurns {
 
 /// The group of the service that a step asks.
 fn asked<'t>(task: &'t Task, foreign: &BTreeSet<KindName>) -> Option<&'t str> {
+    let object = &task.object;
     let kinds: Vec<&KindName> = match &task.step {
         Step::Place { target, .. }
-        | Step::Release(target)
         | Step::Request(Cause::Target { target, .. })
         | Step::Delete(Cause::Target { target, .. }) => vec![&target.key.kind],
+        // A live holder reads everything that its fields name.
+        Step::Release(target) if !object.is_leaving() => iter::once(&target.key.kind)
+            .chain(object.edges.iter().map(|edge| &edge.target.kind))
+            .collect(),
+        Step::Release(target) => vec![&target.key.kind],
         Step::Free { confirm } => confirm.iter().map(|key| &key.kind).collect(),
+        // What archived objects hold is released there.
+        Step::Sweep => vec![&object.key.kind],
         _ => Vec::new(),
     };
     let kind = kinds.into_iter().find(|kind| foreign.contains(kind))?;

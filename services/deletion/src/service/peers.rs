@@ -21,12 +21,8 @@ use crate::notice::{self, Notice};
 use crate::object::{Key, KindName, Object};
 use crate::peer::follow::{Held, PeerEvent, follow};
 
-/// Look-ups at a time.
-const LOOK_UPS_AT_A_TIME: usize = 8;
-/// After one that failed.
+/// After a look-up that failed.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Holders that are looked for at a time.
-const FINDS_AT_A_TIME: usize = 4;
 /// After nobody has said where a holder is: only what people are told depends on it.
 const FIND_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// As often in succession a step fails before an event says that a service does not answer.
@@ -86,11 +82,9 @@ impl Peers {
         }
     }
 
-    /// Begins the look-ups that are due.
+    /// Begins the look-ups that are due, as many at a time as each service is asked for.
     pub(super) fn ask(&mut self, work: &mut Work) {
-        while self.look_ups.len() < LOOK_UPS_AT_A_TIME
-            && let Some(key) = work.next_look_up()
-        {
+        while let Some(key) = work.next_look_up() {
             let cluster = self.cluster.clone();
             self.look_ups.spawn(async move {
                 let found = match cluster.peers().of(&key.kind) {
@@ -100,9 +94,7 @@ impl Peers {
                 Heard::LookedUp(key, found.map(|found| found.map(Box::new)))
             });
         }
-        while self.finds.len() < FINDS_AT_A_TIME
-            && let Some(name) = work.next_holder()
-        {
+        while let Some(name) = work.next_holder() {
             let cluster = self.cluster.clone();
             self.finds.spawn(async move {
                 let found = cluster.peers().find(&name).await;

@@ -10,6 +10,7 @@ use kindex_kube_client::ClusterError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::formers::Formers;
 use crate::cluster::outcome::Unanswered;
 use crate::cluster::tombstone::TombstoneProgress;
 use crate::cluster::{Cluster, OUTAGE};
@@ -50,6 +51,7 @@ pub(super) struct Walk {
     cluster: Cluster,
     figures: Figures,
     blocked: Blocked,
+    formers: Formers,
     walked: Walked,
     cleanups: ArchivedCleanups,
     /// Services that have not answered in this walk. Each of them would be waited for once more by every tombstone.
@@ -58,12 +60,19 @@ pub(super) struct Walk {
 
 impl Walk {
     /// One that has not begun.
-    pub(super) fn new(cluster: Cluster, figures: Figures, blocked_after: Duration, blocked: Blocked) -> Self {
+    pub(super) fn new(
+        cluster: Cluster,
+        figures: Figures,
+        blocked_after: Duration,
+        blocked: Blocked,
+        formers: Formers,
+    ) -> Self {
         Self {
             cleanups: ArchivedCleanups::new(cluster.clone(), figures.clone()),
             cluster,
             figures,
             blocked,
+            formers,
             walked: Walked::new(blocked_after),
             silent: BTreeSet::new(),
         }
@@ -127,9 +136,9 @@ impl Walk {
                 return;
             }
             let states = self.cleanups.states();
-            let progress = self
-                .cluster
-                .advance_tombstone(kind, uid, &self.silent, states, Timestamp::now());
+            let progress =
+                self.cluster
+                    .advance_tombstone(kind, uid, &self.silent, states, &self.formers, Timestamp::now());
             match progress.await {
                 Ok(None) => return,
                 Ok(Some(progress)) => {
@@ -152,7 +161,7 @@ impl Walk {
     /// Reports what has waited for too long, once for each set of others that it waits for, and for each service.
     async fn note(&mut self, uid: &str, progress: TombstoneProgress) {
         let TombstoneProgress { object, step, .. } = progress;
-        let (kind, now) = (object.key.kind.kind.as_str(), Instant::now());
+        let (kind, now) = (&*object.key.kind.kind, Instant::now());
         if let Some(Unanswered { place, why, is_silent }) = progress.unanswered {
             self.figures.failed(kind);
             tracing::warn!(object = %object.key, why, "Another service releases nothing, and is asked again");
@@ -184,7 +193,7 @@ impl Walk {
     async fn report(&self, object: &Object, step: &Step, waits_for_holders: bool) {
         // Without an answer, people are told of the holders.
         let cycle = match waits_for_holders {
-            true => self.cluster.cycle_of_tombstones(object).await.unwrap_or_default(),
+            true => self.cluster.cycle_of_tombstone(object).await.unwrap_or_default(),
             false => None,
         };
         if let Some(notice) = notice(step, cycle.as_deref()) {
@@ -226,7 +235,8 @@ mod tests {
         };
         let client = nowhere.client().await.expect("a client");
         let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
-        let mut walk = Walk::new(cluster, Figures::default(), Duration::MAX, Blocked::default());
+        let (formers, _) = Formers::channel();
+        let mut walk = Walk::new(cluster, Figures::default(), Duration::MAX, Blocked::default(), formers);
         walk.note("u", waits_for("the service that refuses", false)).await;
         assert!(walk.silent.is_empty(), "it may release what others hold");
         walk.note("u", waits_for("the service that is away", true)).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::decide::{Claim, Step, Wait};
+use crate::decide::{Cause, Claim, Step, Wait};
 
 /// Until an object is decided on again that waits for others which hold no reference on it.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
@@ -50,7 +50,10 @@ impl Waiting {
         match step {
             Step::CleanUp => matches!(self.step, Step::Wait(Wait::Cleanup(_))),
             Step::Sweep => matches!(self.step, Step::Wait(Wait::Archived(_))),
-            Step::Hold { .. } => matches!(self.step, Step::Rest(_)),
+            // One that does not hold it takes it along only if the archive does not hold it either.
+            Step::Hold { .. }
+            | Step::Request(Cause::Target { held: false, .. })
+            | Step::Delete(Cause::Target { held: false, .. }) => matches!(self.step, Step::Rest(_)),
             Step::Keep(_) => !claims(&self.step).is_empty(),
             _ => false,
         }

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kindex_model::object::ResourceVersion;
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object as Text, ResourceVersion};
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
@@ -14,8 +15,9 @@ use crate::cluster::outcome::{Task, go_together};
 use crate::decide::{CleanupState, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
+use crate::kinds::{Kinds, key_of};
 use crate::notice::is_noticed;
-use crate::object::{DeletionState, Key, KindName, Object};
+use crate::object::{DeletionState, Key, KindName, Object, Released};
 use crate::peer::LookUps;
 use crate::peer::foreign::Foreign;
 use crate::targets::{Answer, Targets};
@@ -124,8 +126,22 @@ impl Work {
         self.graph.lose(kind);
     }
 
+    /// A watch reports an object. One that is known in this version or a later one is not read again: most of what
+    /// watches report is the echo of our own writes. Still, an older version may say what was released.
+    pub(super) fn heard(&mut self, kinds: &Kinds, kind: &Kind, text: &Text, now: Instant) {
+        let metadata = &text.metadata;
+        let known = self.graph.get(&key_of(kind, text));
+        let known = known.filter(|known| *known.uid == *metadata.uid.0);
+        if known.is_some_and(|known| metadata.resource_version <= known.version) {
+            let released = Released::read(metadata, &kinds.names.recorded);
+            self.vanished.explain(&metadata.uid.0, &released);
+        } else {
+            self.seen(kinds.read(kind, text), now);
+        }
+    }
+
     pub(super) fn seen(&mut self, object: Object, now: Instant) {
-        self.vanished.explain(&object);
+        self.vanished.explain(&object.uid, &object.released);
         let known = self.graph.get(&object.key);
         let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
         match known {
@@ -195,6 +211,22 @@ impl Work {
         self.targets.answered(holder, target, answer, now);
     }
 
+    /// What the archive has answered about the objects from which a live one was moved. What it names now does not wait
+    /// for it if one of them holds it.
+    pub(super) fn asked_for_former(&mut self, holder: &Object, has_former: bool, now: Instant) {
+        self.targets.asked_for_former(holder, has_former, now);
+        if has_former {
+            self.queue.extend(holder.edges.iter().map(|edge| edge.target.clone()));
+        }
+    }
+
+    /// Whether an object of the cluster from which this one was moved holds it still; nothing where that is not known.
+    pub(super) fn has_former(&self, holder: &Object) -> Option<bool> {
+        let input = self.graph.input(&holder.key, CleanupState::Gone)?;
+        let is_known = input.object.uid == holder.uid && input.object.edges == holder.edges;
+        (is_known && input.targets_unknown.is_empty()).then_some(input.has_former)
+    }
+
     /// What came of a call of the cleanup of an object.
     pub(super) fn cleanup_called(&mut self, object: &Object, outcome: CallOutcome, now: Instant) {
         self.cleanup_states.record(object, outcome, now);
@@ -204,7 +236,7 @@ impl Work {
     pub(super) fn ask_again(&mut self, now: Instant) {
         self.write_again(now);
         self.queue.extend(self.answers.due(now));
-        self.queue.extend(self.targets.due(now));
+        self.queue.extend(self.targets.due(&self.graph, now));
         self.queue.extend(self.holders.due(&self.graph, now));
         self.queue.extend(self.cleanup_states.due(now));
         let waiting = self.waiting.iter_mut();
@@ -325,8 +357,8 @@ impl Work {
         if self.setup.archives {
             self.answers.complete(&mut input, now);
             let foreign = &self.setup.foreign;
-            self.targets
-                .complete(&mut input, |target| foreign.contains(&target.kind), now);
+            let is_foreign = |target: &Key| foreign.contains(&target.kind);
+            self.targets.complete(&mut input, &self.graph, is_foreign, now);
         }
         self.holders.complete(&mut input, now);
         let step = decide(&input);

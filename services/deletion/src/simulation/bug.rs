@@ -98,6 +98,10 @@ pub(super) enum Bug {
     SqlOnlyIsGone,
     /// What was moved to an object that is being deleted goes along with it, though its former target holds it.
     FollowRefusal,
+    /// What is archived does not hold what was moved from there to an object that is being deleted.
+    ForgetArchivedFormer,
+    /// The same of what was moved to a tombstone.
+    TakeFromFormer,
     /// An object of another service that bears the reference of a holder is not read again before the holder goes.
     TrustHeld,
     /// What was known of another service counts although it may have been restored from a backup.
@@ -106,7 +110,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 43] = [
+    pub(super) const IN_SMALL: [Self; 45] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -148,6 +152,8 @@ impl Bug {
         Self::TombstoneAnyway,
         Self::EndHeld,
         Self::FollowRefusal,
+        Self::ForgetArchivedFormer,
+        Self::TakeFromFormer,
         Self::TrustHeld,
         Self::TrustDoubted,
     ];

@@ -138,7 +138,7 @@ impl Controller {
 
     /// The next report of a kind, and at times one from before it.
     pub(super) fn hear(&mut self, world: &World, kind: &KindName, again: Option<usize>, bug: Bug) {
-        if world.down.as_ref() == Some(&kind.group) {
+        if world.down.as_deref() == Some(&*kind.group) {
             return;
         }
         let is_own = kind.group == self.group;
@@ -200,7 +200,7 @@ impl Controller {
         self.answers.complete(&mut input, self.now);
         let is_foreign = |target: &Key| target.kind.group != self.group;
         if bug != Bug::HoldNothing {
-            self.targets.complete(&mut input, is_foreign, self.now);
+            self.targets.complete(&mut input, &self.graph, is_foreign, self.now);
         }
         self.holders.complete(&mut input, self.now);
         decide_with(bug, input, &self.graph)
@@ -287,6 +287,9 @@ impl Controller {
             }
             // The write succeeds only if the holder is then as it is now: it is judged by what was read.
             if let Some(object) = judged(world, task, Some(task.version)) {
+                if !held && self.has_archived_former(world, &object, bug) {
+                    return Progress::Again;
+                }
                 world.judge_deletion(&object);
             }
             return Progress::Next;

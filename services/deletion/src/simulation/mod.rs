@@ -126,7 +126,8 @@ impl Play {
     }
 
     fn groups(&self) -> BTreeSet<String> {
-        KINDS.iter().map(|kind| self.world.kind(kind).group).collect()
+        let kinds = KINDS.iter().map(|kind| self.world.kind(kind));
+        kinds.map(|kind| kind.group.into_owned()).collect()
     }
 
     fn any_name(&mut self) -> String {
@@ -311,6 +312,7 @@ fn all(seed: u64, bug: Bug) -> Result<(), String> {
     stories::record_late(bug)?;
     stories::moves::come_back(bug)?;
     stories::moves::refused(bug)?;
+    stories::moves::stay_with_former(bug)?;
     stories::restored::before_it_is_deleted(bug)?;
     stories::restored::while_it_is_doubted(bug)?;
     stories::holds::late(bug)?;

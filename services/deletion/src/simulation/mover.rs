@@ -74,7 +74,7 @@ impl Move {
             return written.map_or_else(refused, |_| None);
         }
         let written = world.write(&self.holder, Some(&self.uid), Some(self.version), |holder| {
-            holder.named.insert(self.field, self.to.name.clone());
+            holder.named.insert(self.field, self.to.name.to_string());
         });
         match written {
             Err(refusal) => refused(refusal),

@@ -166,14 +166,14 @@ impl World {
             (true, "Cluster" | "Server") => "compute",
             (true, _) => "region",
         };
-        KindName::new(&format!("{service}.example.com"), kind)
+        KindName::new(format!("{service}.example.com"), kind.to_owned())
     }
 
     pub(super) fn key(&self, kind: &str, name: &str) -> Key {
         Key {
             kind: self.kind(kind),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
+            namespace: "default".into(),
+            name: name.into(),
         }
     }
 
@@ -202,19 +202,20 @@ impl World {
     /// Whether a field of an object names this one.
     fn names(object: &Stored, target: &Key) -> bool {
         let mut of_kind = fields(&object.key.kind.kind).filter(|field| field.target == target.kind.kind);
-        of_kind.any(|field| object.named.get(field.name) == Some(&target.name))
+        of_kind.any(|field| object.named.get(field.name).is_some_and(|name| **name == *target.name))
     }
 
     /// Whether an object that is not being deleted, and that no field names, bears the reference of one that was moved
-    /// from there.
+    /// from there, in the cluster or archived.
     pub(super) fn has_former(&self, object: &Stored) -> bool {
         let (reference, edges) = (object.reference(), self.edges(object));
         let may_name = |kind: &KindName| fields(&object.key.kind.kind).any(|field| field.target == kind.kind);
         let mut others = self.objects.values().filter(|other| other.key != object.key);
-        others.any(|former| {
+        let in_cluster = others.any(|former| {
             let is_named = edges.iter().any(|edge| edge.target == former.key);
             !is_named && !former.asked && may_name(&former.key.kind) && former.bears(&reference)
-        })
+        });
+        in_cluster || self.has_archived_former(object)
     }
 
     /// The service of an object is restored from a backup in which the object was like this.
@@ -240,8 +241,8 @@ impl World {
         let metadata = Metadata {
             api_version: String::new(),
             uid: Uid::from(object.uid.as_str()),
-            namespace: object.key.namespace.clone(),
-            name: object.key.name.clone(),
+            namespace: object.key.namespace.to_string(),
+            name: object.key.name.to_string(),
             resource_version: ResourceVersion(object.version),
             creation_timestamp: None,
             deletion_timestamp: object.terminating.then_some(object.deleted_at),
@@ -257,7 +258,7 @@ impl World {
     }
 
     fn answers(&self, key: &Key) -> Result<(), Refusal> {
-        match self.down.as_ref() == Some(&key.kind.group) {
+        match self.down.as_deref() == Some(&*key.kind.group) {
             true => Err(Refusal::Down),
             false => Ok(()),
         }

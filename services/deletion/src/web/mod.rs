@@ -44,8 +44,8 @@ impl Post {
         let body = json!({
             "apiVersion": api_version,
             "kind": key.kind.kind,
-            "namespace": key.namespace,
-            "name": key.name,
+            "namespace": &*key.namespace,
+            "name": &*key.name,
             "uid": object.uid,
             "reason": notice.reason,
             "message": notice.message,
@@ -193,7 +193,7 @@ mod tests {
 
     fn object(namespace: &str) -> Object {
         let key = Key {
-            namespace: namespace.to_owned(),
+            namespace: namespace.into(),
             ..key_in("region.example.com", "Network", "blue")
         };
         deleting(key, "5b2c")

@@ -16,7 +16,7 @@ use super::{Stage, assert_order};
 
 /// What the cloud does when it is asked to remove the machine of a cluster.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Behavior {
     Removed,
     Pending,
     Fails,
@@ -27,7 +27,7 @@ enum Way {
 /// A cloud with a machine for each cluster that it knows. Clones are the same.
 #[derive(Clone)]
 struct Cloud {
-    ways: Arc<Mutex<BTreeMap<String, Way>>>,
+    behaviors: Arc<Mutex<BTreeMap<String, Behavior>>>,
     /// Calls that should not have been.
     wrong: Arc<Mutex<Vec<String>>>,
     deadline: Duration,
@@ -36,19 +36,25 @@ struct Cloud {
 impl Cloud {
     fn new(deadline: Duration) -> Self {
         Self {
-            ways: Arc::default(),
+            behaviors: Arc::default(),
             wrong: Arc::default(),
             deadline,
         }
     }
 
-    fn goes(&self, name: &str, way: Way) {
-        self.ways.lock().expect("no panic").insert(name.to_owned(), way);
+    fn goes(&self, name: &str, behavior: Behavior) {
+        self.behaviors
+            .lock()
+            .expect("no panic")
+            .insert(name.to_owned(), behavior);
     }
 
-    fn way(&self, name: &str) -> Way {
-        let ways = self.ways.lock().expect("no panic");
-        ways.get(name).copied().expect("only what is deleted is cleaned up")
+    fn behavior(&self, name: &str) -> Behavior {
+        let behaviors = self.behaviors.lock().expect("no panic");
+        behaviors
+            .get(name)
+            .copied()
+            .expect("only what is deleted is cleaned up")
     }
 
     fn judge(&self, deleted: &Deleted) {
@@ -70,15 +76,15 @@ impl Cloud {
 impl Cleanup for Cloud {
     async fn clean_up(&self, deleted: &Deleted) -> Result<Answer, CleanupError> {
         self.judge(deleted);
-        match self.way(&deleted.name) {
-            Way::Removed => Ok(Answer::Gone),
-            Way::Pending => Ok(Answer::Pending {
+        match self.behavior(&deleted.name) {
+            Behavior::Removed => Ok(Answer::Gone),
+            Behavior::Pending => Ok(Answer::Pending {
                 what: format!("machine of {} shuts down", deleted.object["spec"]["network"]),
                 again_after: Some(Duration::ZERO),
             }),
-            Way::Fails => Err("the cloud is closed".into()),
-            Way::Panics => panic!("no such cloud"),
-            Way::Hangs => std::future::pending().await,
+            Behavior::Fails => Err("the cloud is closed".into()),
+            Behavior::Panics => panic!("no such cloud"),
+            Behavior::Hangs => std::future::pending().await,
         }
     }
 
@@ -111,7 +117,7 @@ async fn an_object_goes_once_its_cleanup_has_confirmed_whatever_came_of_it_befor
     let held = json!({"metadata": {"finalizers": finalizers}});
     stage.patch("Cluster", "c", held).await;
     let reference = stage.reference("Cluster", "c").await;
-    cloud.goes("c", Way::Pending);
+    cloud.goes("c", Behavior::Pending);
 
     stage.delete("Project", "a").await;
     let waits = "waits for the cleanup by the controllers";
@@ -123,12 +129,12 @@ async fn an_object_goes_once_its_cleanup_has_confirmed_whatever_came_of_it_befor
     stage
         .until(|| stage.is_reported("c", "DeletionDraining", pending))
         .await;
-    for (way, said) in [
-        (Way::Fails, "the cloud is closed"),
-        (Way::Panics, "it panicked: no such cloud"),
-        (Way::Hangs, "no answer in 100ms"),
+    for (behavior, said) in [
+        (Behavior::Fails, "the cloud is closed"),
+        (Behavior::Panics, "it panicked: no such cloud"),
+        (Behavior::Hangs, "no answer in 100ms"),
     ] {
-        cloud.goes("c", way);
+        cloud.goes("c", behavior);
         stage.until(|| stage.is_reported("c", "CleanupFailed", said)).await;
     }
     assert!(stage.bears(("Network", "n"), &reference).await, "it is not confirmed");
@@ -136,10 +142,10 @@ async fn an_object_goes_once_its_cleanup_has_confirmed_whatever_came_of_it_befor
     running.await.expect("it ends");
 
     // The next process knows nothing of all that.
-    cloud.goes("c", Way::Pending);
+    cloud.goes("c", Behavior::Pending);
     let (stop, running) = stage.run_with(&cloud.cleanups());
     assert!(stage.bears(("Network", "n"), &reference).await);
-    cloud.goes("c", Way::Removed);
+    cloud.goes("c", Behavior::Removed);
     stage.until(|| stage.is_empty()).await;
     assert_order(&stage.order(&before).await);
     assert_eq!(*cloud.wrong.lock().expect("no panic"), [""; 0]);
@@ -157,7 +163,7 @@ async fn a_cleanup_that_hangs_keeps_no_other_object_and_ends_with_the_service() 
         stage.create("Cluster", &name, json!({})).await;
         let guarded = || stage.bears(("Cluster", &name), "platform.example.com/deletion");
         stage.until(guarded).await;
-        cloud.goes(&name, Way::Hangs);
+        cloud.goes(&name, Behavior::Hangs);
         stage.delete("Cluster", &name).await;
     }
     stage.create("Project", "other", json!({})).await;

@@ -1,6 +1,6 @@
 //! A batch: points alone over gRPC, with parameters and tags over REST.
 
-use super::points::{Kept, Oversized, keep};
+use super::points::{AcceptedPoints, Oversized, keep};
 use super::{field, hash, texts};
 use crate::domain::Batch;
 use crate::refusal::Refusal;
@@ -54,7 +54,7 @@ pub fn batch(sent: Sent, received_at: i64, oversized: Oversized) -> Result<Batch
     let payload_hash = hash::of(&sent.points, &sent.params, &sent.tags);
     // Each id takes its length, a key and the length of the length, and the run's is in a message of its own.
     let others = run.as_str().len() + 4 + batch_id.as_str().len() + 2 + sequence.map_or(0, |_| 10) + 5;
-    let Kept { points, mut warnings } = keep(&sent.points, others, received_at, oversized)?;
+    let AcceptedPoints { points, mut warnings } = keep(&sent.points, others, received_at, oversized)?;
     let params = texts::params("params", sent.params, &mut warnings)?;
     let tags = texts::tags(sent.tags, &mut warnings)?;
     let count = sent.points.len() as u64;

@@ -27,7 +27,7 @@ pub enum Oversized {
 }
 
 /// What is left of the points of a request.
-pub(super) struct Kept {
+pub(super) struct AcceptedPoints {
     pub(super) points: Points,
     pub(super) warnings: Vec<ErrorDetail>,
 }
@@ -38,7 +38,7 @@ pub(super) fn keep(
     others: usize,
     received_at: i64,
     oversized: Oversized,
-) -> Result<Kept, Refusal> {
+) -> Result<AcceptedPoints, Refusal> {
     let (fitting, cut) = cut(columns, others);
     let mut warnings = Vec::new();
     if let Some(bound) = cut {
@@ -82,7 +82,7 @@ pub(super) fn keep(
     if skewed.0 > 0 {
         warnings.push(warning::clock_skew(skewed.0, skewed.1));
     }
-    Ok(Kept { points, warnings })
+    Ok(AcceptedPoints { points, warnings })
 }
 
 fn with_capacity(points: usize) -> Points {

@@ -51,6 +51,12 @@ async fn references_are_set_listed_and_released() {
     }
     let answer = call(&client, "DeleteReference", put.clone()).await.unwrap();
     assert_eq!(answer["target"]["state"], "Live", "{answer}");
+    let answer = call(&client, "ListReferences", json!({"target": target}))
+        .await
+        .unwrap();
+    let last = answer["target"]["releasedReference"].as_str().unwrap_or_default();
+    assert!(last.starts_with(HOLDER), "{answer}");
+    assert_eq!(answer["target"]["releasedReferences"], json!([last]), "{answer}");
 
     let of = |target: Value, reference: &str| json!({"target": target, "reference": reference});
     let absent = json!({"resource": "models", "namespace": "default", "name": "b"});

@@ -11,13 +11,13 @@ use super::super::*;
 fn terminating_without_row_is_stored_as_deleted_and_released() {
     assert_eq!(
         decided(terminating(5), None),
-        action(stored(Life::Deleted), Then::Release)
+        action(stored(Life::Deleted), FollowUp::Release)
     );
 }
 
 #[test]
 fn terminating_with_live_row_stores_the_final_version_as_deleted_and_releases() {
-    let expected = action(stored(Life::Deleted), Then::Release);
+    let expected = action(stored(Life::Deleted), FollowUp::Release);
     assert_eq!(decided(terminating(6), Some(row(5, Life::Live))), expected);
     assert_eq!(decided(terminating(5), Some(row(5, Life::Live))), expected);
 }
@@ -32,17 +32,17 @@ fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
     let observed = Observed::Present(terminating(6));
     assert_eq!(
         decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(6)))),
-        action(None, Then::Release),
+        action(None, FollowUp::Release),
         "the row differs from our own delete's version by the timestamp alone"
     );
     assert_eq!(
         decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(5)))),
-        action(stored(Life::Archived), Then::Release),
+        action(stored(Life::Archived), FollowUp::Release),
         "a write of others after our delete"
     );
     assert_eq!(
         decide(&observed, Some(&evicted), &own_delete(OwnDelete::Unknown)),
-        action(stored(Life::Deleted), Then::Release)
+        action(stored(Life::Deleted), FollowUp::Release)
     );
 }
 
@@ -55,11 +55,11 @@ fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
     };
     assert_eq!(
         decided(immutable, evicted),
-        action(stored(Life::Archived), Then::Release)
+        action(stored(Life::Archived), FollowUp::Release)
     );
     assert_eq!(
         decided(terminating(6), evicted),
-        action(stored(Life::Deleted), Then::Release),
+        action(stored(Life::Deleted), FollowUp::Release),
         "without the annotation it was deleted by a user"
     );
 }
@@ -68,11 +68,11 @@ fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
 fn terminating_with_deleted_row_is_released() {
     assert_eq!(
         decided(terminating(5), Some(row(5, Life::Deleted))),
-        action(None, Then::Release)
+        action(None, FollowUp::Release)
     );
     assert_eq!(
         decided(terminating(6), Some(row(5, Life::Deleted))),
-        action(stored(Life::Deleted), Then::Release),
+        action(stored(Life::Deleted), FollowUp::Release),
         "a version that SQL lacks is stored before it leaves"
     );
 }
@@ -93,12 +93,12 @@ fn the_deletion_delay_counts_from_the_deletion_timestamp() {
     };
     assert_eq!(
         waiting(4),
-        action(stored(Life::Live), Then::Wait(Duration::from_secs(6)))
+        action(stored(Life::Live), FollowUp::Wait(Duration::from_secs(6)))
     );
-    assert_eq!(waiting(10), action(stored(Life::Deleted), Then::Release));
+    assert_eq!(waiting(10), action(stored(Life::Deleted), FollowUp::Release));
     assert_eq!(
         waiting(-3600),
-        action(stored(Life::Live), Then::Wait(DELAY)),
+        action(stored(Life::Live), FollowUp::Wait(DELAY)),
         "a cluster clock in the future"
     );
 }
@@ -117,7 +117,7 @@ fn a_wrong_cluster_clock_never_prolongs_the_delay() {
     };
     assert_eq!(
         decide(&Observed::Present(head), None, &context),
-        action(stored(Life::Deleted), Then::Release)
+        action(stored(Life::Deleted), FollowUp::Release)
     );
 }
 
@@ -129,9 +129,12 @@ fn terminating_without_our_finalizer_only_the_text_is_stored() {
         has_finalizer: false,
         ..terminating(6)
     };
-    assert_eq!(decided(head, None), action(stored(Life::Live), Then::Nothing));
+    assert_eq!(decided(head, None), action(stored(Life::Live), FollowUp::Nothing));
     for life in [Life::Live, Life::Archived, Life::Deleted] {
-        assert_eq!(decided(head, Some(row(5, life))), action(stored(life), Then::Nothing));
+        assert_eq!(
+            decided(head, Some(row(5, life))),
+            action(stored(life), FollowUp::Nothing)
+        );
         assert_eq!(decided(head, Some(row(6, life))), Action::NOTHING);
     }
 }
@@ -160,7 +163,7 @@ fn held_for(seconds: u64, head: Head, row: Option<Row>, own_delete: OwnDelete) -
 
 #[test]
 fn our_finalizer_goes_last_and_the_row_follows() {
-    let rest = Then::WaitForOthers(Duration::from_secs(540));
+    let rest = FollowUp::WaitForOthers(Duration::from_secs(540));
     let own_delete = OwnDelete::Accepted(at(6));
     for life in [Life::Live, Life::Archived, Life::Deleted] {
         for version in [6, 7] {
@@ -180,16 +183,16 @@ fn our_finalizer_goes_last_and_the_row_follows() {
 fn after_others_have_released_it_the_row_is_closed_and_the_object_released() {
     let last = |life, own_delete| held_for(60, terminating(7), Some(row(6, life)), own_delete);
     for life in [Life::Live, Life::Deleted] {
-        let expected = action(stored(Life::Deleted), Then::Release);
+        let expected = action(stored(Life::Deleted), FollowUp::Release);
         assert_eq!(last(life, OwnDelete::Unknown), expected);
     }
     assert_eq!(
         last(Life::Archived, OwnDelete::Accepted(at(6))),
-        action(stored(Life::Archived), Then::Release)
+        action(stored(Life::Archived), FollowUp::Release)
     );
     assert_eq!(
         last(Life::Archived, OwnDelete::Unknown),
-        action(stored(Life::Deleted), Then::Release)
+        action(stored(Life::Deleted), FollowUp::Release)
     );
 }
 
@@ -199,7 +202,7 @@ fn another_finalizer_is_waited_for_only_so_long() {
     for life in [Life::Live, Life::Archived, Life::Deleted] {
         assert_eq!(
             released(life),
-            action(stored(life), Then::Release),
+            action(stored(life), FollowUp::Release),
             "the object stays, and its row keeps its state"
         );
     }
@@ -213,9 +216,9 @@ fn the_deletion_delay_comes_before_the_wait_for_others() {
         ..context()
     };
     let then = |head, life| decide(&Observed::Present(head), Some(&row(6, life)), &context).then;
-    assert_eq!(then(held(6), Life::Live), Then::Wait(DELAY));
-    assert_eq!(then(held(6), Life::Deleted), Then::WaitForOthers(WAIT));
-    assert_eq!(then(terminating(6), Life::Live), Then::Wait(DELAY));
+    assert_eq!(then(held(6), Life::Live), FollowUp::Wait(DELAY));
+    assert_eq!(then(held(6), Life::Deleted), FollowUp::WaitForOthers(WAIT));
+    assert_eq!(then(terminating(6), Life::Live), FollowUp::Wait(DELAY));
 }
 
 // in use: references, or the finalizer of Kindex's deletion
@@ -229,7 +232,7 @@ fn in_use(head: Head) -> Head {
 
 #[test]
 fn a_deleted_object_that_is_in_use_is_live_until_nothing_uses_it() {
-    let live = action(stored(Life::Live), Then::Nothing);
+    let live = action(stored(Life::Live), FollowUp::Nothing);
     for head in [in_use(terminating(6)), in_use(held(6))] {
         for row in [None, Some(row(5, Life::Live)), Some(row(5, Life::Archived))] {
             assert_eq!(held_for(0, head, row, OwnDelete::Unknown), live);
@@ -243,7 +246,7 @@ fn a_deleted_object_that_is_in_use_is_live_until_nothing_uses_it() {
         assert_eq!(current, Action::NOTHING);
     }
     let freed = decided(terminating(7), Some(row(6, Life::Live)));
-    assert_eq!(freed, action(stored(Life::Deleted), Then::Release));
+    assert_eq!(freed, action(stored(Life::Deleted), FollowUp::Release));
 }
 
 #[test]
@@ -266,7 +269,7 @@ fn the_row_of_an_object_that_is_in_use_comes_back_to_life() {
 
 #[test]
 fn deleting_annotation_of_an_object_that_is_in_use_makes_it_a_tombstone() {
-    let delete = Then::Delete { release: false };
+    let delete = FollowUp::Delete { release: false };
     for row in [None, Some(row(5, Life::Live))] {
         assert_eq!(decided(in_use(marked(6)), row), action(stored(Life::Live), delete));
     }
@@ -279,7 +282,7 @@ fn an_evicted_object_takes_its_references_along() {
     let release = |then| action(None, then);
     assert_eq!(
         held_for(0, head, archived, OwnDelete::Accepted(at(6))),
-        release(Then::ReleaseArchived)
+        release(FollowUp::ReleaseArchived)
     );
     let without_finalizer = Head {
         has_finalizer: false,
@@ -287,7 +290,7 @@ fn an_evicted_object_takes_its_references_along() {
     };
     assert_eq!(
         held_for(0, without_finalizer, archived, OwnDelete::Accepted(at(6))),
-        release(Then::ReleaseArchived)
+        release(FollowUp::ReleaseArchived)
     );
     let others = held_for(
         0,
@@ -297,7 +300,7 @@ fn an_evicted_object_takes_its_references_along() {
     );
     assert_eq!(
         others,
-        action(None, Then::WaitForOthers(WAIT)),
+        action(None, FollowUp::WaitForOthers(WAIT)),
         "ours and the references go last"
     );
     let bare = Head {
@@ -305,7 +308,10 @@ fn an_evicted_object_takes_its_references_along() {
         ..in_use(immutable(6))
     };
     let first = decided(bare, None);
-    assert_eq!(first, action(stored(Life::Archived), Then::Delete { release: true }));
+    assert_eq!(
+        first,
+        action(stored(Life::Archived), FollowUp::Delete { release: true })
+    );
 }
 
 #[test]
@@ -316,25 +322,28 @@ fn a_final_object_that_owns_others_is_archived_once_they_have_left() {
     };
     let head = in_use(immutable(6));
     let decided_on = |head, row| decide(&Observed::Present(head), row, &owning);
-    assert_eq!(decided_on(head, None), action(stored(Life::Live), Then::Nothing));
+    assert_eq!(decided_on(head, None), action(stored(Life::Live), FollowUp::Nothing));
     let live = row(6, Life::Live);
     assert_eq!(decided_on(head, Some(&live)), Action::NOTHING);
     let archived = row(5, Life::Archived);
     let came_first = decided_on(head, Some(&archived));
     assert_eq!(
         came_first,
-        action(stored(Life::Live), Then::Nothing),
+        action(stored(Life::Live), FollowUp::Nothing),
         "the reference came first"
     );
     let freed = decided(immutable(7), Some(live));
-    assert_eq!(freed, action(stored(Life::Archived), Then::Delete { release: true }));
+    assert_eq!(
+        freed,
+        action(stored(Life::Archived), FollowUp::Delete { release: true })
+    );
 }
 
 // Deleting annotation
 
 #[test]
 fn deleting_annotation_stores_as_deleted_then_deletes_and_releases() {
-    let delete = Then::Delete { release: true };
+    let delete = FollowUp::Delete { release: true };
     for found in [
         None,
         Some(row(5, Life::Live)),
@@ -352,7 +361,7 @@ fn deleting_annotation_without_our_finalizer_has_nothing_to_release() {
         has_finalizer: false,
         ..marked(6)
     };
-    assert_eq!(decided(bare, None).then, Then::Delete { release: false });
+    assert_eq!(decided(bare, None).then, FollowUp::Delete { release: false });
 }
 
 #[test]
@@ -367,15 +376,15 @@ fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
     };
     assert_eq!(
         waiting(3, None),
-        action(stored(Life::Live), Then::Wait(Duration::from_secs(7)))
+        action(stored(Life::Live), FollowUp::Wait(Duration::from_secs(7)))
     );
     assert_eq!(
         waiting(10, Some(row(6, Life::Live))),
-        action(stored(Life::Deleted), Then::Delete { release: true })
+        action(stored(Life::Deleted), FollowUp::Delete { release: true })
     );
     assert_eq!(
         waiting(0, Some(row(6, Life::Deleted))).then,
-        Then::Delete { release: true },
+        FollowUp::Delete { release: true },
         "an object that is already deleted does not wait"
     );
 }
@@ -384,7 +393,7 @@ fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
 
 #[test]
 fn immutable_is_stored_as_evicted_then_deleted_and_released() {
-    let delete = Then::Delete { release: true };
+    let delete = FollowUp::Delete { release: true };
     for found in [
         None,
         Some(row(5, Life::Live)),
@@ -409,6 +418,6 @@ fn immutable_with_deleted_row_is_confirmed_and_revived_into_eviction() {
     };
     assert_eq!(
         decide(&Observed::Present(immutable(6)), Some(&deleted), &confirmed),
-        action(revived(Life::Archived), Then::Delete { release: true })
+        action(revived(Life::Archived), FollowUp::Delete { release: true })
     );
 }

@@ -96,7 +96,10 @@ fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
 #[test]
 fn nothing_leaves_before_sql_holds_its_final_version() {
     for_all(|head, row, context, action| {
-        if !matches!(action.then, Then::Release | Then::ReleaseArchived | Then::Delete { .. }) {
+        if !matches!(
+            action.then,
+            FollowUp::Release | FollowUp::ReleaseArchived | FollowUp::Delete { .. }
+        ) {
             return;
         }
         let held = after(head, row, action).expect("a row before the object leaves");
@@ -107,8 +110,8 @@ fn nothing_leaves_before_sql_holds_its_final_version() {
         );
         // An object that we release after `finalizer_wait` stays, and so does one that is in use: its row follows it.
         let stays = match action.then {
-            Then::Release => head.held,
-            Then::Delete { .. } => head.in_use() && head.deleting,
+            FollowUp::Release => head.held,
+            FollowUp::Delete { .. } => head.in_use() && head.deleting,
             _ => false,
         };
         assert!(stays || held.life != Life::Live, "{head:?} {row:?} {action:?}");
@@ -120,10 +123,10 @@ fn our_finalizer_goes_last_while_we_wait() {
     for_all(|head, _, context, action| {
         let waits = head.held && context.leaving_for < context.finalizer_wait;
         assert!(
-            !waits || action.then != Then::Release,
+            !waits || action.then != FollowUp::Release,
             "{head:?} {context:?} {action:?}"
         );
-        if let Then::WaitForOthers(_) = action.then {
+        if let FollowUp::WaitForOthers(_) = action.then {
             assert!(head.has_finalizer && head.held && head.deletion_timestamp.is_some());
         }
     });
@@ -134,8 +137,8 @@ fn what_is_in_use_is_released_only_out_of_the_archive_or_into_it() {
     for_all(|head, row, context, action| {
         let life = after(head, row, action).map(|row| row.life);
         match action.then {
-            Then::Release => assert!(!head.in_use(), "{head:?} {row:?} {context:?} {action:?}"),
-            Then::ReleaseArchived => {
+            FollowUp::Release => assert!(!head.in_use(), "{head:?} {row:?} {context:?} {action:?}"),
+            FollowUp::ReleaseArchived => {
                 assert!(
                     head.in_use() && row.is_some_and(|row| row.life != Life::Live && life == Some(row.life)),
                     "{head:?} {row:?} {action:?}"
@@ -171,7 +174,8 @@ fn an_owner_is_not_archived_before_what_it_owns() {
                 ..
             })
         );
-        let evicts = action.then == Then::ReleaseArchived || matches!(action.then, Then::Delete { release: true });
+        let evicts =
+            action.then == FollowUp::ReleaseArchived || matches!(action.then, FollowUp::Delete { release: true });
         assert!(!(context.owns && (archives || evicts)), "{head:?} {row:?} {action:?}");
     });
 }
@@ -200,8 +204,8 @@ fn what_a_user_deletes_is_not_archived() {
     for_all(|head, row, context, action| {
         let life = after(head, row, action).map(|row| row.life);
         let archives = match action.then {
-            Then::ReleaseArchived => true,
-            Then::Release => context.own_delete == OwnDelete::Unknown && life == Some(Life::Archived),
+            FollowUp::ReleaseArchived => true,
+            FollowUp::Release => context.own_delete == OwnDelete::Unknown && life == Some(Life::Archived),
             _ => false,
         };
         assert!(!(head.deleting && archives), "{head:?} {row:?} {context:?} {action:?}");
@@ -211,7 +215,7 @@ fn what_a_user_deletes_is_not_archived() {
 #[test]
 fn an_object_that_is_there_has_its_text_in_sql() {
     for_all(|head, row, context, action| {
-        if matches!(action.then, Then::Confirm | Then::Rewind) {
+        if matches!(action.then, FollowUp::Confirm | FollowUp::Rewind) {
             return;
         }
         let held = after(head, row, action).expect("every object that is there has a row");
@@ -242,7 +246,7 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
             && row.is_some_and(|row| row.life == Life::Deleted);
         let says_so = matches!(action.write, Some(Write::Store { revive: true, .. }));
         assert_eq!(back, says_so, "{head:?} {row:?} {action:?}");
-        if back || action.then == Then::Rewind {
+        if back || action.then == FollowUp::Rewind {
             assert_eq!(context.confirmed, row, "{head:?} {row:?} {action:?}");
         }
     });
@@ -251,18 +255,18 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
 #[test]
 fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
     for_all(|head, _, context, action| match action.then {
-        Then::Release => assert!(head.has_finalizer && head.deletion_timestamp.is_some()),
-        Then::ReleaseArchived => assert!(head.in_use() && head.deletion_timestamp.is_some()),
-        Then::Delete { release } => {
+        FollowUp::Release => assert!(head.has_finalizer && head.deletion_timestamp.is_some()),
+        FollowUp::ReleaseArchived => assert!(head.in_use() && head.deletion_timestamp.is_some()),
+        FollowUp::Delete { release } => {
             assert!(head.deletion_timestamp.is_none());
             assert!(head.deleting || head.immutable);
             let own = head.has_finalizer || (head.in_use() && !head.deleting);
             assert_eq!(release, own && !(head.in_use() && head.deleting));
         }
-        Then::AddFinalizer => {
+        FollowUp::AddFinalizer => {
             assert!(!head.has_finalizer && !head.is_leaving() && (!head.immutable || context.owns));
         }
-        Then::Nothing | Then::Wait(_) | Then::WaitForOthers(_) | Then::Confirm | Then::Rewind => {}
+        FollowUp::Nothing | FollowUp::Wait(_) | FollowUp::WaitForOthers(_) | FollowUp::Confirm | FollowUp::Rewind => {}
     });
 }
 
@@ -284,7 +288,7 @@ fn a_second_decision_on_the_result_writes_nothing() {
 #[test]
 fn an_object_that_waits_for_its_deletion_is_live() {
     for_all(|head, row, _, action| {
-        if matches!(action.then, Then::Wait(_)) {
+        if matches!(action.then, FollowUp::Wait(_)) {
             let life = after(head, row, action).map(|row| row.life);
             let terminating = head.deletion_timestamp.is_some();
             let kept = row.filter(|_| terminating).map(|row| row.life);

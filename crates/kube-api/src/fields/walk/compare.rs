@@ -1,6 +1,6 @@
 //! What two values differ in, as sets of paths. Knows nothing of who made the difference.
 
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 
 use serde_json::{Map, Value};
 
@@ -120,16 +120,24 @@ impl<'s> Differences<'s> {
         }
     }
 
-    fn at(&mut self, element: &Element, shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) {
+    fn at(
+        &mut self,
+        element: impl FnOnce() -> Element,
+        shape: Shape<'_>,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) {
         if self.room.is_spent() {
             return;
         }
+        // Most values do not differ, and need none.
+        let element = LazyCell::new(element);
         let mut inner = Differences::new(None, self.room);
         if let Some(scope) = self.scope {
-            inner.scope = scope.below(element);
+            inner.scope = scope.below(&element);
             if inner.scope.is_none() {
-                if scope.has(element) {
-                    self.note(own_change(shape, before, after), element);
+                if scope.has(&element) {
+                    self.note(own_change(shape, before, after), &element);
                 }
                 return;
             }
@@ -147,15 +155,12 @@ impl<'s> Differences<'s> {
         ] {
             let is_member = change == Some(which);
             if is_member || !below.is_empty() {
-                let element = element.clone();
-                self.push(
-                    which,
-                    Branch {
-                        element,
-                        is_member,
-                        below,
-                    },
-                );
+                let branch = Branch {
+                    element: Element::clone(&element),
+                    is_member,
+                    below,
+                };
+                self.push(which, branch);
             }
         }
     }
@@ -236,12 +241,13 @@ fn inside(
 
 /// The values whose types the comparison follows: both where the JSON type has changed, else the one that is more
 /// than null.
-fn sides<'v>(before: Option<&'v Value>, after: Option<&'v Value>) -> Vec<&'v Value> {
-    match (before, after) {
-        (Some(before), Some(after)) if after.is_null() => vec![before],
-        (Some(before), Some(after)) if before.is_null() || same_kind(before, after) => vec![after],
-        _ => before.into_iter().chain(after).collect(),
-    }
+fn sides<'v>(before: Option<&'v Value>, after: Option<&'v Value>) -> impl Iterator<Item = &'v Value> {
+    let (first, second) = match (before, after) {
+        (Some(before), Some(after)) if after.is_null() => (Some(before), None),
+        (Some(before), Some(after)) if before.is_null() || same_kind(before, after) => (Some(after), None),
+        both => both,
+    };
+    first.into_iter().chain(second)
 }
 
 fn same_kind(a: &Value, b: &Value) -> bool {
@@ -263,13 +269,14 @@ fn maps(
     for name in names {
         let before = before.and_then(|fields| fields.get(name));
         let after = after.and_then(|fields| fields.get(name));
-        comparison.at(&Element::field(name), map.field(name), before, after);
+        comparison.at(|| Element::field(name), map.field(name), before, after);
     }
 }
 
-/// Entries that occur more than once are compared as if they were one value.
+/// Entries that occur more than once are compared as if they were one value. An element takes more than its entry, and
+/// most lists are as they were.
 fn lists(list: ListShape<'_>, before: &[Value], after: &[Value], comparison: &mut Differences<'_>) {
-    if comparison.is_of_nothing() {
+    if comparison.is_of_nothing() || before == after {
         return;
     }
     let (before, after) = (entries(list, before), entries(list, after));
@@ -283,18 +290,18 @@ fn lists(list: ListShape<'_>, before: &[Value], after: &[Value], comparison: &mu
             new.first().map(|(_, value)| *value),
         );
         match (old.len(), new.len()) {
-            (0 | 1, 0 | 1) => comparison.at(element, list.item(), first_old, first_new),
+            (0 | 1, 0 | 1) => comparison.at(|| element.clone(), list.item(), first_old, first_new),
             (2.., 2..) if old == new => {}
             (2.., 2..) => comparison.note(Some(Change::Modified), element),
             (2.., _) => {
                 if first_new.is_some() {
-                    comparison.at(element, list.item(), None, first_new);
+                    comparison.at(|| element.clone(), list.item(), None, first_new);
                 }
                 comparison.note(Some(Change::Removed), element);
             }
             (_, 2..) => {
                 if first_old.is_some() {
-                    comparison.at(element, list.item(), first_old, None);
+                    comparison.at(|| element.clone(), list.item(), first_old, None);
                 }
                 comparison.note(Some(Change::Added), element);
             }

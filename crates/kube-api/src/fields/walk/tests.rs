@@ -70,6 +70,20 @@ fn a_comparison_distinguishes_removed_modified_and_added() {
 }
 
 #[test]
+fn equal_lists_differ_in_nothing_also_where_entries_occur_twice() {
+    let object = |a: &str| json!({"spec": {"a": a, "set": ["x", "x", "y"], "map": [{"name": "n"}, {"name": "n"}]}});
+    let comparison = compare(Shape::of_object(Some(&schema())), &object("1"), &object("2"));
+    assert_eq!(comparison.all().into_json(), json!({"f:spec": {"f:a": {}}}));
+    let mut after = object("1");
+    after["spec"]["set"] = json!(["x", "y", "y"]);
+    let comparison = compare(Shape::of_object(Some(&schema())), &object("1"), &after);
+    assert_eq!(
+        comparison.all().into_json(),
+        json!({"f:spec": {"f:set": {"v:\"x\"": {}, "v:\"y\"": {}}}})
+    );
+}
+
+#[test]
 fn atomic_values_are_replaced_and_the_others_merge() {
     let live = json!({"a": "1", "list": ["x", "y"], "labels": {"k": "1", "l": "1"}, "atom": {"p": "1"}});
     let applied = json!({"list": ["z"], "labels": {"k": "2"}, "atom": {}});

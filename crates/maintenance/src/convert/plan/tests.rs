@@ -64,7 +64,7 @@ fn made(text: &str) -> Result<String, (String, String)> {
     let version = in_own_version(&PLATFORM, &KIND, &row(text));
     version
         .map(|version| version.object.text().to_owned())
-        .map_err(|blame| (blame.path, blame.reason))
+        .map_err(|problem| (problem.path, problem.reason))
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     assert!(compare(&all).is_empty(), "nobody has said what it bears");
     let bears = |references: BTreeSet<ReferenceName>| {
         let (uid, leaving) = ("u".to_owned(), false);
-        Bearing {
+        ReferencedState {
             uid,
             leaving,
             references,
@@ -195,7 +195,7 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     all.elsewhere.insert(network.clone(), bears(BTreeSet::new()));
     let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
     assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
-    let leaving = Bearing {
+    let leaving = ReferencedState {
         leaving: true,
         ..bears(BTreeSet::new())
     };

@@ -40,9 +40,9 @@ struct Found {
     columns: Vec<Option<Value>>,
 }
 
-/// What a row gets.
+/// What is written to a row.
 #[derive(Debug, PartialEq)]
-struct Gift {
+struct RowUpdate {
     proto: Option<Vec<u8>>,
     hash: Option<[u8; 32]>,
     /// Whether it becomes the row of an archived object.
@@ -87,7 +87,7 @@ pub(super) async fn take_up<D: Driver>(
         let rows = store.connections.query(page, &params).await.map_err(failed)?;
         let Some(last) = rows.last() else { break };
         after = last.int(0).map_err(failed)?;
-        let mut gifts = Vec::new();
+        let mut updates = Vec::new();
         for row in &rows {
             let (found, text) = found(kind, row).map_err(failed)?;
             adopted.rows += 1;
@@ -96,13 +96,13 @@ pub(super) async fn take_up<D: Driver>(
                 continue;
             };
             let version = Version::project(kind, object);
-            if let Some(gift) = gift(&found, kind, &store.registry.platform, &version, evict_all) {
-                adopted.evicted += u64::from(gift.evicts);
-                gifts.push((found, gift));
+            if let Some(update) = decide_update(&found, kind, &store.registry.platform, &version, evict_all) {
+                adopted.evicted += u64::from(update.evicts);
+                updates.push((found, update));
             }
         }
-        adopted.changed += gifts.len() as u64;
-        give(store, kind, &gifts, after).await.map_err(failed)?;
+        adopted.changed += updates.len() as u64;
+        write_updates(store, kind, &updates, after).await.map_err(failed)?;
         progress.advance(rows.len() as u64);
         sleep(pace.pass(rows.len(), began.elapsed())).await;
     }
@@ -126,15 +126,21 @@ fn found(kind: &Kind, row: &impl Cells) -> Result<(Found, String), sqlx::Error> 
     Ok((found, row.text(2)?))
 }
 
-/// Decides what a row gets; `None` where it has it already.
-fn gift(found: &Found, kind: &Kind, platform: &Platform, version: &Version, evict_all: bool) -> Option<Gift> {
+/// Decides what is written to a row; `None` where it has it already.
+fn decide_update(
+    found: &Found,
+    kind: &Kind,
+    platform: &Platform,
+    version: &Version,
+    evict_all: bool,
+) -> Option<RowUpdate> {
     let annotations = &version.object.metadata.annotations;
     let immutable = annotations.get(platform.immutable).is_some_and(|value| value == "true");
     let is_live = !found.deleted && !found.evicted;
     let evicts = is_live && !found.ours && (evict_all || kind.immutable || immutable);
     // Nobody else will write such a row again.
     let is_final = !found.ours && (!is_live || evicts);
-    let gift = Gift {
+    let update = RowUpdate {
         proto: version
             .proto
             .clone()
@@ -143,11 +149,11 @@ fn gift(found: &Found, kind: &Kind, platform: &Platform, version: &Version, evic
         evicts,
         columns: version.columns.clone(),
     };
-    let held = found.columns.iter().zip(&gift.columns);
+    let held = found.columns.iter().zip(&update.columns);
     let is_current = held
         .into_iter()
         .all(|(held, said)| held.as_ref() == Some(&as_stored(said)));
-    (!is_current || is_final).then_some(gift)
+    (!is_current || is_final).then_some(update)
 }
 
 /// A flag comes back as the number that it is stored as.
@@ -159,21 +165,21 @@ fn as_stored(value: &Value) -> Value {
 }
 
 /// Writes a page, and how far it came, in one transaction.
-async fn give<D: Driver>(
+async fn write_updates<D: Driver>(
     store: &SqlStore<D>,
     kind: &Kind,
-    gifts: &[(Found, Gift)],
+    updates: &[(Found, RowUpdate)],
     after: i64,
 ) -> Result<(), sqlx::Error> {
     let mut connection = Occupied::<D>::new(store.connections.acquire(Purpose::Write).await?);
     let mut transaction = begin::<D>(&mut connection).await?;
-    for (found, gift) in gifts {
+    for (found, update) in updates {
         let mut params = vec![
-            gift.proto.as_deref().map_or(Param::Null, Param::Bytes),
-            gift.hash.as_ref().map_or(Param::Null, |hash| Param::Bytes(hash)),
-            Param::Bool(gift.evicts),
+            update.proto.as_deref().map_or(Param::Null, Param::Bytes),
+            update.hash.as_ref().map_or(Param::Null, |hash| Param::Bytes(hash)),
+            Param::Bool(update.evicts),
         ];
-        params.extend(gift.columns.iter().map(param));
+        params.extend(update.columns.iter().map(param));
         params.extend([Param::Int(found.seq), Param::Int(found.version)]);
         D::execute(&mut transaction, sql::take_up(kind), &params).await?;
     }
@@ -232,8 +238,8 @@ mod tests {
             evicted: state == "evicted",
             columns: Vec::new(),
         };
-        let gift = gift(&found, &kind, &PLATFORM, &version, evict_all)?;
-        Some((gift.proto.is_some(), gift.hash.is_some(), gift.evicts))
+        let update = decide_update(&found, &kind, &PLATFORM, &version, evict_all)?;
+        Some((update.proto.is_some(), update.hash.is_some(), update.evicts))
     }
 
     #[test]

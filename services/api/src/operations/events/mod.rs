@@ -24,7 +24,7 @@ use kindex_serve::watches::Seat;
 use cursor::Cursor;
 use follow::Follow;
 
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Caller, Operations, Reason, Refusal, refusal};
 use crate::figures::OneMore;
 
@@ -80,7 +80,8 @@ impl Operations {
         kind: &'static Kind,
         options: &EventOptions,
     ) -> Result<(Messages, Seat), Refusal> {
-        self.allow(caller, Wanted::of(Verb::Watch, kind.into(), None)).await?;
+        self.allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
+            .await?;
         let follow = self.follow(kind, options.deleting)?;
         let place = match options.from.as_str() {
             "" => None,
@@ -106,7 +107,8 @@ impl Operations {
     /// # Errors
     /// 404 where there is none; its details name the uid, so that it is not taken for a wrong address.
     pub async fn event_of(&self, caller: &Caller, kind: &'static Kind, uid: &str) -> Result<Event, Refusal> {
-        self.allow(caller, Wanted::of(Verb::Watch, kind.into(), None)).await?;
+        self.allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
+            .await?;
         let uid = Uid::from(uid);
         let row = self.store()?.get_by_id(kind, &uid).await;
         let row = row.map_err(|error| refusal::of_query(&error))?;

@@ -81,6 +81,10 @@ pub struct Target {
     /// Absent where there is none, and in answers to changes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub released_reference: String,
+    /// The latest of these releases, the last one first: at most one of each reference, and at most
+    /// [`RELEASES_MAX`](kindex_model::releases::RELEASES_MAX). Absent in answers to changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub released_references: Vec<String>,
 }
 
 /// One reference, and who holds by it.
@@ -123,6 +127,7 @@ impl Target {
             state,
             archived: false,
             released_reference: String::new(),
+            released_references: Vec::new(),
         }
     }
 

@@ -44,12 +44,12 @@ pub(in super::super) enum Decision {
     /// The reference is removed, if the object is still what was seen.
     Remove,
     /// Nothing is done.
-    Refuse(Why),
+    Refuse(RefusalReason),
 }
 
-/// Why nothing is done.
+/// Why a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Why {
+pub(in super::super) enum RefusalReason {
     /// There is no object to hold.
     Absent,
     /// An object does not hold itself: it would never go.
@@ -66,11 +66,11 @@ pub(in super::super) enum Why {
 pub(in super::super) fn decide(change: Change, seen: Seen) -> Decision {
     let Seen { standing, held, itself } = seen;
     match (change, standing) {
-        (Change::Put, Standing::Absent) => Decision::Refuse(Why::Absent),
-        (Change::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(Why::Itself),
+        (Change::Put, Standing::Absent) => Decision::Refuse(RefusalReason::Absent),
+        (Change::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(RefusalReason::Itself),
         (Change::Put, Standing::Staying | Standing::Leaving) if held => Decision::Done,
         (Change::Put, Standing::Staying) => Decision::Add,
-        (Change::Put, Standing::Leaving) => Decision::Refuse(Why::Leaving),
+        (Change::Put, Standing::Leaving) => Decision::Refuse(RefusalReason::Leaving),
         (Change::Delete, Standing::Staying | Standing::Leaving) if held => Decision::Remove,
         (Change::Delete, Standing::Absent | Standing::Staying | Standing::Leaving) => Decision::Done,
     }
@@ -93,18 +93,18 @@ mod tests {
 
     #[test]
     fn each_cell() {
-        use {Change as C, Decision as D, Standing as S, Why as W};
+        use {Change as C, Decision as D, RefusalReason as R, Standing as S};
         let cells = [
             // change, standing, held, itself
-            (C::Put, S::Absent, false, false, D::Refuse(W::Absent)),
+            (C::Put, S::Absent, false, false, D::Refuse(R::Absent)),
             (C::Put, S::Staying, false, false, D::Add),
             (C::Put, S::Staying, true, false, D::Done),
-            (C::Put, S::Staying, false, true, D::Refuse(W::Itself)),
-            (C::Put, S::Staying, true, true, D::Refuse(W::Itself)),
-            (C::Put, S::Leaving, false, false, D::Refuse(W::Leaving)),
+            (C::Put, S::Staying, false, true, D::Refuse(R::Itself)),
+            (C::Put, S::Staying, true, true, D::Refuse(R::Itself)),
+            (C::Put, S::Leaving, false, false, D::Refuse(R::Leaving)),
             (C::Put, S::Leaving, true, false, D::Done),
-            (C::Put, S::Leaving, false, true, D::Refuse(W::Itself)),
-            (C::Put, S::Leaving, true, true, D::Refuse(W::Itself)),
+            (C::Put, S::Leaving, false, true, D::Refuse(R::Itself)),
+            (C::Put, S::Leaving, true, true, D::Refuse(R::Itself)),
             (C::Delete, S::Absent, false, false, D::Done),
             (C::Delete, S::Staying, false, false, D::Done),
             (C::Delete, S::Staying, true, false, D::Remove),

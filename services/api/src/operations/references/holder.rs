@@ -8,7 +8,7 @@ use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
-use super::super::rights::{Spoken, Wanted};
+use super::super::rights::{RequiredPermission, Spoken};
 use super::super::{Caller, Operations, Refusal, Storage, refusal};
 use super::answer::{Held, Holder, State};
 use super::decide::is_of_kind;
@@ -75,8 +75,8 @@ impl Operations {
 
     /// Whether a caller may read the objects of a kind in a namespace.
     pub(in super::super) async fn may_read(&self, caller: &Caller, kind: &'static Kind, namespace: &str) -> bool {
-        let wanted = Wanted::of(Verb::Get, kind.into(), Some(namespace));
-        self.allow(caller, wanted).await.is_ok()
+        let permission = RequiredPermission::of(Verb::Get, kind.into(), Some(namespace));
+        self.allow(caller, permission).await.is_ok()
     }
 
     /// The kind of a holder, if it is of this program.

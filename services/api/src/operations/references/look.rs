@@ -15,7 +15,7 @@ use kindex_query::{Life, Stored};
 use super::super::cluster::Call;
 use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
-use super::naming::{Aim, by_fields, field, names, select, targets};
+use super::naming::{TargetKey, by_fields, field, names, select, targets};
 use super::object::references_among;
 use super::question::Question;
 use super::tree::{Bounds, Found, Look, NamingField, Node};
@@ -250,12 +250,12 @@ impl<'a> Looker<'a> {
             if target.service.is_some() || !reference.waits() {
                 continue;
             }
-            let aim = Aim {
+            let key = TargetKey {
                 kind,
                 namespace: &of.namespace,
                 name: &of.name,
             };
-            let naming = match self.naming(holder, reference, aim).await {
+            let naming = match self.naming(holder, reference, key).await {
                 Ok((naming, None)) => naming,
                 Ok((naming, Some(note))) => {
                     found.notes.push(note);
@@ -294,12 +294,12 @@ impl<'a> Looker<'a> {
         &self,
         holder: &'static Kind,
         reference: &Reference,
-        aim: Aim<'_>,
+        key: TargetKey<'_>,
     ) -> Result<(Vec<Stored>, Option<String>), Refusal> {
         let Storage::On { store, .. } = &self.operations.storage else {
             return Ok((Vec::new(), None));
         };
-        let select = select(holder, reference, aim);
+        let select = select(holder, reference, key);
         let view = self.operations.view(holder.into());
         let (mut found, mut read, mut token) = (Vec::new(), 0, None);
         loop {
@@ -309,7 +309,7 @@ impl<'a> Looker<'a> {
             found.extend(
                 page.items
                     .into_iter()
-                    .filter(|stored| names(reference, &view.past(&stored.object), aim)),
+                    .filter(|stored| names(reference, &view.past(&stored.object), key)),
             );
             token = page.continue_token;
             if token.is_none() {

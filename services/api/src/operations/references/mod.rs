@@ -37,24 +37,24 @@ pub(super) mod on_named;
 
 mod checks;
 
+mod live;
+
 #[cfg(test)]
 mod race;
 
-use http::Method;
-use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Verb;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
 use super::cluster::Call;
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 
 pub use answer::{Held, Holder, References, State, Target};
 use archived::ArchivedObject;
 pub(super) use checks::{may_name_in, waiting_paths};
-use decide::{Change, Decision, Seen, Standing, Why, decide};
+use decide::{Change, Decision, RefusalReason, Seen, Standing, decide};
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
@@ -107,7 +107,7 @@ impl Operations {
         reference: Option<&str>,
     ) -> Result<References, Refusal> {
         let wanted = reference.map(named).transpose()?;
-        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
         let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
         let mut references = self.references_on(key, &found).await?;
         if let Some(wanted) = &wanted {
@@ -136,7 +136,7 @@ impl Operations {
         key: &ObjectKey<'_>,
         limit: u32,
     ) -> Result<References, Refusal> {
-        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
         let found = self.location(caller, key).await?;
         let found = found.ok_or_else(|| Refusal::not_found(key))?;
         let ObjectState { uid, state } = self.object_state_at(key, &found).await?;
@@ -170,7 +170,7 @@ impl Operations {
         change: Change,
     ) -> Result<References, Refusal> {
         let reference = named(reference)?;
-        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
         self.allow_to_speak(caller, &reference).await?;
         for _ in 0..TRIES {
             if let Some(done) = self.try_to_change(caller, key, &reference, change).await? {
@@ -210,7 +210,7 @@ impl Operations {
         }
         let decision = decide(change, seen);
         let is_done = match (&found, decision) {
-            (_, Decision::Refuse(why)) => return Err(refused(key, reference, why)),
+            (_, Decision::Refuse(reason)) => return Err(refused(key, reference, reason)),
             (Some(FoundObject::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
             (Some(FoundObject::Sql(found)), _) => self.change_archived(caller, key, found, reference, decision).await?,
             (None, _) => true,
@@ -221,41 +221,6 @@ impl Operations {
         self.changed(caller, key, found.as_ref(), reference, change)
             .await
             .map(Some)
-    }
-
-    /// Carries out a decision in the cluster. Whether it is done; if not, the object changed in between.
-    async fn change_live(
-        &self,
-        caller: &Caller,
-        key: &ObjectKey<'_>,
-        found: &LiveObject,
-        reference: &ReferenceName,
-        decision: Decision,
-    ) -> Result<bool, Refusal> {
-        let patch = match decision {
-            Decision::Done | Decision::Refuse(_) => return Ok(true),
-            Decision::Add => found.with(&reference.to_string()),
-            Decision::Remove => found.without(&reference.to_string()),
-        };
-        // Its holder may not have the right to change the target.
-        let call = Call {
-            content_type: PatchType::Merge.media_type(),
-            ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
-        };
-        match self
-            .upstream_of(key.resource.kind)?
-            .call(&caller.on_behalf(), call)
-            .await
-        {
-            Ok(_) => {
-                if decision == Decision::Remove {
-                    self.release_stored(key, found.uid(), reference).await?;
-                }
-                Ok(true)
-            }
-            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(false),
-            Err(refusal) => Err(refusal),
-        }
     }
 
     /// What is said of a change that is done: the object, and the reference if it has it now.
@@ -271,6 +236,7 @@ impl Operations {
             // What was recorded before this change says nothing of it.
             Some(found) => Target {
                 released_reference: String::new(),
+                released_references: Vec::new(),
                 ..found.shown(key)
             },
             None => Target::of(key, "", None),
@@ -421,20 +387,20 @@ fn named(reference: &str) -> Result<ReferenceName, Refusal> {
     })
 }
 
-fn refused(key: &ObjectKey<'_>, reference: &ReferenceName, why: Why) -> Refusal {
+fn refused(key: &ObjectKey<'_>, reference: &ReferenceName, reason: RefusalReason) -> Refusal {
     let object = format!(
         "{}.{} {:?}",
         key.resource.kind.plural, key.resource.kind.group, key.name
     );
     let details = refusal::named(key.resource.kind).details(key.name);
-    match why {
-        Why::Absent => Refusal::not_found(key),
-        Why::Itself => Refusal::new(
+    match reason {
+        RefusalReason::Absent => Refusal::not_found(key),
+        RefusalReason::Itself => Refusal::new(
             Reason::Invalid,
             format!("{object} is invalid: {reference} is the object itself, which would never be deleted"),
         )
         .with(details),
-        Why::Leaving => Refusal::conflict(
+        RefusalReason::Leaving => Refusal::conflict(
             key,
             &format!("it is being deleted and takes no new references; {reference} must not use it"),
         ),

@@ -11,7 +11,7 @@ use super::tree::{Field, NamingField, Node};
 
 /// The object that is named.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Aim<'a> {
+pub(in super::super) struct TargetKey<'a> {
     pub(in super::super) kind: &'static Kind,
     pub(in super::super) namespace: &'a str,
     pub(in super::super) name: &'a str,
@@ -19,14 +19,14 @@ pub(in super::super) struct Aim<'a> {
 
 /// The rows of a kind that may name an object by a reference: exactly those that do where the reference has columns,
 /// else all that are not deleted.
-pub(in super::super) fn select(holder: &'static Kind, reference: &Reference, aim: Aim<'_>) -> Select {
-    let namespace = (aim.kind.scope == Scope::Namespaced).then_some(aim.namespace);
-    kindex_store::select_naming(holder, reference, aim.kind.name, namespace, aim.name)
+pub(in super::super) fn select(holder: &'static Kind, reference: &Reference, key: TargetKey<'_>) -> Select {
+    let namespace = (key.kind.scope == Scope::Namespaced).then_some(key.namespace);
+    kindex_store::select_naming(holder, reference, key.kind.name, namespace, key.name)
 }
 
 /// Whether an object, in the version of its kind that has the field, names another one by a reference. Its kind has
 /// been checked where a column has it.
-pub(in super::super) fn names(reference: &Reference, holder: &str, aim: Aim<'_>) -> bool {
+pub(in super::super) fn names(reference: &Reference, holder: &str, key: TargetKey<'_>) -> bool {
     let Ok(object) = serde_json::from_str::<Value>(holder) else {
         return false;
     };
@@ -39,8 +39,8 @@ pub(in super::super) fn names(reference: &Reference, holder: &str, aim: Aim<'_>)
             (namespace.unwrap_or(own), field["name"].as_str())
         }
     };
-    let is_there = aim.kind.scope == Scope::Cluster || namespace == aim.namespace;
-    name == Some(aim.name) && is_there
+    let is_there = key.kind.scope == Scope::Cluster || namespace == key.namespace;
+    name == Some(key.name) && is_there
 }
 
 /// The fields by which an object, in the version of its kind that has them, holds others.
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_field_names_an_object_of_its_namespace_unless_it_says_another() {
-        let aim = |kind, namespace| Aim {
+        let key = |kind, namespace| TargetKey {
             kind,
             namespace,
             name: "a",
@@ -145,20 +145,20 @@ mod tests {
             (&by_name, json!("a"), &ZONE, "", true),
             (&by_name, json!({"name": "a"}), &KIND, "n", false),
         ] {
-            let found = names(reference, &holder(&field), aim(kind, namespace));
+            let found = names(reference, &holder(&field), key(kind, namespace));
             assert_eq!(found, expected, "{field} {namespace}");
         }
     }
 
     #[test]
     fn sql_is_asked_by_the_columns_that_there_are() {
-        let aim = Aim {
+        let key = TargetKey {
             kind: &KIND,
             namespace: "m",
             name: "a",
         };
-        let asked = |reference: &Reference, aim| {
-            let select = select(&KIND, reference, aim);
+        let asked = |reference: &Reference, key| {
+            let select = select(&KIND, reference, key);
             let texts = select.equal_texts();
             texts
                 .iter()
@@ -169,24 +169,24 @@ mod tests {
             columns: &["pipeline_namespace", "pipeline_name"],
             ..PIPELINE
         };
-        assert_eq!(asked(&both, aim), ["pipeline_namespace=m", "pipeline_name=a"]);
+        assert_eq!(asked(&both, key), ["pipeline_namespace=m", "pipeline_name=a"]);
         let of_a_kind = Reference {
             kind_column: Some("base_type"),
             ..both
         };
         assert_eq!(
-            asked(&of_a_kind, aim),
+            asked(&of_a_kind, key),
             ["pipeline_namespace=m", "pipeline_name=a", "base_type=Run"]
         );
         let one = Reference {
             columns: &["pipeline"],
             ..PIPELINE
         };
-        assert_eq!(asked(&one, aim), ["namespace=m", "pipeline=a"]);
+        assert_eq!(asked(&one, key), ["namespace=m", "pipeline=a"]);
         assert_eq!(
             asked(
                 &one,
-                Aim {
+                TargetKey {
                     kind: &ZONE,
                     namespace: "",
                     name: "a"
@@ -194,7 +194,7 @@ mod tests {
             ),
             ["pipeline=a"]
         );
-        assert!(asked(&PIPELINE, aim).is_empty());
+        assert!(asked(&PIPELINE, key).is_empty());
     }
 
     static REGION: Service = Service {

@@ -6,6 +6,7 @@ use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
 use kindex_model::reference_name::ReferenceName;
+use kindex_model::releases::Releases;
 use serde_json::{Value, json};
 
 use super::super::{ObjectKey, Refusal};
@@ -16,7 +17,7 @@ use super::decide::{Seen, Standing, is_of};
 pub(in super::super) struct LiveObject {
     object: Object,
     head: Head,
-    /// The annotation by which a release is recorded.
+    /// The annotation by which releases are recorded.
     released: String,
 }
 
@@ -50,9 +51,10 @@ impl LiveObject {
 
     /// What is said of it.
     pub(in super::super) fn shown(&self, key: &ObjectKey<'_>) -> Target {
-        let released = self.object.metadata.annotations.get(&self.released);
+        let releases: Vec<String> = self.releases().all().map(str::to_owned).collect();
         Target {
-            released_reference: released.cloned().unwrap_or_default(),
+            released_reference: releases.first().cloned().unwrap_or_default(),
+            released_references: releases,
             ..Target::of(key, self.uid(), Some(self.state()))
         }
     }
@@ -87,10 +89,26 @@ impl LiveObject {
 
     /// The one that removes it. By the annotation, `kindex deletion` knows that nobody has taken it off by hand.
     pub(in super::super) fn without(&self, finalizer: &str) -> Bytes {
+        self.released(finalizer, &self.releases())
+    }
+
+    /// The same without a word of earlier releases, for which the object may have no room.
+    pub(in super::super) fn without_earlier_releases(&self, finalizer: &str) -> Bytes {
+        self.released(finalizer, &Releases::default())
+    }
+
+    fn released(&self, finalizer: &str, earlier: &Releases) -> Bytes {
         let finalizers = self.object.metadata.finalizers.iter().map(String::as_str);
         let mut patch = self.patch(finalizers.filter(|known| *known != finalizer).collect());
-        patch["metadata"]["annotations"] = json!({ &self.released: format!("{finalizer}@{}", self.version()) });
+        let releases = earlier.with(finalizer, self.object.metadata.resource_version);
+        patch["metadata"]["annotations"] = json!({ &self.released: releases.as_str() });
         Bytes::from(patch.to_string())
+    }
+
+    /// The releases that are recorded on it.
+    fn releases(&self) -> Releases {
+        let record = self.object.metadata.annotations.get(&self.released);
+        record.map(|record| Releases::read(record)).unwrap_or_default()
     }
 
     fn patch(&self, finalizers: Vec<&str>) -> Value {
@@ -134,6 +152,24 @@ mod tests {
             json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester"],
                 "annotations": {"g/released-reference": "run.g/one@7"}})
         );
+    }
+
+    /// As if each release hid those before it from whoever looks less often than they happen.
+    #[test]
+    fn a_release_is_recorded_beside_those_before_it() {
+        let released = json!({"annotations": {"g/released-reference": "run.g/two@5,run.g/three@4"}});
+        let object = object(&json!(["run.g/one"]), &released);
+        let patch: Value = serde_json::from_slice(&object.without("run.g/one")).expect("a patch");
+        let annotations = json!({"g/released-reference": "run.g/one@7,run.g/two@5,run.g/three@4"});
+        assert_eq!(patch["metadata"]["annotations"], annotations);
+        let key = ObjectKey {
+            resource: (&KIND).into(),
+            namespace: "n",
+            name: "a",
+        };
+        let shown = object.shown(&key);
+        assert_eq!(shown.released_reference, "run.g/two@5");
+        assert_eq!(shown.released_references, ["run.g/two@5", "run.g/three@4"]);
     }
 
     #[test]

@@ -94,9 +94,9 @@ mod tests {
 
     /// Counts how often services are asked.
     #[derive(Default)]
-    struct Asked(AtomicUsize);
+    struct AskCounter(AtomicUsize);
 
-    impl Asked {
+    impl AskCounter {
         /// One that says this.
         async fn says(&self, said: Result<(), AskFailure>) -> Result<(), AskFailure> {
             self.0.fetch_add(1, Ordering::SeqCst);
@@ -110,13 +110,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_service_that_was_silent_is_not_asked_again_and_others_are() {
-        let (question, asked) = (Question::new(Instant::now()), Asked::default());
-        let unknown = || asked.says(Err(AskFailure::answered("it has no such object")));
+        let (question, counter) = (Question::new(Instant::now()), AskCounter::default());
+        let unknown = || counter.says(Err(AskFailure::answered("it has no such object")));
         for _ in 0..2 {
             let said = question.ask("region", "region", unknown()).await;
             assert_eq!(said.expect_err("it is not there"), "it has no such object");
         }
-        let silent = || asked.says(Err(AskFailure::silent("no route")));
+        let silent = || counter.says(Err(AskFailure::silent("no route")));
         let said = question.ask("region", "region", silent()).await;
         assert_eq!(said.expect_err("it is silent"), "no route");
         let said = question
@@ -124,36 +124,39 @@ mod tests {
             .await
             .expect_err("it is not asked");
         assert!(said.contains("region was not asked again"), "{said}");
-        assert_eq!(asked.times(), 3);
+        assert_eq!(counter.times(), 3);
         question
-            .ask("identity", "identity", asked.says(Ok(())))
+            .ask("identity", "identity", counter.says(Ok(())))
             .await
             .expect("another one");
         let next = Question::new(Instant::now());
-        next.ask("region", "region", asked.says(Ok(())))
+        next.ask("region", "region", counter.says(Ok(())))
             .await
             .expect("another question");
-        assert_eq!(asked.times(), 5);
+        assert_eq!(counter.times(), 5);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_asked_once_the_time_of_a_question_is_over() {
-        let (question, asked) = (Question::new(Instant::now()), Asked::default());
+        let (question, counter) = (Question::new(Instant::now()), AskCounter::default());
         advance(TIME_MAX - Duration::from_secs(1)).await;
         question
-            .ask("region", "region", asked.says(Ok(())))
+            .ask("region", "region", counter.says(Ok(())))
             .await
             .expect("in time");
         let slow = std::future::pending::<Result<(), AskFailure>>();
         let said = question.ask("region", "region", slow).await.expect_err("too slow");
         assert!(said.contains("has said nothing before 10 s"), "{said}");
         for group in ["region", "identity"] {
-            let said = question.ask(group, group, asked.says(Ok(()))).await.expect_err("over");
+            let said = question
+                .ask(group, group, counter.says(Ok(())))
+                .await
+                .expect_err("over");
             assert!(
                 said.contains(&format!("{group} was not asked: 10 s are over")),
                 "{said}"
             );
         }
-        assert_eq!(asked.times(), 1);
+        assert_eq!(counter.times(), 1);
     }
 }

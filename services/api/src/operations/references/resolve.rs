@@ -3,7 +3,7 @@
 use kindex_kube_api::request::Verb;
 use tokio::time::Instant;
 
-use super::super::rights::Wanted;
+use super::super::rights::RequiredPermission;
 use super::super::{Caller, ObjectKey, Operations, Refusal};
 use super::holder::no_holder;
 use super::look::Looker;
@@ -28,7 +28,7 @@ impl Operations {
         key: &ObjectKey<'_>,
         bounds: Bounds,
     ) -> Result<Node, Refusal> {
-        self.allow(caller, Wanted::at(Verb::Get, key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
         let looker = Looker::new(self, caller, bounds, question);
         let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
         Ok(grow(&looker, root, bounds).await)
@@ -45,7 +45,8 @@ impl Operations {
         };
         let Some(stored) = self.stored_holder(kind, &reference).await? else {
             // Whoever may read nothing of the kind learns no more from this.
-            self.allow(caller, Wanted::of(Verb::Get, kind.into(), None)).await?;
+            self.allow(caller, RequiredPermission::of(Verb::Get, kind.into(), None))
+                .await?;
             return Err(self.no_holder_of_ours(&reference));
         };
         let metadata = &stored.object.metadata;
@@ -54,7 +55,7 @@ impl Operations {
             namespace: &metadata.namespace,
             name: &metadata.name,
         };
-        self.allow(caller, Wanted::at(Verb::Get, &key)).await?;
+        self.allow(caller, RequiredPermission::at(Verb::Get, &key)).await?;
         let question = Question::new(Instant::now());
         let looker = Looker::new(self, caller, bounds, &question);
         let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());

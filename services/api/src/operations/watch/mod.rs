@@ -7,7 +7,7 @@ mod moved;
 
 mod feed;
 
-mod outlet;
+mod event_sender;
 
 mod pump;
 
@@ -24,7 +24,7 @@ use kindex_serve::watches::Seat;
 use moved::Filter;
 use pump::Pump;
 
-use super::rights::Wanted;
+use super::rights::RequiredPermission;
 use super::{Caller, ListOptions, Operations, Reason, Refusal, Resource, is_direct};
 
 pub use event::Event;
@@ -94,8 +94,8 @@ impl Operations {
     ) -> Result<(Events, Seat), Refusal> {
         let resource = resource.into();
         let kind = resource.kind;
-        self.allow(caller, Wanted::of(Verb::Watch, resource, which.namespace.as_deref()))
-            .await?;
+        let permission = RequiredPermission::of(Verb::Watch, resource, which.namespace.as_deref());
+        self.allow(caller, permission).await?;
         if which.at.is_some() || which.include_deleted {
             return Err(Refusal::bad_request("watch does not take at and includeDeleted"));
         }
@@ -111,8 +111,8 @@ impl Operations {
         let (figures, seat) = (&self.figures, self.seat()?);
         if !self.archives(kind) {
             let events = stream.plain().await?;
-            let events = outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
-                pump::hand_on(outlet, events)
+            let events = event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                pump::hand_on(sender, events)
             });
             return Ok((events, seat));
         }
@@ -126,8 +126,8 @@ impl Operations {
                 let number = version.parse().map(ResourceVersion).unwrap_or_default();
                 let follower = self.feed()?.since(kind, number).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
-                    pump.live(outlet, events)
+                event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                    pump.live(sender, events)
                 })
             }
             Beginning::Now => {
@@ -137,8 +137,8 @@ impl Operations {
                     .to_string();
                 let events = stream.open(&version).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
-                    pump.live(outlet, events)
+                event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                    pump.live(sender, events)
                 })
             }
             Beginning::State => {
@@ -146,8 +146,8 @@ impl Operations {
                 let mut size = PageSize::default();
                 let first = stream.page("", &mut size).await?;
                 let pump = Pump::new(stream, filter, follower, first.version.clone());
-                outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
-                    pump.state_first(outlet, first, size)
+                event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                    pump.state_first(sender, first, size)
                 })
             }
         };

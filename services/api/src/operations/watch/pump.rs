@@ -18,9 +18,9 @@ use super::super::cluster::{self, Call};
 use super::super::objects::{Head, HeadMetadata};
 use super::super::selection::selectors;
 use super::super::{Caller, ListOptions, Operations, Refusal, Resource};
+use super::event_sender::{EventSender, StreamEnd};
 use super::feed::Follower;
 use super::moved::Filter;
-use super::outlet::{End, Outlet};
 use super::{Event, WatchOptions};
 
 /// What says that the state is complete.
@@ -125,14 +125,14 @@ impl Stream {
 }
 
 /// Hands the cluster's events on, until either side ends.
-pub(super) async fn hand_on(outlet: Outlet, mut events: Upstream) -> Result<(), End> {
+pub(super) async fn hand_on(sender: EventSender, mut events: Upstream) -> Result<(), StreamEnd> {
     loop {
         let event = tokio::select! {
-            () = outlet.closed() => return Err(End::Left),
+            () = sender.closed() => return Err(StreamEnd::Left),
             event = events.next() => event,
         };
         match event {
-            Some(event) => outlet.send(event?).await?,
+            Some(event) => sender.send(event?).await?,
             None => return Ok(()),
         }
     }
@@ -197,11 +197,16 @@ impl Pump {
     }
 
     /// First the state, page by page, then what happens.
-    pub(super) async fn state_first(self, outlet: Outlet, first: State, mut size: PageSize) -> Result<(), End> {
+    pub(super) async fn state_first(
+        self,
+        sender: EventSender,
+        first: State,
+        mut size: PageSize,
+    ) -> Result<(), StreamEnd> {
         let mut page = first;
         loop {
             for item in page.items {
-                outlet.send(event(EventType::Added, item)).await?;
+                sender.send(event(EventType::Added, item)).await?;
             }
             if page.continue_token.is_empty() {
                 break;
@@ -209,37 +214,37 @@ impl Pump {
             // On the heap while it lasts, as all that a watch at rest has no room for.
             page = match Box::pin(self.stream.page(&page.continue_token, &mut size)).await {
                 Ok(page) => page,
-                Err(refusal) => return refused(&outlet, &refusal).await,
+                Err(refusal) => return refused(&sender, &refusal).await,
             };
         }
         let Stream { options, .. } = &self.stream;
         if options.bookmarks && options.initial_events == Some(true) {
-            outlet.send(self.stream.bookmark(&self.version, true)?).await?;
+            sender.send(self.stream.bookmark(&self.version, true)?).await?;
         }
         match Box::pin(self.stream.open(&self.version)).await {
-            Ok(events) => self.live(outlet, events).await,
-            Err(refusal) => refused(&outlet, &refusal).await,
+            Ok(events) => self.live(sender, events).await,
+            Err(refusal) => refused(&sender, &refusal).await,
         }
     }
 
     /// What happens, in the cluster and in SQL.
-    pub(super) async fn live(mut self, outlet: Outlet, mut events: Upstream) -> Result<(), End> {
+    pub(super) async fn live(mut self, sender: EventSender, mut events: Upstream) -> Result<(), StreamEnd> {
         loop {
             tokio::select! {
                 biased;
-                () = outlet.closed() => return Err(End::Left),
+                () = sender.closed() => return Err(StreamEnd::Left),
                 moved = self.follower.moved() => {
                     moved?;
-                    self.send_moves(&outlet).await?;
+                    self.send_moves(&sender).await?;
                 }
                 event = events.next() => {
                     let Some(event) = event else { return Ok(()) };
                     let event = event?;
                     // What happened in SQL before is told before.
                     while self.follower.is_behind().await? {
-                        self.send_moves(&outlet).await?;
+                        self.send_moves(&sender).await?;
                     }
-                    self.pass_on(&outlet, event).await?;
+                    self.pass_on(&sender, event).await?;
                 }
             }
         }
@@ -247,7 +252,7 @@ impl Pump {
 
     /// Sends the next changes of archived objects, followed by a bookmark with a version of the cluster: a watch cannot
     /// be resumed from the version of an archived object.
-    async fn send_moves(&mut self, outlet: &Outlet) -> Result<(), End> {
+    async fn send_moves(&mut self, sender: &EventSender) -> Result<(), StreamEnd> {
         let chunk = self.follower.next().await?;
         let mut were_sent = false;
         let reached = self.version.parse().map(ResourceVersion).unwrap_or_default();
@@ -258,19 +263,19 @@ impl Pump {
                 continue;
             }
             if let Some(event) = self.filter.event(moved)? {
-                outlet.send_own(event).await?;
+                sender.send_own(event).await?;
                 let until = moved.until.unwrap_or(chunk.version);
                 self.watermarks.add(&moved.row.object.metadata.uid, until);
                 were_sent = true;
             }
         }
         if were_sent && self.stream.options.bookmarks {
-            outlet.send(self.stream.bookmark(&self.version, false)?).await?;
+            sender.send(self.stream.bookmark(&self.version, false)?).await?;
         }
         Ok(())
     }
 
-    async fn pass_on(&mut self, outlet: &Outlet, event: Event) -> Result<(), End> {
+    async fn pass_on(&mut self, sender: &EventSender, event: Event) -> Result<(), StreamEnd> {
         let head = Head::read(&event.object).metadata;
         let is_wanted = event.r#type != EventType::Bookmark || self.stream.options.bookmarks;
         let is_late = self.watermarks.is_late(&event.r#type, &head);
@@ -278,7 +283,7 @@ impl Pump {
             && !is_late
             && let Some(event) = self.beside_sql(event, &head).await?
         {
-            outlet.send(event).await?;
+            sender.send(event).await?;
         }
         if !head.resource_version.is_empty() {
             self.version = head.resource_version;
@@ -288,7 +293,7 @@ impl Pump {
 
     /// What is told of an event of the cluster. Nothing where it shows an object on its way out that SQL keeps and the
     /// watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL has it.
-    async fn beside_sql(&self, received: Event, head: &HeadMetadata) -> Result<Option<Event>, End> {
+    async fn beside_sql(&self, received: Event, head: &HeadMetadata) -> Result<Option<Event>, StreamEnd> {
         let is_deletion = received.r#type == EventType::Deleted;
         if !is_deletion && (received.r#type != EventType::Modified || head.deletion_timestamp.is_none()) {
             return Ok(Some(received));
@@ -330,8 +335,8 @@ impl Pump {
 }
 
 /// Tells why the watch ends, as Kubernetes does once events were told.
-async fn refused(outlet: &Outlet, refusal: &Refusal) -> Result<(), End> {
-    outlet.send(event(EventType::Error, refusal.status().to_json())).await
+async fn refused(sender: &EventSender, refusal: &Refusal) -> Result<(), StreamEnd> {
+    sender.send(event(EventType::Error, refusal.status().to_json())).await
 }
 
 #[cfg(test)]

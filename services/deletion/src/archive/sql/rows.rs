@@ -41,7 +41,7 @@ impl SqlArchive {
         let Some((holder, field)) = self.kinds.referrers(kind).nth(at) else {
             return Ok(Page::default());
         };
-        let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        let namespace = Some(&**namespace).filter(|namespace| !namespace.is_empty());
         let mut select = select_naming(holder, field, &kind.kind, namespace, name);
         if scope == HolderScope::Archived {
             let is_archived = Condition::NotNull { column: "evicted_time" };

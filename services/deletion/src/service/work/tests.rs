@@ -11,6 +11,8 @@ use crate::object::Names;
 
 mod foreign;
 
+mod heard;
+
 mod settled;
 
 mod together;
@@ -325,8 +327,8 @@ fn released(version: u64, name: &ReferenceName) -> Object {
     let metadata = Metadata {
         api_version: String::new(),
         uid: "n".into(),
-        namespace: network().namespace,
-        name: network().name,
+        namespace: network().namespace.to_string(),
+        name: network().name.to_string(),
         resource_version: ResourceVersion(version),
         creation_timestamp: None,
         deletion_timestamp: None,

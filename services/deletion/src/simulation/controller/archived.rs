@@ -7,7 +7,7 @@ use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::Bug;
-use super::super::world::World;
+use super::super::world::{Stored, World};
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
 use crate::archive::{Held, HolderAction, HolderState, action_on};
@@ -21,7 +21,7 @@ impl Controller {
         self.now += time;
         let due = self.answers.due(self.now).collect();
         self.wake(due);
-        let due = self.targets.due(self.now).collect();
+        let due = self.targets.due(&self.graph, self.now).collect();
         self.wake(due);
         let due = self.holders.due(&self.graph, self.now);
         self.wake(due);
@@ -88,6 +88,20 @@ impl Controller {
         Progress::Done
     }
 
+    /// Whether what is archived holds an object that was moved from there: then what it names does not wait for it.
+    pub(super) fn has_archived_former(&mut self, world: &World, object: &Stored, bug: Bug) -> bool {
+        let has_former = bug != Bug::ForgetArchivedFormer && world.has_archived_former(object);
+        let Some(holder) = self.graph.get(&object.key).filter(|holder| holder.uid == object.uid) else {
+            return has_former;
+        };
+        self.targets.asked_for_former(holder, has_former, self.now);
+        if has_former {
+            let named = holder.edges.iter().map(|edge| edge.target.clone()).collect();
+            self.wake(named);
+        }
+        has_former
+    }
+
     /// The rows first, then the finalizers.
     pub(super) fn keep(
         &mut self,
@@ -118,10 +132,15 @@ impl Controller {
         }
     }
 
-    /// The object is read, then its holders, then these are deleted one by one.
+    /// Its holders are read. If there are any, the object is, then they are again, and are deleted one by one.
     pub(super) fn sweep(&mut self, world: &mut World, task: &mut Task, bug: Bug) -> Progress {
         match task.done {
             0 => {
+                task.holders = world.row_holders(&task.key, &task.uid);
+                return Progress::Next;
+            }
+            1 if task.holders.is_empty() => {}
+            1 => {
                 let found = world.get(&task.key).ok().flatten().cloned();
                 let Some(found) = found.filter(|found| found.uid == task.uid && found.terminating) else {
                     return Progress::Again;
@@ -130,7 +149,7 @@ impl Controller {
                 task.phase = found.phase;
                 return Progress::Next;
             }
-            1 => {
+            2 => {
                 task.holders = world.row_holders(&task.key, &task.uid);
                 if bug == Bug::SweepOnePage {
                     task.holders.truncate(HOLDERS);
@@ -145,7 +164,7 @@ impl Controller {
         };
         let going = task.holders.iter();
         let mut going = going.filter(|holder| action_on(holder, &task.key, phase) == HolderAction::Delete);
-        if let Some(holder) = going.nth(task.done - 2) {
+        if let Some(holder) = going.nth(task.done.saturating_sub(3)) {
             let stale = bug == Bug::CascadeByStaleRow;
             if world.delete_archived(&task.uid, holder, stale, bug) {
                 task.gone.insert(holder.uid.clone());

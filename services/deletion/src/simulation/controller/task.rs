@@ -28,7 +28,7 @@ pub(super) struct Task {
     pub(super) places: Vec<HolderState>,
     /// What came of its reference on what is archived.
     pub(super) held: Option<Held>,
-    /// The phase in which the object was read before its holders in the archive, these, and those that are deleted.
+    /// The phase of the object, read again before its holders in the archive are, these, and those that are deleted.
     pub(super) phase: Option<Phase>,
     pub(super) holders: Vec<Holder>,
     pub(super) gone: BTreeSet<String>,
@@ -67,7 +67,7 @@ impl Task {
             read,
             places: Vec::new(),
             held: None,
-            phase: None,
+            phase: object.phase,
             holders: Vec::new(),
             gone: BTreeSet::new(),
         }

@@ -100,6 +100,10 @@ impl Controller {
                 true
             }
             2 => {
+                if bug != Bug::TakeFromFormer {
+                    let (key, phase) = (&visit.key, visit.phase);
+                    visit.holders.retain(|holder| !self.stays(world, holder, key, phase));
+                }
                 visit.going = self.going(world, visit, bug);
                 let holders = visit.holders.iter();
                 visit.former = holders.filter_map(|holder| world.former(holder, &visit.key)).collect();
@@ -157,6 +161,22 @@ impl Controller {
         true
     }
 
+    /// Whether a holder stays, because an object from which it was moved holds it still.
+    fn stays(&self, world: &World, holder: &Holder, target: &Key, phase: Option<Phase>) -> bool {
+        let found = world.unheld(holder, target, phase);
+        found.is_some_and(|found| {
+            let in_cluster = self.has_former(&world.read(found, true));
+            in_cluster == Some(true) || world.has_archived_former(found)
+        })
+    }
+
+    /// Whether one of the cluster does, as far as is known.
+    fn has_former(&self, holder: &Object) -> Option<bool> {
+        let input = self.graph.input(&holder.key, CleanupState::Gone)?;
+        let is_known = input.object.uid == holder.uid && input.object.edges == holder.edges;
+        (is_known && input.targets_unknown.is_empty()).then_some(input.has_former)
+    }
+
     /// The archived holders that go, and the live ones as they are in the cluster.
     fn going(&self, world: &World, visit: &Visit, bug: Bug) -> Vec<Holder> {
         let phase = match bug {
@@ -170,8 +190,10 @@ impl Controller {
             }
             let found = world.get(holder.key.as_ref()?).ok()??;
             let read = world.read(found, true);
+            let is_sure = holder.reference.is_some() || self.has_former(&read) == Some(false);
             let stays = read.state == DeletionState::Live && read.guarded && read.uid == holder.uid;
-            (stays && goes_along(&read.edges, &visit.key, phase)).then(|| Holder {
+            let may_go = stays && (is_sure || bug == Bug::TakeFromFormer);
+            (may_go && goes_along(&read.edges, &visit.key, phase)).then(|| Holder {
                 version: Some(read.version),
                 edges: read.edges,
                 ..holder.clone()

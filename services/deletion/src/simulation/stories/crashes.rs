@@ -168,7 +168,7 @@ fn a_release_waits_for_a_service_that_is_down_and_a_target_that_is_gone_counts_a
         let mut play = calm(true);
         let (budget, targets) = holder_of_three(&mut play);
         let (cluster, at) = (&targets[2], play.at_service(&budget));
-        play.world.down = Some(cluster.kind.group.clone());
+        play.world.down = Some(cluster.kind.group.to_string());
         play.drain_queue(at).expect("nothing is broken");
         assert_eq!(play.phase(&budget), Some(Phase::Finalizing));
         assert!(!play.erased(&budget) && held(&play, &budget, &targets) > 0);

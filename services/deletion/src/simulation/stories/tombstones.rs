@@ -94,20 +94,28 @@ impl Play {
             key: key.clone(),
             uid: self.uid_of_archived(key)?,
         });
-        while let Some(target) = search.next_target() {
-            let mut holders = self.world.archived_holders(&target.key, &target.uid);
-            holders.retain(|holder| self.world.tombstone(&holder.uid).is_some());
-            let holders = holders.into_iter().filter_map(|holder| {
-                Some(Seen {
-                    key: holder.key?,
-                    uid: holder.uid,
-                })
-            });
-            if let Some(path) = search.held_by(&target, holders.collect()) {
+        while let Some(holder) = search.next_holder() {
+            let waiting = self.tombstones_held_by(&holder);
+            if let Some(path) = search.awaited_by(&holder, waiting) {
                 return Some(path);
             }
         }
         None
+    }
+
+    /// The tombstones that an archived object holds.
+    fn tombstones_held_by(&mut self, holder: &Seen) -> Vec<Seen> {
+        let rows = self.world.archives.rows.values();
+        let tombstones = rows.filter(|row| row.tombstone && !row.deleted).map(|row| Seen {
+            key: row.object.key.clone(),
+            uid: row.object.uid.clone(),
+        });
+        let tombstones: Vec<_> = tombstones.collect();
+        let is_held = |target: &Seen| {
+            let holders = self.world.archived_holders(&target.key, &target.uid);
+            holders.iter().any(|other| other.uid == holder.uid)
+        };
+        tombstones.into_iter().filter(is_held).collect()
     }
 
     /// So many requests of a walk.

@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::bug::Bug;
-use super::{Stored, World, has_cleanup};
+use super::{Stored, World, fields, has_cleanup};
 use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
 use crate::decide::Seen;
 use crate::object::Key;
@@ -131,6 +131,21 @@ impl World {
         let of_name = archived.filter(|row| row.object.key == *target);
         let named = of_name.max_by_key(|row| row.object.born);
         named.is_some_and(|row| self.archives.has_row(&row.object, reference))
+    }
+
+    /// Whether an archived object of its service that is not being deleted, and that no field names, bears the
+    /// reference of one that was moved from there.
+    pub(in super::super) fn has_archived_former(&self, object: &Stored) -> bool {
+        let (reference, edges) = (object.reference(), self.edges(object));
+        let may_name = |target: &Key| fields(&object.key.kind.kind).any(|field| field.target == target.kind.kind);
+        let mut rows = self
+            .archives
+            .archived(&object.key.kind.group)
+            .filter(|row| !row.tombstone);
+        rows.any(|Row { object: former, .. }| {
+            let is_named = edges.iter().any(|edge| edge.target == former.key);
+            !is_named && may_name(&former.key) && self.archives.has_row(former, &reference)
+        })
     }
 
     /// Whether a live object names an archived one that does not bear its reference.

@@ -12,7 +12,7 @@ use crate::object::{Key, KindName};
 impl World {
     /// Whether the objects of a kind of the graph are only in SQL.
     pub(in super::super) fn is_sql_only(&self, kind: &KindName) -> bool {
-        self.sql_only_kinds.contains(kind.kind.as_str())
+        self.sql_only_kinds.contains(&*kind.kind)
     }
 
     /// One that the graph does not know is created and holds an object from now on, live or archived. Whether it does.

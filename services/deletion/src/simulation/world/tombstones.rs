@@ -89,12 +89,20 @@ impl World {
             Some(live) => live.bears(&reference),
             None => edge.target.kind.group == key.kind.group && self.bears_as_row(&edge.target, &reference),
         };
-        let stays = read.state == DeletionState::Live && read.guarded && self.down.as_ref() != Some(&key.kind.group);
+        let stays = read.state == DeletionState::Live && read.guarded && self.down.as_deref() != Some(&*key.kind.group);
         let is_former = stays && read.edges.iter().all(|edge| edge.target != *target && holds(edge));
         is_former.then(|| Holder {
             version: Some(read.version),
             ..holder.clone()
         })
+    }
+
+    /// A live object, if it goes with a tombstone in this phase that does not hold it.
+    pub(in super::super) fn unheld(&self, holder: &Holder, target: &Key, phase: Option<Phase>) -> Option<&Stored> {
+        let found = holder.key.as_ref().and_then(|key| self.objects.get(key));
+        let found = found.filter(|found| found.uid == holder.uid && !found.terminating && !found.requested)?;
+        let is_unheld = holder.version.is_none() && holder.reference.is_none();
+        (is_unheld && goes_along(&self.edges(found), target, phase)).then_some(found)
     }
 
     /// The row of a live holder is released.
@@ -205,7 +213,11 @@ impl World {
         for Stored { key, uid, phase, .. } in left {
             let is_named = self.has_its_name(&key, &uid);
             let mut holders = self.tombstone_holders(&key, &uid, is_named);
-            holders.retain(|holder| self.former(holder, &key).is_none());
+            let stays = |holder: &Holder| {
+                let unheld = self.unheld(holder, &key, phase);
+                unheld.is_some_and(|live| self.has_former(live))
+            };
+            holders.retain(|holder| self.former(holder, &key).is_none() && !stays(holder));
             if holders.is_empty() {
                 return Err(format!("{key} could go out of the archive: {phase:?}"));
             }

@@ -118,16 +118,16 @@ fn held(version: u64) -> Object {
 
 /// Clusters may name a project.
 fn work_with_clusters() -> Work {
-    let declared = Declared {
+    let declared = [project().kind, network().kind].map(|target| Declared {
         holder: cluster().key.kind,
-        target: project().kind,
+        target,
         owned: false,
-    };
+    });
     let setup = Setup {
         foreign: BTreeSet::from([project().kind]),
         ..Setup::default()
     };
-    Work::new(vec![declared], setup, BLOCKED_AFTER)
+    Work::new(declared.to_vec(), setup, BLOCKED_AFTER)
 }
 
 /// As if an object went on being deleted although nobody can say whether its service still knows of that.
@@ -249,12 +249,73 @@ fn a_service_that_is_asked_by_some_keeps_no_others_waiting() {
     let mut begun: Vec<Task> = std::iter::from_fn(|| work.next(now)).collect();
     assert!(begun.iter().any(|task| task.object.key == asked), "it goes by itself");
     begun.retain(|task| task.object.key != asked);
-    assert!(begun.len() < 16, "{} ask", begun.len());
+    assert_eq!(begun.len(), 4, "that ask the service");
+    assert_eq!(end_all(&mut work, begun, now), 20, "none is forgotten");
+}
+
+/// Ends these and what begins then. How many steps that were, each of another object.
+fn end_all(work: &mut Work, mut begun: Vec<Task>, now: Instant) -> usize {
     let mut seen = BTreeSet::new();
     while let Some(task) = begun.pop() {
         assert!(seen.insert(task.object.key.clone()), "once");
         work.ended(&task);
         begun.extend(work.next(now));
     }
-    assert_eq!(seen.len(), 20, "none is forgotten");
+    seen.len()
+}
+
+/// What archived objects hold is read and released there.
+#[test]
+fn a_service_that_deletes_many_objects_keeps_no_others_waiting() {
+    let (mut work, now) = (work(true), Instant::now());
+    for index in 0..20 {
+        let deleted = Object {
+            key: key_in("identity.example.com", "Project", &format!("p{index}")),
+            uid: format!("p{index}"),
+            ..in_phase(1, Some(Phase::Deleting))
+        };
+        work.happened(deleted.key.clone(), true);
+        assert_eq!(work.next_look_up().as_ref(), Some(&deleted.key));
+        work.looked_up(&deleted.key.clone(), Some(deleted), now);
+    }
+    let begun: Vec<Task> = std::iter::from_fn(|| work.next(now)).collect();
+    assert_eq!(begun.len(), 4, "that ask the service");
+    assert!(begun.iter().all(|task| task.step == Step::Sweep));
+    assert_eq!(end_all(&mut work, begun, now), 20, "none is forgotten");
+}
+
+/// One that was moved reads all its targets again.
+#[test]
+fn live_holders_that_name_objects_of_a_silent_service_keep_no_others_waiting() {
+    let (mut work, now) = (work_with_clusters(), Instant::now());
+    let former = |index| key("Network", &format!("n{index}"));
+    let clusters: Vec<Object> = (0..20)
+        .map(|index| Object {
+            key: key("Cluster", &format!("c{index}")),
+            uid: format!("c{index}"),
+            ..cluster()
+        })
+        .collect();
+    let held: Vec<Object> = (0..20)
+        .map(|index| Object {
+            references: clusters[index].reference_name().into_iter().collect(),
+            ..live(former(index), &format!("n{index}"))
+        })
+        .collect();
+    let project_of_all = Object {
+        references: clusters.iter().filter_map(Object::reference_name).collect(),
+        ..in_phase(1, None)
+    };
+    work.listed(&former(0).kind, ResourceVersion(6), held);
+    work.listed(&cluster().key.kind, ResourceVersion(6), clusters);
+    work.replayed(&project().kind, Vec::new());
+    assert_eq!(work.next_look_up(), Some(project()));
+    work.looked_up(&project(), Some(project_of_all), now);
+    let begun: Vec<Task> = std::iter::from_fn(|| work.next(now)).collect();
+    assert!(
+        begun.iter().all(|task| matches!(task.step, Step::Release(_))),
+        "{begun:?}"
+    );
+    assert_eq!(begun.len(), 4, "that ask the service");
+    assert_eq!(end_all(&mut work, begun, now), 20, "none is forgotten");
 }

@@ -52,7 +52,7 @@ fn work(held_by: &[&str], holders: Vec<Object>) -> Work {
 }
 
 fn names(task: &Task) -> Vec<&str> {
-    task.objects().map(|object| object.key.name.as_str()).collect()
+    task.objects().map(|object| &*object.key.name).collect()
 }
 
 /// What was written is known, and all whose step it was are decided on again.
@@ -149,10 +149,10 @@ fn an_object_with_very_many_holders_is_decided_on_after_them() {
         ..target(&held_by, 7)
     };
     let mut last = without_finalizer.clone();
-    (last.key.name, last.uid, last.references) = ("z".to_owned(), "z".to_owned(), BTreeSet::new());
+    (last.key.name, last.uid, last.references) = ("z".into(), "z".to_owned(), BTreeSet::new());
     work.seen(without_finalizer, now);
     work.seen(last, now);
-    let steps = std::iter::from_fn(|| work.next(now).map(|task| task.object.key.name));
+    let steps = std::iter::from_fn(|| work.next(now).map(|task| task.object.key.name.to_string()));
     assert_eq!(steps.collect::<Vec<_>>(), ["z", "a"]);
 }
 

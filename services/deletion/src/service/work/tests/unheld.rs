@@ -118,7 +118,7 @@ fn who_waits_for_a_holder_without_its_reference_hears_that_it_waits_in_turn() {
         let [task] = begun.as_slice() else {
             panic!("{live_one}: {} steps", begun.len());
         };
-        assert_eq!(task.object.key.name, live_one);
+        assert_eq!(&*task.object.key.name, live_one);
         assert!(matches!(task.step, Step::Delete(_)), "{:?}", task.step);
         work.ended(task);
         let deleted = around("").into_iter().find(|object| object.key == task.object.key);
@@ -132,7 +132,7 @@ fn who_waits_for_a_holder_without_its_reference_hears_that_it_waits_in_turn() {
         let [task] = then.as_slice() else {
             panic!("{live_one}: {} steps", then.len());
         };
-        assert_eq!(task.object.key.name, "t", "{live_one}");
+        assert_eq!(&*task.object.key.name, "t", "{live_one}");
         assert_eq!(task.step, Step::Record(Phase::Finalizing), "{live_one}");
     }
 }
@@ -154,4 +154,78 @@ fn who_waits_for_a_holder_without_its_reference_is_decided_on_again_after_a_whil
     assert!(steps(&mut work, then).is_empty());
     work.ask_again(then);
     assert!(work.queue.is_empty(), "once");
+}
+
+/// What is known of a cluster that was moved to a network which is being deleted, and of nothing that holds it.
+fn moved_to_network() -> (Work, Object) {
+    let cluster = Object {
+        edges: vec![cascade(network())],
+        ..live(key("Cluster", "c"), "c")
+    };
+    let new = Object {
+        phase: Some(Phase::Deleting),
+        ..deleting(network(), "new")
+    };
+    let setup = Setup {
+        archives: true,
+        ..Setup::default()
+    };
+    let mut work = Work::new(vec![declared(&cluster.key, &network())], setup, BLOCKED_AFTER);
+    work.listed(&cluster.key.kind, ResourceVersion(6), vec![cluster.clone()]);
+    work.listed(&network().kind, ResourceVersion(6), vec![new]);
+    (work, cluster)
+}
+
+/// As if only the holder were decided on again: what it names would wait for it for ever.
+#[test]
+fn what_the_archive_holds_stays_and_the_archive_is_asked_again_for_it() {
+    let ((mut work, cluster), now) = (moved_to_network(), Instant::now());
+    let begun = steps(&mut work, now);
+    let [task] = begun.as_slice() else {
+        panic!("{} steps", begun.len());
+    };
+    assert!(
+        task.object == cluster && matches!(task.step, Step::Delete(_)),
+        "{task:?}"
+    );
+    work.ended(task);
+    work.asked_for_former(&cluster, true, now);
+    work.free(&cluster.key);
+    let then = steps(&mut work, now);
+    let [task] = then.as_slice() else {
+        panic!("{} steps", then.len());
+    };
+    assert_eq!((&task.object.key, &task.step), (&network(), &Step::Sweep), "it goes on");
+    let later = now + Duration::from_secs(2);
+    work.ask_again(later);
+    let again = steps(&mut work, later);
+    assert!(again.iter().any(|task| task.object == cluster), "{again:?}");
+}
+
+/// As if what is not known held nothing: a restart would delete what was moved to a tombstone.
+#[test]
+fn nothing_is_said_of_what_holds_an_object_until_all_is_known_that_may_hold_it() {
+    let (mut work, cluster) = moved_to_network();
+    let name = cluster.reference_name();
+    let old = Object {
+        version: ResourceVersion(7),
+        references: name.into_iter().collect(),
+        ..live(key("Network", "old"), "old")
+    };
+    assert_eq!(work.has_former(&cluster), Some(false));
+    let renamed = Object {
+        edges: Vec::new(),
+        ..cluster.clone()
+    };
+    let recreated = Object {
+        uid: "another".to_owned(),
+        ..cluster.clone()
+    };
+    for other in [renamed, recreated, old.clone()] {
+        assert_eq!(work.has_former(&other), None, "{other:?}");
+    }
+    work.seen(old, Instant::now());
+    assert_eq!(work.has_former(&cluster), Some(true));
+    work.lost(&network().kind);
+    assert_eq!(work.has_former(&cluster), None, "its targets are not followed");
 }

@@ -17,8 +17,8 @@ use crate::figures::{Figures, OneMore};
 /// the last version that it saw misses no event.
 pub(super) const STALLED: Duration = Duration::from_secs(30);
 
-/// The way to one watcher.
-pub(super) struct Outlet {
+/// Sends the events of one watch to its client.
+pub(super) struct EventSender {
     to: mpsc::Sender<io::Result<Event>>,
     stalled: Duration,
     watches: Watches,
@@ -26,7 +26,7 @@ pub(super) struct Outlet {
 
 /// Why a watch ends.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum StreamEnd {
     /// Nobody takes its events.
     Left,
     /// Its client has to ask again.
@@ -35,28 +35,28 @@ pub(super) enum End {
     Refused(Box<Refusal>),
 }
 
-impl From<Refusal> for End {
+impl From<Refusal> for StreamEnd {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(Box::new(refusal))
     }
 }
 
-impl From<io::Error> for End {
+impl From<io::Error> for StreamEnd {
     fn from(error: io::Error) -> Self {
         Self::Broken(error)
     }
 }
 
-impl Outlet {
+impl EventSender {
     /// Once there is room for what watches hold.
-    pub(super) async fn send(&self, event: Event) -> Result<(), End> {
+    pub(super) async fn send(&self, event: Event) -> Result<(), StreamEnd> {
         self.watches.settle().await;
         let sent = self.to.send_timeout(Ok(event), self.stalled).await;
-        sent.map_err(|_| End::Left)
+        sent.map_err(|_| StreamEnd::Left)
     }
 
     /// The same of a text that was made here.
-    pub(super) async fn send_own(&self, event: Event) -> Result<(), End> {
+    pub(super) async fn send_own(&self, event: Event) -> Result<(), StreamEnd> {
         let object = self.watches.shared(event.object);
         self.send(Event { object, ..event }).await
     }
@@ -68,13 +68,18 @@ impl Outlet {
 }
 
 /// The events that `feed` sends, until it ends.
-pub(super) fn fed<F>(figures: &Figures, watches: &Watches, stalled: Duration, feed: impl FnOnce(Outlet) -> F) -> Events
+pub(super) fn fed<F>(
+    figures: &Figures,
+    watches: &Watches,
+    stalled: Duration,
+    feed: impl FnOnce(EventSender) -> F,
+) -> Events
 where
-    F: Future<Output = Result<(), End>> + Send + 'static,
+    F: Future<Output = Result<(), StreamEnd>> + Send + 'static,
 {
     let (to, from) = mpsc::channel(1);
     let last = to.clone();
-    let feeding = feed(Outlet {
+    let feeding = feed(EventSender {
         to,
         stalled,
         watches: watches.clone(),
@@ -84,13 +89,13 @@ where
         let _until_the_end = one;
         match feeding.await {
             Ok(()) => {}
-            Err(End::Left) => tracing::debug!("A watcher takes no events; its watch has ended"),
-            Err(End::Broken(error)) => {
+            Err(StreamEnd::Left) => tracing::debug!("A watcher takes no events; its watch has ended"),
+            Err(StreamEnd::Broken(error)) => {
                 tracing::debug!(%error, "A watch breaks off");
                 // Whoever does not take it is gone.
                 let _gone = last.send_timeout(Err(error), stalled).await;
             }
-            Err(End::Refused(refusal)) => {
+            Err(StreamEnd::Refused(refusal)) => {
                 let event = Event {
                     r#type: EventType::Error,
                     object: refusal.status().to_json().into(),
@@ -130,9 +135,9 @@ mod tests {
     async fn a_watch_ends_when_nobody_takes_its_events_and_when_nobody_is_there() {
         let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
         let wait = Duration::from_millis(50);
-        let mut stalled = fed(&figures, &watches, wait, |outlet| async move {
+        let mut stalled = fed(&figures, &watches, wait, |sender| async move {
             loop {
-                outlet.send(event()).await?;
+                sender.send(event()).await?;
             }
         });
         assert_eq!(figures.watches.get(), 1.0);
@@ -140,8 +145,8 @@ mod tests {
         let last = [stalled.next().await.is_some(), stalled.next().await.is_some()];
         assert_eq!(last, [true, false], "what was under way, and a clean end");
 
-        let mut quiet = fed(&figures, &watches, wait, |outlet| async move {
-            outlet.closed().await;
+        let mut quiet = fed(&figures, &watches, wait, |sender| async move {
+            sender.closed().await;
             Ok(())
         });
         assert!(tokio::time::timeout(2 * wait, quiet.next()).await.is_err());
@@ -157,8 +162,8 @@ mod tests {
     #[tokio::test]
     async fn an_error_is_the_last_item_of_a_watch() {
         let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
-        let events = fed(&figures, &watches, STALLED, |outlet| async move {
-            outlet.send(event()).await?;
+        let events = fed(&figures, &watches, STALLED, |sender| async move {
+            sender.send(event()).await?;
             Err(io::Error::other("broken").into())
         });
         let sent: Vec<bool> = events.map(|event| event.is_ok()).collect().await;

@@ -1,5 +1,5 @@
-//! The way on which an object in the cluster is deleted, and the mark by which the deletion of a final one is told from
-//! an eviction.
+//! The method by which an object in the cluster is deleted, and the mark by which the deletion of a final one is told
+//! from an eviction.
 
 use kindex_model::head::Head;
 use kindex_model::kind::Platform;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// How an object in the cluster is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DeletionMethod {
     /// The ingester stores it, and then deletes it.
     Annotation,
     /// The cluster deletes it, and our finalizer holds it until SQL has it.
@@ -28,20 +28,20 @@ pub(super) enum Way {
 }
 
 /// How one is deleted; `of_graph`: others wait for its deletion, or it waits for others.
-pub(super) fn way(of_graph: bool, object: Head) -> Way {
+pub(super) fn deletion_method(of_graph: bool, object: Head) -> DeletionMethod {
     if object.deletion_timestamp.is_some() {
         return match object.deleting && object.in_use() {
-            true => Way::Going,
-            false => Way::Leaving {
+            true => DeletionMethod::Going,
+            false => DeletionMethod::Leaving {
                 unmarked: object.immutable && !object.deleting,
             },
         };
     }
     match (of_graph, object.immutable, object.has_finalizer) {
-        (false, ..) => Way::Annotation,
-        (true, true, _) => Way::MarkedTombstone,
-        (true, false, true) => Way::Tombstone,
-        (true, false, false) => Way::GuardedTombstone,
+        (false, ..) => DeletionMethod::Annotation,
+        (true, true, _) => DeletionMethod::MarkedTombstone,
+        (true, false, true) => DeletionMethod::Tombstone,
+        (true, false, false) => DeletionMethod::GuardedTombstone,
     }
 }
 
@@ -77,10 +77,10 @@ mod tests {
         Object::parse_str(&json!({"metadata": metadata}).to_string()).expect("an object")
     }
 
-    fn way_of(of_graph: bool, annotations: &Value, more: &Value) -> Way {
+    fn method_of(of_graph: bool, annotations: &Value, more: &Value) -> DeletionMethod {
         let mut more = more.clone();
         more["annotations"] = annotations.clone();
-        way(of_graph, Head::of(&object(&more), &KIND, &PLATFORM))
+        deletion_method(of_graph, Head::of(&object(&more), &KIND, &PLATFORM))
     }
 
     #[test]
@@ -88,15 +88,15 @@ mod tests {
         let (plain, last) = (json!({}), json!({"g/Immutable": "true"}));
         let (bare, guarded) = (json!({}), json!({"finalizers": ["g/Ingester"]}));
         for (of_graph, annotations, more, expected) in [
-            (false, &plain, &bare, Way::Annotation),
-            (false, &plain, &guarded, Way::Annotation),
-            (false, &last, &guarded, Way::Annotation),
-            (true, &plain, &guarded, Way::Tombstone),
-            (true, &plain, &bare, Way::GuardedTombstone),
-            (true, &last, &guarded, Way::MarkedTombstone),
-            (true, &last, &bare, Way::MarkedTombstone),
+            (false, &plain, &bare, DeletionMethod::Annotation),
+            (false, &plain, &guarded, DeletionMethod::Annotation),
+            (false, &last, &guarded, DeletionMethod::Annotation),
+            (true, &plain, &guarded, DeletionMethod::Tombstone),
+            (true, &plain, &bare, DeletionMethod::GuardedTombstone),
+            (true, &last, &guarded, DeletionMethod::MarkedTombstone),
+            (true, &last, &bare, DeletionMethod::MarkedTombstone),
         ] {
-            assert_eq!(way_of(of_graph, annotations, more), expected);
+            assert_eq!(method_of(of_graph, annotations, more), expected);
         }
     }
 
@@ -110,8 +110,8 @@ mod tests {
                 (json!({"g/Immutable": "true"}), true),
                 (json!({"g/Immutable": "true", "g/Deleting": "true"}), false),
             ] {
-                let expected = Way::Leaving { unmarked };
-                assert_eq!(way_of(of_graph, &annotations, &leaving), expected, "{annotations}");
+                let expected = DeletionMethod::Leaving { unmarked };
+                assert_eq!(method_of(of_graph, &annotations, &leaving), expected, "{annotations}");
             }
         }
     }
@@ -123,9 +123,9 @@ mod tests {
         for finalizer in ["run.g/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce", "g/deletion"] {
             let leaving = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["g/Ingester", finalizer]});
             let marked = json!({"g/Immutable": "true", "g/Deleting": "true"});
-            assert_eq!(way_of(true, &marked, &leaving), Way::Going, "{finalizer}");
-            let evicted = Way::Leaving { unmarked: true };
-            assert_eq!(way_of(true, &unmarked, &leaving), evicted, "{finalizer}");
+            assert_eq!(method_of(true, &marked, &leaving), DeletionMethod::Going, "{finalizer}");
+            let evicted = DeletionMethod::Leaving { unmarked: true };
+            assert_eq!(method_of(true, &unmarked, &leaving), evicted, "{finalizer}");
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) type Values = BTreeMap<String, Option<String>>;
 
 /// All that an object carries for its other versions.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ConversionData {
     versions: BTreeMap<String, Values>,
 }
 
@@ -28,7 +28,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<B
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-impl Kept {
+impl ConversionData {
     /// Takes the annotation `name` from an object. What is no text of ours counts as none.
     pub(crate) fn take(object: &mut Node, name: &str) -> Result<Self, Problem> {
         let annotations = ["metadata", "annotations"];
@@ -51,7 +51,7 @@ impl Kept {
                 .map(|(path, written)| (path, value(written)))
                 .collect()
         };
-        let versions = written.into_iter().map(|(version, kept)| (version, values(kept)));
+        let versions = written.into_iter().map(|(version, written)| (version, values(written)));
         Some(Self {
             versions: versions.collect(),
         })
@@ -98,20 +98,20 @@ mod tests {
     #[test]
     fn what_is_carried_comes_back_and_leaves_nothing_behind() {
         let mut object = Node::of(r#"{"metadata":{"name":"a"}}"#);
-        let mut kept = Kept::default();
+        let mut data = ConversionData::default();
         let values = Values::from([
             ("spec.a".to_owned(), Some("1.0".to_owned())),
             ("spec.b".to_owned(), Some("null".to_owned())),
             ("spec.c".to_owned(), None),
         ]);
-        kept.insert("v2", values.clone());
-        kept.insert("v1", Values::new());
-        kept.put(&mut object, "x/Data").expect("an object");
+        data.insert("v2", values.clone());
+        data.insert("v1", Values::new());
+        data.put(&mut object, "x/Data").expect("an object");
         assert_eq!(
             object.to_string(),
             r#"{"metadata":{"name":"a","annotations":{"x/Data":"{\"v2\":{\"spec.a\":{\"value\":1.0},\"spec.b\":{\"value\":null},\"spec.c\":{}}}"}}}"#
         );
-        let mut again = Kept::take(&mut object, "x/Data").expect("an object");
+        let mut again = ConversionData::take(&mut object, "x/Data").expect("an object");
         assert_eq!(again.remove("v2"), values);
         assert_eq!(object.to_string(), r#"{"metadata":{"name":"a"}}"#);
     }
@@ -122,7 +122,10 @@ mod tests {
             let mut object = Node::of(format!(
                 r#"{{"metadata":{{"annotations":{{"x/Data":{text},"other":"b"}}}}}}"#
             ));
-            assert_eq!(Kept::take(&mut object, "x/Data").expect("an object"), Kept::default());
+            assert_eq!(
+                ConversionData::take(&mut object, "x/Data").expect("an object"),
+                ConversionData::default()
+            );
             assert_eq!(object.to_string(), r#"{"metadata":{"annotations":{"other":"b"}}}"#);
         }
     }
