@@ -16,6 +16,10 @@ pub fn escaped(text: &str) -> String {
 
 /// Undoes `%41`; what is no valid escape stays as it is.
 pub fn unescaped(text: &str) -> String {
+    // Most parts of most paths, each of which is read with every request.
+    if !text.contains('%') {
+        return text.to_owned();
+    }
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -57,20 +57,22 @@ fn node(schema: &Value) -> Structural {
         rules: rules(schema),
         validations: validations(schema),
         is_validated: false,
+        has_keyed_lists: false,
+        has_embedded: false,
     };
-    node.is_validated = is_validated(&node);
+    node.is_validated = !node.validations.is_empty() || is_inside(&node, |inner| inner.is_validated);
+    node.has_keyed_lists = node.list_type != ListType::Atomic || is_inside(&node, |inner| inner.has_keyed_lists);
+    node.has_embedded = node.embedded_resource || is_inside(&node, |inner| inner.has_embedded);
     node
 }
 
-fn is_validated(node: &Structural) -> bool {
+/// Whether something holds of a field or an entry.
+fn is_inside(node: &Structural, holds: impl Fn(&Structural) -> bool) -> bool {
     let additional = match &node.additional {
-        Additional::Schema(schema) => schema.is_validated,
+        Additional::Schema(schema) => holds(schema),
         Additional::Absent | Additional::Refused | Additional::Any => false,
     };
-    !node.validations.is_empty()
-        || additional
-        || node.items.as_ref().is_some_and(|items| items.is_validated)
-        || node.properties.values().any(|property| property.is_validated)
+    additional || node.items.as_deref().is_some_and(&holds) || node.properties.values().any(holds)
 }
 
 fn validations(schema: &Value) -> Vec<Validation> {

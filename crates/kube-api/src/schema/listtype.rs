@@ -8,7 +8,7 @@ use super::problem::{FieldError, Path, is_enough};
 use super::structural::{Additional, ListType, Structural};
 
 pub(super) fn check(schema: &Structural, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if is_enough(errors) {
+    if !schema.has_keyed_lists || is_enough(errors) {
         return;
     }
     match value {

@@ -104,7 +104,7 @@ pub(super) fn drop_unknown(value: &mut Value, path: &Path<'_>, removed: &mut Vec
 
 /// Checks that resources inside `value` have a type and readable metadata.
 pub(super) fn check_embedded(schema: &Structural, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if is_enough(errors) {
+    if !schema.has_embedded || is_enough(errors) {
         return;
     }
     match value {

@@ -111,6 +111,10 @@ pub struct Structural {
     pub(super) validations: Vec<Validation>,
     /// Whether it, or anything inside it, has such rules.
     pub(super) is_validated: bool,
+    /// Whether it, or anything inside it, is a list whose entries are told apart.
+    pub(super) has_keyed_lists: bool,
+    /// Whether it, or anything inside it, is an object with metadata of its own.
+    pub(super) has_embedded: bool,
 }
 
 /// A validation rule in CEL, with what is told when it is broken.

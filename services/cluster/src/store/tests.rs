@@ -352,6 +352,25 @@ async fn what_was_not_committed_is_not_read_and_takes_no_version() {
     assert_eq!(replaced.rv, created.rv + 1);
 }
 
+/// A restart goes on from it.
+#[tokio::test]
+async fn the_position_is_that_of_the_newest_version_whichever_of_a_transaction_are_refused() {
+    let Scratch { store, .. } = &scratch(100).await;
+    create(store, "a").await;
+    let is_made = async |name| write(store, name, Intent::Create, 0).await.is_ok();
+    let pairs = [
+        (["b", "a"], (true, false), 2),
+        (["a", "c"], (false, true), 3),
+        (["d", "e"], (true, true), 5),
+        (["a", "e"], (false, false), 5),
+    ];
+    for ([first, second], made, newest) in pairs {
+        // Both are in the queue before the writer looks at one.
+        assert_eq!(tokio::join!(is_made(first), is_made(second)), made);
+        assert_eq!(read::position(&store.readers).await.unwrap(), newest);
+    }
+}
+
 /// Parsed, they would take several times the memory that rings are held to.
 #[tokio::test]
 async fn rings_hold_the_texts_of_objects_alone() {

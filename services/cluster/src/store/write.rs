@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use kindex_kube_api::meta;
 use serde_json::Value;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool};
@@ -213,14 +214,20 @@ impl Writer {
             None => read::bounds(&mut transaction).await?,
         };
         let mut newest = start;
-        let mut outcomes = Vec::with_capacity(mutations.len());
-        for mutation in mutations {
+        let count = mutations.len();
+        let mut outcomes = Vec::with_capacity(count);
+        for (at, mutation) in mutations.into_iter().enumerate() {
             let (live_objects, has_owners) = (&mut self.live_objects, &self.has_owners);
-            let outcome = apply(&mut transaction, live_objects, has_owners, mutation, newest + 1).await?;
+            let version = NewVersion {
+                rv: newest + 1,
+                is_last: at + 1 == count,
+            };
+            let outcome = apply(&mut transaction, live_objects, has_owners, mutation, version).await?;
             newest += u64::from(outcome.is_ok());
             outcomes.push(outcome);
         }
-        if newest > start {
+        // The last mutation has moved the position, unless it was refused.
+        if newest > start && outcomes.last().is_some_and(Result::is_err) {
             sqlx::query("UPDATE position SET newest = ?1 WHERE id = 0")
                 .bind(newest.cast_signed())
                 .execute(&mut *transaction)
@@ -262,13 +269,21 @@ impl LiveObjects {
     }
 }
 
+/// What a mutation gets where it is made.
+#[derive(Clone, Copy)]
+struct NewVersion {
+    rv: u64,
+    /// No mutation of the transaction comes after it.
+    is_last: bool,
+}
+
 /// Applies one mutation inside the transaction. A refusal (the inner error) has written nothing.
 async fn apply(
     connection: &mut SqliteConnection,
     live_objects: &mut LiveObjects,
     has_owners: &AtomicBool,
     mutation: Mutation,
-    rv: u64,
+    version: NewVersion,
 ) -> Result<Result<Applied, WriteError>, sqlx::Error> {
     let Mutation {
         key,
@@ -281,6 +296,7 @@ async fn apply(
             return Ok(Err(WriteError::Guarded(guard)));
         }
     }
+    let rv = version.rv;
     object["metadata"]["resourceVersion"] = Value::String(rv.to_string());
     let (change, before) = match intent {
         Intent::Create => (Change::Added, None),
@@ -291,7 +307,8 @@ async fn apply(
         live_objects.0.remove(&key);
     }
     let text = serde_json::to_string(&object).expect("a JSON value is JSON text");
-    if !record(connection, &key, rv, change, before.as_deref(), uid(&object), &text).await? {
+    let uid = meta::uid(&object);
+    if !record(connection, &key, version, change, before.as_deref(), uid, &text).await? {
         return Ok(Err(match change {
             Change::Added => WriteError::Exists,
             Change::Modified | Change::Deleted => WriteError::Changed,
@@ -351,24 +368,28 @@ async fn holds(connection: &mut SqliteConnection, guard: &Guard) -> Result<bool,
     Ok(found)
 }
 
-/// What becomes of the live row, then the revision, where that happened. Two statements in one text, since each text
-/// is a turn of SQLite's thread: most of what a write costs.
-const ADD: &str = "INSERT INTO live (resource, namespace, name, rv, uid) VALUES (?1, ?2, ?3, ?4, ?8) \
+/// What becomes of the live row; then the revision, where that happened; then the position, if it is the last one.
+/// Three statements in one text, since each text is a turn of SQLite's thread: most of what a write costs. To sqlx, a
+/// number that a statement leaves out uses up a value, and after the last it binds nothing: the third leaves out none.
+const ADD: &str = "INSERT INTO live (resource, namespace, name, rv, uid) VALUES (?3, ?4, ?5, ?1, ?9) \
      ON CONFLICT DO NOTHING; \
      INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) \
-     SELECT ?4, ?5, ?1, ?2, ?3, ?6, ?7 WHERE changes() = 1";
-const MODIFY: &str = "UPDATE live SET rv = ?4 WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND rv = ?6; \
+     SELECT ?1, ?6, ?3, ?4, ?5, ?7, ?8 WHERE changes() = 1; \
+     UPDATE position SET newest = ?1 WHERE id = 0 AND ?2 AND changes() = 1";
+const MODIFY: &str = "UPDATE live SET rv = ?1 WHERE resource = ?3 AND namespace = ?4 AND name = ?5 AND rv = ?7; \
      INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) \
-     SELECT ?4, ?5, ?1, ?2, ?3, ?6, ?7 WHERE changes() = 1";
-const DELETE: &str = "DELETE FROM live WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND rv = ?6; \
+     SELECT ?1, ?6, ?3, ?4, ?5, ?7, ?8 WHERE changes() = 1; \
+     UPDATE position SET newest = ?1 WHERE id = 0 AND ?2 AND changes() = 1";
+const DELETE: &str = "DELETE FROM live WHERE resource = ?3 AND namespace = ?4 AND name = ?5 AND rv = ?7; \
      INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) \
-     SELECT ?4, ?5, ?1, ?2, ?3, ?6, ?7 WHERE changes() = 1";
+     SELECT ?1, ?6, ?3, ?4, ?5, ?7, ?8 WHERE changes() = 1; \
+     UPDATE position SET newest = ?1 WHERE id = 0 AND ?2 AND changes() = 1";
 
 /// Writes a revision and what is live after it; nothing, and false, where the object is not as it was before.
 async fn record(
     connection: &mut SqliteConnection,
     key: &ObjectKey,
-    rv: u64,
+    version: NewVersion,
     change: Change,
     before: Option<&Revision>,
     uid: &str,
@@ -380,18 +401,19 @@ async fn record(
         Change::Deleted => DELETE,
     };
     let done = sqlx::query(statement)
+        .bind(version.rv.cast_signed())
+        .bind(version.is_last)
         .bind(&*key.resource)
         .bind(&key.namespace)
         .bind(&key.name)
-        .bind(rv.cast_signed())
         .bind(change.code())
         .bind(before.map(|before| before.rv.cast_signed()))
         .bind(text)
         .bind(uid)
         .execute(connection)
         .await?;
-    // One row that is live, or no longer, and one revision.
-    Ok(done.rows_affected() == 2)
+    // One row that is live, or no longer, one revision, and the position with the last.
+    Ok(done.rows_affected() == 2 + u64::from(version.is_last))
 }
 
 async fn replace_owners(
@@ -421,17 +443,7 @@ async fn replace_owners(
     Ok(())
 }
 
-fn uid(object: &Value) -> &str {
-    object["metadata"]["uid"].as_str().unwrap_or_default()
-}
-
 fn owner_uids(object: &Value) -> Vec<&str> {
-    let references = object["metadata"]["ownerReferences"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    references
-        .iter()
-        .filter_map(|reference| reference["uid"].as_str())
-        .collect()
+    let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    references.filter_map(|reference| reference["uid"].as_str()).collect()
 }

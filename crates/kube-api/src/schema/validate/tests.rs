@@ -227,6 +227,37 @@ fn an_embedded_resource_has_a_type_and_readable_metadata() {
 }
 
 #[test]
+fn sets_and_embedded_resources_are_checked_wherever_they_are() {
+    let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
+    let embedded =
+        json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
+    let cases = [
+        (set, json!(["a", "a"]), "FieldValueDuplicate|"),
+        (embedded, json!({"kind": "A"}), "FieldValueRequired|"),
+    ];
+    for (schema, value, problem) in cases {
+        let outer = [
+            (
+                json!({"type": "object", "properties": {"a": schema}}),
+                json!({"a": value}),
+            ),
+            (
+                json!({"type": "object", "additionalProperties": schema}),
+                json!({"a": value}),
+            ),
+            (json!({"type": "array", "items": schema}), json!([value])),
+        ];
+        for (schema, value) in outer {
+            let found = errors(spec(schema), json!({"spec": value}));
+            assert!(
+                found.len() == 1 && found[0].starts_with(problem),
+                "{problem} in {value}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn broken_rules_are_told_with_the_scalar_that_breaks_them() {
     let rules = |rule: &str| json!([{"rule": rule}]);
     let schema = spec(
