@@ -26,7 +26,7 @@ use futures::stream::BoxStream;
 use kindex_benches::child::{Kindex, become_kindex_of};
 use kindex_benches::clients::{all, client, delete, of_kubeconfig, post, timed};
 use kindex_benches::figures::{Rates, machine, setting};
-use kindex_benches::runs::marks::{Mark, Sheet};
+use kindex_benches::runs::targets::{ResultTable, Target};
 use kindex_benches::tree::{KINDS, LEVELS, NAMESPACE, Tree, name, path, registry};
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::ports;
@@ -396,23 +396,23 @@ impl Measured {
 
     fn print(&self) {
         let ratio = self.graph.against(&self.leaves);
-        let mut sheet = Sheet::default();
-        sheet.rounds("the project with the graph", "s", &self.graph_seconds, Mark::None);
-        sheet.rounds("the same", "objects/s", &self.graph, Mark::None);
-        sheet.rounds("leaf by leaf", "s", &self.leaves_seconds, Mark::None);
-        sheet.rounds("gone by then", "objects", &self.leaves_objects, Mark::None);
-        sheet.rounds("the same", "objects/s", &self.leaves, Mark::None);
-        sheet.rounds("graph, of leaf by leaf", "times", &ratio, Mark::AtLeast(3.0));
+        let mut table = ResultTable::default();
+        table.rounds("the project with the graph", "s", &self.graph_seconds, Target::None);
+        table.rounds("the same", "objects/s", &self.graph, Target::None);
+        table.rounds("leaf by leaf", "s", &self.leaves_seconds, Target::None);
+        table.rounds("gone by then", "objects", &self.leaves_objects, Target::None);
+        table.rounds("the same", "objects/s", &self.leaves, Target::None);
+        table.rounds("graph, of leaf by leaf", "times", &ratio, Target::AtLeast(3.0));
         let what = "leaf by leaf, where the graph guards";
-        sheet.rounds(what, "objects/s", &self.guarded, Mark::None);
+        table.rounds(what, "objects/s", &self.guarded, Target::None);
         let what = "graph, of leaf by leaf where it guards";
-        sheet.rounds(what, "times", &self.graph.against(&self.guarded), Mark::AtLeast(3.0));
+        table.rounds(what, "times", &self.graph.against(&self.guarded), Target::AtLeast(3.0));
         let what = "writes of the graph, an object, beside one a reference";
-        sheet.rounds(what, "", &self.graph_writes, Mark::AtMost(4.0));
+        table.rounds(what, "", &self.graph_writes, Target::AtMost(4.0));
         let what = "releases, a reference, with those that met a conflict";
-        sheet.rounds(what, "", &self.releases, Mark::None);
+        table.rounds(what, "", &self.releases, Target::None);
         let what = "writes leaf by leaf, an object, of client and ingester";
-        sheet.rounds(what, "", &self.leaves_writes, Mark::None);
-        sheet.print();
+        table.rounds(what, "", &self.leaves_writes, Target::None);
+        table.print();
     }
 }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use kindex_benches::child::become_kindex;
 use kindex_benches::figures::{Rates, machine, percentile, setting};
-use kindex_benches::runs::marks::{Mark, Sheet};
 use kindex_benches::runs::mlflow::Mlflow;
+use kindex_benches::runs::targets::{ResultTable, Target};
 use kindex_benches::runs::throughput::Transport;
 use kindex_benches::runs::{log_call, paced, reading, space, throughput};
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut bench = Bench::default();
     runtime.block_on(bench.measure());
-    bench.sheet.print();
+    bench.table.print();
     ExitCode::SUCCESS
 }
 
@@ -86,13 +86,13 @@ struct MlflowRounds {
 
 #[derive(Default)]
 struct Bench {
-    sheet: Sheet,
+    table: ResultTable,
     loads: [Rounds; 3],
     paced: [PacedRounds; 2],
     mlflow: MlflowRounds,
 }
 
-/// The loads at the highest rate, with their marks: multiples of MLflow, points a second, and points a second of
+/// The loads at the highest rate, with their targets: multiples of MLflow, points a second, and points a second of
 /// processor time.
 static LOADS: [(&str, Transport, &str, f64, f64, f64); 3] = [
     ("gRPC, normal", Transport::Grpc, "normal", 200.0, 1e6, 1.5e6),
@@ -100,8 +100,8 @@ static LOADS: [(&str, Transport, &str, f64, f64, f64); 3] = [
     ("JSON, normal", Transport::Json, "normal", 60.0, 3e5, 7e5),
 ];
 
-/// The loads at 100,000 points a second, with the marks of the median and the 99th percentile.
-static PACED: [(&str, Mark, f64); 2] = [("normal", Mark::AtMost(3.0), 25.0), ("full", Mark::None, 60.0)];
+/// The loads at 100,000 points a second, with the targets of the median and the 99th percentile.
+static PACED: [(&str, Target, f64); 2] = [("normal", Target::AtMost(3.0), 25.0), ("full", Target::None, 60.0)];
 
 impl Bench {
     async fn measure(&mut self) {
@@ -109,7 +109,7 @@ impl Bench {
         let mlflow = Mlflow::start(folder.path()).await;
         if let Err(why) = &mlflow {
             eprintln!("{why}");
-            self.sheet.failed("MLflow", why);
+            self.table.failed("MLflow", why);
         }
         let mlflow = mlflow.ok().map(std::sync::Arc::new);
         for round in 0..setting("KINDEX_BENCH_ROUNDS", 3) {
@@ -168,40 +168,40 @@ impl Bench {
     }
 
     fn show_loads(&mut self) {
-        let (sheet, mlflow) = (&mut self.sheet, &self.mlflow);
-        sheet.trouble("MLflow", mlflow.failed.as_ref());
-        sheet.rounds("MLflow, points a second", "", &mlflow.rate, Mark::None);
+        let (table, mlflow) = (&mut self.table, &self.mlflow);
+        table.trouble("MLflow", mlflow.failed.as_ref());
+        table.rounds("MLflow, points a second", "", &mlflow.rate, Target::None);
         let what = "MLflow, points a second of processor time";
-        sheet.rounds(what, "", &mlflow.of_processor, Mark::None);
+        table.rounds(what, "", &mlflow.of_processor, Target::None);
         for ((what, _, _, times, rate, of_processor), rounds) in LOADS.into_iter().zip(&self.loads) {
-            sheet.trouble(what, rounds.failed.as_ref());
-            let mut line = |figure: &str, unit: &str, rates: &Rates, mark: Mark| {
-                sheet.rounds(&format!("{what}: {figure}"), unit, rates, mark);
+            table.trouble(what, rounds.failed.as_ref());
+            let mut line = |figure: &str, unit: &str, rates: &Rates, target: Target| {
+                table.rounds(&format!("{what}: {figure}"), unit, rates, target);
             };
-            line("points a second", "", &rounds.rate, Mark::AtLeast(rate));
+            line("points a second", "", &rounds.rate, Target::AtLeast(rate));
             let against = rounds.rate.against(&mlflow.rate);
-            line("against MLflow", "times", &against, Mark::AtLeast(times));
-            let mark = Mark::AtLeast(of_processor);
-            line("points a second of processor time", "", &rounds.of_processor, mark);
-            line("points compacted a second", "", &rounds.compacted, Mark::None);
-            line("points that wait for compaction", "", &rounds.backlog, Mark::None);
-            let mark = Mark::AtMost(2.0);
-            line("start after kill -9, of 10 M points", "s", &rounds.start, mark);
+            line("against MLflow", "times", &against, Target::AtLeast(times));
+            let target = Target::AtLeast(of_processor);
+            line("points a second of processor time", "", &rounds.of_processor, target);
+            line("points compacted a second", "", &rounds.compacted, Target::None);
+            line("points that wait for compaction", "", &rounds.backlog, Target::None);
+            let target = Target::AtMost(2.0);
+            line("start after kill -9, of 10 M points", "s", &rounds.start, target);
         }
     }
 
     fn show_paced(&mut self) {
-        let sheet = &mut self.sheet;
+        let table = &mut self.table;
         for ((durability, p50, p99), rounds) in PACED.into_iter().zip(&self.paced) {
             let what = format!("100,000 points a second, {durability}");
-            sheet.trouble(&what, rounds.failed.as_ref());
-            let mut line = |figure: &str, unit: &str, rates: &Rates, mark: Mark| {
-                sheet.rounds(&format!("{what}: {figure}"), unit, rates, mark);
+            table.trouble(&what, rounds.failed.as_ref());
+            let mut line = |figure: &str, unit: &str, rates: &Rates, target: Target| {
+                table.rounds(&format!("{what}: {figure}"), unit, rates, target);
             };
             line("answers p50", "ms", &rounds.answers_p50, p50);
-            line("answers p99", "ms", &rounds.answers_p99, Mark::AtMost(p99));
-            line("visible p95", "ms", &rounds.visible_p95, Mark::AtMost(100.0));
-            line("points that wait for compaction", "", &rounds.backlog, Mark::None);
+            line("answers p99", "ms", &rounds.answers_p99, Target::AtMost(p99));
+            line("visible p95", "ms", &rounds.visible_p95, Target::AtMost(100.0));
+            line("points that wait for compaction", "", &rounds.backlog, Target::None);
         }
     }
 
@@ -213,24 +213,32 @@ impl Bench {
         };
         let what = format!("MLflow's history of {points} points, p50");
         match &history {
-            Ok(times) => self.sheet.once(&what, "ms", milliseconds(times, 50), Mark::None),
-            Err(why) => self.sheet.failed(&what, why),
+            Ok(times) => self.table.once(&what, "ms", milliseconds(times, 50), Target::None),
+            Err(why) => self.table.failed(&what, why),
         }
         match attempt(reading::measure(points)).await {
             Ok(read) => {
                 let one = milliseconds(&read.one, 95);
-                self.sheet
-                    .once(&format!("{points} points as 1,000, p95"), "ms", one, Mark::AtMost(20.0));
+                self.table.once(
+                    &format!("{points} points as 1,000, p95"),
+                    "ms",
+                    one,
+                    Target::AtMost(20.0),
+                );
                 if let Ok(times) = &history {
                     let share = one / milliseconds(times, 50);
-                    self.sheet
-                        .once("the same as a share of MLflow's history", "", share, Mark::AtMost(0.1));
+                    self.table.once(
+                        "the same as a share of MLflow's history",
+                        "",
+                        share,
+                        Target::AtMost(0.1),
+                    );
                 }
                 let what = format!("50 series of {} points as 1,000, p95", read.many_points);
-                self.sheet
-                    .once(&what, "ms", milliseconds(&read.many, 95), Mark::AtMost(100.0));
+                self.table
+                    .once(&what, "ms", milliseconds(&read.many, 95), Target::AtMost(100.0));
             }
-            Err(why) => self.sheet.failed("reading", &why),
+            Err(why) => self.table.failed("reading", &why),
         }
     }
 
@@ -238,24 +246,24 @@ impl Bench {
         let points = setting("KINDEX_BENCH_POINTS", 100_000);
         match attempt(space::chunks(points)).await {
             Ok(sizes) => {
-                for (((name, _), size), mark) in space::SHAPES.iter().zip(sizes).zip([12.0, 6.0, 4.0, 3.0]) {
+                for (((name, _), size), target) in space::SHAPES.iter().zip(sizes).zip([12.0, 6.0, 4.0, 3.0]) {
                     let what = format!("sealed, bytes a point, {name}");
-                    self.sheet.once(&what, "", size, Mark::AtMost(mark));
+                    self.table.once(&what, "", size, Target::AtMost(target));
                 }
             }
-            Err(why) => self.sheet.failed("sealed, bytes a point", &why),
+            Err(why) => self.table.failed("sealed, bytes a point", &why),
         }
         let batches = FILE_BATCHES.min(points / 1_000).max(1);
         match attempt(space::whole_file(batches)).await {
             Ok(size) => {
-                let mark = mlflow_file.map_or(Mark::None, |theirs| Mark::AtMost(theirs / 20.0));
-                self.sheet.once("whole file, noise, bytes a point", "", size, mark);
+                let target = mlflow_file.map_or(Target::None, |theirs| Target::AtMost(theirs / 20.0));
+                self.table.once("whole file, noise, bytes a point", "", size, target);
             }
-            Err(why) => self.sheet.failed("whole file", &why),
+            Err(why) => self.table.failed("whole file", &why),
         }
         match mlflow_file {
-            Some(size) => self.sheet.once("MLflow's file, bytes a point", "", size, Mark::None),
-            None => self.sheet.failed("MLflow's file", "no points were stored there"),
+            Some(size) => self.table.once("MLflow's file, bytes a point", "", size, Target::None),
+            None => self.table.failed("MLflow's file", "no points were stored there"),
         }
     }
 
@@ -265,9 +273,9 @@ impl Bench {
         match attempt(space::memory(runs, OPEN_BATCHES)).await {
             Ok(bytes) => {
                 let mebibytes = bytes / f64::from(1 << 20);
-                self.sheet.once(&what, "MiB", mebibytes, Mark::AtMost(256.0));
+                self.table.once(&what, "MiB", mebibytes, Target::AtMost(256.0));
             }
-            Err(why) => self.sheet.failed(&what, &why),
+            Err(why) => self.table.failed(&what, &why),
         }
     }
 
@@ -282,11 +290,11 @@ impl Bench {
                 for line in lines {
                     let is_mere = line.server == "nothing";
                     let what = format!("log(), server {}, p99; {} points dropped", line.server, line.dropped);
-                    let mark = if is_mere { Mark::None } else { Mark::AtMost(20.0) };
-                    self.sheet.once(&what, "us", line.p99_us, mark);
+                    let target = if is_mere { Target::None } else { Target::AtMost(20.0) };
+                    self.table.once(&what, "us", line.p99_us, target);
                 }
             }
-            Err(why) => self.sheet.failed("log()", &why),
+            Err(why) => self.table.failed("log()", &why),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The load of the runs service: batches in protobuf and JSON, clients of both transports, the service and MLflow as
-//! processes, what is measured with them, and the marks that figures are held to.
+//! processes, what is measured with them, and the targets that figures are held to.
 
-pub mod marks;
+pub mod targets;
 
 pub mod load;
 

@@ -16,7 +16,7 @@ use crate::driver::{Driver, Limits, Param, Raw};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
 use crate::statements::{LIST_MAX, padded_list, references as sql};
-use crate::write::{Batch, Going, NewReference, Work};
+use crate::write::{Batch, DeletionMode, NewReference, Work};
 
 /// Where the row of a holder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ struct Keep<'a> {
 struct DeleteAsRead<'a> {
     work: &'a Work<'a>,
     objects: &'a [ReadVersion],
-    going: Going,
+    mode: DeletionMode,
 }
 
 impl<D: Driver> InTransaction<D> for Keep<'_> {
@@ -159,7 +159,7 @@ impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
         rows.sort_unstable_by(|one, other| one.uid.cmp(&other.uid));
         // One that is named twice has one event all the same.
         rows.dedup_by(|one, other| one.uid == other.uid);
-        let deletions = batch.delete_archived(&rows, self.going).await?;
+        let deletions = batch.delete_archived(&rows, self.mode).await?;
         batch.release_held_by(&deletions.deleted).await?;
         let uids = |uids: &[&str]| uids.iter().map(|uid| Uid::from(*uid)).collect();
         Ok(TakenAlong {
@@ -224,7 +224,7 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
     }
 
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
-        self.delete_as_read(kind, objects, Going::Unheld, now).await
+        self.delete_as_read(kind, objects, DeletionMode::Unheld, now).await
     }
 
     async fn make_tombstones(
@@ -233,7 +233,7 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
         objects: &[ReadVersion],
         now: Timestamp,
     ) -> Result<Vec<Uid>, StoreError> {
-        let deleted = self.delete_as_read(kind, objects, Going::Tombstone, now).await;
+        let deleted = self.delete_as_read(kind, objects, DeletionMode::Tombstone, now).await;
         Ok(deleted?.held)
     }
 }
@@ -243,7 +243,7 @@ impl<D: Driver> SqlStore<D> {
         &self,
         kind: &Kind,
         objects: &[ReadVersion],
-        going: Going,
+        mode: DeletionMode,
         now: Timestamp,
     ) -> Result<TakenAlong, StoreError> {
         if objects.is_empty() {
@@ -253,7 +253,7 @@ impl<D: Driver> SqlStore<D> {
         let delete = DeleteAsRead {
             work: &self.reference_work(kind, &texts, now),
             objects,
-            going,
+            mode,
         };
         let done = self.connections.transact(&delete).await;
         done.map_err(|error| failure::<D>(kind.name, error))

@@ -13,7 +13,7 @@ use crate::driver::{Cells, Driver, Limits, Param, Raw};
 use crate::error::{DirectError, StoreError};
 use crate::sql_store::{BOOKKEEPING, SqlStore};
 use crate::statements::{KindSql, LIST_MAX, padded_list, references as sql};
-use crate::write::{Batch, Going, NewReference, Work};
+use crate::write::{Batch, DeletionMode, NewReference, Work};
 
 /// One reference on an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl<D: Driver> InTransaction<D> for Release<'_> {
         if batch.tombstone_of(uid).await?.is_none() {
             return Ok(Released::Released);
         }
-        let deletions = batch.delete_archived(&[&row], Going::Unheld).await?;
+        let deletions = batch.delete_archived(&[&row], DeletionMode::Unheld).await?;
         Ok(match deletions.held.is_empty() {
             true => Released::Deleted,
             false => Released::Released,

@@ -47,7 +47,7 @@ mod shared;
 
 mod link;
 
-mod courier;
+mod sender;
 
 mod run;
 

@@ -8,9 +8,9 @@ use http::Uri;
 use tonic::metadata::{Ascii, MetadataValue};
 use uuid::Uuid;
 
-use crate::courier::{self, Endpoint};
 use crate::error::Error;
 use crate::link;
+use crate::sender::{self, Endpoint};
 use crate::settings::{Settings, Status};
 use crate::shared::{Report, Shared};
 
@@ -41,7 +41,7 @@ impl Run {
         let endpoint = Endpoint { url, trusted, key };
         thread::Builder::new()
             .name("kindex-runs".to_owned())
-            .spawn(move || runtime.block_on(courier::deliver(sent, settings, endpoint, run)))
+            .spawn(move || runtime.block_on(sender::deliver(sent, settings, endpoint, run)))
             .map_err(|error| Error::Thread(error.to_string()))?;
         Ok(Self { id, shared })
     }

@@ -4,7 +4,7 @@
 use futures::future::join;
 use jiff::Timestamp;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{After, Archive, Holder, HolderScope, HolderState};
+use kindex_deletion::archive::{Archive, Cursor, Holder, HolderScope, HolderState};
 use kindex_deletion::decide::Seen;
 use kindex_deletion::kinds::{Kinds, name_of};
 use kindex_deletion::object::{DeletionState, Key, Object};
@@ -140,7 +140,7 @@ impl Linked {
     }
 
     pub(super) async fn holders(&self, uid: &str, scope: HolderScope) -> Vec<Holder> {
-        let (mut holders, mut after): (Vec<Holder>, Option<After>) = (Vec::new(), None);
+        let (mut holders, mut after): (Vec<Holder>, Option<Cursor>) = (Vec::new(), None);
         loop {
             let page = self.archive.holders(&seen(uid, uid), scope, after.as_ref()).await;
             let page = page.expect("readable");

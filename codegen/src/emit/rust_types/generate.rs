@@ -135,7 +135,7 @@ fn surroundings<'a>(
             }
             if let Some(path) = placement.by_hand(top) {
                 external.insert(top.to_owned(), path.to_owned());
-            } else if placement.home(top).is_some() {
+            } else if placement.location(top).is_some() {
                 external.insert(top.to_owned(), placement.rust_path(top));
             }
             if let Some((package, message)) = declarations.messages.get(top) {

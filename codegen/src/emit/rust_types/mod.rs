@@ -23,7 +23,7 @@ use syn::Item;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::model::{EnumName, FieldType, Kind, Message, MessageName, Model, QualifiedName};
 use generate::Declarations;
-use placement::{Home, Placement, Reached};
+use placement::{Location, Placement, Reached};
 use tidy::Imports;
 
 pub(crate) use attributes::has_presence;
@@ -41,20 +41,20 @@ pub(crate) fn emit(model: &Model, placement: &Placement) -> Artifacts {
     let printer = Printer::new(model, placement);
     let printer = &printer;
     let mut artifacts = Artifacts::new();
-    let mut homes = BTreeSet::new();
+    let mut locations = BTreeSet::new();
     thread::scope(|scope| {
         let shares: Vec<_> = (0..SHARES)
             .map(|share| scope.spawn(move || printer.print(share)))
             .collect();
         for share in shares {
             let printed = share.join().expect("printing does not panic");
-            for (home, text) in printed {
-                artifacts.insert(path(&home), text);
-                homes.insert(home);
+            for (location, text) in printed {
+                artifacts.insert(path(&location), text);
+                locations.insert(location);
             }
         }
     });
-    artifacts.extend(modules(model, homes.iter()));
+    artifacts.extend(modules(model, locations.iter()));
     artifacts
 }
 
@@ -85,7 +85,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The text of every Rust file of that share. The items of a file never leave their thread.
-    fn print(&self, share: usize) -> Vec<(Home, String)> {
+    fn print(&self, share: usize) -> Vec<(Location, String)> {
         let Self {
             model,
             placement,
@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
             in_objects,
             ..
         } = self;
-        let mut files: BTreeMap<&Home, File> = BTreeMap::new();
+        let mut files: BTreeMap<&Location, File> = BTreeMap::new();
         for proto in model
             .descriptors
             .file
@@ -101,16 +101,17 @@ impl<'a> Printer<'a> {
             .filter(|proto| self.has_any_of(share, proto))
         {
             for (name, item) in generate::items(model, placement, declarations, in_objects, proto) {
-                let home = placement.home(&name).expect("what is printed has a home");
-                if share_of(home) != share {
+                let location = placement.location(&name).expect("what is printed has a home");
+                if share_of(location) != share {
                     continue;
                 }
-                let file = files.entry(home).or_default();
-                file.required.extend(elsewhere(model, placement, &name, home));
+                let file = files.entry(location).or_default();
+                file.required.extend(elsewhere(model, placement, &name, location));
                 file.items.push(item);
             }
         }
-        let print = |(home, file): (&Home, File)| (home.clone(), file.print(home, &self.about(home)));
+        let print =
+            |(location, file): (&Location, File)| (location.clone(), file.print(location, &self.about(location)));
         files.into_iter().map(print).collect()
     }
 
@@ -118,12 +119,12 @@ impl<'a> Printer<'a> {
     fn has_any_of(&self, share: usize, proto: &FileDescriptorProto) -> bool {
         placement::has_types(proto)
             && placement::declared(proto)
-                .filter_map(|name| self.placement.home(&name))
-                .any(|home| share_of(home) == share)
+                .filter_map(|name| self.placement.location(&name))
+                .any(|location| share_of(location) == share)
     }
 
-    fn about(&self, home: &Home) -> String {
-        match (self.kinds.get(home.module.as_str()), home.part) {
+    fn about(&self, location: &Location) -> String {
+        match (self.kinds.get(location.module.as_str()), location.part) {
             (Some(kind), Some(part)) => {
                 let what = match part {
                     placement::Part::Enums => "Enums",
@@ -139,8 +140,8 @@ impl<'a> Printer<'a> {
 }
 
 /// All files of a module are of one share.
-fn share_of(home: &Home) -> usize {
-    home.module.bytes().map(usize::from).sum::<usize>() % SHARES
+fn share_of(location: &Location) -> usize {
+    location.module.bytes().map(usize::from).sum::<usize>() % SHARES
 }
 
 /// What goes into one file.
@@ -151,11 +152,11 @@ struct File {
 }
 
 impl File {
-    fn print(mut self, home: &Home, about: &str) -> String {
+    fn print(mut self, location: &Location, about: &str) -> String {
         let mut imports = Imports::of(&self.items);
         self.required.into_iter().for_each(|path| imports.require(path));
         self.items.iter_mut().for_each(|item| imports.shorten(item));
-        let own = own_module(home);
+        let own = own_module(location);
         let items = self.items.iter_mut();
         items.for_each(|item| tidy::expect_inception(item, own));
         let mut uses_wire = false;
@@ -185,7 +186,7 @@ fn unparse(items: Vec<Item>) -> String {
 }
 
 /// Types of the same `.proto` file that live in another Rust file; prost-build names them as if they did not.
-fn elsewhere(model: &Model, placement: &Placement, name: &str, home: &Home) -> Vec<String> {
+fn elsewhere(model: &Model, placement: &Placement, name: &str, location: &Location) -> Vec<String> {
     let Ok(message) = MessageName::parse(name) else {
         return Vec::new();
     };
@@ -201,7 +202,7 @@ fn elsewhere(model: &Model, placement: &Placement, name: &str, home: &Home) -> V
         .chain(nested)
         .flat_map(|message| same_file(model, message))
         .filter_map(|name| placement.split(&name).map(|(top, _)| top.to_owned()))
-        .filter(|top| placement.home(top).is_some_and(|other| other != home))
+        .filter(|top| placement.location(top).is_some_and(|other| other != location))
         .map(|top| placement.rust_path(&top))
         .collect()
 }
@@ -221,29 +222,29 @@ fn same_file(model: &Model, message: &Message) -> Vec<String> {
 }
 
 /// The name of a file's module.
-fn own_module(home: &Home) -> &str {
-    match home.part {
+fn own_module(location: &Location) -> &str {
+    match location.part {
         Some(part) => part.module(),
-        None => home.module.trim_start_matches(SHARED),
+        None => location.module.trim_start_matches(SHARED),
     }
 }
 
-fn path(home: &Home) -> RelativePath {
-    let module = home.module.replace("::", "/");
-    RelativePath::new(match home.part {
+fn path(location: &Location) -> RelativePath {
+    let module = location.module.replace("::", "/");
+    RelativePath::new(match location.part {
         Some(part) => format!("{DIRECTORY}/{module}/{}.rs", part.module()),
         None => format!("{DIRECTORY}/{module}.rs"),
     })
 }
 
 /// The `mod.rs` files.
-fn modules<'a>(model: &Model, homes: impl Iterator<Item = &'a Home>) -> Artifacts {
+fn modules<'a>(model: &Model, locations: impl Iterator<Item = &'a Location>) -> Artifacts {
     let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut shared = Vec::new();
-    for home in homes {
-        match home.part {
-            Some(part) => parts.entry(&home.module).or_default().push(part.module()),
-            None => shared.push(home.module.trim_start_matches(SHARED)),
+    for location in locations {
+        match location.part {
+            Some(part) => parts.entry(&location.module).or_default().push(part.module()),
+            None => shared.push(location.module.trim_start_matches(SHARED)),
         }
     }
     let mut artifacts = Artifacts::new();

@@ -10,7 +10,7 @@ use crate::model::{EnumName, FieldType, Kind, Message, MessageName, Model, Quali
 
 /// A file of Rust types, below `generated/src/types/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Home {
+pub(crate) struct Location {
     /// `pipeline_run`, or `shared::user`.
     pub(crate) module: String,
     /// Part of a kind's module; a shared module has none.
@@ -47,16 +47,16 @@ impl Part {
 pub(crate) struct Placement {
     /// Rust paths of messages and enums with hand-written types, by full name.
     by_hand: BTreeMap<String, String>,
-    /// Homes of top-level messages and enums, by full name.
-    homes: BTreeMap<String, Home>,
+    /// Locations of top-level messages and enums, by full name.
+    locations: BTreeMap<String, Location>,
 }
 
 impl Placement {
-    /// Finds a home for every message and enum of the model.
+    /// Finds a location for every message and enum of the model.
     pub(crate) fn new(model: &Model) -> Self {
         let mut placement = Self {
             by_hand: by_hand::paths(),
-            homes: BTreeMap::new(),
+            locations: BTreeMap::new(),
         };
         let roots: Vec<String> = model
             .kinds
@@ -100,9 +100,9 @@ impl Placement {
         self.by_hand.insert(list_name(object.root), list);
     }
 
-    /// The home of a top-level message or enum; `None` for hand-written ones.
-    pub(crate) fn home(&self, full_name: &str) -> Option<&Home> {
-        self.homes.get(full_name)
+    /// The location of a top-level message or enum; `None` for hand-written ones.
+    pub(crate) fn location(&self, full_name: &str) -> Option<&Location> {
+        self.locations.get(full_name)
     }
 
     /// The path of a hand-written type.
@@ -119,7 +119,7 @@ impl Placement {
             return path.clone();
         }
         let (top, nested) = self.split(full_name).expect("every message of the model has a home");
-        let module = &self.homes[top].module;
+        let module = &self.locations[top].module;
         format!("crate::types::{module}::{}", nested_path(top, nested))
     }
 
@@ -145,7 +145,7 @@ impl Placement {
         let ends = full_name.match_indices('.').map(|(at, _)| at);
         let found = ends
             .chain([full_name.len()])
-            .find(|end| self.homes.contains_key(&full_name[..*end]))?;
+            .find(|end| self.locations.contains_key(&full_name[..*end]))?;
         Some((&full_name[..found], full_name[found..].trim_start_matches('.')))
     }
 
@@ -174,7 +174,9 @@ impl Placement {
         if !is_nested && !self.by_hand.contains_key(name) {
             let module = kind.module.clone();
             let part = Some(part);
-            self.homes.entry(name.to_owned()).or_insert(Home { module, part });
+            self.locations
+                .entry(name.to_owned())
+                .or_insert(Location { module, part });
         }
     }
 
@@ -200,8 +202,8 @@ impl Placement {
                 None if self.by_hand.contains_key(&name) => {}
                 None => {
                     let module = shared[file.name()].clone();
-                    let home = Home { module, part: None };
-                    self.homes.entry(name).or_insert(home);
+                    let location = Location { module, part: None };
+                    self.locations.entry(name).or_insert(location);
                 }
             }
         }

@@ -20,7 +20,7 @@ use crate::sql_store::SqlStore;
 use crate::statements::select::page_of;
 use crate::statements::writer::Lead;
 use crate::statements::{LIST_MAX, once};
-use crate::write::{Batch, Going, Work};
+use crate::write::{Batch, DeletionMode, Work};
 
 /// What is read of a row.
 const NAMES: [(&str, ColumnType); 5] = [
@@ -129,11 +129,11 @@ pub(crate) async fn delete<D: Driver>(
         draw: store.draw,
         history: None,
     };
-    let going = match request.needs_tombstones {
-        true => Going::Tombstone,
-        false => Going::Unheld,
+    let mode = match request.needs_tombstones {
+        true => DeletionMode::Tombstone,
+        false => DeletionMode::Unheld,
     };
-    let locked = delete_evicted(store, &work, &select, &names.evicted, going).await?;
+    let locked = delete_evicted(store, &work, &select, &names.evicted, mode).await?;
     Ok(Collected {
         deleted: locked.deleted,
         held: locked.held,
@@ -167,7 +167,7 @@ async fn delete_evicted<D: Driver>(
     work: &Work<'_>,
     select: &Select,
     evicted: &[Found],
-    going: Going,
+    mode: DeletionMode,
 ) -> Result<Locked, StoreError> {
     if evicted.is_empty() {
         return Ok(Locked::default());
@@ -178,7 +178,7 @@ async fn delete_evicted<D: Driver>(
         work,
         select,
         uids: &uids,
-        going,
+        mode,
     };
     let deleted = store.connections.transact(&delete).await;
     deleted.map_err(|error| failure::<D>(work.kind.name, error))
@@ -189,7 +189,7 @@ struct DeleteEvicted<'a> {
     work: &'a Work<'a>,
     select: &'a Select,
     uids: &'a [&'a str],
-    going: Going,
+    mode: DeletionMode,
 }
 
 impl<D: Driver> InTransaction<D> for DeleteEvicted<'_> {
@@ -217,7 +217,7 @@ impl<D: Driver> InTransaction<D> for DeleteEvicted<'_> {
             .iter()
             .filter_map(|found| locked.get(&found.uid))
             .collect();
-        let deletions = batch.delete_archived(&found, self.going).await?;
+        let deletions = batch.delete_archived(&found, self.mode).await?;
         let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
         let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
         let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();

@@ -19,7 +19,7 @@ use crate::driver::{Driver, Limits, Param, Raw};
 use crate::error::{DirectError, StoreError};
 use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
-use crate::write::{Batch, Event, FeedEntry, Going, HistoryBatch, Work, replacement};
+use crate::write::{Batch, DeletionMode, Event, FeedEntry, HistoryBatch, Work, replacement};
 
 pub use collection::{Collected, DeleteCollection, Found};
 
@@ -138,8 +138,8 @@ impl<D: Driver> Direct for SqlStore<D> {
     ) -> Result<Deletion, StoreError> {
         let texts = self.texts(kind);
         let work = self.reference_work(kind, &texts, now);
-        let going = Going::Unheld;
-        let is_gone = self.change_row(&work, &Change::Delete { uid, read, going }).await?;
+        let mode = DeletionMode::Unheld;
+        let is_gone = self.change_row(&work, &Change::Delete { uid, read, mode }).await?;
         Ok(if is_gone { Deletion::Done } else { Deletion::Held })
     }
 
@@ -152,8 +152,8 @@ impl<D: Driver> Direct for SqlStore<D> {
     ) -> Result<(), StoreError> {
         let texts = self.texts(kind);
         let work = self.reference_work(kind, &texts, now);
-        let going = Going::Tombstone;
-        let deleted = self.change_row(&work, &Change::Delete { uid, read, going }).await;
+        let mode = DeletionMode::Tombstone;
+        let deleted = self.change_row(&work, &Change::Delete { uid, read, mode }).await;
         deleted.map(drop)
     }
 
@@ -176,7 +176,7 @@ enum Change<'a> {
     Delete {
         uid: &'a Uid,
         read: Option<ResourceVersion>,
-        going: Going,
+        mode: DeletionMode,
     },
 }
 
@@ -245,8 +245,8 @@ impl<D: Driver> Batch<'_, D> {
             return refused(error);
         }
         let entry = match change {
-            Change::Delete { going, .. } => {
-                let deletions = self.delete_archived(&[&row], *going).await?;
+            Change::Delete { mode, .. } => {
+                let deletions = self.delete_archived(&[&row], *mode).await?;
                 return Ok(Ok(deletions.held.is_empty()));
             }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),

@@ -127,7 +127,7 @@ impl<D: Driver> SqlOnly for SqlStore<D> {
         now: Timestamp,
     ) -> Result<SqlOnlyWritten, StoreError> {
         let texts = self.texts(kind);
-        let one = write::One {
+        let transaction = write::WriteTransaction {
             sql: &texts,
             kind,
             now,
@@ -137,7 +137,7 @@ impl<D: Driver> SqlOnly for SqlStore<D> {
             object,
             write,
         };
-        let written = self.connections.transact(&one).await;
+        let written = self.connections.transact(&transaction).await;
         written.map_err(|error| failure::<D>(kind.name, error))?
     }
 

@@ -19,7 +19,7 @@ use crate::statements::{KindSql, padded_pairs};
 use crate::write::{Batch, Event, FeedEntry, HistoryBatch, NewRow, Work, replacement};
 
 /// A write and what it is made with.
-pub(super) struct One<'a> {
+pub(super) struct WriteTransaction<'a> {
     pub(super) sql: &'a KindSql,
     pub(super) kind: &'a Kind,
     pub(super) now: Timestamp,
@@ -32,14 +32,14 @@ pub(super) struct One<'a> {
 }
 
 /// What is there before a write.
-enum Before {
+enum PreviousState {
     /// Nothing of the name.
     Nothing,
     /// This row, with this text.
     Row(Box<FoundRow>, Object),
 }
 
-impl<D: Driver> InTransaction<D> for One<'_> {
+impl<D: Driver> InTransaction<D> for WriteTransaction<'_> {
     type Done = Result<SqlOnlyWritten, StoreError>;
 
     fn kind(&self) -> &'static str {
@@ -56,7 +56,10 @@ impl<D: Driver> InTransaction<D> for One<'_> {
         // Takes no number, and keeps others from taking one.
         batch.advance_feed(0).await?;
         let before = match self.write {
-            SqlOnlyWrite::Create => self.name_is_free(&mut batch).await?.then_some(Ok(Before::Nothing)),
+            SqlOnlyWrite::Create => self
+                .name_is_free(&mut batch)
+                .await?
+                .then_some(Ok(PreviousState::Nothing)),
             SqlOnlyWrite::Replace { read } | SqlOnlyWrite::Remove { read } => self.found(&mut batch, read).await?,
         };
         let before = match (before, self.write) {
@@ -77,11 +80,11 @@ impl<D: Driver> InTransaction<D> for One<'_> {
         };
         let uid = &*version.object.metadata.uid.0;
         let text = match &before {
-            Before::Nothing => {
+            PreviousState::Nothing => {
                 batch.insert(self.new_row(&version)).await?;
                 None
             }
-            Before::Row(row, held) => {
+            PreviousState::Row(row, held) => {
                 let removed = matches!(self.write, SqlOnlyWrite::Remove { .. });
                 let changed = NewRow {
                     delete_time: removed.then_some(self.now),
@@ -99,7 +102,7 @@ impl<D: Driver> InTransaction<D> for One<'_> {
     }
 }
 
-impl One<'_> {
+impl WriteTransaction<'_> {
     fn work(&self, version: Option<&std::sync::Arc<Version>>) -> Work<'_> {
         let stored = version.map(|version| RowWrite::Store {
             version: version.clone(),
@@ -151,7 +154,7 @@ impl One<'_> {
         &self,
         batch: &mut Batch<'_, D>,
         read: ResourceVersion,
-    ) -> Result<Option<Result<Before, StoreError>>, sqlx::Error> {
+    ) -> Result<Option<Result<PreviousState, StoreError>>, sqlx::Error> {
         let uid = &self.object.metadata.uid;
         let Some(row) = batch.lock_rows(&[&uid.0]).await?.remove(uid) else {
             return Ok(None);
@@ -161,6 +164,6 @@ impl One<'_> {
         }
         let rows = D::query(batch.connection, self.sql.by_id(), &[Param::Text(&uid.0)]).await?;
         let held = rows.first().map(|found| stored(self.kind, found));
-        Ok(held.map(|held| held.map(|held| Before::Row(Box::new(row), held.object))))
+        Ok(held.map(|held| held.map(|held| PreviousState::Row(Box::new(row), held.object))))
     }
 }

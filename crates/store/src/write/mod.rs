@@ -45,7 +45,7 @@ pub(crate) use outbox::{OutboxWork, advance, append, end};
 pub(crate) use plan::{NewRow, replacement};
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
 pub use record::is_cut;
-pub(crate) use references::{Going, NewReference};
+pub(crate) use references::{DeletionMode, NewReference};
 pub(crate) use replaced::{forget, list, state_name};
 pub use rewind::Rewind;
 pub use rows::Rows;

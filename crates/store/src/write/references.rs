@@ -29,7 +29,7 @@ pub(crate) struct NewReference<'a> {
 
 /// When an archived object that is deleted goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Going {
+pub(crate) enum DeletionMode {
     /// At once, where no reference holds it. If it waited for that, its tombstone goes with it.
     Unheld,
     /// Whoever ends the deletions of tombstones does it: references that are no rows count too.
@@ -110,14 +110,14 @@ impl<D: Driver> Batch<'_, D> {
     pub(crate) async fn delete_archived<'a>(
         &mut self,
         rows: &[&'a FoundRow],
-        going: Going,
+        mode: DeletionMode,
     ) -> Result<Deletions<'a>, sqlx::Error> {
         let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
-        let counts = match going {
-            Going::Unheld => self.reference_counts(&uids).await?,
-            Going::Tombstone => HashMap::new(),
+        let counts = match mode {
+            DeletionMode::Unheld => self.reference_counts(&uids).await?,
+            DeletionMode::Tombstone => HashMap::new(),
         };
-        let stays = |row: &FoundRow| going == Going::Tombstone || counts.contains_key(&row.uid);
+        let stays = |row: &FoundRow| mode == DeletionMode::Tombstone || counts.contains_key(&row.uid);
         let (held, deleted): (Vec<&FoundRow>, Vec<&FoundRow>) = rows.iter().partition(|row| stays(row));
         let begins = self.not_waiting(&held).await?;
         let events = match self.work.kind.events {

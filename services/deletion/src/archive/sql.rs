@@ -24,7 +24,7 @@ use kindex_query::select::Select;
 use kindex_query::{Life, Stored};
 use kindex_store::{DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError};
 
-use super::{After, Archive, ArchiveError, Held, Holder, HolderScope, HolderState, Page};
+use super::{Archive, ArchiveError, Cursor, Held, Holder, HolderScope, HolderState, Page};
 use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
@@ -91,8 +91,8 @@ impl SqlArchive {
         let is_full = rows.len() == PAGE_ROWS as usize;
         rows.retain(|row| row.uid == begin.uid);
         let more = rows.last().filter(|_| is_full && rows.len() == PAGE_ROWS as usize);
-        let next = more.map(|last| After::Reference(last.name.clone()));
-        let naming = (scope != HolderScope::Rows).then_some(After::Naming(0, None));
+        let next = more.map(|last| Cursor::Reference(last.name.clone()));
+        let naming = (scope != HolderScope::Rows).then_some(Cursor::Naming(0, None));
         let names: Vec<ReferenceName> = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
         Ok(Page {
             holders: self.holders_of(target, names).await?,
@@ -232,13 +232,13 @@ impl Archive for SqlArchive {
         Ok(deleted)
     }
 
-    async fn holders(&self, target: &Seen, scope: HolderScope, after: Option<&After>) -> Result<Page, ArchiveError> {
+    async fn holders(&self, target: &Seen, scope: HolderScope, after: Option<&Cursor>) -> Result<Page, ArchiveError> {
         match after {
             // What holds objects of other services, their services have.
             None if self.kinds.get(&target.key.kind).is_none() => self.naming(target, scope, 0, None).await,
             None => self.rows(target, scope, None).await,
-            Some(After::Reference(name)) => self.rows(target, scope, Some(name)).await,
-            Some(After::Naming(at, token)) => self.naming(target, scope, *at, token.as_deref()).await,
+            Some(Cursor::Reference(name)) => self.rows(target, scope, Some(name)).await,
+            Some(Cursor::Naming(at, token)) => self.naming(target, scope, *at, token.as_deref()).await,
         }
     }
 

@@ -101,8 +101,8 @@ async fn may_stay(
     Ok(states == [HolderState::Archived])
 }
 
-/// An object whose holders are swept, as it was read.
-pub(super) struct Along<'a> {
+/// A sweep over the holders of an object, as it was read.
+pub(super) struct HolderSweep<'a> {
     pub(super) target: Seen,
     pub(super) phase: Option<Phase>,
     /// Which of them: those in the cluster decide on themselves where it is there too. If only its rows count, because
@@ -161,7 +161,7 @@ impl RemainingHolders {
     }
 }
 
-impl Along<'_> {
+impl HolderSweep<'_> {
     /// Page by page, deletes the holders that go and names the others. Nothing where nobody may go any more, because
     /// another object has taken the target's name.
     pub(super) async fn sweep(

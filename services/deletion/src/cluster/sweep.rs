@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 
-use super::archived::Along;
+use super::archived::HolderSweep;
 use super::outcome::{Outcome, Task, read};
 use super::{Cluster, failed};
 use crate::answers::Swept;
@@ -48,13 +48,13 @@ pub(super) async fn sweep(
         }
         Some(_) | None => return Ok(()),
     };
-    let along = Along {
+    let holders = HolderSweep {
         target,
         phase,
         scope: HolderScope::Archived,
         formers: None,
     };
-    outcome.swept = along.sweep(cluster, archive, now).await?;
+    outcome.swept = holders.sweep(cluster, archive, now).await?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
 use tokio::time::Instant;
 
-use super::archived::{Along, has_its_name};
+use super::archived::{HolderSweep, has_its_name};
 use super::formers::Formers;
 use super::outcome::Unanswered;
 use super::{Cluster, failed};
@@ -64,13 +64,13 @@ impl Cluster {
         }
         let target = Seen::of(&object);
         let is_named = in_cluster.is_none() && has_its_name(archive, &target).await?;
-        let along = Along {
+        let holders = HolderSweep {
             target,
             phase: object.phase,
             scope: if is_named { HolderScope::All } else { HolderScope::Rows },
             formers: Some(formers),
         };
-        let Some(swept) = along.sweep(self, archive, now).await? else {
+        let Some(swept) = holders.sweep(self, archive, now).await? else {
             return Ok(None);
         };
         let holds = is_free(&swept) && self.holds(archive, &object).await?;

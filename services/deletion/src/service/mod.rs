@@ -80,7 +80,7 @@ type IsLeft = bool;
 
 /// What ends beside the loop. A pause takes nobody's turn.
 #[derive(Default)]
-struct Beside {
+struct RunningTasks {
     steps: JoinSet<(Box<Task>, Outcome)>,
     /// Calls of cleanups, which keep no other step from its turn.
     cleanups: JoinSet<(Box<Task>, Outcome)>,
@@ -126,41 +126,41 @@ impl Deletion {
             self.options.blocked_after,
         );
         let mut peers = Peers::follow(&self.cluster);
-        let mut beside = Beside::default();
+        let mut running = RunningTasks::default();
         let posting = Posting::begin(self.cluster.web_notices());
         let (formers, mut questions) = Formers::channel();
         let mut walks = self.walk(formers, stop);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            while beside.steps.len() < STEPS_AT_A_TIME
+            while running.steps.len() < STEPS_AT_A_TIME
                 && let Some(task) = work.next(Instant::now())
             {
-                self.begin(task, &mut beside);
+                self.begin(task, &mut running);
             }
-            self.record_due(&mut beside);
+            self.record_due(&mut running);
             peers.ask(&mut work);
             tokio::select! {
                 () = stop.cancelled() => break,
                 Some(report) = reports.recv() => self.hear(&mut work, report),
-                Some(ended) = beside.steps.join_next() => {
+                Some(ended) = running.steps.join_next() => {
                     let (task, outcome) = ended.expect("a step does not panic");
-                    self.end(&mut work, &task, outcome, &mut beside);
+                    self.end(&mut work, &task, outcome, &mut running);
                 }
-                Some(ended) = beside.cleanups.join_next() => {
+                Some(ended) = running.cleanups.join_next() => {
                     let (task, outcome) = ended.expect("a panic of a cleanup is caught");
-                    self.end(&mut work, &task, outcome, &mut beside);
+                    self.end(&mut work, &task, outcome, &mut running);
                 }
                 Some(question) = questions.recv() => question.answer(|holder| work.has_former(holder)),
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
-                Some(paused) = beside.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
-                Some(done) = beside.recording.join_next() => {
-                    recorded(&mut work, &mut beside, done.expect("no report panics"));
+                Some(paused) = running.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
+                Some(done) = running.recording.join_next() => {
+                    recorded(&mut work, &mut running, done.expect("no report panics"));
                 }
-                heard = peers.next() => peers.take(heard, &mut work, &self.troubles),
+                input = peers.next() => peers.take(input, &mut work, &self.troubles),
                 _ = looks.tick() => {
                     peers.hold(&work);
-                    self.look(&mut work, &mut beside);
+                    self.look(&mut work, &mut running);
                 }
             }
         }
@@ -169,11 +169,11 @@ impl Deletion {
         watches.shutdown().await;
         peers.end().await;
         // What has come of them is asked again.
-        beside.cleanups.shutdown().await;
+        running.cleanups.shutdown().await;
         // A write that was sent is waited for: its outcome is in the cluster.
-        while beside.steps.join_next().await.is_some() {}
+        while running.steps.join_next().await.is_some() {}
         while walks.join_next().await.is_some() {}
-        while beside.recording.join_next().await.is_some() {}
+        while running.recording.join_next().await.is_some() {}
         posting.end().await;
         self.troubles.clear();
     }
@@ -204,12 +204,12 @@ impl Deletion {
         }
     }
 
-    fn begin(&self, task: Task, beside: &mut Beside) {
+    fn begin(&self, task: Task, running: &mut RunningTasks) {
         let cluster = self.cluster.clone();
         let set = if task.step == Step::CleanUp {
-            &mut beside.cleanups
+            &mut running.cleanups
         } else {
-            &mut beside.steps
+            &mut running.steps
         };
         set.spawn(async move {
             let outcome = carry_out(&cluster, &task, Timestamp::now()).await;
@@ -232,7 +232,7 @@ impl Deletion {
         }
     }
 
-    fn end(&self, work: &mut Work, task: &Task, outcome: Outcome, beside: &mut Beside) {
+    fn end(&self, work: &mut Work, task: &Task, outcome: Outcome, running: &mut RunningTasks) {
         work.ended(task);
         for object in outcome.seen {
             work.seen(object, Instant::now());
@@ -258,12 +258,12 @@ impl Deletion {
                     work.succeeded(&object.key);
                     work.free(&object.key);
                 }
-                Some(failed) => self.failed(work, task, object, failed, beside),
+                Some(failed) => self.failed(work, task, object, failed, running),
             }
         }
     }
 
-    fn failed(&self, work: &mut Work, task: &Task, object: &Object, failed: &str, beside: &mut Beside) {
+    fn failed(&self, work: &mut Work, task: &Task, object: &Object, failed: &str, running: &mut RunningTasks) {
         let key = object.key.clone();
         self.figures.failed(&key.kind.kind);
         let failures = work.failed(&key);
@@ -271,9 +271,9 @@ impl Deletion {
         if failures == FAILURES_UNTIL_REPORT
             && let Some(notice) = unanswered(&self.cluster, task, failed)
         {
-            beside.notices.add(object.clone(), notice);
+            running.notices.add(object.clone(), notice);
         }
-        beside.pauses.spawn(async move {
+        running.pauses.spawn(async move {
             sleep(RETRY_AFTER * 2_u32.pow(failures.min(RETRIES_DOUBLED))).await;
             key
         });
@@ -294,7 +294,7 @@ impl Deletion {
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and which references
     /// vanished.
-    fn look(&self, work: &mut Work, beside: &mut Beside) {
+    fn look(&self, work: &mut Work, running: &mut RunningTasks) {
         let now = Instant::now();
         work.ask_again(now);
         for kind in self.cluster.kinds().all() {
@@ -308,20 +308,20 @@ impl Deletion {
             self.figures.vanished(&object.key.kind.kind);
         }
         for (object, notice) in work.overdue(now, Timestamp::now()).into_iter().chain(vanished) {
-            beside.notices.add(object, notice);
+            running.notices.add(object, notice);
         }
         for object in work.placed() {
-            beside.notices.add_placed(object);
+            running.notices.add_placed(object);
         }
     }
 
     /// Begins to record events and conditions that are due.
-    fn record_due(&self, beside: &mut Beside) {
-        while beside.recording.len() < NOTICES_AT_A_TIME
-            && let Some((object, due)) = beside.notices.begin()
+    fn record_due(&self, running: &mut RunningTasks) {
+        while running.recording.len() < NOTICES_AT_A_TIME
+            && let Some((object, due)) = running.notices.begin()
         {
             let cluster = self.cluster.clone();
-            beside.recording.spawn(async move {
+            running.recording.spawn(async move {
                 let is_left = match due {
                     Due::Notice(notice) => {
                         cluster.report(&object, &notice).await;
@@ -336,8 +336,8 @@ impl Deletion {
     }
 }
 
-fn recorded(work: &mut Work, beside: &mut Beside, (key, is_left): (Key, IsLeft)) {
-    beside.notices.end(&key);
+fn recorded(work: &mut Work, running: &mut RunningTasks, (key, is_left): (Key, IsLeft)) {
+    running.notices.end(&key);
     if is_left {
         work.unwritten(key, Instant::now());
     }

@@ -29,7 +29,7 @@ const FIND_AGAIN_AFTER: Duration = Duration::from_secs(10);
 pub(super) const FAILURES_UNTIL_REPORT: u32 = 3;
 
 /// What ends of it.
-pub(super) enum Heard {
+pub(super) enum PeerInput {
     /// An event of a service.
     Event(PeerEvent),
     /// An answer.
@@ -47,9 +47,9 @@ pub(super) struct Peers {
     cluster: Cluster,
     events: mpsc::Receiver<PeerEvent>,
     followers: JoinSet<()>,
-    look_ups: JoinSet<Heard>,
+    look_ups: JoinSet<PeerInput>,
     /// Of holders, which keep no look-up from its turn.
-    finds: JoinSet<Heard>,
+    finds: JoinSet<PeerInput>,
     held: BTreeMap<KindName, Held>,
     /// Of which nothing is heard.
     silent: BTreeSet<KindName>,
@@ -91,22 +91,22 @@ impl Peers {
                     Some(peer) => peer.look(&key).await,
                     None => Ok(None),
                 };
-                Heard::LookedUp(key, found.map(|found| found.map(Box::new)))
+                PeerInput::LookedUp(key, found.map(|found| found.map(Box::new)))
             });
         }
         while let Some(name) = work.next_holder() {
             let cluster = self.cluster.clone();
             self.finds.spawn(async move {
                 let found = cluster.peers().find(&name).await;
-                Heard::Found(name, found)
+                PeerInput::Found(name, found)
             });
         }
     }
 
     /// What is heard next; never ends where there are no other services.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> PeerInput {
         tokio::select! {
-            Some(event) = self.events.recv() => Heard::Event(event),
+            Some(event) = self.events.recv() => PeerInput::Event(event),
             Some(ended) = self.look_ups.join_next() => ended.expect("a look-up does not panic"),
             Some(ended) = self.finds.join_next() => ended.expect("a look-up does not panic"),
             else => std::future::pending().await,
@@ -114,10 +114,10 @@ impl Peers {
     }
 
     /// Takes in what was heard.
-    pub(super) fn take(&mut self, heard: Heard, work: &mut Work, troubles: &Troubles) {
-        match heard {
-            Heard::Event(PeerEvent::Happened(key, is_deleted)) => work.happened(key, is_deleted),
-            Heard::Event(PeerEvent::Replayed(kind, bearers)) => {
+    pub(super) fn take(&mut self, input: PeerInput, work: &mut Work, troubles: &Troubles) {
+        match input {
+            PeerInput::Event(PeerEvent::Happened(key, is_deleted)) => work.happened(key, is_deleted),
+            PeerInput::Event(PeerEvent::Replayed(kind, bearers)) => {
                 work.replayed(&kind, bearers);
                 if work.doubts(&kind) {
                     let all = format!("all that matter here were looked up: the events of {kind} are complete again");
@@ -126,27 +126,27 @@ impl Peers {
                     troubles.end(&kind);
                 }
             }
-            Heard::Event(PeerEvent::Heard(kind)) => {
+            PeerInput::Event(PeerEvent::Heard(kind)) => {
                 tracing::info!(%kind, "The objects of another service are followed");
                 self.silent.remove(&kind);
             }
-            Heard::Event(PeerEvent::Silent(kind, why)) => {
+            PeerInput::Event(PeerEvent::Silent(kind, why)) => {
                 if self.silent.insert(kind.clone()) {
                     tracing::warn!(%kind, why, "Another service is not heard");
                 }
             }
-            Heard::Event(PeerEvent::Doubted(kind, why)) => {
+            PeerInput::Event(PeerEvent::Doubted(kind, why)) => {
                 tracing::error!(%kind, why, "The events of another service are not to be trusted");
                 work.doubted(&kind);
                 troubles.begin(&kind, why);
             }
-            Heard::LookedUp(key, Ok(found)) => {
+            PeerInput::LookedUp(key, Ok(found)) => {
                 work.looked_up(&key, found.map(|found| *found), Instant::now());
                 if !work.doubts(&key.kind) {
                     troubles.end(&key.kind);
                 }
             }
-            Heard::LookedUp(key, Err(error)) => {
+            PeerInput::LookedUp(key, Err(error)) => {
                 tracing::debug!(object = %key, %error, "A look-up is tried again");
                 if work.doubts_until_looked_up(&key) {
                     let this = format!("{key} was looked up: {error}");
@@ -154,19 +154,19 @@ impl Peers {
                 }
                 self.look_ups.spawn(async move {
                     sleep(LOOK_AGAIN_AFTER).await;
-                    Heard::Paused(key)
+                    PeerInput::Paused(key)
                 });
             }
-            Heard::Paused(key) => work.look_again(&key),
-            Heard::Found(name, Ok(found)) => work.found(name, found, Instant::now()),
-            Heard::Found(name, Err(error)) => {
+            PeerInput::Paused(key) => work.look_again(&key),
+            PeerInput::Found(name, Ok(found)) => work.found(name, found, Instant::now()),
+            PeerInput::Found(name, Err(error)) => {
                 tracing::debug!(%name, %error, "A holder is looked for again");
                 self.finds.spawn(async move {
                     sleep(FIND_AGAIN_AFTER).await;
-                    Heard::PausedHolder(name)
+                    PeerInput::PausedHolder(name)
                 });
             }
-            Heard::PausedHolder(name) => work.find_again(&name),
+            PeerInput::PausedHolder(name) => work.find_again(&name),
         }
     }
 
@@ -255,14 +255,14 @@ mod tests {
         let client = Client::new(Router::<()>::new(), "default");
         let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
         let (mut peers, mut work, troubles) = (Peers::follow(&cluster), work(), Troubles::default());
-        let mut hear = |heard| {
-            peers.take(heard, &mut work, &troubles);
+        let mut hear = |input| {
+            peers.take(input, &mut work, &troubles);
             troubles.list()
         };
         let kind = project().kind;
-        let doubted = || Heard::Event(PeerEvent::Doubted(kind.clone(), "restored".to_owned()));
-        let replayed = || Heard::Event(PeerEvent::Replayed(kind.clone(), Vec::new()));
-        let refused = || Heard::LookedUp(project(), Err(ClusterError::Refused("forbidden".to_owned())));
+        let doubted = || PeerInput::Event(PeerEvent::Doubted(kind.clone(), "restored".to_owned()));
+        let replayed = || PeerInput::Event(PeerEvent::Replayed(kind.clone(), Vec::new()));
+        let refused = || PeerInput::LookedUp(project(), Err(ClusterError::Refused("forbidden".to_owned())));
         assert_eq!(hear(doubted()), ["restored"]);
         assert_eq!(hear(refused()), ["restored"], "the events come first");
         let until = |what: &str| format!("nothing is deleted with objects of {kind} until {what}");
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(hear(replayed()), [until(&all)]);
         let this = format!("{} was looked up: refused: forbidden", project());
         assert_eq!(hear(refused()), [until(&this)]);
-        assert!(hear(Heard::LookedUp(project(), Ok(None))).is_empty());
+        assert!(hear(PeerInput::LookedUp(project(), Ok(None))).is_empty());
         assert_eq!(hear(doubted()), ["restored"], "again");
     }
 }

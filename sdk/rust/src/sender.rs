@@ -66,7 +66,7 @@ pub(crate) struct Endpoint {
 
 /// Sends all that is logged to a run, until it has ended, is dropped or refused.
 pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, endpoint: Endpoint, run: String) {
-    let mut courier = Courier {
+    let mut sender = Sender {
         shared: Arc::clone(&shared),
         settings,
         endpoint,
@@ -74,14 +74,14 @@ pub(crate) async fn deliver(shared: Arc<Shared>, settings: Settings, endpoint: E
         token: None,
         link: None,
     };
-    match courier.run().await {
+    match sender.run().await {
         Ok(()) => shared.close(Ok(())),
         Err(Stop::Refused(refusal)) => shared.close(Err(refusal)),
         Err(Stop::Abandoned) => {}
     }
 }
 
-struct Courier {
+struct Sender {
     shared: Arc<Shared>,
     settings: Settings,
     endpoint: Endpoint,
@@ -91,7 +91,7 @@ struct Courier {
     link: Option<Link>,
 }
 
-impl Courier {
+impl Sender {
     async fn run(&mut self) -> Result<(), Stop> {
         self.open().await?;
         self.params().await?;

@@ -1,10 +1,10 @@
-//! Figures with the marks that they are held to, as a table: a share of 1 or more means that the mark is met.
+//! Figures with the targets that they are held to, as a table: a share of 1 or more means that the target is met.
 
 use crate::figures::{Rates, print_table};
 
 /// Where a figure has to be, in its unit.
 #[derive(Clone, Copy, Debug)]
-pub enum Mark {
+pub enum Target {
     /// At least so much.
     AtLeast(f64),
     /// At most so much.
@@ -15,9 +15,9 @@ pub enum Mark {
 
 /// What was measured, and what with.
 #[derive(Default)]
-pub struct Sheet(Vec<Vec<String>>);
+pub struct ResultTable(Vec<Vec<String>>);
 
-impl Sheet {
+impl ResultTable {
     /// Adds why a round of something failed, if one did.
     pub fn trouble(&mut self, what: &str, why: Option<&String>) {
         if let Some(why) = why {
@@ -26,19 +26,19 @@ impl Sheet {
     }
 
     /// Adds a figure of several rounds, if there is any.
-    pub fn rounds(&mut self, what: &str, unit: &str, rates: &Rates, mark: Mark) {
+    pub fn rounds(&mut self, what: &str, unit: &str, rates: &Rates, target: Target) {
         if rates.median() == 0.0 {
             return;
         }
         let (least, most) = rates.range();
         let value = rates.median();
         let shown = format!("{} ({}..{}) {unit}", short(value), short(least), short(most));
-        self.push(what, shown, value, mark);
+        self.push(what, shown, value, target);
     }
 
     /// Adds a figure that was measured once.
-    pub fn once(&mut self, what: &str, unit: &str, value: f64, mark: Mark) {
-        self.push(what, format!("{} {unit}", short(value)), value, mark);
+    pub fn once(&mut self, what: &str, unit: &str, value: f64, target: Target) {
+        self.push(what, format!("{} {unit}", short(value)), value, target);
     }
 
     /// Adds what could not be measured.
@@ -47,17 +47,17 @@ impl Sheet {
         self.0.push(cells.map(str::to_owned).to_vec());
     }
 
-    fn push(&mut self, what: &str, shown: String, value: f64, mark: Mark) {
-        let (target, share) = match mark {
-            Mark::AtLeast(target) => (format!("at least {}", short(target)), Some(value / target)),
-            Mark::AtMost(target) => (format!("at most {}", short(target)), Some(target / value)),
-            Mark::None => (String::new(), None),
+    fn push(&mut self, what: &str, shown: String, value: f64, target: Target) {
+        let (shown_target, share) = match target {
+            Target::AtLeast(least) => (format!("at least {}", short(least)), Some(value / least)),
+            Target::AtMost(most) => (format!("at most {}", short(most)), Some(most / value)),
+            Target::None => (String::new(), None),
         };
         let verdict = share.map_or_else(String::new, |share| {
             let word = if share >= 1.0 { "met" } else { "MISSED" };
             format!("{share:.2} {word}")
         });
-        self.0.push(vec![what.to_owned(), shown, target, verdict]);
+        self.0.push(vec![what.to_owned(), shown, shown_target, verdict]);
     }
 
     /// Prints all.
