@@ -164,7 +164,9 @@ pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
 /// Every error in one of the declarations, or everything in which they do not go together: kinds that one of them
 /// lacks, and deletions that would wait for ever.
 pub fn graph(root: &Path, others: &[PathBuf]) -> Result<Graph, Diagnostics> {
-    let mut declarations = vec![read(root)?];
+    let refused = |errors: Diagnostics| errors.concluding("in the declaration; nothing was printed");
+    let sources = source::read_file(&source::declaration_in(root)).map_err(|error| refused(unreadable(error)))?;
+    let mut declarations = vec![read_from(root, sources).map_err(refused)?];
     for file in others {
         let sources = source::read_file(file).map_err(unreadable)?;
         let other = read_from(source::directory_of(file), sources);

@@ -220,6 +220,14 @@ pub fn read_file(file: &Path) -> Result<Sources, ReadError> {
     read_around(directory_of(file), Sources::of_declaration(path, text))
 }
 
+/// The declaration in a directory, as a person finds it from the present one.
+pub fn declaration_in(directory: &Path) -> PathBuf {
+    if directory == Path::new(".") {
+        return PathBuf::from(CRDS);
+    }
+    directory.join(CRDS)
+}
+
 /// The directory that a file is in, also where its path has no other part.
 pub fn directory_of(file: &Path) -> &Path {
     let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());

@@ -47,6 +47,7 @@ pub use versions::{
 pub use crate::form::Form;
 pub use crate::limits::LimitArgs;
 pub use crate::nats::NatsArgs;
+pub use crate::one_cluster::FollowArg;
 pub use crate::orphans::{AllowedOrphans, OrphansArg};
 pub use crate::services::{ServiceCommand, UpFlags};
 
@@ -220,6 +221,10 @@ pub struct UpArgs {
     /// Rows that may be closed this once.
     #[command(flatten)]
     pub orphans: OrphansArg,
+
+    /// Whose objects the database shall have.
+    #[command(flatten)]
+    pub follow: FollowArg,
 
     /// Apply one object of each kind through the API and show where it went.
     #[arg(long)]

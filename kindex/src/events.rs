@@ -15,10 +15,13 @@ use tokio::sync::watch;
 use crate::cli::{EventForm, EventsArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::target::kind_of;
-use crate::{interrupt, nats, output, say};
+use crate::{interrupt, nats, output, say, url};
 
 /// How often in a row a subscription that does not follow is cut without getting further.
 const ATTEMPTS: usize = 5;
+/// What is done about a position that is refused: one that was given, and one that came with an event.
+const WITHOUT_POSITION: &str = "leave out --from";
+const ANEW: &str = "run the command again: it begins with all that exists";
 
 /// Prints events until there are no more, or until Ctrl-C.
 pub(crate) async fn run(registry: &Registry, args: &EventsArgs) -> CommandResult {
@@ -27,7 +30,9 @@ pub(crate) async fn run(registry: &Registry, args: &EventsArgs) -> CommandResult
         ended = following.run() => ended,
         () = interrupt::wait() => Ok(()),
     };
-    following.note_position();
+    if let Some(note) = following.last_note() {
+        say::note(note);
+    }
     ended
 }
 
@@ -78,6 +83,9 @@ impl<'a> Following<'a> {
                 Next::After(_) => !self.has_begun || (!self.args.follow && self.failures >= ATTEMPTS),
             };
             if is_over {
+                if matches!(cut, SourceError::Position(_)) {
+                    self.forget_position();
+                }
                 return Err(self.failure(cut));
             }
             match next {
@@ -144,22 +152,32 @@ impl<'a> Following<'a> {
         }
     }
 
-    fn note_position(&self) {
-        if let Some(position) = self.resume.position() {
-            say::note(format_args!("note: --from {position} goes on from here"));
-        }
+    /// Nothing goes on from one that is refused, wherever it came from.
+    fn forget_position(&mut self) {
+        self.resume = Resume::new(&Subscribe {
+            from: None,
+            ..self.resume.subscribe()
+        });
+    }
+
+    /// Says at the end where it goes on. Before anything came, there is only what was typed, which may have been
+    /// refused.
+    fn last_note(&self) -> Option<String> {
+        let reached = self.resume.position().filter(|_| self.has_begun)?;
+        Some(format!("note: --from {reached} goes on from here"))
     }
 
     fn failure(&self, error: SourceError) -> CommandError {
-        let server = self.args.server.server();
+        let (server, is_given) = (self.args.server.server(), self.args.from.is_some());
         match error {
-            SourceError::Gone(_) => CommandError::failure(error).hint("leave out --from"),
+            SourceError::Position(_) if is_given => CommandError::usage(error).hint(WITHOUT_POSITION),
+            SourceError::Gone(_) if is_given => CommandError::failure(error).hint(WITHOUT_POSITION),
+            SourceError::Position(_) | SourceError::Gone(_) => CommandError::failure(error).hint(ANEW),
             SourceError::UnknownTopic(topic) if server.is_some() => {
                 CommandError::failure(format_args!("the NATS server has no stream of {topic}"))
                     .hint("`kindex deletion --nats` feeds it with the kinds that have `events = true`")
             }
             SourceError::UnknownTopic(message) => CommandError::failure(message),
-            SourceError::Position(_) => CommandError::usage(error),
             SourceError::Refused(message) => CommandError::failure(message),
             SourceError::Interrupted { message, .. } => CommandError::failure(message).hint(match server {
                 Some(server) => format!("does the NATS server run at {}? --nats names it", server.shown()),
@@ -224,6 +242,7 @@ async fn source(args: &EventsArgs) -> CommandResult<Box<dyn Source>> {
 }
 
 fn over_http(args: &EventsArgs) -> CommandResult<HttpSource> {
+    url::check("--url", &args.url)?;
     let certificates = args.ca_file.as_ref().map(|path| {
         std::fs::read(path).map_err(|error| CommandError::usage(format_args!("{}: {error}", path.display())))
     });
@@ -263,147 +282,4 @@ fn json(event: &Event, position: Option<&Position>) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use async_trait::async_trait;
-    use clap::Parser;
-    use futures::stream;
-    use kindex_events::Subscription;
-    use kindex_model::object::Uid;
-
-    use super::*;
-
-    const TOPIC: &str = "networks.region.example.com";
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        events: EventsArgs,
-    }
-
-    /// A server that ends each subscription properly, as a proxy in between may do.
-    struct Brief {
-        /// What a subscription has, by its number.
-        messages: fn(usize) -> Vec<Message>,
-        subscriptions: Arc<AtomicUsize>,
-    }
-
-    #[async_trait]
-    impl Source for Brief {
-        async fn subscribe(&self, _: &Subscribe) -> Result<Subscription, SourceError> {
-            let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
-            if number > ATTEMPTS * 2 {
-                return Err(SourceError::Refused("it never ends".to_owned()));
-            }
-            let messages = (self.messages)(number).into_iter().map(Ok);
-            let subscription: Subscription = Box::pin(stream::iter(messages));
-            Ok(subscription)
-        }
-    }
-
-    /// How the command ends with these flags, and after how many subscriptions.
-    async fn ended(flags: &[&str], messages: fn(usize) -> Vec<Message>) -> (Result<(), String>, usize) {
-        let line = Line::parse_from(["kindex", TOPIC].iter().chain(flags));
-        let subscriptions = Arc::new(AtomicUsize::new(0));
-        let source = Brief {
-            messages,
-            subscriptions: subscriptions.clone(),
-        };
-        let mut following = Following {
-            args: &line.events,
-            source: Box::new(source),
-            resume: Resume::new(&Subscribe::to(TOPIC)),
-            has_begun: false,
-            failures: 0,
-        };
-        let ended = following.run().await.map_err(|error| error.to_string());
-        (ended, subscriptions.load(Ordering::Relaxed))
-    }
-
-    fn position(number: usize) -> Position {
-        Position::encode("test", TOPIC, &number)
-    }
-
-    /// As of a replay whose objects the filter keeps back.
-    fn got_to(number: usize) -> Message {
-        Message::Alive(Some(position(number)))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_replay_that_the_server_ends_again_and_again_without_getting_further_is_given_up() {
-        type Answers = fn(usize) -> Vec<Message>;
-        let cases: [(Answers, usize); 4] = [
-            (|_| Vec::new(), 1),
-            (|_| vec![Message::Alive(None)], ATTEMPTS),
-            (|_| vec![got_to(1)], ATTEMPTS),
-            (|number| vec![got_to(number.min(3))], ATTEMPTS + 3),
-        ];
-        for (messages, subscriptions) in cases {
-            let (ended, begun) = ended(&[], messages).await;
-            let said = ended.expect_err("not all was shown");
-            assert!(said.contains("the server ended the subscription"), "{said}");
-            assert_eq!(begun, subscriptions);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_replay_that_gets_further_each_time_ends_once_all_is_shown() {
-        let (ended, begun) = ended(&[], |number| match number {
-            0..ATTEMPTS => vec![got_to(number)],
-            _ => vec![got_to(number), Message::Replayed(Some(position(number)))],
-        })
-        .await;
-        assert_eq!((ended, begun), (Ok(()), ATTEMPTS + 1));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_begins_at_a_position_is_up_to_date_once_there_is_no_event() {
-        let from = position(1);
-        let (ended, begun) = ended(&["--from", from.as_str()], |_| vec![got_to(1)]).await;
-        assert_eq!((ended, begun), (Ok(()), 1));
-    }
-
-    /// As if what a proxy sends to keep the connection open said that all is shown.
-    #[tokio::test(start_paused = true)]
-    async fn a_keep_alive_without_a_position_is_no_end_for_who_begins_at_one() {
-        let from = position(1);
-        let (ended, begun) = ended(&["--from", from.as_str()], |number| match number {
-            0 => vec![Message::Alive(None)],
-            _ => vec![Message::Alive(None), got_to(2)],
-        })
-        .await;
-        assert_eq!((ended, begun), (Ok(()), 2));
-    }
-
-    #[test]
-    fn a_line_says_what_is_known_of_an_object() {
-        let mut event = Event {
-            resource_id: Uid::from("7f7a"),
-            deletion_timestamp: None,
-            topic: TOPIC.to_owned(),
-            namespace: "prod".to_owned(),
-            name: "blue".to_owned(),
-            erased: false,
-        };
-        assert_eq!(text(&event), "Exists    prod/blue  7f7a");
-        event.deletion_timestamp = "2026-11-24T12:00:00Z".parse().ok();
-        assert_eq!(text(&event), "Deleting  prod/blue  7f7a  2026-11-24T12:00:00Z");
-        (event.erased, event.namespace) = (true, String::new());
-        assert_eq!(text(&event), "Erased    blue  7f7a  2026-11-24T12:00:00Z");
-        let position = Position::encode("outbox", "networks.region.example.com", &1);
-        let line = json(&event, Some(&position));
-        assert_eq!((&line["resourceID"], &line["erased"]), (&json!("7f7a"), &json!(true)));
-        assert_eq!(line["position"], position.as_str());
-    }
-
-    #[test]
-    fn a_kind_of_another_service_is_named_with_its_group() {
-        let registry = kindex_generated::registry();
-        assert_eq!(topic(&registry, "model").expect("ours"), "models.michelangelo.api");
-        let foreign = topic(&registry, "networks.region.example.com");
-        assert_eq!(foreign.expect("of another"), "networks.region.example.com");
-        assert!(topic(&registry, "nonsense").is_err());
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! `kindex graph`: prints which kinds refer to which, in the order of their deletion, and of several declarations which
 //! references follow from others. What the graph is, and whether it may be, is decided in `kindex-codegen`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kindex_codegen::graph::{Edge, Graph, Implied};
@@ -15,7 +16,7 @@ use crate::{colour, output, say};
 /// Prints the graph, or what is wrong in it.
 pub(crate) fn run(args: &GraphArgs) -> CommandResult {
     needs_declaration(&args.root)?;
-    let others: Vec<PathBuf> = args.with.iter().map(|path| file(path)).collect::<CommandResult<_>>()?;
+    let others = others(args)?;
     let graph = kindex_codegen::graph(&args.root, &others).map_err(|errors| {
         say::note(errors.text(colour::of_stderr()));
         CommandError::failure("there is no graph: fix the errors first")
@@ -53,6 +54,29 @@ fn note(graph: &Graph, implied: &Implied, file: &Path) -> String {
         Code::K703,
         Code::K703.page()
     )
+}
+
+/// The declarations that `--with` names: each of them once, and none that is read already.
+fn others(args: &GraphArgs) -> CommandResult<Vec<PathBuf>> {
+    let real = |file: &Path| fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let own = real(&args.root.join("crds.toml"));
+    let mut seen = Vec::new();
+    let mut others = Vec::new();
+    for path in &args.with {
+        let (shown, file) = (path.display(), file(path)?);
+        let found = real(&file);
+        let why = match (found == own, seen.contains(&found)) {
+            (true, _) => "this is the file of --root",
+            (false, true) => "--with names this file twice",
+            (false, false) => {
+                seen.push(found);
+                others.push(file);
+                continue;
+            }
+        };
+        return Err(CommandError::usage(format_args!("--with {shown}: {why}")).hint("leave it out"));
+    }
+    Ok(others)
 }
 
 /// The declaration that `--with` names, itself or by its directory.

@@ -50,6 +50,10 @@ mod database;
 
 mod interrupt;
 
+mod url;
+
+mod service_flag;
+
 mod limits;
 
 mod orphans;
@@ -61,6 +65,8 @@ mod front_proxy;
 mod nats;
 
 mod unknown_versions;
+
+mod one_cluster;
 
 mod traces;
 

@@ -2,21 +2,25 @@
 //! targets.
 
 use kindex_api::operations::{Caller, Moved, NamedObject, ObjectKey, Refusal};
-use kindex_model::kind::{Kind, Registry};
+use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::reference::{self, Service};
+use serde::Serialize;
 
 use crate::cli::{Form, MoveArgs};
 use crate::error::{CommandError, CommandResult};
-use crate::target::{Target, kind_and_name};
-use crate::{other_services, output, say, sides};
+use crate::target::{Target, check_namespace, kind_and_name};
+use crate::{database, other_services, output, say, sides};
+
+/// The flag with the namespace of the object, and of the target where no other flag says that.
+const OWN_NAMESPACE: &str = "--namespace";
 
 /// Moves, and prints what came of it.
 pub(crate) async fn run(registry: &Registry, args: &MoveArgs) -> CommandResult {
-    let to_namespace = args.to_namespace.as_ref().unwrap_or(&args.namespace);
-    let holder = named(registry, &args.object, &args.namespace)?;
-    let to = target(registry, holder.kind, args, to_namespace)?;
+    let holder = named(registry, &args.object, OWN_NAMESPACE, &args.namespace)?;
+    let to = target(registry, holder.kind, args)?;
     let peers = other_services::of_targets(registry, &args.services)?;
     let store = sides::store(registry, &args.sides.store)?;
+    database::answering(&store, holder.kind).await?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let operations = sides::operations(registry, &access, &store).await?.with_peers(peers);
     let reference = args.reference.as_deref();
@@ -27,20 +31,44 @@ pub(crate) async fn run(registry: &Registry, args: &MoveArgs) -> CommandResult {
     store.close().await;
     let moved = moved.map_err(|refusal| failed(refusal, holder.kind))?;
     say::print(match args.output {
-        Form::Json | Form::Yaml => output::document(&moved, args.output)?,
+        Form::Json | Form::Yaml => output::document(&Document::of(&moved, args.dry_run), args.output)?,
         Form::Table => sentence(&moved, args.dry_run),
     })
 }
 
-fn named<'a>(registry: &Registry, text: &'a str, namespace: &'a str) -> CommandResult<Target<'a>> {
+/// What is printed for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    #[serde(flatten)]
+    moved: &'a Moved,
+    /// Whether nothing was written although it might have been.
+    dry_run: bool,
+}
+
+impl<'a> Document<'a> {
+    fn of(moved: &'a Moved, dry_run: bool) -> Self {
+        Self { moved, dry_run }
+    }
+}
+
+/// The object of a text, in the namespace of a flag.
+fn named<'a>(registry: &Registry, text: &'a str, flag: &str, namespace: &'a str) -> CommandResult<Target<'a>> {
     let (kind, name) = kind_and_name(registry, text, None)?;
     let name = name.ok_or_else(|| CommandError::usage(format_args!("which {}?", kind.name)).hint("say KIND/NAME"))?;
+    if kind.scope == Scope::Namespaced {
+        check_namespace(flag, namespace)?;
+    }
     Ok(Target::new(kind, namespace, name))
 }
 
 /// The object that the field is to name. A kind of this program comes first, unless only one of another service can be
 /// meant.
-fn target(registry: &Registry, holder: &Kind, args: &MoveArgs, namespace: &str) -> CommandResult<NamedObject> {
+fn target(registry: &Registry, holder: &Kind, args: &MoveArgs) -> CommandResult<NamedObject> {
+    let (flag, namespace) = match &args.to_namespace {
+        Some(namespace) => ("--to-namespace", namespace),
+        None => (OWN_NAMESPACE, &args.namespace),
+    };
     let (text, wanted) = (args.to.as_str(), args.reference.as_deref());
     let references = holder.references.iter();
     let references = references.filter(|reference| wanted.is_none_or(|wanted| reference.name == wanted));
@@ -50,7 +78,7 @@ fn target(registry: &Registry, holder: &Kind, args: &MoveArgs, namespace: &str) 
         own.any(|target| (target.group, target.kind) == (kind.group, kind.name))
     };
     let mut others = foreign(&targets, text);
-    match named(registry, text, namespace) {
+    match named(registry, text, flag, namespace) {
         Ok(own) if others.is_empty() || is_own(own.kind) => Ok(NamedObject::of(&key(&own))),
         Err(error) if others.is_empty() => Err(error),
         Ok(_) | Err(_) if others.len() > 1 => {
@@ -63,6 +91,9 @@ fn target(registry: &Registry, holder: &Kind, args: &MoveArgs, namespace: &str) 
         }
         Ok(_) | Err(_) => {
             let (service, kind, name) = others.remove(0);
+            if service.has_namespaces(kind) {
+                check_namespace(flag, namespace)?;
+            }
             Ok(NamedObject::foreign(service, kind, namespace, name))
         }
     }
@@ -110,10 +141,18 @@ fn failed(refusal: Refusal, holder: &Kind) -> CommandError {
             "the cluster does not take the change; `kubectl explain {}` shows what the field may be",
             holder.plural
         )),
-        503 => CommandError::failure(refusal)
-            .hint("--service GROUP=URL names the address of another service; repeat the command once it answers"),
+        503 if is_of_service(&refusal, holder) => CommandError::failure(refusal)
+            .hint("--service NAME=URL names the address of another service; repeat the command once it answers"),
         _ => CommandError::failure(refusal),
     }
+}
+
+/// Whether it is another service that does not answer, and neither the cluster nor the database.
+fn is_of_service(refusal: &Refusal, holder: &Kind) -> bool {
+    let group = refusal.details.as_ref().map(|details| details.group.as_str());
+    let targets = holder.references.iter().flat_map(|reference| reference.targets);
+    let mut services = targets.filter_map(|target| target.service);
+    services.any(|service| group == Some(service.group))
 }
 
 fn sentence(moved: &Moved, dry_run: bool) -> String {
@@ -131,6 +170,7 @@ fn sentence(moved: &Moved, dry_run: bool) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use kindex_api::operations::{Details, Reason, State};
     use kindex_cluster::ClusterOptions;
     use kindex_generated::kinds::{model, project};
     use kindex_model::reference::{Named, OnDelete, Reference, Target};
@@ -184,6 +224,32 @@ mod tests {
     };
     static KINDS: [&Kind; 2] = [&MODELS, &PROJECTS];
 
+    const GROUP: &str = "region.example.com";
+    static REGION: Service = Service {
+        name: "region",
+        group: GROUP,
+        cluster_scoped: &[],
+        refers_to: &[],
+        address: "http://127.0.0.1:1",
+        ca_file: None,
+        token_file: None,
+    };
+    const NETWORK: Reference = Reference {
+        name: "network",
+        targets: &[Target {
+            service: Some(&REGION),
+            group: GROUP,
+            kind: "Network",
+        }],
+        path: &["spec", "network"],
+        ..PROJECT
+    };
+    /// They name networks of the region.
+    static IN_NETWORKS: Kind = Kind {
+        references: &[NETWORK],
+        ..model::KIND
+    };
+
     fn objects(client: &Client, kind: &Kind) -> Api<DynamicObject> {
         Api::namespaced_with(client.clone(), "default", &api_resource(kind))
     }
@@ -197,6 +263,62 @@ mod tests {
     async fn spec(client: &Client, kind: &Kind, name: &str) -> Value {
         let found = objects(client, kind).get(name).await.expect("it is there");
         found.data["spec"].clone()
+    }
+
+    #[test]
+    fn a_document_says_whether_it_was_a_dry_run() {
+        let moved = Moved {
+            holder: "model/default/m".to_owned(),
+            state: State::Live,
+            reference: "project".to_owned(),
+            path: "spec.source".to_owned(),
+            from: None,
+            to: "project/default/b".to_owned(),
+            unchanged: false,
+        };
+        for dry_run in [true, false] {
+            let text = output::document(&Document::of(&moved, dry_run), Form::Json).expect("plain data");
+            let value: Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(
+                (&value["dryRun"], &value["to"]),
+                (&json!(dry_run), &json!("project/default/b"))
+            );
+        }
+    }
+
+    /// As if another address helped where the cluster or the database is silent.
+    #[test]
+    fn the_flag_with_the_address_of_a_service_is_named_for_the_silence_of_a_service_alone() {
+        for (group, is_named) in [(Some(GROUP), true), (None, false), (Some("other.example.com"), false)] {
+            let mut refusal = Refusal::new(Reason::ServiceUnavailable, "no answer");
+            refusal.details = group.map(|group| {
+                Box::new(Details {
+                    group: group.to_owned(),
+                    ..Details::default()
+                })
+            });
+            let said = failed(refusal, &IN_NETWORKS).to_string();
+            assert!(said.starts_with("error: ") && said.contains("no answer"), "{said}");
+            assert_eq!(said.contains("hint: --service NAME=URL"), is_named, "{group:?}: {said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_namespace_is_refused_with_its_flag_before_anything_is_opened() {
+        let registry = Registry {
+            kinds: &KINDS,
+            ..kindex_generated::registry()
+        };
+        for flag in ["--namespace", "--to-namespace"] {
+            let words = ["kindex", "move", "model.michelangelo.api/m", "--to", "project/a"];
+            let words = words.into_iter().chain([flag, ""]);
+            let refused = match Cli::try_parse_from(words).map(|cli| cli.command) {
+                Ok(Some(Command::Move(args))) => run(&registry, &args).await.expect_err("refused"),
+                other => panic!("{:?}", other.err()),
+            };
+            let why = format!("error: {flag}: the namespace is empty");
+            assert!(refused.to_string().starts_with(&why), "{refused}");
+        }
     }
 
     /// A SQL-only kind is served by no cluster, and the command needs no API server.

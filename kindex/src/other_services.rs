@@ -1,4 +1,4 @@
-//! Other services, in commands about references: at the addresses of crds.toml, or of `--service GROUP=URL`. Asks about
+//! Other services, in commands about references: at the addresses of crds.toml, or of `--service NAME=URL`. Asks about
 //! their objects as `kindex deletion` does.
 
 use std::collections::BTreeSet;
@@ -11,62 +11,25 @@ use kindex_kube_client::ClusterError;
 use kindex_kube_client::other_service::Address;
 use kindex_maintenance::references::{OtherServices, ReferencedObject, ReferencedState};
 use kindex_model::kind::Registry;
-use kindex_model::reference::Service;
-use kindex_model::reference_name::ReferenceName;
 
-use crate::error::{CommandError, CommandResult};
-
-/// Group and URL of each `--service`.
-///
-/// # Errors
-/// One that is no GROUP=URL, or has the name of a service in place of its group.
-pub(crate) fn addresses<'a>(registry: &Registry, services: &'a [String]) -> CommandResult<Vec<(&'a str, &'a str)>> {
-    services.iter().map(|service| address(registry, service)).collect()
-}
-
-fn address<'a>(registry: &Registry, service: &'a str) -> CommandResult<(&'a str, &'a str)> {
-    let Some((group, url)) = service.split_once('=').filter(|(group, _)| !group.is_empty()) else {
-        let wrong = CommandError::usage(format_args!("--service {service}: no GROUP=URL"));
-        return Err(wrong.hint("write it like region.example.com=https://region.example.com:6443"));
-    };
-    if declared(registry).any(|known| known.group == group) {
-        return Ok((group, url));
-    }
-    match declared(registry).find(|known| known.name == group) {
-        Some(known) => {
-            let name = format!("--service {service}: {group} is the name of a service, and its group is wanted");
-            Err(CommandError::usage(name).hint(format_args!("write --service {}={url}", known.group)))
-        }
-        None => Ok((group, url)),
-    }
-}
-
-/// The services that crds.toml declares, some of them more than once.
-fn declared(registry: &Registry) -> impl Iterator<Item = &'static Service> {
-    let references = registry.kinds.iter().flat_map(|kind| kind.references);
-    let named = references.flat_map(|reference| reference.targets);
-    let services = registry.services.iter().copied();
-    services.chain(named.filter_map(|target| target.service))
-}
+use crate::error::CommandResult;
+use crate::service_flag::{declared, known, services};
 
 /// Notes on addresses that no question went to. A group that crds.toml does not declare is no error if an object
 /// bears a reference of a holder with that group.
 pub(crate) fn unasked<'a>(
     registry: &Registry,
     addresses: &[(&str, &str)],
-    holders: impl Iterator<Item = &'a ReferenceName>,
+    holders: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {
-    let mut groups: BTreeSet<&str> = declared(registry).map(|service| service.group).collect();
-    groups.extend(holders.map(ReferenceName::group));
-    let known = match groups.is_empty() {
-        true => "no group is known".to_owned(),
-        false => format!("known are {}", Vec::from_iter(groups.iter().copied()).join(", ")),
-    };
+    let mut groups: BTreeSet<&str> = services(registry).map(|service| service.group).collect();
+    groups.extend(holders);
     let unknown = addresses.iter().filter(|(group, _)| !groups.contains(group));
     let notes = unknown.map(|(group, url)| {
         format!(
-            "--service {group}={url} has no effect: neither crds.toml nor a reference on an object has this group; \
-             {known}"
+            "--service {group}={url} has no effect: crds.toml declares no service {group}, and no holder that was \
+             found is of such a service; {}",
+            known(registry)
         )
     });
     notes.collect()
@@ -83,19 +46,11 @@ pub(crate) fn of_holders(registry: &Registry, addresses: &[(&str, &str)]) -> ope
 /// Those that are asked about objects which fields of ours name or are to name.
 ///
 /// # Errors
-/// As [`addresses`]; a service of which crds.toml knows nothing.
-pub(crate) fn of_targets(registry: &Registry, services: &[String]) -> CommandResult<operations::Peers> {
-    let addresses = addresses(registry, services)?;
-    let groups: BTreeSet<&str> = declared(registry).map(|service| service.group).collect();
-    if let Some((group, url)) = addresses.iter().find(|(group, _)| !groups.contains(group)) {
-        let unknown = format!("--service {group}={url}: crds.toml declares no service with this group");
-        let hint = match groups.is_empty() {
-            true => "[services] in crds.toml declares none".to_owned(),
-            false => format!("known are: {}", Vec::from_iter(groups).join(", ")),
-        };
-        return Err(CommandError::usage(unknown).hint(hint));
-    }
-    Ok(of_holders(registry, &addresses))
+/// Those of [`declared`].
+pub(crate) fn of_targets(registry: &Registry, given: &[String]) -> CommandResult<operations::Peers> {
+    let address = |said| declared(registry, said).map(|(service, url)| (service.group, url));
+    let addresses = given.iter().map(|said| address(said.as_str()));
+    Ok(of_holders(registry, &addresses.collect::<CommandResult<Vec<_>>>()?))
 }
 
 /// Those whose objects fields of ours name.
@@ -144,7 +99,8 @@ mod tests {
     use axum::{Json, Router};
     use kindex_generated::kinds::model;
     use kindex_model::kind::Kind;
-    use kindex_model::reference::{Named, OnDelete, Reference, Target};
+    use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
+    use kindex_model::reference_name::ReferenceName;
     use serde_json::{Value, json};
 
     use super::*;
@@ -232,24 +188,19 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_given_by_its_group_and_not_by_its_name() {
-        let services = [format!("{GROUP}=http://a"), "other.example.com=http://b=c".to_owned()];
-        let pairs = addresses(&registry(), &services).expect("groups");
-        assert_eq!(pairs, [(GROUP, "http://a"), ("other.example.com", "http://b=c")]);
-        for (wrong, why) in [
-            ("nonsense", "--service nonsense: no GROUP=URL"),
-            ("=http://a", "--service =http://a: no GROUP=URL"),
-            ("region=http://a", "write --service region.example.com=http://a"),
-        ] {
-            let error = addresses(&registry(), &[wrong.to_owned()]).expect_err("refused");
-            assert!(error.to_string().contains(why), "{error}");
-        }
+    fn only_a_declared_service_has_targets() {
+        let given = |name: &str| of_targets(&registry(), &[format!("{name}=http://127.0.0.1:1")]);
+        assert!(given("region").is_ok() && given(GROUP).is_ok());
+        let why = given("nowhere.example.com").err().expect("refused").to_string();
+        assert!(
+            why.contains("crds.toml declares no service nowhere.example.com"),
+            "{why}"
+        );
     }
 
     #[test]
-    fn a_service_of_which_nothing_can_be_asked_is_named_with_those_that_are_known() {
-        let held: ReferenceName = HELD.parse().expect("a name");
-        let holders = || std::iter::once(&held);
+    fn a_service_of_which_nothing_can_be_asked_is_named_with_those_that_are_declared() {
+        let holders = || std::iter::once("michelangelo.api");
         let known = [(GROUP, "http://a"), ("michelangelo.api", "http://b")];
         assert_eq!(unasked(&registry(), &known, holders()), Vec::<String>::new());
         let none = unasked(&registry(), &[("regio.example.com", "http://a")], holders());
@@ -259,7 +210,7 @@ mod tests {
             "{none:?}"
         );
         assert!(
-            none[0].ends_with("known are michelangelo.api, region.example.com"),
+            none[0].ends_with("; declared are: region (region.example.com)"),
             "{none:?}"
         );
         let empty = Registry {
@@ -267,19 +218,7 @@ mod tests {
             ..registry()
         };
         let none = unasked(&empty, &[(GROUP, "http://a")], std::iter::empty());
-        assert!(none[0].ends_with("no group is known"), "{none:?}");
-    }
-
-    #[test]
-    fn only_a_declared_service_has_targets() {
-        let registry = Registry {
-            kinds: &KINDS,
-            ..kindex_generated::registry()
-        };
-        let given = |group: &str| of_targets(&registry, &[format!("{group}=http://127.0.0.1:1")]);
-        assert!(given(GROUP).is_ok());
-        let why = given("nowhere.example.com").err().expect("refused").to_string();
-        assert!(why.contains("crds.toml declares no service with this group"), "{why}");
+        assert!(none[0].ends_with("; [services] in crds.toml declares none"), "{none:?}");
     }
 
     #[tokio::test]

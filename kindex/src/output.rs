@@ -34,6 +34,14 @@ pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
+/// Lines that follow a table, after an empty one.
+pub(crate) fn below_table(lines: &[String]) -> String {
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n{}\n", lines.join("\n")),
+    }
+}
+
 /// A text in one line, without anything that a terminal would obey: what users wrote into objects is shown to others.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {

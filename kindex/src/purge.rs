@@ -9,14 +9,16 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::platform::Platform;
 use crate::progress::Bar;
-use crate::{say, sides};
+use crate::{database, say, sides};
 
 /// Goes through kind after kind and prints what went.
 pub(crate) async fn run(platform: &Platform, args: &PurgeArgs) -> CommandResult {
     let registry = &platform.registry;
     let rules = rules(registry, &args.kinds)?;
     let store = sides::store(registry, &args.store)?;
-    if !args.dry_run {
+    if args.dry_run {
+        database::outlasting(&store).await?;
+    } else {
         // An older program made no table for the texts before a conversion, which go with their rows.
         let prepared = store.prepare().await;
         prepared.map_err(|error| CommandError::failure(chain(&error)))?;
@@ -64,7 +66,10 @@ fn rules(registry: &Registry, names: &[String]) -> CommandResult<Vec<(&'static K
 }
 
 fn interrupted(error: &StoreError) -> CommandError {
-    CommandError::failure(chain(error)).hint("run the same command again: what is gone stays gone, and it goes on")
+    database::interrupted(
+        error,
+        "run the same command again: what is gone stays gone, and it goes on",
+    )
 }
 
 fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
@@ -91,20 +96,59 @@ fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
 
 #[cfg(test)]
 mod tests {
+    use kindex_deletion::cleanup::Cleanups;
+    use kindex_generated::kinds::model;
+
     use super::*;
 
-    #[test]
-    fn a_dry_run_says_what_would_go_and_by_which_rule() {
-        let args = |dry_run| PurgeArgs {
+    /// All that are deleted may go.
+    static MODELS: Kind = Kind {
+        retention: Some(Retention {
+            keep_days: None,
+            keep_last_per_namespace: None,
+            state_column: None,
+            states: &[],
+            evicted: false,
+        }),
+        ..model::KIND
+    };
+    static KINDS: [&Kind; 1] = [&MODELS];
+
+    fn args(dry_run: bool, database: Option<String>) -> PurgeArgs {
+        PurgeArgs {
             kinds: Vec::new(),
             dry_run,
             output: Form::Table,
             store: crate::cli::StoreArgs {
                 config: None,
                 data_dir: crate::cli::DataDirArg { data_dir: ".".into() },
-                database: crate::cli::DatabaseArg { database: None },
+                database: crate::cli::DatabaseArg { database },
             },
+        }
+    }
+
+    /// As if the same command went on there later.
+    #[tokio::test]
+    async fn a_dry_run_on_a_database_without_tables_says_that_it_may_be_the_wrong_one() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let platform = Platform {
+            registry: Registry {
+                kinds: &KINDS,
+                ..kindex_generated::registry()
+            },
+            samples: &[],
+            cleanups: Cleanups::default(),
         };
+        let database = format!("sqlite:{}", file.path().display());
+        let refused = run(&platform, &args(true, Some(database))).await;
+        let said = refused.expect_err("there is no table").to_string();
+        assert!(said.contains("no such table"), "{said}");
+        let hint = "\n  hint: is this the right --database, and has `kindex up` run on it?";
+        assert!(said.ends_with(hint), "{said}");
+    }
+
+    #[test]
+    fn a_dry_run_says_what_would_go_and_by_which_rule() {
         let purged = [Purged {
             kind: "Job",
             rule: "keep 30 days; deleted".to_owned(),
@@ -113,7 +157,7 @@ mod tests {
             oldest: jiff::Timestamp::from_second(0).ok(),
             newest: None,
         }];
-        let text = render(&purged, &args(true)).expect("a table");
+        let text = render(&purged, &args(true, None)).expect("a table");
         let (head, line) = text.split_once('\n').expect("two lines");
         assert!(head.contains("DELETED, WOULD GO   ARCHIVED, WOULD GO"), "{head}");
         assert_eq!(
@@ -121,7 +165,7 @@ mod tests {
             "Job keep 30 days; deleted 12 0 1970-01-01T00:00:00Z -"
         );
         assert!(
-            render(&purged, &args(false))
+            render(&purged, &args(false, None))
                 .expect("a table")
                 .contains("DELETED, GONE")
         );

@@ -8,7 +8,7 @@ use kindex_store::{QuarantineRecords, Quarantined};
 use serde::Serialize;
 
 use crate::cli::{DropArgs, Form, QuarantineCommand, RecordsArgs};
-use crate::database::{Store, unanswered};
+use crate::database::{self, Store, unanswered};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::{say, sides};
@@ -75,10 +75,6 @@ impl Record {
     }
 }
 
-fn failed(error: &dyn std::error::Error) -> CommandError {
-    CommandError::failure(chain(error))
-}
-
 /// The records that are asked for; every uid that is named must have one.
 async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn QuarantineRecords) -> CommandResult<Vec<Record>> {
     let mut records = Vec::new();
@@ -128,6 +124,7 @@ async fn chosen(registry: &Registry, args: &RecordsArgs, store: &dyn QuarantineR
 
 async fn list(registry: &Registry, args: &RecordsArgs) -> CommandResult {
     let store = sides::store(registry, &args.sides.store)?;
+    database::outlasting(&store).await?;
     let records = records(registry, args, store.as_ref()).await?;
     store.close().await;
     let lines: Vec<Line<'_>> = records.iter().map(Record::line).collect();
@@ -185,7 +182,7 @@ fn render(lines: &[Line<'_>], form: Form) -> CommandResult<String> {
 async fn text(store: &Store, record: &Record) -> CommandResult<String> {
     let read = || store.quarantined_text(record.kind, &record.of.uid);
     let text = with_retries(RetryBudget::default(), read).await;
-    Ok(text.map_err(|error| failed(&error))?.unwrap_or_default())
+    Ok(text.map_err(|error| unanswered(&error))?.unwrap_or_default())
 }
 
 /// The text alone on stdout, so that it can be piped; what is known of it on stderr.
@@ -194,6 +191,7 @@ async fn show(registry: &Registry, args: &RecordsArgs) -> CommandResult {
         return Err(CommandError::usage("which object?").hint("name its uid; `kindex quarantine list` shows them"));
     }
     let store = sides::store(registry, &args.sides.store)?;
+    database::outlasting(&store).await?;
     let mut lines = Vec::new();
     let records = records(registry, args, store.as_ref()).await?;
     for record in &records {
@@ -222,7 +220,7 @@ async fn retry_all(registry: &Registry, args: &RecordsArgs) -> CommandResult {
     let mut lines = Vec::new();
     for record in &records {
         let retried = retry(&sides, record.kind, &record.of, RetryBudget::default()).await;
-        let retried = Some(retried.map_err(|error| failed(&error))?);
+        let retried = Some(retried.map_err(|error| CommandError::failure(chain(&error)))?);
         lines.push(Line {
             retried,
             ..record.line()
@@ -241,6 +239,7 @@ async fn retry_all(registry: &Registry, args: &RecordsArgs) -> CommandResult {
 
 async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
     let store = sides::store(registry, &args.records.sides.store)?;
+    database::outlasting(&store).await?;
     let records = chosen(registry, &args.records, store.as_ref()).await?;
     let lines: Vec<Line<'_>> = records.iter().map(Record::line).collect();
     say::print(render(&lines, args.records.output)?)?;
@@ -254,7 +253,7 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
     for record in &records {
         let release = || store.release_quarantine(record.kind, &record.of.uid, record.of.res_version);
         let released = with_retries(RetryBudget::default(), release).await;
-        released.map_err(|error| failed(&error))?;
+        released.map_err(|error| unanswered(&error))?;
     }
     store.close().await;
     if !records.is_empty() {

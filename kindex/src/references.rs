@@ -3,9 +3,10 @@
 //! long as SQL has the object. Another annotation names the reference until it is released.
 
 mod event;
+mod holder;
 
 use jiff::Timestamp;
-use kindex_api::operations::{Caller, Held, ObjectKey, Operations, Part, References, WriteOptions};
+use kindex_api::operations::{Bounds, Caller, Held, ObjectKey, Operations, Part, References, Refusal, WriteOptions};
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Scope};
@@ -20,8 +21,8 @@ use crate::client::{Access, api_resource};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::platform::Platform;
-use crate::target::kind_and_name;
-use crate::{output, say, sides};
+use crate::target::{check_namespace, kind_and_name};
+use crate::{database, output, say, sides};
 
 /// After the group of the platform: the annotation with the references that may be taken off an object.
 const RELEASED: &str = "release-references";
@@ -47,7 +48,11 @@ impl<'a> Target<'a> {
         let registry = &platform.registry;
         let (kind, name) = kind_and_name(registry, &args.object, None)?;
         let name = name.ok_or_else(|| CommandError::usage("which object?").hint("say KIND/NAME"))?;
+        if kind.scope == Scope::Namespaced {
+            check_namespace("--namespace", &args.namespace)?;
+        }
         let store = sides::store(registry, &args.sides.store)?;
+        database::answering(&store, kind).await?;
         let access = sides::answering(sides::cluster(&args.sides).await?).await?;
         // As the API server does where `kindex deletion` is at work: that one ends what waited for the reference.
         let operations = sides::operations(registry, &access, &store).await?.with_graph(true);
@@ -79,11 +84,45 @@ impl<'a> Target<'a> {
             .operations
             .references(&Caller::default(), &self.key(), reference)
             .await;
-        found.map_err(|refusal| match refusal.code {
-            400 => CommandError::usage(refusal),
-            404 => CommandError::failure(refusal).hint("another namespace? name it with -n"),
-            _ => CommandError::failure(refusal),
+        match found {
+            Ok(found) => Ok(found),
+            Err(refusal) => Err(self.refused(refusal, reference.is_some()).await),
+        }
+    }
+
+    /// What a person is told whose question about all references, or about one, was refused.
+    async fn refused(&self, refusal: Refusal, is_about_one: bool) -> CommandError {
+        if refusal.code == 400 {
+            return CommandError::usage(refusal);
+        }
+        let is_absent = refusal.code == 404;
+        let failure = CommandError::failure(refusal);
+        if !is_absent {
+            return failure;
+        }
+        let object = self
+            .operations
+            .first_references(&Caller::default(), &self.key(), 0)
+            .await;
+        failure.hint(match object {
+            Ok(_) if is_about_one => "`kindex references list` shows them",
+            Ok(_) | Err(_) => "another namespace? name it with -n",
         })
+    }
+
+    /// Says where a field of a holder names the object as before. What other services keep is not asked for.
+    async fn note_fields(&self, held: &Held, object: &kindex_api::operations::Target) {
+        let alone = Bounds {
+            depth: 0,
+            ..Bounds::default()
+        };
+        let caller = Caller::default();
+        let Ok(holder) = self.operations.holders_of_holder(&caller, &held.name, alone).await else {
+            return;
+        };
+        if let Some(note) = holder::still_names(&holder, object) {
+            say::note(note);
+        }
     }
 
     /// Says on the object what is released. In the cluster it names the reference as well, since a policy there may
@@ -236,11 +275,13 @@ async fn release(platform: &Platform, args: &DropReferenceArgs) -> CommandResult
 async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: bool) -> CommandResult<String> {
     let found = target.references(Some(reference)).await?;
     if !force {
-        let held = found.references.first().map(row).unwrap_or_default();
-        return Err(
-            CommandError::usage(format_args!("{} is held by {}", target.name, held.join(", ")))
-                .hint("delete the holder instead; with --force the reference is released, whatever the holder does"),
-        );
+        let held = found.references.first();
+        let row = held.map(row).unwrap_or_default();
+        let refused = CommandError::usage(format_args!("{} is held by {}", target.name, row.join(", ")));
+        return Err(match held {
+            Some(held) => refused.hint(holder::instead(held)),
+            None => refused,
+        });
     }
     let user = user(&target.access.client).await;
     let (said, now) = (said(reference, &user, reason), Timestamp::now());
@@ -256,6 +297,9 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
         target.clear(held).await;
     }
     done.map_err(CommandError::failure)?;
+    for held in &found.references {
+        target.note_fields(held, &found.target).await;
+    }
     Ok(format!(
         "{}/{}: {reference} released\n",
         target.kind.singular, target.name

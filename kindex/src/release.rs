@@ -17,7 +17,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
-use crate::{say, sides, sql_only};
+use crate::{one_cluster, say, sides, sql_only};
 
 /// What the command calls itself.
 const AGENT: &str = concat!("kindex-release/", env!("CARGO_PKG_VERSION"));
@@ -155,7 +155,10 @@ async fn sides(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) ->
         .client_of(AGENT)
         .map_err(|error| CommandError::usage(chain(&error)))?;
     let client = match &store {
-        Some(store) => sql_only::with_cluster(client, registry, store.clone()).await?,
+        Some(store) => {
+            one_cluster::refuse_another(&client, store.as_ref(), &"that the flags name").await?;
+            sql_only::with_cluster(client, registry, store.clone()).await?
+        }
         None => client,
     };
     Ok(ReleaseSides {

@@ -26,7 +26,7 @@ pub(crate) struct Settled {
     pub(crate) mean_lag: Option<Duration>,
 }
 
-/// Waits so long, then fails with what is missing.
+/// Waits so long, then fails with what is missing; at once on what is no database.
 pub(crate) async fn wait(
     registry: &Registry,
     client: &Client,
@@ -35,6 +35,9 @@ pub(crate) async fn wait(
 ) -> CommandResult<Vec<Settled>> {
     let deadline = Instant::now() + limit;
     let kinds: Vec<&'static Kind> = registry.cluster_kinds().collect();
+    if let Some(store) = ingestion.store() {
+        status::refuse_unusable(store.as_ref()).await?;
+    }
     loop {
         let missing = match ingestion.store() {
             None => return Err(ingestion.off_error()),
@@ -43,7 +46,7 @@ pub(crate) async fn wait(
                     missing if missing.is_empty() => return Ok(summary(&kinds, ingestion)),
                     missing => missing.join("\n  "),
                 },
-                Err(error) => error.to_string(),
+                Err(error) => without_hint(&error),
             },
         };
         if Instant::now() >= deadline {
@@ -55,6 +58,11 @@ pub(crate) async fn wait(
         }
         sleep(PERIOD).await;
     }
+}
+
+/// What is wrong. What to do about it is said once, at the end.
+fn without_hint(error: &CommandError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 fn behind(kinds: &[KindStatus], ingestion: &Ingestion) -> Vec<String> {
@@ -76,4 +84,15 @@ fn summary(kinds: &[KindStatus], ingestion: &Ingestion) -> Vec<Settled> {
         mean_lag: ingestion.mean_lag(kind.kind),
     };
     kinds.iter().map(settled).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_without_a_hint_of_its_own() {
+        let error = CommandError::failure("models: the cluster: refused").hint("does the cluster run?");
+        assert_eq!(without_hint(&error), "error: models: the cluster: refused");
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::sides::Sides;
+use kindex_maintenance::sides::{RepairError, Sides};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{Address, PoolConfig};
 use tokio::time::timeout;
@@ -17,6 +17,7 @@ use crate::config::MetadataStorageChoice;
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::one_cluster::{self, Guarded};
 use crate::target::kind_of;
 use crate::{config_file, say, sql_only};
 
@@ -28,10 +29,17 @@ pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult
     open_to_create(registry, args).await.map(|(sides, _)| sides)
 }
 
-/// The same to fill a database: a SQLite file that is named need not exist.
+/// The same to fill a database: a SQLite file that is named need not exist. One that has no cluster yet gets this one
+/// when it is listed.
 pub(crate) async fn open_to_fill(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
     let storage = store_to_prepare(registry, &args.store)?;
-    beside(registry, args, storage).await.map(|(sides, _)| sides)
+    let (sides, cluster) = beside(registry, args, storage).await?;
+    let cluster = KubeCluster::clone(&cluster);
+    let guarded = Guarded::new(cluster, sides.storage.clone(), shown(registry, &args.store)?);
+    Ok(Sides {
+        cluster: Arc::new(guarded),
+        ..sides
+    })
 }
 
 /// Both sides, and the cluster once more as one in which objects can be created.
@@ -39,11 +47,23 @@ pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> Com
     beside(registry, args, store(registry, &args.store)?).await
 }
 
+/// The database for people, without a password.
+pub(crate) fn shown(registry: &Registry, args: &StoreArgs) -> CommandResult<String> {
+    let StoreArgs {
+        config,
+        data_dir,
+        database,
+    } = args;
+    let otherwise = DataDir::at(&data_dir.data_dir).default_database();
+    database::shown(registry, database.database.as_deref(), config.as_deref(), &otherwise)
+}
+
 /// The cluster beside a database that was found already.
 async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> CommandResult<(Sides, Arc<KubeCluster>)> {
-    // These commands go on through an outage, for a while.
-    storage.outage().log_changes();
     let access = cluster(args).await?;
+    // These commands go on through an outage, for a while.
+    database::outlasting(&storage).await?;
+    storage.outage().log_changes();
     if let Some(why) = silence(&access).await {
         let url = &access.config.cluster_url;
         say::note(format_args!(
@@ -51,6 +71,7 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
         ));
         say::note("  hint: does it run, and is it the one of --kubeconfig?");
     }
+    one_cluster::refuse_another_in_time(&access.client, storage.as_ref(), &shown(registry, &args.store)?).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
     let cluster = Arc::new(cluster);
     let sides = Sides {
@@ -59,6 +80,16 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
         storage,
     };
     Ok((sides, cluster))
+}
+
+/// What a person is told where work on both sides stopped.
+pub(crate) fn stopped(error: &RepairError) -> CommandError {
+    match error {
+        RepairError::Store(error) => database::unanswered(error),
+        RepairError::Cluster { .. } | RepairError::Running { .. } => {
+            CommandError::failure(chain(error)).hint("check that cluster and database belong to the same ingester")
+        }
+    }
 }
 
 /// A cluster that answers: for a command that does not wait for it.
@@ -84,6 +115,7 @@ async fn silence(access: &Access) -> Option<String> {
 
 /// The operations of the API server, which need not run for that: over both sides, and over SQL-only kinds.
 pub(crate) async fn operations(registry: &Registry, access: &Access, store: &Store) -> CommandResult<Operations> {
+    one_cluster::refuse_another(&access.client, store.as_ref(), &"that the flags name").await?;
     let operations = Operations::new(*registry, access.cluster_access(), store.clone(), RightsOf::Server);
     let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
     sql_only::beside(operations, registry, store).await

@@ -3,21 +3,23 @@
 
 use std::time::Duration;
 
+use kindex_maintenance::retries::Transient as _;
 use kindex_maintenance::verify::{Held, HeldObjects};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::progress::Progress as _;
-use kindex_store::{Counts, MetadataStorage};
+use kindex_store::{Counts, MetadataStorage, StoreError};
 use kube::Client;
 use kube::api::{ListParams, ObjectMeta};
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use crate::cli::{Form, StatusArgs};
+use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::output::{document, table};
+use crate::output::{below_table, document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
 use crate::{say, sides};
@@ -117,18 +119,32 @@ impl State {
 pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult {
     let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let store = sides::store(registry, &args.sides.store)?;
+    let deadline = args.wait.then(|| Instant::now() + Duration::from_secs(args.timeout));
+    if args.wait {
+        refuse_unusable(store.as_ref()).await?;
+    }
     let client = sides::cluster(&args.sides).await?.client;
-    let statuses = if args.wait {
-        let limit = Duration::from_secs(args.timeout);
-        wait(&kinds, &registry.platform, &client, store.as_ref(), limit).await
-    } else {
-        collect(&kinds, &registry.platform, &client, store.as_ref()).await
+    let statuses = match deadline {
+        Some(deadline) => wait(&kinds, &registry.platform, &client, store.as_ref(), deadline).await,
+        None => collect(&kinds, &registry.platform, &client, store.as_ref()).await,
     };
     store.close().await;
     let statuses = statuses?;
     unserved(&kinds, &statuses).name();
     say::print(render(&statuses, args.output)?)?;
     judge(&statuses)
+}
+
+/// Before somebody waits.
+///
+/// # Errors
+/// Waiting makes no database of what is there. Tables may be made meanwhile.
+pub(crate) async fn refuse_unusable(store: &dyn MetadataStorage) -> CommandResult {
+    match store.ping().await {
+        Ok(()) | Err(StoreError::Schema(_)) => Ok(()),
+        Err(error) if error.retry_after().is_some() => Ok(()),
+        Err(error) => Err(unanswered(&error)),
+    }
 }
 
 /// Those of these kinds that the cluster does not serve.
@@ -142,15 +158,14 @@ fn unserved(kinds: &[&'static Kind], statuses: &[KindStatus]) -> Unserved {
     unserved
 }
 
-/// Reads the numbers until waiting changes nothing, or so long.
+/// Reads the numbers until waiting changes nothing, or until then.
 async fn wait(
     kinds: &[&'static Kind],
     platform: &Platform,
     client: &Client,
     store: &dyn MetadataStorage,
-    limit: Duration,
+    deadline: Instant,
 ) -> CommandResult<Vec<KindStatus>> {
-    let deadline = Instant::now() + limit;
     let bar = Bar::new();
     bar.begin("waiting", None);
     loop {
@@ -229,16 +244,17 @@ async fn of_kind(
     client: &Client,
     store: &dyn MetadataStorage,
 ) -> CommandResult<KindStatus> {
-    let failed = |error: &dyn std::error::Error| CommandError::failure(chain(error));
-    let counts = store.count(kind).await.map_err(|error| failed(&error))?;
+    let counts = store.count(kind).await.map_err(|error| unanswered(&error))?;
     let Counts { live, evicted, deleted } = counts;
-    let quarantined = store.quarantined(kind).await.map_err(|error| failed(&error))?.len() as u64;
-    let saved = store.checkpoint(kind).await.map_err(|error| failed(&error))?;
+    let quarantined = store.quarantined(kind).await.map_err(|error| unanswered(&error))?;
+    let quarantined = quarantined.len() as u64;
+    let saved = store.checkpoint(kind).await.map_err(|error| unanswered(&error))?;
     let found = list(client, kind, platform, live, PAGE_ROWS).await?;
     let is_served = found.is_some();
     let Listed { objects, version, held } = found.unwrap_or_default();
     let uids: Vec<Uid> = held.iter().map(|held| Uid::from(held.uid.as_str())).collect();
-    let rows = store.row_states(kind, &uids).await.map_err(|error| failed(&error))?;
+    let rows = store.row_states(kind, &uids).await;
+    let rows = rows.map_err(|error| unanswered(&error))?;
     let departing = rows.iter().filter(|row| row.life != Life::Live).count() as u64;
     let state = if is_served {
         State::new(saved, objects, live + departing, quarantined)
@@ -362,11 +378,9 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
         "lag",
         "state",
     ];
-    let mut text = table(&heads, rows);
-    for status in statuses {
-        text.extend(status.held.lines(status.kind).iter().map(|line| format!("\n{line}")));
-    }
-    Ok(text)
+    let held = statuses.iter().flat_map(|status| status.held.lines(status.kind));
+    let held: Vec<String> = held.collect();
+    Ok(table(&heads, rows) + &below_table(&held))
 }
 
 #[cfg(test)]

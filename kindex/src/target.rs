@@ -1,5 +1,6 @@
 //! What a person means by `model/fraud -n prod`: kind, namespace and name.
 
+use kindex_kube_api::names;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::spelling::nearest;
 
@@ -32,6 +33,18 @@ impl<'a> Target<'a> {
         };
         Self { kind, namespace, name }
     }
+}
+
+/// Refuses the value of a flag that is the name of no namespace.
+pub(crate) fn check_namespace(flag: &str, namespace: &str) -> CommandResult {
+    let Some(why) = names::dns_label(namespace) else {
+        return Ok(());
+    };
+    let wrong = match namespace {
+        "" => format!("{flag}: the namespace is empty"),
+        named => format!("{flag} {named:?} is no namespace: {why}"),
+    };
+    Err(CommandError::usage(wrong).hint(format_args!("write {flag} NAMESPACE, or leave it out for the default")))
 }
 
 /// A kind, and a name where one follows it: after a slash or as a word of its own.
@@ -108,6 +121,21 @@ mod tests {
     static KINDS: [&Kind; 2] = [&RUN, &model::KIND];
 
     #[test]
+    fn what_is_no_namespace_is_refused_by_the_name_of_its_flag() {
+        assert!(check_namespace("--namespace", "prod-1").is_ok());
+        for (namespace, why) in [
+            ("", "--to-namespace: the namespace is empty"),
+            (
+                "a/b",
+                "--to-namespace \"a/b\" is no namespace: a lowercase RFC 1123 label",
+            ),
+        ] {
+            let refused = check_namespace("--to-namespace", namespace).expect_err("refused");
+            assert!(refused.to_string().contains(why), "{refused}");
+        }
+    }
+
+    #[test]
     fn a_kind_is_found_by_its_short_name_which_hides_no_other_name() {
         let registry = Registry {
             kinds: &KINDS,
@@ -116,7 +144,9 @@ mod tests {
         for (word, found) in [("pr", "PipelineRun"), ("PR", "PipelineRun"), ("model", "Model")] {
             assert_eq!(kind_of(&registry, word).expect(word).name, found);
         }
-        let (kind, name) = kind_and_name(&registry, "pr/nightly", None).expect("a name");
-        assert_eq!((kind.name, name), ("PipelineRun", Some("nightly")));
+        for text in ["pr/nightly", "pipelinerun.michelangelo.api/nightly"] {
+            let (kind, name) = kind_and_name(&registry, text, None).expect("a name");
+            assert_eq!((kind.name, name), ("PipelineRun", Some("nightly")));
+        }
     }
 }

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use kindex_maintenance::sides::RepairError;
 use kindex_maintenance::verify::{Checked, Finding, Options, Report, verify};
 use kindex_model::kind::Registry;
 use serde::Serialize;
 
 use crate::cli::{Form, VerifyArgs};
-use crate::error::{CommandError, CommandResult, chain};
-use crate::output::{document, table};
+use crate::error::{CommandError, CommandResult};
+use crate::output::{below_table, document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
 use crate::verify_references::{self, References};
-use crate::{other_services, say, sides};
+use crate::{say, service_flag, sides};
 
 /// What is printed: what was counted, and the first of what was found.
 #[derive(Debug, Serialize)]
@@ -33,7 +32,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     let kinds = sides::cluster_kinds(registry, &args.kinds)?;
     let settle = Duration::try_from_secs_f64(args.settle)
         .map_err(|error| CommandError::usage(format_args!("--settle {}: {error}", args.settle)))?;
-    let services = other_services::addresses(registry, &args.services)?;
+    let services = service_flag::addresses(registry, &args.services)?;
     let options = Options {
         namespace: args.namespace.clone(),
         settle,
@@ -52,7 +51,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
         };
         match verify(&sides, kind, &options, &bar, &mut found).await {
             Err(error) if error.is_unserved() => unserved.add(kind),
-            checked => report.kinds.push(checked.map_err(|error| failed(&error))?),
+            checked => report.kinds.push(checked.map_err(|error| sides::stopped(&error))?),
         }
     }
     // References lead from everywhere to everywhere.
@@ -66,10 +65,6 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     let text = render(&report, &findings, &skipped, references.as_ref(), args.output)?;
     say::print(text)?;
     judge(&report, findings.len(), &skipped, references.as_ref())
-}
-
-fn failed(error: &RepairError) -> CommandError {
-    CommandError::failure(chain(error)).hint("check that cluster and database belong to the same ingester")
 }
 
 fn render(
@@ -122,14 +117,17 @@ fn as_tables(report: &Report, findings: &[Finding]) -> String {
             .collect()
     });
     text += &table(&["kind", "objects", "rows", "differing", "unsettled"], counts);
+    let mut lines = Vec::new();
     for kind in &report.kinds {
-        text.extend(kind.held.lines(kind.kind).iter().map(|line| format!("\n{line}")));
+        lines.extend(kind.held.lines(kind.kind));
         if kind.unconverted > 0 {
             let (kind, rows) = (kind.kind, kind.unconverted);
-            text += &format!("\n{kind}: {rows} rows are in another version, which is no difference");
+            lines.push(format!(
+                "{kind}: {rows} rows are in another version, which is no difference"
+            ));
         }
     }
-    text
+    text + &below_table(&lines)
 }
 
 /// What was not compared is not known to be equal.
@@ -158,4 +156,32 @@ fn judge(report: &Report, printed: usize, skipped: &[&str], references: Option<&
         CommandError::failure(format_args!("{differing} objects or rows differ{more}"))
             .hint("docs/src/how-to/heal.md says what to do about each difference"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_maintenance::verify::Held;
+
+    use super::*;
+
+    /// What follows on stderr would go on in the same line.
+    #[test]
+    fn what_is_printed_ends_with_its_line() {
+        let mut checked = Checked {
+            kind: "Model",
+            unconverted: 2,
+            ..Checked::default()
+        };
+        checked.held.add(Held {
+            namespace: "default".to_owned(),
+            name: "one".to_owned(),
+            uid: "u".to_owned(),
+            finalizers: vec!["example.com/hold".to_owned()],
+        });
+        let report = Report { kinds: vec![checked] };
+        let text = as_tables(&report, &[]);
+        let held = "\n\nModel default/one is held by example.com/hold\n";
+        let unconverted = "Model: 2 rows are in another version, which is no difference\n";
+        assert!(text.ends_with(&format!("{held}{unconverted}")), "{text}");
+    }
 }

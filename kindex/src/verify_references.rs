@@ -13,7 +13,7 @@ use kindex_store::progress::Progress;
 use serde::Serialize;
 
 use crate::cli::VerifyArgs;
-use crate::error::{CommandError, CommandResult, chain};
+use crate::error::CommandResult;
 use crate::other_services::{self, Targets};
 use crate::output::table;
 use crate::sides;
@@ -41,7 +41,7 @@ pub(crate) async fn compare(
 ) -> CommandResult<References> {
     let targets = Targets::of(registry, services);
     let report = verify(opened, registry, &targets, settle, RetryBudget::default(), progress).await;
-    let report = report.map_err(|error| CommandError::failure(chain(&error)))?;
+    let report = report.map_err(|error| sides::stopped(&error))?;
     let unanswered = report.unanswered.iter();
     let mut references = References {
         notes: unanswered
@@ -50,7 +50,7 @@ pub(crate) async fn compare(
         report,
         left_behind: Vec::new(),
     };
-    let holders = references.report.foreign.iter().map(|(name, _)| name);
+    let holders = references.report.foreign.iter().map(|(name, _)| name.group());
     let unasked = other_services::unasked(registry, services, holders);
     references.notes.extend(unasked);
     if !references.report.placed {

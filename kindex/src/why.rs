@@ -1,17 +1,17 @@
 //! `kindex why`: what an object waits for, down to what nothing holds. What is known of it comes from the operations of
 //! the API server, which need not run for that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use kindex_api::operations::{Bounds, Caller, Node, ObjectKey};
+use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, State};
 use kindex_model::kind::{Registry, Scope};
 
 use crate::cli::{Form, WhyArgs, WhyForm};
 use crate::error::{CommandError, CommandResult};
 use crate::last_event::{self, LastEvent};
-use crate::target::kind_and_name;
-use crate::{other_services, output, say, sides};
+use crate::target::{check_namespace, kind_and_name};
+use crate::{database, other_services, output, say, service_flag, sides};
 
 /// Prints the tree; a failure where a part of it is missing.
 pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
@@ -19,9 +19,13 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let Some(name) = name else {
         return Err(CommandError::usage("which object?").hint("say KIND/NAME"));
     };
-    let services = other_services::addresses(registry, &args.services)?;
+    if kind.scope == Scope::Namespaced {
+        check_namespace("--namespace", &args.namespace)?;
+    }
+    let services = service_flag::addresses(registry, &args.services)?;
     let peers = other_services::of_holders(registry, &services);
     let store = sides::store(registry, &args.sides.store)?;
+    database::answering(&store, kind).await?;
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let client = access.client.clone();
     let operations = sides::operations(registry, &access, &store).await?.with_peers(peers);
@@ -46,10 +50,20 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     })?;
     let events = last_event::of_roots(&client, &tree).await;
     say::print(render(&tree, &events, args.output, Timestamp::now())?)?;
+    for note in other_services::unasked(registry, &services, groups(&tree).into_iter()) {
+        say::note(format_args!("note: {note}"));
+    }
     match tree.is_whole() {
         true => Ok(()),
         false => Err(CommandError::failure("a part of it is missing: see the notes")),
     }
+}
+
+/// Those of all objects of other services in the tree. No service is asked about objects of this program.
+fn groups(tree: &Node) -> BTreeSet<&str> {
+    let below = tree.holders.iter().flat_map(groups);
+    let is_foreign = !tree.service.is_empty();
+    below.chain(is_foreign.then_some(tree.group.as_str())).collect()
 }
 
 fn render(tree: &Node, events: &BTreeMap<String, LastEvent>, form: WhyForm, now: Timestamp) -> CommandResult<String> {
@@ -63,12 +77,21 @@ fn render(tree: &Node, events: &BTreeMap<String, LastEvent>, form: WhyForm, now:
 
 fn table(tree: &Node, now: Timestamp) -> String {
     let mut rows = Vec::new();
-    add_rows(tree, "", now, &mut rows);
+    add_rows(tree, "", reasons(tree), now, &mut rows);
     let heads = ["object", "state", "age", "service", "holds", "by", "why"];
     output::table(&heads, rows)
 }
 
-fn add_rows(node: &Node, above: &str, now: Timestamp, rows: &mut Vec<Vec<String>>) {
+/// What is said of each object of a tree: why it is still there, or, where nobody has deleted the tree's object, what
+/// would become of it then.
+fn reasons(tree: &Node) -> fn(&Node) -> String {
+    match tree.state {
+        State::Live | State::Archived => Node::prospect,
+        State::Deleting | State::Deleted | State::Unknown => Node::reason,
+    }
+}
+
+fn add_rows(node: &Node, above: &str, why: fn(&Node) -> String, now: Timestamp, rows: &mut Vec<Vec<String>>) {
     let or_none = |text: String| if text.is_empty() { "<none>".to_owned() } else { text };
     rows.push(vec![
         node.label(),
@@ -77,10 +100,10 @@ fn add_rows(node: &Node, above: &str, now: Timestamp, rows: &mut Vec<Vec<String>
         or_none(node.service.clone()),
         or_none(above.to_owned()),
         or_none(node.how()),
-        node.reason(),
+        why(node),
     ]);
     for holder in &node.holders {
-        add_rows(holder, &node.label(), now, rows);
+        add_rows(holder, &node.label(), why, now, rows);
     }
 }
 
@@ -94,12 +117,19 @@ fn as_tree(tree: &Node, events: &BTreeMap<String, LastEvent>, now: Timestamp) ->
     };
     let mut text = format!("{}\n", line(tree, now));
     branches(tree, "", now, &mut text);
-    let roots = tree.roots();
     if !tree.holders.is_empty() {
-        text.push_str("\nIn the end it waits for:\n");
-        for root in roots {
-            text.push_str(&format!("  {}: {}\n", output::visible(&root.label()), root.reason()));
-            text.push_str(&last_event(root));
+        let (head, last) = match tree.state {
+            State::Live | State::Archived => (
+                "Nobody has deleted it. If somebody does, these go first:",
+                tree.first_to_go(),
+            ),
+            State::Deleting | State::Deleted | State::Unknown => ("In the end it waits for:", tree.roots()),
+        };
+        text.push_str(&format!("\n{head}\n"));
+        let why = reasons(tree);
+        for node in last {
+            text.push_str(&format!("  {}: {}\n", output::visible(&node.label()), why(node)));
+            text.push_str(&last_event(node));
         }
     } else {
         text.push_str(&format!("\nNothing refers to it: {}\n", tree.reason()));
@@ -186,6 +216,25 @@ In the end it waits for:
         assert!(!tree().is_whole());
     }
 
+    /// As if its deletion had begun, and did not go on.
+    #[test]
+    fn what_nobody_has_deleted_waits_for_nothing() {
+        let (now, mut live) = (NOW.parse().expect("a time"), tree());
+        live.state = State::Live;
+        live.holders[1].fields[0].on_delete = "cascade".to_owned();
+        let text = as_tree(&live, &BTreeMap::new(), now);
+        let expected = "\nNobody has deleted it. If somebody does, these go first:\n  \
+                        cluster.h/2: nothing more is known of it\n  job/j: is deleted along with what it names\n";
+        assert!(text.ends_with(expected), "{text}");
+        live.holders[1].fields[0].on_delete = "block".to_owned();
+        let text = as_tree(&live, &BTreeMap::new(), now);
+        assert!(text.ends_with("\n  job/j: somebody has to delete it\n"), "{text}");
+        let text = table(&live, now);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        assert!(lines[1].ends_with("   nobody has deleted it"), "{text}");
+        assert!(lines[3].ends_with("   somebody has to delete it"), "{text}");
+    }
+
     #[test]
     fn what_another_service_says_of_its_fields_cannot_change_the_terminal() {
         let holder: Node = serde_json::from_value(serde_json::json!({
@@ -195,6 +244,37 @@ In the end it waits for:
         .expect("a holder");
         let text = line(&holder, NOW.parse().expect("a time"));
         assert!(text.ends_with("(spec.\\u{1b}[2J: block)"), "{text}");
+    }
+
+    /// As if the last one were all that is to be deleted.
+    #[test]
+    fn of_what_nobody_has_deleted_the_holder_that_somebody_has_to_delete_is_named() {
+        let mut live = tree();
+        live.state = State::Live;
+        live.holders.remove(0);
+        let below = live.holders[0].clone();
+        live.holders[0].holders = vec![Node {
+            name: "k".to_owned(),
+            uid: "4".to_owned(),
+            ..below
+        }];
+        live.holders[0].holders[0].fields[0].on_delete = "cascade".to_owned();
+        let text = as_tree(&live, &BTreeMap::new(), NOW.parse().expect("a time"));
+        assert!(
+            text.ends_with("If somebody does, these go first:\n  job/j: somebody has to delete it\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_service_with_an_object_anywhere_in_the_tree_is_asked_and_no_other() {
+        let above = Node {
+            group: "i".to_owned(),
+            service: "identity".to_owned(),
+            holders: vec![tree()],
+            ..tree()
+        };
+        assert_eq!(Vec::from_iter(groups(&above)), ["h", "i"], "g is of this program");
     }
 
     #[test]

@@ -26,6 +26,8 @@ struct ServiceRole {
     status: &'static [Verb],
     /// On Kubernetes' own resources: group, resource and verbs.
     others: &'static [(&'static str, &'static str, &'static [Verb])],
+    /// Whether it reads which cluster this is, since a database has the objects of one.
+    needs_identity: bool,
     /// On the CustomResourceDefinitions of the kinds, and on no other.
     definitions: Option<Definitions>,
 }
@@ -69,6 +71,7 @@ const SERVICES: &[ServiceRole] = &[
             ("", "events", &[Verb::Create]),
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
         ],
+        needs_identity: true,
         definitions: None,
     },
     // With `--leader-elect` or `--shards`.
@@ -84,6 +87,7 @@ const SERVICES: &[ServiceRole] = &[
             "leases",
             &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
         )],
+        needs_identity: false,
         definitions: None,
     },
     // With `--rights caller`.
@@ -99,6 +103,7 @@ const SERVICES: &[ServiceRole] = &[
             ("authentication.k8s.io", "tokenreviews", &[Verb::Create]),
             ("authorization.k8s.io", "subjectaccessreviews", &[Verb::Create]),
         ],
+        needs_identity: true,
         definitions: None,
     },
     // Without `--webhook-only`.
@@ -135,6 +140,7 @@ const SERVICES: &[ServiceRole] = &[
             ),
             ("authorization.k8s.io", "selfsubjectaccessreviews", &[Verb::Create]),
         ],
+        needs_identity: false,
         definitions: Some(Definitions {
             resource: "customresourcedefinitions",
             verbs: &[Verb::Patch],
@@ -153,6 +159,7 @@ const SERVICES: &[ServiceRole] = &[
         kinds: &[],
         status: &[],
         others: &[("*", "*", &[Verb::List, Verb::Patch])],
+        needs_identity: false,
         definitions: None,
     },
     // With `--in-tree`.
@@ -168,6 +175,7 @@ const SERVICES: &[ServiceRole] = &[
             "storageversionmigrations",
             &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Watch],
         )],
+        needs_identity: false,
         definitions: Some(Definitions {
             resource: "customresourcedefinitions/status",
             verbs: &[Verb::Patch],
@@ -186,6 +194,7 @@ const SERVICES: &[ServiceRole] = &[
             "leases",
             &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
         )],
+        needs_identity: false,
         definitions: None,
     },
     ServiceRole {
@@ -199,6 +208,7 @@ const SERVICES: &[ServiceRole] = &[
             ("", "events", &[Verb::Create]),
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
         ],
+        needs_identity: true,
         definitions: None,
     },
     ServiceRole {
@@ -213,6 +223,7 @@ const SERVICES: &[ServiceRole] = &[
             "leases",
             &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
         )],
+        needs_identity: false,
         definitions: None,
     },
     // With `--aggregated`: what callers may do there, the server does in its own name.
@@ -224,6 +235,7 @@ const SERVICES: &[ServiceRole] = &[
         kinds: &[Verb::Create, Verb::DeleteCollection, Verb::Watch],
         status: &[],
         others: &[],
+        needs_identity: false,
         definitions: None,
     },
 ];
@@ -236,8 +248,10 @@ impl ServiceRole {
         let status = self.on(model, self.status, |kind| {
             status_of(kind).filter(|_| conditions::has_some(model, kind))
         });
+        let of_the_cluster = self.needs_identity.then(of_the_cluster);
         let definitions = self.definitions.map(|definitions| definitions.rule(model));
-        let rules = kinds.into_iter().chain(status).chain(others).chain(definitions);
+        let rules = kinds.into_iter().chain(status).chain(others);
+        let rules = rules.chain(of_the_cluster).chain(definitions);
         let role = Role::cluster(self.name, self.description, rules.collect());
         match self.scope {
             Scope::Cluster => role,
@@ -253,6 +267,14 @@ impl ServiceRole {
             (verbs, Kinds::All) => grouped(model, verbs, resource),
             (verbs, Kinds::OfGraph) => of_graph(model, verbs, resource),
         }
+    }
+}
+
+/// The namespace whose uid tells one cluster from another, and no other.
+fn of_the_cluster() -> Rule {
+    Rule {
+        resource_names: vec!["kube-system".to_owned()],
+        ..Rule::new("", ["namespaces"], &[Verb::Get])
     }
 }
 

@@ -24,6 +24,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::held::{Existence, LookUp};
+use crate::position::PositionError;
 use crate::source::{Source, SourceError, Subscribe, Subscription};
 use crate::sse::{MEDIA_TYPE, Reader};
 
@@ -137,7 +138,7 @@ impl Source for HttpSource {
         }
         let answer = self.get(&path, MEDIA_TYPE).await?;
         if answer.status() != StatusCode::OK {
-            return Err(refused(&to.topic, answer).await);
+            return Err(refused(to, answer).await);
         }
         let content_type = answer.headers().get(header::CONTENT_TYPE);
         let is_stream = content_type.is_some_and(|value| value.as_bytes().starts_with(MEDIA_TYPE.as_bytes()));
@@ -183,7 +184,7 @@ impl Pieces {
 }
 
 /// The error of an answer.
-async fn refused(topic: &str, answer: Response<Body>) -> SourceError {
+async fn refused(to: &Subscribe, answer: Response<Body>) -> SourceError {
     let status = answer.status();
     let retry_after = answer.headers().get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
@@ -193,7 +194,9 @@ async fn refused(topic: &str, answer: Response<Body>) -> SourceError {
         None => format!("the server answers {status}"),
     };
     match status.as_u16() {
-        404 => SourceError::UnknownTopic(format!("{topic}: {message}")),
+        // Of what this client sends, only a position may be none.
+        400 if to.from.is_some() => PositionError::Refused(message).into(),
+        404 => SourceError::UnknownTopic(format!("{}: {message}", to.topic)),
         410 => SourceError::Gone(message),
         408 | 429 | 500.. => SourceError::Interrupted {
             message,

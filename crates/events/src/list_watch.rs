@@ -146,7 +146,7 @@ impl ResumePoint {
             (Some(_), None) => "the server does not say any more which cluster it is",
             (Some(_), Some(_)) => "it is one of another cluster",
         };
-        Err(SourceError::Gone(why.to_owned()))
+        Err(SourceError::gone(why))
     }
 }
 
@@ -156,7 +156,9 @@ async fn check(objects: &Api<DynamicObject>, from: ResourceVersion) -> Result<()
     let last = objects.list_metadata(&ListParams::default().limit(1)).await;
     let last = version(last.map_err(failed)?.metadata.resource_version.as_deref());
     match last {
-        Some(last) if last < from => Err(SourceError::Gone(format!("{from} is beyond {last}, the last version"))),
+        Some(last) if last < from => Err(SourceError::gone(format_args!(
+            "{from} is beyond {last}, the last version"
+        ))),
         Some(_) | None => Ok(()),
     }
 }
@@ -293,7 +295,7 @@ fn failed(error: kube::Error) -> SourceError {
 fn refused(status: &Status) -> SourceError {
     let message = status.message.clone();
     match status.code {
-        410 => SourceError::Gone(message),
+        410 => SourceError::gone(message),
         408 | 409 | 429 | 500.. => SourceError::interrupted(message),
         _ => SourceError::Refused(message),
     }
@@ -395,7 +397,7 @@ mod tests {
             let status = json!({"code": code, "message": "m"});
             refused(&serde_json::from_value(status).expect("a status"))
         };
-        assert_eq!(said(410), SourceError::Gone("m".to_owned()));
+        assert_eq!(said(410), SourceError::gone("m"));
         assert_eq!(said(403), SourceError::Refused("m".to_owned()));
         for code in [408, 429, 500, 504] {
             assert!(matches!(said(code), SourceError::Interrupted { .. }), "{code}");

@@ -46,6 +46,9 @@ pub enum PositionError {
         /// The one that it was given to.
         wanted: String,
     },
+    /// The server that it was sent to does not take it, and says why.
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl Position {

@@ -38,8 +38,8 @@ pub type Subscription = BoxStream<'static, Result<Message, SourceError>>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// What came after the position is not known: it is too old, or the database was restored. Only a subscription
-    /// from nothing goes on.
-    #[error("the position is not known any more: {0}; subscribe without a position")]
+    /// from nothing goes on. Says so in a sentence, as [`SourceError::gone`] writes it.
+    #[error("{0}")]
     Gone(String),
     /// There is no such kind.
     #[error("there is no topic {0}")]
@@ -61,6 +61,11 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// One of a position that is not known any more, with the reason.
+    pub fn gone(why: impl std::fmt::Display) -> Self {
+        Self::Gone(format!("the position is not known any more: {why}"))
+    }
+
     /// One that another attempt may not meet.
     pub fn interrupted(message: impl std::fmt::Display) -> Self {
         Self::Interrupted {

@@ -182,6 +182,7 @@ impl WriteApi for KubeCluster {
         finalizers: &[String],
     ) -> Result<Object, ClusterError> {
         let patch = Patch::Merge(json!({"metadata": {
+            "uid": target.uid.to_string(),
             "resourceVersion": target.resource_version.to_string(),
             "finalizers": finalizers,
         }}));

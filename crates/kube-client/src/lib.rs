@@ -19,12 +19,14 @@ mod notice;
 pub mod kube_cluster;
 
 mod create;
+mod identity;
 mod patch;
 
 pub mod other_service;
 
 pub use classify::classify;
 pub use create::CreateApi;
+pub use identity::Identity;
 
 /// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

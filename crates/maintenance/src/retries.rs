@@ -39,8 +39,9 @@ impl Transient for ClusterError {
 impl Transient for StoreError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Retryable { .. } => Some(Duration::ZERO),
-            Self::Refused { .. }
+            // No wait makes a database of a file that is none, or mends a damaged one.
+            Self::Retryable { cause: "corrupt", .. }
+            | Self::Refused { .. }
             | Self::Schema(_)
             | Self::Corrupt { .. }
             | Self::Address(_)
@@ -49,6 +50,7 @@ impl Transient for StoreError {
             | Self::Template(_)
             | Self::Direct { .. }
             | Self::Everything(_) => None,
+            Self::Retryable { .. } => Some(Duration::ZERO),
         }
     }
 }

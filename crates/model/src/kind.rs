@@ -432,14 +432,4 @@ impl Registry {
             || referrers.any(|(_, reference, _)| reference.waits())
             || services.any(|service| service.refers_to.contains(&kind.name))
     }
-
-    /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides
-    /// another kind's name.
-    pub fn find(&self, name: &str) -> Option<&'static Kind> {
-        let is_meant = |known: &&str| known.eq_ignore_ascii_case(name);
-        let kinds = || self.kinds.iter().copied();
-        kinds()
-            .find(|kind| [kind.name, kind.singular, kind.plural].iter().any(is_meant))
-            .or_else(|| kinds().find(|kind| kind.short_names.iter().any(is_meant)))
-    }
 }

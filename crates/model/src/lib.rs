@@ -11,6 +11,8 @@ pub mod reference_name;
 
 pub mod kind;
 
+mod kind_names;
+
 mod empty;
 
 mod sql_only;

@@ -27,7 +27,10 @@ pub struct ReferenceName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAReference {
     /// There is no slash, or more than one.
-    #[error("\"{0}\" is no reference: it has to be KIND.GROUP/UID, like cluster.compute.example.com/7f7a15ab")]
+    #[error(
+        "\"{0}\" is no reference: it has to be KIND.GROUP/UID, \
+         like cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
+    )]
     Form(String),
     /// The part before the slash is no lower-case subdomain of at least two labels.
     #[error(
@@ -77,6 +80,12 @@ impl ReferenceName {
     /// Uid of the holder.
     pub fn uid(&self) -> &str {
         &self.text[self.slash + 1..]
+    }
+
+    /// The same with the uid in lower case, as the uids of Kubernetes are, where this one is not and no holder has it.
+    pub fn in_lower_case(&self) -> Option<String> {
+        let is_upper = self.uid().bytes().any(|byte| byte.is_ascii_uppercase());
+        is_upper.then(|| self.text.to_ascii_lowercase())
     }
 
     /// What names are ordered by. The order of the texts is another one, as a hyphen comes before a dot and a slash.
@@ -224,6 +233,25 @@ mod tests {
         ] {
             assert_eq!(ReferenceName::of_finalizer(other), None, "{other}");
         }
+    }
+
+    /// Objects may bear some from earlier.
+    #[test]
+    fn a_uid_in_upper_case_is_read_and_has_another_form() {
+        let upper = format!("cluster.compute.example.com/{}", UID.to_ascii_uppercase());
+        let name = ReferenceName::of_finalizer(&upper).expect("a reference");
+        assert_eq!(name.to_string(), upper);
+        let lower = format!("cluster.compute.example.com/{UID}");
+        assert_eq!(name.in_lower_case().as_deref(), Some(&*lower));
+        let name: ReferenceName = lower.parse().expect("a name");
+        assert_eq!(name.in_lower_case(), None);
+    }
+
+    #[test]
+    fn the_form_is_shown_by_a_name_that_is_a_reference() {
+        let said = "cluster".parse::<ReferenceName>().expect_err("no name").to_string();
+        let shown = said.rsplit_once("like ").expect("an example").1;
+        assert!(ReferenceName::of_finalizer(shown).is_some(), "{said}");
     }
 
     #[test]

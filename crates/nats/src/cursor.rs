@@ -51,7 +51,7 @@ impl Cursor {
     /// One that is of another topic or transport, or is not known any more.
     pub(crate) fn resumed(position: &Position, topic: &str, state: &StreamState) -> Result<Self, SourceError> {
         let place: Self = position.decode(VIA, topic)?;
-        let gone = |why: &str| Err(SourceError::Gone(why.to_owned()));
+        let gone = |why: &str| Err(SourceError::gone(why));
         let kept_since = state.time.as_second() - TOMBSTONES_KEPT.as_secs();
         if place.stream != state.stream || place.sequence > state.last {
             return gone("the stream was made anew");

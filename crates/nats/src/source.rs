@@ -216,7 +216,7 @@ impl Subscribed {
             }
             let received = tokio::select! {
                 Ok(()) = self.partitions.changed() => {
-                    return Err(SourceError::Gone("other partitions are wanted".to_owned()));
+                    return Err(SourceError::gone("other partitions are wanted"));
                 }
                 received = timeout(ALIVE_EVERY, self.messages.next()) => received,
             };

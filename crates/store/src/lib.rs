@@ -100,7 +100,7 @@ pub use error::{DirectError, OUTAGES, StoreError};
 pub use explained::{Access, Plan, PlanStep};
 pub use history::{AsOf, History, ListAt, Past};
 pub use live::{LiveColumn, LiveKey, LiveTable};
-pub use maintenance::{Gone, GoneRow, Purge, RowImage, SideRow, Verification, WorkState};
+pub use maintenance::{BACKFILL_PROGRESS, Gone, GoneRow, OfCluster, Purge, RowImage, SideRow, Verification, WorkState};
 pub use migration::{
     AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
     PendingStep, Prepare, ScriptError, Unfits,
@@ -152,6 +152,7 @@ pub trait MetadataStorage:
     + Purge
     + QuarantineRecords
     + WorkState
+    + OfCluster
     + VersionConversion
 {
 }

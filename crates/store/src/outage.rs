@@ -14,16 +14,22 @@ type Waiting = Box<dyn Fn() -> usize + Send + Sync>;
 pub struct Outage {
     /// For people: where the database is, without a password.
     database: String,
-    since: Mutex<Option<Instant>>,
+    lasting: Mutex<Option<Lasting>>,
     waiting: OnceLock<Waiting>,
     is_logged: AtomicBool,
+}
+
+/// An outage that is not over.
+struct Lasting {
+    since: Instant,
+    why: String,
 }
 
 impl Outage {
     pub(super) fn new(database: String) -> Self {
         Self {
             database,
-            since: Mutex::default(),
+            lasting: Mutex::default(),
             waiting: OnceLock::new(),
             is_logged: AtomicBool::new(false),
         }
@@ -41,18 +47,31 @@ impl Outage {
         self.log_changes();
     }
 
+    /// Where the database is, for people: without a password.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
     /// How long the outage has lasted; `None` if the last call reached the database.
     pub fn lasts(&self) -> Option<Duration> {
-        self.since().map(|since| since.elapsed())
+        self.lasting().as_ref().map(|lasting| lasting.since.elapsed())
+    }
+
+    /// Why the database could not be reached when the outage began; `None` if the last call reached it.
+    pub fn why(&self) -> Option<String> {
+        self.lasting().as_ref().map(|lasting| lasting.why.clone())
     }
 
     /// Records that the database was not reached. Returns whether an outage begins.
     pub(super) fn begins(&self, why: &dyn Display) -> bool {
-        let mut since = self.since();
-        if since.is_some() {
+        let mut lasting = self.lasting();
+        if lasting.is_some() {
             return false;
         }
-        *since = Some(Instant::now());
+        *lasting = Some(Lasting {
+            since: Instant::now(),
+            why: why.to_string(),
+        });
         let text = self.news(why);
         match self.is_logged.load(Ordering::Relaxed) {
             true => tracing::error!("{text}"),
@@ -63,10 +82,10 @@ impl Outage {
 
     /// Records that the database answered. Returns whether an outage ends.
     pub(super) fn ends(&self) -> bool {
-        let Some(since) = self.since().take() else {
+        let Some(over) = self.lasting().take() else {
             return false;
         };
-        let text = self.farewell(since.elapsed());
+        let text = self.farewell(over.since.elapsed());
         match self.is_logged.load(Ordering::Relaxed) {
             true => tracing::info!("{text}"),
             false => tracing::debug!("{text}"),
@@ -93,8 +112,8 @@ impl Outage {
         format!("The database {database} is back after {seconds} s{waited}")
     }
 
-    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lasting(&self) -> MutexGuard<'_, Option<Lasting>> {
+        self.lasting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -107,9 +126,10 @@ mod tests {
         let outage = Outage::new("mysql://kindex@db:3306/d".to_owned());
         assert!(!outage.ends() && outage.lasts().is_none());
         assert!(outage.begins(&"refused"));
-        assert!(!outage.begins(&"refused") && outage.lasts().is_some());
+        assert!(!outage.begins(&"refused by another") && outage.lasts().is_some());
+        assert_eq!(outage.why().as_deref(), Some("refused"));
         assert!(outage.ends());
-        assert!(!outage.ends() && outage.lasts().is_none());
+        assert!(!outage.ends() && outage.lasts().is_none() && outage.why().is_none());
         assert!(outage.begins(&"refused again"), "the next one is another");
     }
 

@@ -20,7 +20,8 @@ pub enum EventForm {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct EventsArgs {
-    /// The kind: Network, network, networks or a short name; or plural.group of another service's kind.
+    /// The kind: Network, network, networks or a short name, each also as NAME.GROUP; or plural.group of another
+    /// service's kind.
     pub kind: String,
 
     /// Go on with what changes, until Ctrl-C.

@@ -8,7 +8,7 @@ use crate::moment::{Moment, Time};
 /// One object, as people name it.
 #[derive(Clone, Debug, Args)]
 pub struct ObjectArgs {
-    /// The kind: Model, model, models or a short name; or kind/name.
+    /// The kind: Model, model, models or a short name, each also as NAME.GROUP; or kind/name.
     pub kind: String,
     /// Its name, where it does not follow the kind after a slash.
     pub name: Option<String>,

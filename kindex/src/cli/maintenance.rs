@@ -9,7 +9,7 @@ use crate::moment::{Moment, Time};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub struct RestoreArgs {
-    /// The kind: Model, model, models or a short name; or kind/name.
+    /// The kind: Model, model, models or a short name, each also as NAME.GROUP; or kind/name.
     pub kind: String,
     /// One object by name; without it, all that --archived and --deleted say.
     pub name: Option<String>,

@@ -28,8 +28,9 @@ pub struct MoveArgs {
     #[arg(long, value_name = "NAMESPACE")]
     pub to_namespace: Option<String>,
 
-    /// Address of another service, by the group of its kinds; goes over that in crds.toml. May be repeated.
-    #[arg(long = "service", value_name = "GROUP=URL")]
+    /// Address of another service, by its name in crds.toml or the group of its kinds; goes over the address there. May
+    /// be repeated.
+    #[arg(long = "service", value_name = "NAME=URL")]
     pub services: Vec<String>,
 
     /// Check everything, and change nothing.

@@ -8,7 +8,7 @@ use super::{AtArg, StoreArgs};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub struct GetArgs {
-    /// The kind: PipelineRun, pipelinerun, pipelineruns or a short name; or kind/name.
+    /// The kind: PipelineRun, pipelinerun, pipelineruns or a short name, each also as NAME.GROUP; or kind/name.
     pub kind: String,
     /// One object by name.
     pub name: Option<String>,

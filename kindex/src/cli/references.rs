@@ -21,7 +21,7 @@ pub enum WhyForm {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = WHY_EXAMPLES)]
 pub struct WhyArgs {
-    /// The kind: Model, model, models or a short name; or kind/name.
+    /// The kind: Model, model, models or a short name, each also as NAME.GROUP; or kind/name.
     pub kind: String,
     /// Its name, where it does not follow the kind after a slash.
     pub name: Option<String>,
@@ -30,8 +30,9 @@ pub struct WhyArgs {
     #[arg(short, long, default_value = "default")]
     pub namespace: String,
 
-    /// Address of another service, by the group of its kinds; goes over that in crds.toml. May be repeated.
-    #[arg(long = "service", value_name = "GROUP=URL")]
+    /// Address of another service, by its name in crds.toml or the group of its kinds; goes over the address there. May
+    /// be repeated.
+    #[arg(long = "service", value_name = "NAME=URL")]
     pub services: Vec<String>,
 
     /// Show at most so many steps.

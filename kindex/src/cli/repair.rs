@@ -85,8 +85,9 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "OBJECTS", default_value_t = 1000)]
     pub limit: usize,
 
-    /// Address of another service, by the group of its kinds; goes over that in crds.toml. May be repeated.
-    #[arg(long = "service", value_name = "GROUP=URL", conflicts_with_all = ["kinds", "namespace"])]
+    /// Address of another service, by its name in crds.toml or the group of its kinds; goes over the address there. May
+    /// be repeated.
+    #[arg(long = "service", value_name = "NAME=URL", conflicts_with_all = ["kinds", "namespace"])]
     pub services: Vec<String>,
 
     /// Form of the output.

@@ -126,7 +126,7 @@ pub struct ClusterArgs {
 /// Flags of `kindex versions start`.
 #[derive(Clone, Debug, Args)]
 pub struct StartMigrationArgs {
-    /// The kind: Model, model, models or a short name.
+    /// The kind: Model, model, models or a short name, each also as NAME.GROUP.
     pub kind: String,
 
     /// Wait until the migration has ended; exit 1 where it failed.
@@ -152,7 +152,7 @@ Examples:
 /// Flags of `kindex versions stop`.
 #[derive(Clone, Debug, Args)]
 pub struct StopMigrationArgs {
-    /// The kind: Model, model, models or a short name.
+    /// The kind: Model, model, models or a short name, each also as NAME.GROUP.
     pub kind: String,
 
     /// Where.
@@ -163,7 +163,7 @@ pub struct StopMigrationArgs {
 /// Flags of `kindex versions drop`.
 #[derive(Clone, Debug, Args)]
 pub struct DropVersionArgs {
-    /// The kind: Model, model, models or a short name.
+    /// The kind: Model, model, models or a short name, each also as NAME.GROUP.
     pub kind: String,
 
     /// The version: v1.

@@ -1,11 +1,11 @@
 //! Where other services are: the flag of every command that asks them.
 
-use axum::http::Uri;
 use clap::{ArgMatches, Args};
 use kindex_model::kind::Registry;
 use kindex_model::reference::Service;
 
-use crate::error::{CommandError, CommandResult};
+use crate::error::CommandResult;
+use crate::service_flag;
 
 /// Where other services are.
 #[derive(Clone, Debug, Args)]
@@ -32,31 +32,11 @@ impl AddressArgs {
     /// The services that are not where crds.toml says, and where they are.
     ///
     /// # Errors
-    /// One that is no NAME=URL, or that crds.toml does not declare.
+    /// Those of [`service_flag::declared`].
     pub(super) fn moved(&self, registry: &Registry) -> CommandResult<Vec<(&'static Service, &str)>> {
-        self.services.iter().map(|said| moved(registry, said)).collect()
+        let given = self.services.iter();
+        given.map(|said| service_flag::declared(registry, said)).collect()
     }
-}
-
-fn moved<'a>(registry: &Registry, said: &'a str) -> CommandResult<(&'static Service, &'a str)> {
-    let Some((name, url)) = said.split_once('=').filter(|(_, url)| is_url(url)) else {
-        let wrong = CommandError::usage(format_args!("--service {said}: no NAME=URL"));
-        return Err(wrong.hint("write it like region=https://region.example.com:6443"));
-    };
-    let mut services = registry.services.iter().copied();
-    match services.find(|service| [service.name, service.group].contains(&name)) {
-        Some(service) => Ok((service, url)),
-        None => {
-            let unknown = format!("--service {said}: crds.toml declares no service {name}");
-            Err(CommandError::usage(unknown).hint("[services] has their names and addresses"))
-        }
-    }
-}
-
-/// Over HTTP, to somebody.
-fn is_url(text: &str) -> bool {
-    let url = text.parse::<Uri>();
-    url.is_ok_and(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some())
 }
 
 #[cfg(test)]
@@ -104,8 +84,10 @@ mod tests {
     fn a_service_that_is_not_declared_and_what_is_no_url_are_refused() {
         for (given, why) in [
             ("nonsense", "--service nonsense: no NAME=URL"),
-            ("region=httpx", "--service region=httpx: no NAME=URL"),
-            ("region=ftp://region", "--service region=ftp://region: no NAME=URL"),
+            (
+                "region=httpx",
+                "--service region=httpx: \"httpx\" is no http:// or https:// URL",
+            ),
             ("identity=http://identity", "crds.toml declares no service identity"),
         ] {
             let line = Line::parse_from(["kindex", "--service", given]);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::Router;
 use clap::{Args, ValueEnum};
+use futures::future::BoxFuture;
 use kindex_api::figures::Figures;
 use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
@@ -34,7 +35,7 @@ use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
 use crate::platform::Platform;
-use crate::{database, front_proxy, unknown_versions};
+use crate::{database, front_proxy, one_cluster, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -137,6 +138,8 @@ Examples:
 /// An API server where it runs.
 pub(super) struct Api {
     process: Process,
+    /// Ends once cluster and database of a process of its own do not belong together.
+    failure: Option<BoxFuture<'static, CommandError>>,
     server: Server,
     rows: Rows,
     figures: prometheus::Registry,
@@ -190,6 +193,7 @@ impl Api {
         let operations = operations.with_outside(outside);
         Ok(Self {
             process,
+            failure: None,
             server: Server::bind(context, args, rights, operations, front_proxy).await?,
             rows: context.rows.clone(),
             figures: context.figures.clone(),
@@ -308,6 +312,12 @@ impl Service for Api {
             Rows::Stored(store) => Some(store.as_ref()),
             Rows::Off(_) => None,
         };
+        let mut failure = None;
+        if let Rows::Stored(store) = &context.rows {
+            let shown = database::shown(registry, args.database.as_deref(), args.config.as_deref(), "")?;
+            let client = context.access.client.clone();
+            failure = Some(one_cluster::refuse_another_always(client, store.clone(), shown).await?);
+        }
         unknown_versions::refuse(registry, &context.access.client, store).await?;
         if let Rows::Stored(store) = &context.rows {
             store.outage().log_changes();
@@ -327,7 +337,8 @@ impl Service for Api {
         };
         context.sql_only = context.rows.sql_only_api(registry).await?;
         let process = Process::Standalone { source };
-        Self::bind(&context, &args.listen, process, graph, front_proxy).await
+        let bound = Self::bind(&context, &args.listen, process, graph, front_proxy).await?;
+        Ok(Self { failure, ..bound })
     }
 
     async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
@@ -369,6 +380,7 @@ impl Service for Api {
                     store.close().await;
                 }
             }),
+            failure: self.failure,
         })
     }
 }

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
@@ -37,7 +38,7 @@ use crate::health::Health;
 use crate::install::ClusterOwner;
 use crate::platform::Platform;
 use crate::replicas::{self, LeaseArgs};
-use crate::{sql_only, unknown_versions};
+use crate::{one_cluster, sql_only, unknown_versions};
 
 /// What the graph calls itself.
 const AGENT: &str = concat!("kindex-deletion/", env!("CARGO_PKG_VERSION"));
@@ -60,6 +61,8 @@ pub(super) struct Deletion {
     figures: prometheus::Registry,
     /// A process of its own; `None` beside an ingester.
     process: Option<Process>,
+    /// Ends once cluster and database of a process of its own do not belong together.
+    failure: Option<BoxFuture<'static, CommandError>>,
 }
 
 /// What a process of its own has.
@@ -99,6 +102,11 @@ impl Service for Deletion {
             Some(Rows::Stored(store)) => Some(store),
             Some(Rows::Off(_)) | None => None,
         };
+        let mut failure = None;
+        if let Some(store) = &store {
+            let shown = database::shown(registry, args.database.as_deref(), args.config.as_deref(), "")?;
+            failure = Some(one_cluster::refuse_another_always(client.clone(), store.clone(), shown).await?);
+        }
         unknown_versions::refuse(registry, &client, store.as_deref()).await?;
         if let Some(store) = &store {
             store.outage().log_changes();
@@ -125,6 +133,7 @@ impl Service for Deletion {
                 lease: args.lease,
                 store,
             }),
+            failure,
         })
     }
 
@@ -163,6 +172,7 @@ impl Service for Deletion {
             feeders,
             figures: context.figures.clone(),
             process: None,
+            failure: None,
         }))
     }
 
@@ -190,6 +200,7 @@ impl Service for Deletion {
                     store.close().await;
                 }
             }),
+            failure: self.failure,
         })
     }
 }

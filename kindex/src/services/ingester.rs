@@ -20,6 +20,7 @@ use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
+use crate::one_cluster::{self, FollowArg, Guarded};
 use crate::orphans::{Allowance, OrphansArg};
 use crate::platform::Platform;
 use crate::replicas::ReplicasArgs;
@@ -46,6 +47,10 @@ pub(super) struct IngesterArgs {
     /// Rows that may be closed this once.
     #[command(flatten)]
     orphans: OrphansArg,
+
+    /// Whose objects the database shall have.
+    #[command(flatten)]
+    follow: FollowArg,
 
     /// One of several replicas.
     #[command(flatten)]
@@ -74,11 +79,13 @@ pub(crate) struct Setup {
     /// Where the file does not say whether objects are given our finalizer.
     adopt_finalizers: bool,
     orphans: Allowance,
+    /// The uid of the cluster that the database may be handed over to.
+    follow: Option<String>,
 }
 
 impl Setup {
     /// `kindex ingester`: the file alone.
-    fn from_file(registry: &Registry, path: &Path, orphans: &OrphansArg) -> CommandResult<Self> {
+    fn from_file(registry: &Registry, path: &Path, orphans: &OrphansArg, follow: FollowArg) -> CommandResult<Self> {
         let config = config_file::read(registry, path)?;
         let storage = config.metadata_storage_choice();
         Ok(Self {
@@ -86,6 +93,7 @@ impl Setup {
             storage,
             adopt_finalizers: false,
             orphans: Allowance::new(registry, &orphans.allow_orphans)?,
+            follow: follow.follow_cluster,
         })
     }
 
@@ -96,6 +104,7 @@ impl Setup {
         file: Option<&Path>,
         database: Option<&str>,
         orphans: &OrphansArg,
+        follow: FollowArg,
         data_dir: &DataDir,
     ) -> CommandResult<Self> {
         let config = match file {
@@ -113,6 +122,7 @@ impl Setup {
                     config,
                     adopt_finalizers: true,
                     orphans,
+                    follow: follow.follow_cluster,
                 });
             }
         };
@@ -126,11 +136,15 @@ impl Setup {
             storage,
             adopt_finalizers: true,
             orphans,
+            follow: follow.follow_cluster,
         })
     }
 
-    /// Refuses a cluster and a database that store a version which nobody declares.
-    pub(crate) async fn refuse_unknown_versions(&self, registry: &Registry, access: &Access) -> CommandResult {
+    /// Refuses a database that has the objects of another cluster, and a cluster and a database that store a version
+    /// which nobody declares.
+    pub(crate) async fn check_sides(&self, registry: &Registry, access: &Access) -> CommandResult {
+        let follow = self.follow.as_deref();
+        one_cluster::refuse_configured(registry, &access.client, &self.storage, follow).await?;
         unknown_versions::refuse_configured(registry, &access.client, &self.storage).await
     }
 
@@ -191,6 +205,7 @@ impl Ingestion {
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
         let store = kindex_store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
         let cluster = access.of(AGENT).map_err(|error| unusable(&error))?;
+        let cluster = Guarded::new(cluster, store.clone(), address.to_string());
         let settings = |kind: &Kind| Settings {
             orphans_allowed: setup.orphans.of(kind),
             ..setup.config.settings(kind, setup.adopt_finalizers)
@@ -287,9 +302,9 @@ impl Service for Ingester {
 
     async fn alone(platform: &Platform, args: IngesterArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
-        let setup = Setup::from_file(registry, &args.config, &args.orphans)?;
+        let setup = Setup::from_file(registry, &args.config, &args.orphans, args.follow)?;
         let access = client::named(args.kubeconfig.as_deref()).await?;
-        setup.refuse_unknown_versions(registry, &access).await?;
+        setup.check_sides(registry, &access).await?;
         Ok(Self {
             registry: *registry,
             setup,
@@ -313,6 +328,8 @@ impl Service for Ingester {
                 }
                 ingestion.stop().await;
             }),
+            // Its cluster is guarded: what another one answers does not count.
+            failure: None,
         })
     }
 }

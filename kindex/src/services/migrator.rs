@@ -145,6 +145,7 @@ impl Service for Migrator {
             figures: shown,
             health: Some(health),
             until_stopped: Box::pin(async move { tasks.wait().await }),
+            failure: None,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 use futures::FutureExt as _;
-use futures::future::LocalBoxFuture;
+use futures::future::{self, LocalBoxFuture};
 use tokio_util::sync::CancellationToken;
 
 use super::service::{Announcement, Context, Running, Service};
@@ -106,13 +106,19 @@ async fn alone<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandRe
     let running = service.start(stop.clone())?;
     let health = running.health.into_iter().collect();
     let served = tokio::spawn(health::serve(listener, health, running.figures, ended.clone()));
+    let failure = running.failure.unwrap_or_else(|| future::pending().boxed());
     let interrupted = async {
-        interrupt::wait().await;
+        let done = tokio::select! {
+            () = interrupt::wait() => Ok(()),
+            error = failure => Err(error),
+        };
         stop.cancel();
+        done
     };
-    tokio::join!(running.until_stopped, interrupted);
+    let ((), done) = tokio::join!(running.until_stopped, interrupted);
     ended.cancel();
-    served.await.map_err(CommandError::failure)
+    served.await.map_err(CommandError::failure)?;
+    done
 }
 
 fn up_args<S: Service>(flags: &ArgMatches) -> CommandResult<S::UpArgs> {

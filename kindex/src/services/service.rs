@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Access;
 use crate::data_dir::DataDir;
 use crate::database::Rows;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use crate::health::Health;
 use crate::install::ClusterOwner;
 use crate::limits::LimitArgs;
@@ -112,4 +112,6 @@ pub(crate) struct Running {
     pub(crate) health: Option<Arc<dyn Health>>,
     /// Ends once it was told to stop and what was under way has ended.
     pub(crate) until_stopped: BoxFuture<'static, ()>,
+    /// Why its command must stop, where that only shows while it works; `None` where nothing can.
+    pub(crate) failure: Option<BoxFuture<'static, CommandError>>,
 }

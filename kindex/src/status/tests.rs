@@ -47,9 +47,8 @@ async fn objects_that_others_hold_are_found_on_all_pages() {
     }
 }
 
-#[test]
-fn waiting_ends_where_no_kind_that_is_served_is_unsettled() {
-    let of = |state| KindStatus {
+fn status(state: State) -> KindStatus {
+    KindStatus {
         kind: "Model",
         state,
         objects: 0,
@@ -61,7 +60,11 @@ fn waiting_ends_where_no_kind_that_is_served_is_unsettled() {
         departing: 0,
         held: HeldObjects::default(),
         lag_versions: None,
-    };
+    }
+}
+
+#[test]
+fn waiting_ends_where_no_kind_that_is_served_is_unsettled() {
     for (states, expected) in [
         (&[][..], true),
         (&[State::Settled, State::Settled], true),
@@ -71,9 +74,30 @@ fn waiting_ends_where_no_kind_that_is_served_is_unsettled() {
         (&[State::Unserved, State::Unserved], false),
         (&[State::Unserved, State::NotSynced], false),
     ] {
-        let statuses: Vec<KindStatus> = states.iter().copied().map(of).collect();
+        let statuses: Vec<KindStatus> = states.iter().copied().map(status).collect();
         assert_eq!(is_final(&statuses), expected, "{states:?}");
     }
+}
+
+/// What follows on stderr would go on in the same line.
+#[test]
+fn what_is_printed_ends_with_its_line() {
+    let mut held = HeldObjects::default();
+    held.add(Held {
+        namespace: "default".to_owned(),
+        name: "one".to_owned(),
+        uid: "u".to_owned(),
+        finalizers: vec!["example.com/hold".to_owned()],
+    });
+    let status = KindStatus {
+        held,
+        ..status(State::Settled)
+    };
+    let text = render(&[status], Form::Table).expect("a table");
+    assert!(
+        text.ends_with("\n\nModel default/one is held by example.com/hold\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         args.config.as_deref(),
         args.database.database.as_deref(),
         &args.orphans,
+        args.follow.clone(),
         &data_dir,
     )?;
     if args.database.database.is_none() && args.config.is_none() {
@@ -53,7 +54,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         Some(path) => ClusterPlace::yours(path).await?,
         None => ClusterPlace::embedded(&platform.registry, args, &data_dir, &stop, &tasks).await?,
     };
-    setup.refuse_unknown_versions(&platform.registry, &place.access).await?;
+    setup.check_sides(&platform.registry, &place.access).await?;
     install::crds(&place.access.client, &platform.registry, owner).await?;
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,

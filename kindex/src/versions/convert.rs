@@ -8,7 +8,7 @@ use crate::cli::{ConvertArgs, Form};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::{say, sides};
+use crate::{database, say, sides};
 
 /// Goes through kind after kind and prints what was converted.
 pub(crate) async fn run(registry: &Registry, args: &ConvertArgs) -> CommandResult {
@@ -22,7 +22,9 @@ pub(crate) async fn run(registry: &Registry, args: &ConvertArgs) -> CommandResul
         ..Options::default()
     };
     let store = sides::store(registry, &args.store)?;
-    if !args.dry_run {
+    if args.dry_run {
+        database::outlasting(&store).await?;
+    } else {
         // An older program made no table for the texts before.
         let prepared = store.prepare().await;
         prepared.map_err(|error| CommandError::failure(chain(&error)))?;
@@ -50,7 +52,10 @@ fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<&'static Ki
 }
 
 fn interrupted(error: &StoreError) -> CommandError {
-    CommandError::failure(chain(error)).hint("run the same command again: what is converted stays so, and it goes on")
+    database::interrupted(
+        error,
+        "run the same command again: what is converted stays so, and it goes on",
+    )
 }
 
 fn render(converted: &[Converted], args: &ConvertArgs) -> CommandResult<String> {

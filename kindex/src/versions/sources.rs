@@ -16,7 +16,7 @@ use crate::data_dir::DataDir;
 use crate::database::{Store, unanswered};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::progress::Bar;
-use crate::{say, sides};
+use crate::{one_cluster, say, sides};
 
 /// Where to ask.
 pub(super) struct Sources {
@@ -56,7 +56,13 @@ impl Sources {
         };
         let named = args.sides.kubeconfig.is_some() || data_dir.kubeconfig().is_file();
         let cluster = match sides::cluster(&args.sides).await {
-            Ok(access) => Side::Answered(Cluster::new(access.client, Vec::new())),
+            Ok(access) => {
+                if let Side::Answered(store) = &store {
+                    let shown = sides::shown(registry, of_store)?;
+                    one_cluster::refuse_another(&access.client, store.as_ref(), &shown).await?;
+                }
+                Side::Answered(Cluster::new(access.client, Vec::new()))
+            }
             Err(error) if named => return Err(error),
             Err(error) => {
                 say::note(error.as_note());

@@ -79,6 +79,13 @@ impl Role {
         Self { child, api, health }
     }
 
+    /// Its exit code and what it said on stderr, once it has ended.
+    pub(crate) fn ended(&mut self, run: &Running) -> Option<(Option<i32>, String)> {
+        let status = self.child.try_wait().expect("a process of ours")?;
+        let said = std::fs::read_to_string(run.data_dir().join("api.log")).expect("its log");
+        Some((status.code(), said))
+    }
+
     pub(crate) fn is_ready(&self) -> Result<(), String> {
         match scrape::get(self.health, "/readyz") {
             Ok((200, _)) => Ok(()),

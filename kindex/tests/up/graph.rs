@@ -163,7 +163,7 @@ fn a_cycle_over_two_files_is_refused_with_the_lines_of_both() {
         "{reported}"
     );
     for part in [
-        "::: crds.toml:11:35",
+        "::: compute/crds.toml:11:35",
         "kind = \"region.Network\"",
         "kind = \"compute.Cluster\"",
         "in the declarations together; nothing was printed",
@@ -215,13 +215,35 @@ fn a_kind_that_its_service_lacks_is_refused() {
 #[test]
 fn a_kind_of_two_files_is_refused() {
     let root = two_that_wait_for_each_other();
-    let output = graph(root.path(), &["--root", "compute", "--with", "compute"]);
+    let copy = root.path().join("copy.toml");
+    fs::copy(root.path().join("compute/crds.toml"), copy).expect("writable");
+    let output = graph(root.path(), &["--root", "compute", "--with", "copy.toml"]);
     let reported = text_of(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{reported}");
     assert!(
         reported.contains("two files declare the kind Cluster of compute.example"),
         "{reported}"
     );
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_a_usage_error_and_not_one_of_each_kind() {
+    let root = two_that_wait_for_each_other();
+    for (args, why) in [
+        (
+            &["--root", "compute", "--with", "region", "--with", "./region/crds.toml"][..],
+            "error: --with ./region/crds.toml: --with names this file twice\n",
+        ),
+        (
+            &["--root", "compute", "--with", "compute"],
+            "error: --with compute: this is the file of --root\n",
+        ),
+    ] {
+        let output = graph(root.path(), args);
+        let reported = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.starts_with(why), "{reported}");
+    }
 }
 
 /// No single file shows that a cluster goes before the project of its network without naming it.
@@ -294,6 +316,33 @@ fn an_error_in_another_file_names_that_file() {
     let reported = text_of(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{reported}");
     assert!(reported.starts_with("region/crds.toml:10:"), "{reported}");
+}
+
+#[test]
+fn an_error_in_the_file_of_the_root_names_it_as_it_is_found_from_here() {
+    let root = two_that_wait_for_each_other();
+    declare(
+        root.path(),
+        "compute",
+        "[kinds.Cluster]\nfields = { spec = { size = \"strng\" } }\n",
+    );
+    for (directory, args, file) in [
+        (
+            root.path().to_owned(),
+            &["--root", "compute"][..],
+            "compute/crds.toml:10:",
+        ),
+        (root.path().join("compute"), &[], "crds.toml:10:"),
+    ] {
+        let output = graph(&directory, args);
+        let reported = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{reported}");
+        assert!(reported.starts_with(file), "{reported}");
+        assert!(
+            reported.contains("1 error in the declaration; nothing was printed"),
+            "{reported}"
+        );
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod metrics;
 mod moves;
 mod nats;
 mod notify;
+mod one_cluster;
 mod orphans;
 mod outage;
 mod own_repository;
@@ -52,6 +53,7 @@ mod verify;
 mod verify_references;
 mod why;
 mod workspace;
+mod wrong_database;
 
 use std::process::Command;
 

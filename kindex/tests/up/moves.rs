@@ -74,10 +74,17 @@ fn a_move_takes_the_reference_along() {
         "{}",
         notes(&tried)
     );
+    let tried = moved(&run, "two", &["--dry-run", "-o", "json"]);
+    let answer: Value = serde_json::from_str(&text(&tried)).expect("JSON");
+    assert_eq!(answer["dryRun"], true, "{answer}");
     assert!(named(&run) == "one" && !bears(&run, "two"), "nothing was written");
     let done = moved(&run, "two", &["-o", "json"]);
     let answer: Value = serde_json::from_str(&text(&done)).expect("JSON");
-    assert_eq!(answer["reference"], "model_family", "{answer}");
+    assert_eq!(
+        (&answer["reference"], &answer["dryRun"]),
+        (&"model_family".into(), &false.into()),
+        "{answer}"
+    );
     assert!(named(&run) == "two" && bears(&run, "two"), "{answer}");
     wait_for("the old family to be free", || !bears(&run, "one"));
     assert!(text(&moved(&run, "two", &[])).contains("names modelfamily/default/two already"));
@@ -106,6 +113,11 @@ fn what_is_not_clear_or_not_possible_is_refused() {
             "Model has no reference family",
         ),
         (&["model/x", "--to", "modelfamily/two"], 1, "not found"),
+        (
+            &["model/m", "--to", "modelfamily/two", "-n", ""],
+            2,
+            "--namespace: the namespace is empty",
+        ),
         (&["trigger/x", "--to", "pipeline/two"], 2, "unknown kind"),
     ] {
         let refused = run.command(&[&["move"], args].concat());

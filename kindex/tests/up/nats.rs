@@ -126,7 +126,7 @@ fn a_follower_goes_on_from_its_position_and_reads_the_partitions_it_wants() {
         "--from",
         &position,
     ]);
-    assert_eq!(of_api.status.code(), Some(1), "{}", text_of(&of_api.stderr));
+    assert_eq!(of_api.status.code(), Some(2), "{}", text_of(&of_api.stderr));
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! A cluster that is built anew under a database full of rows: none is closed before somebody
-//! says that the objects are really gone, and then all of them can be brought back.
+//! A cluster that is built anew under a database full of rows: it is refused before somebody says that the database
+//! follows it, no row is closed before somebody says that the objects are really gone, and then all of them can be
+//! brought back.
 
 use std::fs;
 
 use serde_json::Value;
 
+use super::one_cluster::refused_for;
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 
@@ -64,7 +66,8 @@ fn rows_of_a_lost_cluster_are_held_until_they_are_allowed_to_go_and_then_come_ba
     );
     fs::write(&config, text).expect("writable");
     let config = config.display().to_string();
-    let flags = ["--config", &config];
+    let uid = refused_for(&run.finish_with(&["--config", &config]));
+    let flags = ["--config", &config, "--follow-cluster", &uid];
     run.restart_with(&flags);
     wait_for("the reason", || is_held(&run));
     assert_eq!(rows(&run, "live"), 3);

@@ -388,7 +388,10 @@ fn what_moved_while_nobody_was_at_work_releases_its_former_project() {
 fn an_address_of_a_service_that_nothing_waits_for_is_refused() {
     for (flags, why) in [
         (["--service", "nonsense"].as_slice(), "no NAME=URL"),
-        (&["--service", "region=httpx"], "no NAME=URL"),
+        (
+            &["--service", "region=httpx"],
+            "\"httpx\" is no http:// or https:// URL",
+        ),
         (
             &["--service", "region=http://127.0.0.1:1"],
             "crds.toml declares no service region",

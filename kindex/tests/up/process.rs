@@ -228,6 +228,13 @@ impl Running {
         self.restart();
     }
 
+    /// The same of one that ends by itself.
+    pub(crate) fn finish_with(&mut self, flags: &[&str]) -> Output {
+        self.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        self.begin();
+        self.finish()
+    }
+
     /// Starts another kindex on the same files, with other flags.
     pub(crate) fn restart_as(&mut self, binary: &Path, flags: &[&str]) {
         binary.clone_into(&mut self.binary);

@@ -46,6 +46,14 @@ fn why_names_what_an_object_waits_for_until_it_goes() {
     let listed: Value = serde_json::from_str(&kubectl(&["get", "--raw", REFERENCES])).expect("JSON");
     assert_eq!(listed["references"][0]["holder"]["name"], "one", "{listed}");
 
+    let live = text(&run.command(&["why", "modelfamily/fraud"]));
+    assert!(
+        live.ends_with(
+            "Nobody has deleted it. If somebody does, these go first:\n  model/default/one: somebody has to delete it\n"
+        ),
+        "{live}"
+    );
+
     kubectl(&["delete", "modelfamily", "fraud", "--wait=false"]);
     let why = run.command(&["why", "modelfamily/fraud"]);
     let said = text(&why);
@@ -104,6 +112,8 @@ fn why_shows_what_is_known_where_a_service_does_not_answer() {
     assert!(notes(&why).contains("a part of it is missing"), "{}", notes(&why));
     let wrong = run.command(&["why", "modelfamily/fraud", "--service", "nonsense"]);
     assert_eq!(wrong.status.code(), Some(2));
+    assert!(!notes(&why).contains(" has no effect"), "{}", notes(&why));
+    a_service_that_has_no_holder_is_noted(&run);
 
     let listed = run.command(&["references", "list", "modelfamily/fraud"]);
     assert!(text(&listed).contains(FOREIGN), "{}", text(&listed));
@@ -130,7 +140,65 @@ fn why_shows_what_is_known_where_a_service_does_not_answer() {
         !annotations.contains("release-references"),
         "it excuses no other: {annotations}"
     );
-    assert_eq!(run.command(&dropped).status.code(), Some(1), "it is not there any more");
+    let absent = run.command(&dropped);
+    assert_eq!(absent.status.code(), Some(1), "it is not there any more");
+    let said = notes(&absent);
+    assert!(
+        said.ends_with("\n  hint: `kindex references list` shows them\n"),
+        "{said}"
+    );
+}
+
+fn a_service_that_has_no_holder_is_noted(run: &Running) {
+    // The second one is the group of its own kinds.
+    for elsewhere in [
+        "elsewhere.example.com=http://127.0.0.1:1",
+        "michelangelo.api=http://127.0.0.1:1",
+    ] {
+        let unasked = notes(&run.command(&["why", "modelfamily/fraud", "--service", elsewhere]));
+        let note = format!("note: --service {elsewhere} has no effect");
+        assert!(unasked.contains(&note), "{unasked}");
+    }
+}
+
+/// As if the holder let go of it.
+#[test]
+fn a_drop_says_that_a_field_names_the_object_as_before() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&["--deletion=false"]);
+    let server = format!("http://{}", run.api().expect("it says where"));
+    run.kubectl(&["apply", "-f", "-"], OBJECTS);
+    let uid = run.kubectl(&["get", "model", "one", "-o", "jsonpath={.metadata.uid}"], "");
+    wait_for("the model in SQL", || {
+        run.get(&["models", "-n", "default"]).contains("one")
+    });
+    let reference = format!("model.michelangelo.api/{uid}");
+    let held = format!("{REFERENCES}/{reference}");
+    run.kubectl(&["--server", &server, "replace", "--raw", &held, "-f", "-"], "{}");
+    let drop = [
+        "references",
+        "drop",
+        "modelfamily/fraud",
+        &reference,
+        "--reason",
+        "a test",
+    ];
+    let refused = notes(&run.command(&drop));
+    assert!(refused.contains("hint: delete the holder instead"), "{refused}");
+    let dropped = run.command(&[&drop[..], &["--force"]].concat());
+    assert!(text(&dropped).contains("released"), "{}", notes(&dropped));
+    let said = notes(&dropped);
+    let note = "note: model/default/one is Live, and its spec.modelFamily still names modelfamily/fraud: \
+                `kindex deletion` sets the reference again\n  hint: `kindex move model/one --to modelfamily/OTHER`";
+    assert!(said.contains(note), "{said}");
+    let wrong = ["references", "drop", "modelfamily/fraud", "foo", "--reason", "a test"];
+    let said = notes(&run.command(&wrong));
+    assert!(
+        said.contains("like cluster.compute.example.com/7f7a15ab-f1cc-"),
+        "{said}"
+    );
 }
 
 /// Who dropped the reference is said in the annotation of its holder.

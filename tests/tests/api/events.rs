@@ -262,6 +262,7 @@ async fn what_has_no_events_is_refused_with_a_hint() {
             "has no events: write `events = true` under [kinds.Project]",
         ),
         ("models?from=abc", 400, "is not a position"),
+        ("models?deleting=maybe", 400, "deleting: Invalid value: \"maybe\""),
         ("models/u", 404, "has no object with uid u"),
     ] {
         let path = format!("/api/v1/events/{path}");
@@ -302,6 +303,34 @@ async fn who_may_not_watch_a_kind_everywhere_hears_nothing_of_it() {
     let topic = Subscribe::to("projects.michelangelo.api");
     let mut messages = source.subscribe(&topic).await.unwrap();
     assert!(messages.next().await.unwrap().is_ok());
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_that_the_server_does_not_take_is_told_from_other_refusals() {
+    let stage = Stage::with_events().await;
+    let source = over_http(stage.address);
+    stage.create_in_use("a").await;
+    let subscribed = async |from: Position| {
+        let to = Subscribe {
+            from: Some(from),
+            ..Subscribe::to(TOPIC)
+        };
+        source.subscribe(&to).await.map(drop)
+    };
+    for wrong in [
+        Position::encode("outbox", "projects.michelangelo.api", &1),
+        Position::encode("nats", TOPIC, &1),
+        Position::encode("outbox", TOPIC, &json!({"after": [-1, 1], "past": 1, "seen": [1, 1]})),
+    ] {
+        let refused = subscribed(wrong).await;
+        assert!(matches!(refused, Err(SourceError::Position(_))), "{refused:?}");
+    }
+    let unknown = json!({"after": [1, 1], "past": 1, "seen": [1, 1]});
+    let refused = subscribed(Position::encode("outbox", TOPIC, &unknown)).await;
+    let why =
+        "the position is not known any more: it is older than seven days, or from before the database was restored";
+    assert_eq!(refused.map_err(|error| error.to_string()), Err(why.to_owned()));
     stage.end().await;
 }
 

@@ -202,6 +202,20 @@ async fn a_token_goes_on_with_its_own_list_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whether_deleted_objects_are_wanted_is_true_or_false() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({}), json!({})).await;
+    for path in [MODELS.to_owned(), format!("{MODELS}/a")] {
+        for (value, expected) in [("True", 200), ("0", 200), ("maybe", 400)] {
+            let path = format!("{path}?includeDeleted={value}");
+            let (code, answer) = send(&stage.api, "GET", &path, &Value::Null).await;
+            assert_eq!(code, expected, "{path}: {answer}");
+        }
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
     let stage = Stage::on_sqlite().await;
     stage.create("live", json!({}), json!({"algorithm": "one"})).await;

@@ -29,6 +29,7 @@ mod program;
 mod races;
 mod real;
 mod reference_limits;
+mod reference_names;
 mod references;
 mod references_across;
 mod replaced;

@@ -232,6 +232,8 @@ async fn a_service_that_does_not_answer_refuses_a_move_and_delays_no_update() {
     let refused = both.try_to_move(&alone, "b", false).await.expect_err("nobody answers");
     let why = "the service region at http://127.0.0.1:1 does not answer: ";
     assert!(refused.code == 503 && refused.message.starts_with(why), "{refused}");
+    let details = refused.details.as_ref().expect("whose silence it is");
+    assert_eq!((details.group.as_str(), details.retry_after_seconds), (GROUP, Some(1)));
     assert_eq!(both.named().await, "a");
     let patch = json!({"spec": {"description": "b"}});
     let (code, patched) = send(&both.compute.api, "PATCH", &format!("{PROJECTS}/p"), &patch).await;

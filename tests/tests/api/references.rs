@@ -208,6 +208,12 @@ async fn what_is_wrong_with_a_reference_is_said() {
         ("GET", of("a") + "?resolve=true&depth=0", 400, "no number of steps"),
         (
             "GET",
+            of("a") + "?resolve=maybe",
+            400,
+            "resolve: Invalid value: \"maybe\"",
+        ),
+        (
+            "GET",
             format!("/api/v1/references/{}", NOBODY),
             404,
             "no object has references",

@@ -5,7 +5,7 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
-use kindex_store::Gone;
+use kindex_store::{BACKFILL_PROGRESS, CONVERT_PROGRESS, Gone};
 use serde_json::json;
 
 use super::backend::Backend;
@@ -18,6 +18,8 @@ scenarios!(
     the_history_of_a_removed_row_goes_with_it,
     a_first_checkpoint_replaces_none,
     what_is_remembered_for_a_kind_is_the_last_that_was_saved,
+    a_database_has_the_objects_of_the_cluster_that_was_recorded_first,
+    a_database_that_is_handed_over_is_compared_with_its_new_cluster,
     the_database_has_a_clock,
 );
 
@@ -204,6 +206,49 @@ async fn what_is_remembered_for_a_kind_is_the_last_that_was_saved(backend: Backe
     assert_eq!(read("b").await, None);
     backend.store.forget_state(&WIDGET, "a").await.expect("forgotten");
     assert_eq!(read("a").await, None);
+}
+
+async fn a_database_has_the_objects_of_the_cluster_that_was_recorded_first(backend: Backend) {
+    let [a, b] = ["a", "b"].map(Uid::from);
+    assert_eq!(backend.store.cluster().await.expect("read"), None);
+    for cluster in [&a, &b, &a] {
+        let claimed = backend.store.claim(cluster, at(0)).await.expect("recorded");
+        assert_eq!(claimed, a, "the first one stays");
+    }
+    assert_eq!(backend.store.cluster().await.expect("read"), Some(a));
+}
+
+/// As if an ingester went on in the new cluster from a version of the former one.
+async fn a_database_that_is_handed_over_is_compared_with_its_new_cluster(backend: Backend) {
+    let [a, b] = ["a", "b"].map(Uid::from);
+    let version = ResourceVersion(7);
+    backend.store.claim(&a, at(0)).await.expect("recorded");
+    for kind in [&WIDGET, &KEEPSAKE] {
+        let saved = backend.store.save_first_checkpoint(kind, version, at(0)).await;
+        saved.expect("saved");
+    }
+    let state = async |name| backend.store.state(&WIDGET, name).await.expect("read");
+    for name in [BACKFILL_PROGRESS, CONVERT_PROGRESS] {
+        let saved = backend.store.save_state(&WIDGET, name, "{}", at(0)).await;
+        saved.expect("saved");
+    }
+    // A second time as after an interruption.
+    for second in [1, 2] {
+        backend.store.hand_over(&b, at(second)).await.expect("handed over");
+        assert_eq!(backend.store.cluster().await.expect("read"), Some(b.clone()));
+        for kind in [&WIDGET, &KEEPSAKE] {
+            let found = backend.store.checkpoint(kind).await.expect("read");
+            assert_eq!(found, Some(Checkpoint::Held(version)));
+        }
+        assert_eq!(state(BACKFILL_PROGRESS).await, None, "its place in the former cluster");
+        assert!(state(CONVERT_PROGRESS).await.is_some(), "it is about rows alone");
+    }
+    let restoring = Checkpoint::Restoring(version);
+    let saved = backend.store.save_checkpoint(&WIDGET, restoring, None, at(3)).await;
+    saved.expect("saved");
+    backend.store.hand_over(&b, at(4)).await.expect("handed over");
+    let found = backend.store.checkpoint(&WIDGET).await.expect("read");
+    assert_eq!(found, Some(restoring), "it compares the whole cluster by itself");
 }
 
 async fn the_database_has_a_clock(backend: Backend) {

@@ -41,6 +41,9 @@ pub enum QueryError {
     /// A parameter that is no number.
     #[error("strconv.ParseInt: parsing {0:?}: invalid syntax")]
     Number(String),
+    /// A parameter, and its value that is neither true nor false.
+    #[error("{0}: Invalid value: {1:?}: write true or false")]
+    Flag(&'static str, String),
     /// A resource version that is none.
     #[error(
         "invalid resource version: resourceVersion: Invalid value: {0:?}: strconv.ParseUint: parsing {0:?}: invalid syntax"
@@ -102,7 +105,20 @@ impl Query {
         self.get(name).is_some()
     }
 
-    /// Whether a parameter is on: whatever it says but `false` and `0`.
+    /// What a parameter of Kindex's own says, in one of the spellings of Go's `strconv.ParseBool`; where it is absent,
+    /// false.
+    ///
+    /// # Errors
+    /// A value that is neither true nor false.
+    pub fn flag(&self, name: &'static str) -> Result<bool, QueryError> {
+        match self.get(name) {
+            None | Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
+            Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
+            Some(other) => Err(QueryError::Flag(name, other.to_owned())),
+        }
+    }
+
+    /// Whether a parameter of Kubernetes is on, as it reads them: whatever it says but `false` and `0`.
     pub fn is_on(&self, name: &str) -> bool {
         let is_off = |text: &str| text == "0" || text.eq_ignore_ascii_case("false");
         self.get(name).is_some_and(|text| !is_off(text))
@@ -217,6 +233,22 @@ mod tests {
         assert_eq!(query.timeout_seconds(), Ok(Some(5_000_000_000)));
         for text in ["limit=x", "timeoutSeconds=1.5"] {
             assert!(Query::parse(text).list().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_true_or_false_and_nothing_else() {
+        let flag = |value: &str| Query::parse(&format!("resolve={value}")).flag("resolve");
+        for value in ["1", "t", "T", "true", "TRUE", "True"] {
+            assert_eq!(flag(value), Ok(true), "{value}");
+        }
+        for value in ["", "0", "f", "F", "false", "FALSE", "False"] {
+            assert_eq!(flag(value), Ok(false), "{value}");
+        }
+        assert_eq!(Query::parse("").flag("resolve"), Ok(false));
+        for value in ["maybe", "yes", "2", "tRUE", "fAlSe"] {
+            let why = format!("resolve: Invalid value: {value:?}: write true or false");
+            assert_eq!(flag(value).map_err(|error| error.to_string()), Err(why));
         }
     }
 

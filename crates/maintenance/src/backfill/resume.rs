@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::pages::Start;
 
-/// The name under which it is saved for a kind.
-pub(super) const STATE: &str = "backfill";
-
 /// The saved progress: everything before it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ResumePoint {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
-use kindex_store::WorkState;
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
+use kindex_store::{BACKFILL_PROGRESS, WorkState};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::fill::{Filled, Filler};
-use super::resume::{ResumePoint, STATE};
+use super::resume::ResumePoint;
 use crate::pages::{Listed, PageSink, Pages};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
@@ -94,7 +94,7 @@ pub async fn backfill(
     let version = pages
         .walk(resume_point.map(ResumePoint::into_start), &mut filling)
         .await?;
-    with_retries(options.retry_budget, || storage.forget_state(kind, STATE)).await?;
+    with_retries(options.retry_budget, || storage.forget_state(kind, BACKFILL_PROGRESS)).await?;
     if fresh {
         let save = || storage.save_first_checkpoint(kind, version, Timestamp::now());
         with_retries(options.retry_budget, save).await?;
@@ -107,7 +107,7 @@ async fn saved(sides: &Sides, kind: &Kind, options: &Options) -> Result<Option<R
     if options.restart {
         return Ok(None);
     }
-    let text = with_retries(options.retry_budget, || sides.storage.state(kind, STATE)).await?;
+    let text = with_retries(options.retry_budget, || sides.storage.state(kind, BACKFILL_PROGRESS)).await?;
     Ok(text.as_deref().and_then(ResumePoint::from_text))
 }
 
@@ -229,7 +229,7 @@ impl<'a> Filling<'a> {
     async fn save(&self, resume_point: &ResumePoint) -> Result<(), RepairError> {
         let Filler { kind, retry_budget, .. } = &**self.filler;
         let text = resume_point.to_text();
-        let save = || self.state.save_state(kind, STATE, &text, Timestamp::now());
+        let save = || self.state.save_state(kind, BACKFILL_PROGRESS, &text, Timestamp::now());
         Ok(with_retries(*retry_budget, save).await?)
     }
 }

@@ -11,6 +11,8 @@ mod gone;
 
 mod state;
 
+mod of_cluster;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
@@ -25,6 +27,8 @@ use crate::error::StoreError;
 use crate::row::Arrival;
 use crate::sql_store::SqlStore;
 use crate::write::OutboxWork;
+
+pub use of_cluster::{BACKFILL_PROGRESS, OfCluster};
 
 /// Everything that SQL holds of one object, cell by cell.
 ///

@@ -118,6 +118,14 @@ pub(crate) fn save_state(spelling: &'static dyn Spelling) -> Statement {
     )
 }
 
+/// Leaves a state alone that is there. Parameters: kind, name, value, now.
+pub(crate) fn first_state(spelling: &'static dyn Spelling) -> Statement {
+    let (insert, otherwise) = spelling.insert_or_leave();
+    kept(format!(
+        "{insert} [kindex_state] ([kind], [name], [value], [update_time]) VALUES (?, ?, ?, ?){otherwise}"
+    ))
+}
+
 fn replacing(
     spelling: &'static dyn Spelling,
     table: &str,

@@ -269,6 +269,7 @@ impl Service for Runs {
             figures: self.figures,
             health: Some(Arc::new(Writes(self.service.store().health()))),
             until_stopped: Box::pin(self.service.serve(stop)),
+            failure: None,
         })
     }
 }

@@ -81,7 +81,7 @@ pub(super) async fn answer(
         let text = serde_json::to_string(&event).expect("an event is plain data");
         return Ok(exchange::json(text));
     }
-    let (messages, seat) = operations.events(caller, kind, &options(headers, query)).await?;
+    let (messages, seat) = operations.events(caller, kind, &options(headers, query)?).await?;
     let frames = messages.map(|message| {
         Ok::<_, std::convert::Infallible>(match message {
             Ok(sent) => sent.frame(),
@@ -96,13 +96,13 @@ pub(super) async fn answer(
 }
 
 /// Who connects again has come further than the address says.
-fn options(headers: &HeaderMap, query: &Query) -> EventOptions {
+fn options(headers: &HeaderMap, query: &Query) -> Result<EventOptions, Refusal> {
     let last = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok());
     let from = last.filter(|last| !last.is_empty()).or_else(|| query.get("from"));
-    EventOptions {
+    Ok(EventOptions {
         from: from.unwrap_or_default().to_owned(),
-        deleting: query.is_on("deleting"),
-    }
+        deleting: query.flag("deleting")?,
+    })
 }
 
 #[cfg(test)]
@@ -141,11 +141,23 @@ mod tests {
         let of = |last: &str, query: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(LAST_EVENT_ID, last.parse().expect("a value"));
-            options(&headers, &Query::parse(query)).from
+            options(&headers, &Query::parse(query)).expect("options").from
         };
         assert_eq!(of("", "from=a"), "a");
         assert_eq!(of("b", "from=a"), "b");
-        assert!(options(&HeaderMap::new(), &Query::parse("deleting=true")).deleting);
-        assert!(!options(&HeaderMap::new(), &Query::parse("deleting=false")).deleting);
+    }
+
+    #[test]
+    fn deletions_alone_are_wanted_or_not() {
+        let deleting = |query: &str| {
+            let options = options(&HeaderMap::new(), &Query::parse(query));
+            options.map(|options| options.deleting).map_err(|error| error.code)
+        };
+        assert_eq!(
+            (deleting("deleting=1"), deleting("deleting=True")),
+            (Ok(true), Ok(true))
+        );
+        assert_eq!((deleting("deleting=false"), deleting("")), (Ok(false), Ok(false)));
+        assert_eq!(deleting("deleting=maybe"), Err(400));
     }
 }

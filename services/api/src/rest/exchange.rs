@@ -53,7 +53,7 @@ impl From<QueryError> for Refusal {
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::Unsupported(..) => Self::new(Reason::Invalid, error.to_string()),
-            QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) => {
+            QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) | QueryError::Flag(..) => {
                 Self::bad_request(error.to_string())
             }
         }

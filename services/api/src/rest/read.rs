@@ -25,7 +25,7 @@ pub(super) fn form<'a>(rest: &'a Rest, inbound: &'a Inbound) -> Form<'a> {
 pub(super) async fn get(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Response, Refusal> {
     let options = GetOptions {
         at: moment(inbound)?,
-        include_deleted: inbound.query.is_on("includeDeleted"),
+        include_deleted: inbound.query.flag("includeDeleted")?,
         uid: text(inbound, "uid"),
         resource_version: text(inbound, "resourceVersion"),
     };
@@ -130,7 +130,7 @@ pub(super) fn options(inbound: &Inbound) -> Result<ListOptions, Refusal> {
         fields: text(inbound, "fieldSelector"),
         limit: inbound.query.limit()?.unwrap_or_default(),
         continue_token: text(inbound, "continue"),
-        include_deleted: inbound.query.is_on("includeDeleted"),
+        include_deleted: inbound.query.flag("includeDeleted")?,
         at: moment(inbound)?,
         resource_version: text(inbound, "resourceVersion"),
         resource_version_match: text(inbound, "resourceVersionMatch"),

@@ -204,7 +204,7 @@ async fn of_object(
         name: &about.name,
     };
     let said = match (method, about.reference.as_deref()) {
-        (&Method::GET, None) if query.is_on("resolve") => {
+        (&Method::GET, None) if query.flag("resolve")? => {
             let tree = operations.holders(caller, &key, bounds(query)?).await?;
             return Ok(exchange::json(tree.to_json()));
         }

@@ -84,7 +84,7 @@ pub(super) fn refused(options: &str, error: &QueryError) -> Status {
             };
             Status::invalid_options(options, &[problem])
         }
-        QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) => {
+        QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) | QueryError::Flag(..) => {
             Status::bad_request(error.to_string())
         }
     }

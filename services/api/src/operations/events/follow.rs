@@ -120,7 +120,7 @@ impl Follow {
 /// 410.
 fn gone() -> Refusal {
     let message = "the position is not known any more: it is older than seven days, or from before the database was \
-                   restored; subscribe without a position";
+                   restored";
     Refusal::new(Reason::Expired, message)
 }
 

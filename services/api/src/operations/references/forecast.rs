@@ -1,5 +1,7 @@
 //! What a deletion would come to, in lines for people: what would go with the object, and what it would wait for. Pure.
 
+mod first_to_go;
+
 use super::answer::State;
 use super::tree::Node;
 
@@ -82,7 +84,11 @@ fn add_cycles(node: &Node, lines: &mut Vec<String>) {
 }
 
 fn would_wait_for_itself(target: &str, cycle: &[String]) -> String {
-    format!("{target}: would wait for itself: {}", cycle.join(" -> "))
+    format!("{target}: {}", would_wait(cycle))
+}
+
+fn would_wait(cycle: &[String]) -> String {
+    format!("would wait for itself: {}", cycle.join(" -> "))
 }
 
 impl Node {
@@ -104,6 +110,20 @@ impl Node {
                 "no object of this uid is known: its reference is left over".to_owned()
             }
             State::Unknown => "nothing more is known of it".to_owned(),
+        }
+    }
+
+    /// The same below an object that nobody has deleted: what becomes of it once somebody deletes that one.
+    pub fn prospect(&self) -> String {
+        let is_top = !self.holds && self.fields.is_empty();
+        match self.state {
+            State::Live | State::Archived if self.cycle.is_empty() => match self.deletion_order() {
+                _ if is_top => "nobody has deleted it".to_owned(),
+                DeletionOrder::First | DeletionOrder::Last => "is deleted along with what it names".to_owned(),
+                DeletionOrder::Stays => "somebody has to delete it".to_owned(),
+            },
+            State::Live | State::Archived => would_wait(&self.cycle),
+            State::Deleting | State::Deleted | State::Unknown => self.reason(),
         }
     }
 
@@ -258,6 +278,38 @@ mod tests {
                 "no object of this uid is known: its reference is left over",
                 "nothing more is known of it",
                 "waits for what holds it",
+            ]
+        );
+    }
+
+    /// As if its deletion had begun.
+    #[test]
+    fn below_what_nobody_has_deleted_it_is_said_what_would_happen() {
+        let waits = Node {
+            holders: vec![node("c")],
+            ..named("b", "block", true)
+        };
+        let circle = Node {
+            cycle: vec!["thing/a".to_owned(), "thing/b".to_owned(), "thing/a".to_owned()],
+            ..named("a", "block", false)
+        };
+        let leaving = Node {
+            state: State::Deleting,
+            ..named("d", "cascade", true)
+        };
+        let top = Node {
+            holds: false,
+            ..node("a")
+        };
+        let all = [top, named("b", "cascade", false), waits, circle, leaving];
+        assert_eq!(
+            all.each_ref().map(Node::prospect),
+            [
+                "nobody has deleted it",
+                "is deleted along with what it names",
+                "somebody has to delete it",
+                "would wait for itself: thing/a -> thing/b -> thing/a",
+                "is being deleted",
             ]
         );
     }

@@ -71,8 +71,9 @@ impl Operations {
     /// Once this has succeeded, the object does not go before the reference is released.
     ///
     /// # Errors
-    /// 404 where there is no object, 409 where it is being deleted and does not have the reference, 422 where it would
-    /// hold itself, 403 where the caller may not speak for the holder.
+    /// 400 where the uid of the holder is not in lower case, 404 where there is no object, 409 where it is being
+    /// deleted and does not have the reference, 422 where it would hold itself, 403 where the caller may not speak for
+    /// the holder.
     pub async fn put_reference(
         &self,
         caller: &Caller,
@@ -169,7 +170,10 @@ impl Operations {
         reference: &str,
         change: Change,
     ) -> Result<References, Refusal> {
-        let reference = named(reference)?;
+        let reference = match change {
+            Change::Put => named_in_lower_case(reference)?,
+            Change::Delete => named(reference)?,
+        };
         self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
         self.allow_to_speak(caller, &reference).await?;
         for _ in 0..TRIES {
@@ -385,6 +389,18 @@ fn named(reference: &str) -> Result<ReferenceName, Refusal> {
             "{reference:?} is no reference: {uid:?} is no UUID, as uids are, like 7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
         ))
     })
+}
+
+/// The same of a reference that is to be set. Uids are in lower case, so that no holder would have another one. One
+/// that an object bears from earlier is shown and released as any.
+fn named_in_lower_case(reference: &str) -> Result<ReferenceName, Refusal> {
+    let named = named(reference)?;
+    match named.in_lower_case() {
+        None => Ok(named),
+        Some(lower) => Err(Refusal::bad_request(format!(
+            "{reference:?} is the reference of no holder, since uids are in lower case: write {lower:?}"
+        ))),
+    }
 }
 
 fn refused(key: &ObjectKey<'_>, reference: &ReferenceName, reason: RefusalReason) -> Refusal {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 use kindex_kube_api::patch::PatchType;
-use kindex_kube_api::status::Reason;
+use kindex_kube_api::status::{Details, Reason};
 use kindex_kube_client::other_service::ForeignKind;
 use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::reference_name::ReferenceName;
@@ -217,7 +217,12 @@ fn of_service(object: &NamedObject, error: ClusterError) -> Refusal {
         ClusterError::NotFound(_) => not_there(object),
         ClusterError::Conflict(why) => Refusal::new(Reason::Conflict, format!("{object}: {why}; {}", object.why())),
         ClusterError::Retryable { message: why, .. } | ClusterError::Refused(why) | ClusterError::Expired(why) => {
-            Refusal::try_again(Reason::ServiceUnavailable, why)
+            // By the group it is known that the service is silent, and neither the cluster nor the database.
+            Refusal::new(Reason::ServiceUnavailable, why).with(Details {
+                group: object.group().to_owned(),
+                retry_after_seconds: Some(1),
+                ..Details::default()
+            })
         }
     }
 }

@@ -1,0 +1,85 @@
+//! Which cluster it is. Two clusters give the same versions to different objects, so nothing else tells them apart.
+
+use k8s_openapi::api::core::v1::Namespace;
+use kindex_model::object::Uid;
+use kube::Api;
+
+use super::ClusterError;
+use super::kube_cluster::KubeCluster;
+
+/// The namespace whose uid tells one cluster from another: each has it from its beginning, and keeps it when it is
+/// restored from a backup of its own.
+const OF_THE_CLUSTER: &str = "kube-system";
+
+/// What a cluster says of which one it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The uid of its namespace `kube-system`.
+    Known(Uid),
+    /// It has no such namespace, as for a moment after it was made.
+    Absent,
+    /// Whoever asks may not know it.
+    Hidden,
+}
+
+impl KubeCluster {
+    /// Which cluster it is.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub async fn identity(&self) -> Result<Identity, ClusterError> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let asked = async {
+            match namespaces.get_opt(OF_THE_CLUSTER).await {
+                Ok(found) => Ok(match found.and_then(|namespace| namespace.metadata.uid) {
+                    Some(uid) => Identity::Known(Uid::from(uid.as_str())),
+                    None => Identity::Absent,
+                }),
+                Err(kube::Error::Api(status)) if status.code == 403 => Ok(Identity::Hidden),
+                Err(error) => Err(error),
+            }
+        };
+        self.answer(asked).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    async fn identity(code: u16, answer: Value) -> Result<Identity, ClusterError> {
+        let service = tower::service_fn(move |request: Request<Body>| {
+            assert_eq!(request.uri().path(), "/api/v1/namespaces/kube-system");
+            let answer = answer.to_string().into_bytes();
+            async move {
+                let response = Response::builder().status(code).body(Body::from(answer));
+                Ok::<_, Infallible>(response.expect("a response"))
+            }
+        });
+        KubeCluster::from(Client::new(service, "default")).identity().await
+    }
+
+    fn failure(code: u16, reason: &str) -> Value {
+        json!({"kind": "Status", "status": "Failure", "message": "m", "reason": reason, "code": code})
+    }
+
+    /// As if a cluster that does not answer were one without an identity: whatever compares it would be content.
+    #[tokio::test]
+    async fn a_cluster_is_known_by_a_uid_and_an_outage_is_no_answer() {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "u"}});
+        let known = Identity::Known(Uid::from("u"));
+        assert_eq!(identity(200, namespace).await, Ok(known));
+        assert_eq!(identity(404, failure(404, "NotFound")).await, Ok(Identity::Absent));
+        assert_eq!(identity(403, failure(403, "Forbidden")).await, Ok(Identity::Hidden));
+        let silent = identity(503, failure(503, "ServiceUnavailable")).await;
+        assert!(silent.is_err_and(|error| error.is_silence()));
+    }
+}
