@@ -141,6 +141,7 @@ mod why;
 mod references;
 
 mod events;
+
 mod move_command;
 
 mod migrate;
@@ -148,6 +149,8 @@ mod migrate;
 mod up;
 
 mod telemetry;
+
+mod completions;
 
 mod run;
 

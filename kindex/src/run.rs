@@ -11,8 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, diff, events, generate, get, graph, history, lint, migrate, move_command, plan, purge,
-    quarantine, query_command, references, release, restore, say, sides, status, up, verify, versions, why,
+    against, backfill, completions, diff, events, generate, get, graph, history, lint, migrate, move_command, plan,
+    purge, quarantine, query_command, references, release, restore, say, sides, status, up, verify, versions, why,
 };
 
 /// Runs the command that the process was started with.
@@ -61,11 +61,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Move(args) => block_on(move_command::run(&platform.registry, &args)),
         Command::References(args) => block_on(references::run(platform, &args.command)),
         Command::Events(args) => block_on(events::run(&platform.registry, &args)),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut script);
-            say::print(String::from_utf8_lossy(&script))
-        }
+        Command::Completions { shell } => completions::run(&platform.registry, shell),
         Command::Up(args) => block_on(up::run(platform, &args)),
         Command::Service(service) => block_on(service.run(platform)),
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),

@@ -71,13 +71,19 @@ fn bash_completes_what_can_be_typed() {
     let script = "
         eval \"$(\"$0\" completions bash)\"
         COMP_WORDS=(kindex sta); COMP_CWORD=1; _kindex kindex sta kindex; echo \"${COMPREPLY[@]}\"
-        COMP_WORDS=(kindex get models -o w); COMP_CWORD=4; _kindex kindex w -o; echo \"${COMPREPLY[@]}\"";
+        COMP_WORDS=(kindex get models -o w); COMP_CWORD=4; _kindex kindex w -o; echo \"${COMPREPLY[@]}\"
+        COMP_WORDS=(kindex why pipelineru); COMP_CWORD=2; _kindex kindex pipelineru why; echo \"${COMPREPLY[@]}\"
+        COMP_WORDS=(kindex status -k modelf); COMP_CWORD=3; _kindex kindex modelf -k; echo \"${COMPREPLY[@]}\"";
     let output = Command::new("bash")
         .args(["-c", script, KINDEX])
         .output()
         .expect("bash runs");
     let reported = text_of(&output.stderr);
-    assert_eq!(text_of(&output.stdout), "status\nwide\n", "{reported}");
+    assert_eq!(
+        text_of(&output.stdout),
+        "status\nwide\npipelineruns\nmodelfamilys\n",
+        "{reported}"
+    );
 }
 
 #[test]
