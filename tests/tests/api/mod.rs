@@ -4,6 +4,7 @@ mod alone;
 mod asked;
 mod compared;
 mod creations_across;
+mod creations_at_once;
 mod each_right;
 mod early;
 mod encrypted;

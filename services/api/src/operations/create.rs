@@ -43,11 +43,8 @@ impl Operations {
         if may_name_in(key.resource, Part::Main) {
             self.refuse_child(caller, &key, text).await?;
         }
-        if self.archives(resource.kind) && !name.is_empty() {
-            let is_free = self.names.is_free(self.store()?, &key).await?;
-            if !is_free && self.find_archived(&key).await?.is_some() {
-                return Err(Refusal::already_exists(&key));
-            }
+        if self.archives(resource.kind) && !name.is_empty() && self.find_archived_together(&key).await?.is_some() {
+            return Err(Refusal::already_exists(&key));
         }
         let path = resource.collection(Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));

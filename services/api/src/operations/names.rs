@@ -1,6 +1,7 @@
-//! Checks which names are free in SQL. Every creation needs this, so concurrent checks share one statement.
+//! Looks up what has a name in SQL. Every creation needs this, for its own name and for those in its fields, so that
+//! concurrent look-ups share one statement.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kindex_model::kind::Kind;
@@ -15,8 +16,8 @@ const TOGETHER_MAX: usize = 200;
 
 /// Namespace and name.
 type Name = (String, String);
-/// Where it is said whether a name is free.
-type Answer = oneshot::Sender<Result<bool, Refusal>>;
+/// Where it is said what has a name.
+type Answer = oneshot::Sender<Result<Option<Stored>, Refusal>>;
 
 /// Who waits for the next statement of a kind.
 #[derive(Default)]
@@ -31,11 +32,15 @@ struct Line {
 pub(super) struct Names(Arc<Mutex<HashMap<&'static str, Line>>>);
 
 impl Names {
-    /// Whether nothing that is not deleted has a name in SQL.
+    /// What has a name in SQL and is not deleted.
     ///
     /// # Guarantees
     /// The statement that answers begins after the question.
-    pub(super) async fn is_free(&self, store: &Arc<dyn MetadataStorage>, key: &ObjectKey<'_>) -> Result<bool, Refusal> {
+    pub(super) async fn find(
+        &self,
+        store: &Arc<dyn MetadataStorage>,
+        key: &ObjectKey<'_>,
+    ) -> Result<Option<Stored>, Refusal> {
         let (answer, answered) = oneshot::channel();
         let (kind, name) = (key.resource.kind, (key.namespace.to_owned(), key.name.to_owned()));
         if self.join(kind, name, answer) {
@@ -75,31 +80,28 @@ impl Names {
             if names.is_empty() {
                 return;
             }
-            let taken = taken(kind, store, &names).await;
-            let taken = taken.map_err(|error| refusal::of_query(&error));
+            let found = found(kind, store, &names).await;
+            let found = found.map_err(|error| refusal::of_query(&error));
             for (name, answer) in names.iter().zip(answers) {
-                let is_free = taken
-                    .as_ref()
-                    .map(|taken| !taken.contains(name))
-                    .map_err(Refusal::clone);
+                let row = found.as_ref().map(|rows| rows.get(name).cloned());
                 // Whoever has left meanwhile needs no answer.
-                let _gone = answer.send(is_free);
+                let _gone = answer.send(row.map_err(Refusal::clone));
             }
         }
     }
 }
 
-/// Those of these names that something has that is not deleted.
-async fn taken(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Result<HashSet<Name>, StoreError> {
-    let found = match names {
+/// What has each of these names and is not deleted.
+async fn found(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Result<HashMap<Name, Stored>, StoreError> {
+    let rows = match names {
         // Quicker for one.
         [(namespace, name)] => store.get_by_name(kind, namespace, name).await?.into_iter().collect(),
         _ => store.newest_by_names(kind, names).await?,
     };
-    let open = found.into_iter().filter(|row| row.life != Life::Deleted);
-    let name = |row: Stored| {
+    let open = rows.into_iter().filter(|row| row.life != Life::Deleted);
+    let by_name = open.map(|row| {
         let metadata = &row.object.metadata;
-        (metadata.namespace.clone(), metadata.name.clone())
-    };
-    Ok(open.map(name).collect())
+        ((metadata.namespace.clone(), metadata.name.clone()), row)
+    });
+    Ok(by_name.collect())
 }

@@ -98,4 +98,13 @@ impl Operations {
         let found = found.map_err(|error| refusal::of_store(key, error))?;
         Ok(found.filter(|stored| stored.life == Life::Archived))
     }
+
+    /// The same for what every creation asks: those who ask at the same time share a statement.
+    pub(super) async fn find_archived_together(&self, key: &ObjectKey<'_>) -> Result<Option<Stored>, Refusal> {
+        let Storage::On { store, .. } = &self.storage else {
+            return Ok(None);
+        };
+        let found = self.names.find(store, key).await?;
+        Ok(found.filter(|stored| stored.life == Life::Archived))
+    }
 }

@@ -306,7 +306,7 @@ impl Operations {
                 let same = archived.filter(|archived| *archived.object.metadata.uid.0 == *found.uid());
                 Ok(Some(same.map_or(Location::Cluster(found), Location::Sql)))
             }
-            None => Ok(self.find_archived(key).await?.map(Location::Sql)),
+            None => Ok(self.find_archived_together(key).await?.map(Location::Sql)),
         }
     }
 
