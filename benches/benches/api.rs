@@ -5,8 +5,7 @@
 //! `KINDEX_BENCH_OBJECTS` (10000) sets the size, `KINDEX_BENCH_WATCHES` (1000) the number of watches. The cluster is
 //! the embedded one, or with `KINDEX_BENCH_CONTROLPLANE=1` the kube-apiserver that `tests/controlplane/build` made.
 
-use std::net::TcpListener;
-use std::path::Path;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -56,9 +55,13 @@ impl Setup {
         let database = MariaDb::start(&["--innodb-buffer-pool-size=1G", "--innodb-flush-log-at-trx-commit=1"]);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let plane = (setting("KINDEX_BENCH_CONTROLPLANE", 0) > 0).then(ControlPlane::start);
-        let [listen, cluster, health] = [(); 3].map(|()| free_address());
         let address = format!("mysql://root@127.0.0.1:{}/bench", database.port);
-        let data_dir = directory.path().join("data").display().to_string();
+        let data_dir = directory.path().join("data");
+        let kubeconfig = match &plane {
+            Some(plane) => plane.kubeconfig().to_owned(),
+            None => data_dir.join("kubeconfig"),
+        };
+        let [data_dir, cluster_file] = [&data_dir, &kubeconfig].map(|path| path.display().to_string());
         let mut arguments = vec![
             "--log",
             "error",
@@ -69,34 +72,28 @@ impl Setup {
             "--database",
             &address,
         ];
-        arguments.extend(["--listen", &listen, "--api-addr", &cluster, "--health-addr", &health]);
-        arguments.extend(["--runs-grpc-addr", "127.0.0.1:0", "--runs-rest-addr", "127.0.0.1:0"]);
-        let kubeconfig = plane.as_ref().map(|plane| plane.kubeconfig().display().to_string());
-        if let Some(path) = &kubeconfig {
-            arguments.extend(["--kubeconfig", path]);
+        for flag in [
+            "--listen",
+            "--api-addr",
+            "--health-addr",
+            "--runs-grpc-addr",
+            "--runs-rest-addr",
+        ] {
+            arguments.extend([flag, "127.0.0.1:0"]);
         }
-        let mut setup = Self {
-            kindex: Kindex::start(&arguments),
-            api: at(&listen),
-            cluster: match &kubeconfig {
-                Some(path) => of_kubeconfig(Path::new(path)).await,
-                None => at(&cluster),
-            },
-            health: at(&health),
+        if plane.is_some() {
+            arguments.extend(["--kubeconfig", &cluster_file]);
+        }
+        let (kindex, [api, health]) = Kindex::listening(&arguments, ["api          http://", "readiness    http://"]);
+        Self {
+            kindex,
+            api: at(api),
+            cluster: of_kubeconfig(&kubeconfig).await,
+            health: at(health),
             _plane: plane,
             database,
             _directory: directory,
-        };
-        setup
-            .wait("the API server", async |setup| {
-                client(&setup.api).send(get(&models("a"))).await.is_ok()
-            })
-            .await;
-        if setup._plane.is_none() {
-            // It has the token.
-            setup.cluster = of_kubeconfig(&Path::new(&data_dir).join("kubeconfig")).await;
         }
-        setup
     }
 
     async fn wait(&mut self, what: &str, holds: impl AsyncFn(&Self) -> bool) {
@@ -142,15 +139,7 @@ impl Setup {
     }
 }
 
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    listener
-        .local_addr()
-        .expect("a bound socket has an address")
-        .to_string()
-}
-
-fn at(address: &str) -> Config {
+fn at(address: SocketAddr) -> Config {
     Config::new(format!("http://{address}").parse().expect("an address of the web"))
 }
 

@@ -7,7 +7,6 @@
 //! (1000000) the larger replay. `KINDEX_BENCH_PARTS` (7) is the sum of what is measured: 1, 2 and 4 in this order.
 
 use std::collections::HashMap;
-use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -175,6 +174,8 @@ async fn storing(server: &MariaDb) {
 /// `kindex api` over a database, and a cluster of its own.
 struct Setup {
     url: String,
+    /// When the server was started.
+    begun: Instant,
     api: Kindex,
     _cluster: Kindex,
     _directory: tempfile::TempDir,
@@ -186,7 +187,6 @@ impl Setup {
         let config = directory.path().join("off.yaml");
         std::fs::write(&config, "metadataStorage: {enableMetadataStorage: false}\n").expect("writable");
         let [config, data] = [config, directory.path().join("data")].map(|path| path.display().to_string());
-        let [cluster, listen] = [(); 2].map(|()| free_address());
         let mut arguments = vec![
             "--log",
             "error",
@@ -197,8 +197,13 @@ impl Setup {
             "--data-dir",
             &data,
         ];
-        arguments.extend(["--api-addr", &cluster]);
-        for flag in ["--listen", "--health-addr", "--runs-grpc-addr", "--runs-rest-addr"] {
+        for flag in [
+            "--listen",
+            "--api-addr",
+            "--health-addr",
+            "--runs-grpc-addr",
+            "--runs-rest-addr",
+        ] {
             arguments.extend([flag, "127.0.0.1:0"]);
         }
         let up = Kindex::start(&arguments);
@@ -221,13 +226,16 @@ impl Setup {
             "--database",
             address,
             "--listen",
-            &listen,
+            "127.0.0.1:0",
             "--health-addr",
             "127.0.0.1:0",
         ]);
+        let begun = Instant::now();
+        let (api, [listen]) = Kindex::listening(&arguments, ["kubectl --server http://"]);
         Self {
             url: format!("http://{listen}"),
-            api: Kindex::start(&arguments),
+            begun,
+            api,
             _cluster: up,
             _directory: directory,
         }
@@ -248,12 +256,6 @@ impl Setup {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
-}
-
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let address = listener.local_addr().expect("a bound socket has an address");
-    address.to_string()
 }
 
 /// When the objects of a load were committed, or a subscriber heard of them.
@@ -409,9 +411,8 @@ async fn replays(server: &MariaDb) {
             .await;
         fill(server, &database, objects).await;
         let mut setup = Setup::make(&address(server, &database)).await;
-        let begun = Instant::now();
         let replayed = replay(&mut setup.subscribe().await).await;
-        let took = begun.elapsed();
+        let took = setup.begun.elapsed();
         assert_eq!(replayed, objects, "a replay is whole");
         assert!(setup.api.ended().is_none(), "the server is up");
         let peak = setup.api.usage().resident_bytes_max as f64;

@@ -3,9 +3,13 @@
 //! child: it becomes `kindex` where an environment variable says so. `KINDEX_BENCH_PROGRAM` names
 //! another build of the load program whose `kindex` is to be measured, to compare the two.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use kindex::Platform;
 use kindex::cleanup::Cleanups;
@@ -13,6 +17,7 @@ use kindex_model::kind::Registry;
 
 const ROLE: &str = "KINDEX_BENCH_CHILD";
 const PROGRAM: &str = "KINDEX_BENCH_PROGRAM";
+const WAIT_MAX: Duration = Duration::from_secs(300);
 
 /// To be called first in `main`: in a child, runs the command and gives its exit code.
 pub fn become_kindex() -> Option<ExitCode> {
@@ -50,13 +55,47 @@ impl Kindex {
     /// # Panics
     /// When the program cannot be started.
     pub fn start(arguments: &[&str]) -> Self {
+        Self::spawn(arguments, Stdio::null())
+    }
+
+    /// Starts `kindex` with these arguments, whose addresses have port 0, and reads from its stdout where it listens:
+    /// each address stands after one of these texts.
+    ///
+    /// # Panics
+    /// When the program cannot be started, ends, or does not say in time where it listens.
+    pub fn listening<const N: usize>(arguments: &[&str], texts: [&str; N]) -> (Self, [SocketAddr; N]) {
+        let mut kindex = Self::spawn(arguments, Stdio::piped());
+        let stdout = BufReader::new(kindex.child.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // Nobody asks for what it says later, which must not fill the pipe.
+                let _unread = sender.send(line);
+            }
+        });
+        let begun = Instant::now();
+        let mut found: [Option<SocketAddr>; N] = [None; N];
+        while found.contains(&None) {
+            let line = lines.recv_timeout(WAIT_MAX.saturating_sub(begun.elapsed()));
+            let line = line.unwrap_or_else(|error| {
+                let ended = kindex.ended();
+                panic!("kindex does not say where it listens: {error}; it ended with {ended:?}")
+            });
+            for (address, text) in found.iter_mut().zip(texts) {
+                *address = address.or_else(|| address_after(&line, text));
+            }
+        }
+        (kindex, found.map(|address| address.expect("none is left out")))
+    }
+
+    fn spawn(arguments: &[&str], stdout: Stdio) -> Self {
         let named = std::env::var_os(PROGRAM).map(PathBuf::from);
         let program = named.unwrap_or_else(|| std::env::current_exe().expect("a program knows where it is"));
         let child = Command::new(program)
             .args(arguments)
             .env(ROLE, "1")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(stdout)
             .spawn()
             .expect("it starts once more");
         Self {
@@ -91,6 +130,12 @@ impl Drop for Kindex {
         let _ended = self.child.kill();
         let _status = self.child.wait();
     }
+}
+
+/// The address in a line that stands after a text.
+fn address_after(line: &str, text: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once(text)?;
+    rest.split([' ', '/']).next()?.parse().ok()
 }
 
 /// What a process used, from the kernel's books; `None` when it is gone.

@@ -1,17 +1,17 @@
 //! A Kubernetes API of one loaded kind: pages of a list of any length, made as they are asked for,
-//! and a watch whose events the load program sends. All other kinds are empty. Keeps nothing but
-//! the number of objects, so that its memory does not grow with them. Knows no ingester.
+//! and a watch whose events the load program sends. All other kinds are empty. Says which cluster it is, without which
+//! no ingester begins. Keeps nothing but the number of objects, so that its memory does not grow with them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt as _;
+use axum::{Json, Router};
 use futures::StreamExt as _;
 use futures::stream;
 use kindex_model::kind::Kind;
@@ -114,6 +114,10 @@ impl LoadServer {
 
 async fn answer(State(load): State<Arc<Load>>, uri: Uri, Query(query): Query<ListQuery>) -> Response {
     let path = uri.path().trim_matches('/');
+    if path == "api/v1/namespaces/kube-system" {
+        let metadata = json!({"name": "kube-system", "uid": uid(load.objects)});
+        return Json(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})).into_response();
+    }
     let Some(plural) = path.strip_prefix(&format!("apis/{}/{}/", load.kind.group, load.kind.version)) else {
         return StatusCode::NOT_FOUND.into_response();
     };
@@ -208,4 +212,23 @@ fn mixed(index: usize) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_generated::kinds::pipeline_run;
+    use kindex_kube_client::Identity;
+    use kindex_kube_client::kube_cluster::KubeCluster;
+    use kindex_model::object::Uid;
+
+    use super::*;
+
+    /// Otherwise an ingester waits, and a load program for its rows.
+    #[tokio::test]
+    async fn it_says_which_cluster_it_is() {
+        let server = LoadServer::start(&pipeline_run::KIND, 1).await;
+        let client = kube::Client::try_from(server.config()).expect("a client");
+        let identity = KubeCluster::from(client).identity().await.expect("an answer");
+        assert_eq!(identity, Identity::Known(Uid::from(uid(1).as_str())));
+    }
 }

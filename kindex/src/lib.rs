@@ -52,6 +52,9 @@ mod interrupt;
 
 mod url;
 
+#[cfg(test)]
+mod fixture;
+
 mod service_flag;
 
 mod limits;

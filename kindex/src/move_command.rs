@@ -173,7 +173,7 @@ mod tests {
     use kindex_api::operations::{Details, Reason, State};
     use kindex_cluster::ClusterOptions;
     use kindex_generated::kinds::{model, project};
-    use kindex_model::reference::{Named, OnDelete, Reference, Target};
+    use kindex_model::reference::{OnDelete, Reference, Target};
     use kindex_store::PoolConfig;
     use kindex_tests::embedded::Embedded;
     use kube::Client;
@@ -183,6 +183,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use crate::client::api_resource;
+    use crate::fixture::{GROUP, IN_NETWORKS, NETWORK};
     use crate::install::{ClusterOwner, crds};
     use crate::sql_only;
 
@@ -193,12 +194,9 @@ mod tests {
             group: "michelangelo.api",
             kind: "Project",
         }],
-        kind_column: None,
         path: &["spec", "source"],
-        named: Named::Name,
-        columns: &[],
-        owned: false,
         on_delete: OnDelete::Orphan,
+        ..NETWORK
     };
     const MODEL: Reference = Reference {
         name: "model",
@@ -224,31 +222,12 @@ mod tests {
     };
     static KINDS: [&Kind; 2] = [&MODELS, &PROJECTS];
 
-    const GROUP: &str = "region.example.com";
-    static REGION: Service = Service {
-        name: "region",
-        group: GROUP,
-        cluster_scoped: &[],
-        refers_to: &[],
-        address: "http://127.0.0.1:1",
-        ca_file: None,
-        token_file: None,
-    };
-    const NETWORK: Reference = Reference {
-        name: "network",
-        targets: &[Target {
-            service: Some(&REGION),
-            group: GROUP,
-            kind: "Network",
-        }],
-        path: &["spec", "network"],
-        ..PROJECT
-    };
-    /// They name networks of the region.
-    static IN_NETWORKS: Kind = Kind {
-        references: &[NETWORK],
-        ..model::KIND
-    };
+    fn registry() -> Registry {
+        Registry {
+            kinds: &KINDS,
+            ..kindex_generated::registry()
+        }
+    }
 
     fn objects(client: &Client, kind: &Kind) -> Api<DynamicObject> {
         Api::namespaced_with(client.clone(), "default", &api_resource(kind))
@@ -305,10 +284,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_namespace_is_refused_with_its_flag_before_anything_is_opened() {
-        let registry = Registry {
-            kinds: &KINDS,
-            ..kindex_generated::registry()
-        };
+        let registry = registry();
         for flag in ["--namespace", "--to-namespace"] {
             let words = ["kindex", "move", "model.michelangelo.api/m", "--to", "project/a"];
             let words = words.into_iter().chain([flag, ""]);
@@ -330,10 +306,7 @@ mod tests {
         std::fs::write(&kubeconfig, embedded.kubeconfig()).expect("writable");
         let kubeconfig = kubeconfig.display().to_string();
         let database = format!("sqlite:{}", directory.path().join("kindex.db").display());
-        let registry = Registry {
-            kinds: &KINDS,
-            ..kindex_generated::registry()
-        };
+        let registry = registry();
         let cluster = Client::try_from(embedded.config()).expect("a client");
         crds(&cluster, &registry, ClusterOwner::Kindex)
             .await

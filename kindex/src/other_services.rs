@@ -97,57 +97,16 @@ mod tests {
     use axum::http::StatusCode;
     use axum::routing::{MethodRouter, get};
     use axum::{Json, Router};
-    use kindex_generated::kinds::model;
-    use kindex_model::kind::Kind;
-    use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
     use kindex_model::reference_name::ReferenceName;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::fixture::{GROUP, naming_region};
 
-    const GROUP: &str = "region.example.com";
     const HELD: &str = "model.michelangelo.api/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
-    static REGION: Service = Service {
-        name: "region",
-        group: GROUP,
-        cluster_scoped: &[],
-        refers_to: &[],
-        address: "http://127.0.0.1:1",
-        ca_file: None,
-        token_file: None,
-    };
-    const NETWORK: Reference = Reference {
-        name: "network",
-        targets: &[Target {
-            service: Some(&REGION),
-            group: GROUP,
-            kind: "Network",
-        }],
-        kind_column: None,
-        path: &["spec", "network"],
-        named: Named::Name,
-        columns: &[],
-        owned: false,
-        on_delete: OnDelete::Block,
-    };
-
-    /// They name networks of the region.
-    static MODELS: Kind = Kind {
-        references: &[NETWORK],
-        ..model::KIND
-    };
-    static KINDS: [&Kind; 1] = [&MODELS];
-
-    fn registry() -> Registry {
-        Registry {
-            kinds: &KINDS,
-            ..kindex_generated::registry()
-        }
-    }
-
     fn targets(addresses: &[(&str, &str)]) -> Targets {
-        Targets::of(&registry(), addresses)
+        Targets::of(&naming_region(), addresses)
     }
 
     fn says(code: StatusCode, answer: Value) -> MethodRouter {
@@ -189,7 +148,7 @@ mod tests {
 
     #[test]
     fn only_a_declared_service_has_targets() {
-        let given = |name: &str| of_targets(&registry(), &[format!("{name}=http://127.0.0.1:1")]);
+        let given = |name: &str| of_targets(&naming_region(), &[format!("{name}=http://127.0.0.1:1")]);
         assert!(given("region").is_ok() && given(GROUP).is_ok());
         let why = given("nowhere.example.com").err().expect("refused").to_string();
         assert!(
@@ -202,8 +161,8 @@ mod tests {
     fn a_service_of_which_nothing_can_be_asked_is_named_with_those_that_are_declared() {
         let holders = || std::iter::once("michelangelo.api");
         let known = [(GROUP, "http://a"), ("michelangelo.api", "http://b")];
-        assert_eq!(unasked(&registry(), &known, holders()), Vec::<String>::new());
-        let none = unasked(&registry(), &[("regio.example.com", "http://a")], holders());
+        assert_eq!(unasked(&naming_region(), &known, holders()), Vec::<String>::new());
+        let none = unasked(&naming_region(), &[("regio.example.com", "http://a")], holders());
         assert_eq!(none.len(), 1);
         assert!(
             none[0].starts_with("--service regio.example.com=http://a has no effect"),
@@ -215,7 +174,7 @@ mod tests {
         );
         let empty = Registry {
             kinds: &[],
-            ..registry()
+            ..naming_region()
         };
         let none = unasked(&empty, &[(GROUP, "http://a")], std::iter::empty());
         assert!(none[0].ends_with("; [services] in crds.toml declares none"), "{none:?}");

@@ -76,38 +76,19 @@ pub(crate) fn known(registry: &Registry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const GROUP: &str = "region.example.com";
-
-    static REGION: Service = Service {
-        name: "region",
-        group: GROUP,
-        cluster_scoped: &[],
-        refers_to: &[],
-        address: "https://region",
-        ca_file: None,
-        token_file: None,
-    };
-    static SERVICES: &[&Service] = &[&REGION];
-
-    fn registry() -> Registry {
-        Registry {
-            services: SERVICES,
-            ..kindex_generated::registry()
-        }
-    }
+    use crate::fixture::{GROUP, listing_region};
 
     #[test]
     fn a_service_is_given_by_its_name_or_its_group() {
         let services = ["region=http://a", "region.example.com=http://b/c=d"].map(str::to_owned);
-        let pairs = addresses(&registry(), &services).expect("a service");
+        let pairs = addresses(&listing_region(), &services).expect("a service");
         assert_eq!(pairs, [(GROUP, "http://a"), (GROUP, "http://b/c=d")]);
         for (said, url) in [(&services[0], "http://a"), (&services[1], "http://b/c=d")] {
-            let (service, found) = declared(&registry(), said).expect("a service");
+            let (service, found) = declared(&listing_region(), said).expect("a service");
             assert_eq!((service.group, found), (GROUP, url));
         }
         let other = ["other.example.com=http://b".to_owned()];
-        let pairs = addresses(&registry(), &other).expect("holders may be of any group");
+        let pairs = addresses(&listing_region(), &other).expect("holders may be of any group");
         assert_eq!(pairs, [("other.example.com", "http://b")]);
     }
 
@@ -116,7 +97,10 @@ mod tests {
         for (wrong, why) in [
             ("nonsense", "--service nonsense: no NAME=URL"),
             ("=http://a", "--service =http://a: no NAME=URL"),
-            ("region=httpx", "\"httpx\" is no http:// or https:// URL"),
+            (
+                "region=httpx",
+                "--service region=httpx: \"httpx\" is no http:// or https:// URL",
+            ),
             (
                 "region.example.com=ftp://a",
                 "\"ftp://a\" is no http:// or https:// URL",
@@ -128,15 +112,15 @@ mod tests {
         ] {
             let services = [wrong.to_owned()];
             let refused = [
-                addresses(&registry(), &services).map(drop),
-                declared(&registry(), wrong).map(drop),
+                addresses(&listing_region(), &services).map(drop),
+                declared(&listing_region(), wrong).map(drop),
             ];
             for refused in refused {
                 let said = refused.expect_err(wrong).to_string();
                 assert!(said.contains(why), "{said}");
             }
         }
-        let undeclared = declared(&registry(), "other.example.com=http://a").map(drop);
+        let undeclared = declared(&listing_region(), "other.example.com=http://a").map(drop);
         let said = undeclared.expect_err("nothing of ours names its objects").to_string();
         assert!(
             said.contains("crds.toml declares no service other.example.com"),

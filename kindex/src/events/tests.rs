@@ -20,6 +20,17 @@ struct Line {
     events: EventsArgs,
 }
 
+/// The command before its first subscription.
+fn following<'a>(args: &'a EventsArgs, source: impl Source + 'static, subscribe: &Subscribe) -> Following<'a> {
+    Following {
+        args,
+        source: Box::new(source),
+        resume: Resume::new(subscribe),
+        has_begun: false,
+        failures: 0,
+    }
+}
+
 /// A server that ends each subscription properly, as a proxy in between may do.
 struct Brief {
     /// What a subscription has, by its number.
@@ -48,13 +59,7 @@ async fn ended(flags: &[&str], messages: fn(usize) -> Vec<Message>) -> (Result<(
         messages,
         subscriptions: subscriptions.clone(),
     };
-    let mut following = Following {
-        args: &line.events,
-        source: Box::new(source),
-        resume: Resume::new(&Subscribe::to(TOPIC)),
-        has_begun: false,
-        failures: 0,
-    };
+    let mut following = following(&line.events, source, &Subscribe::to(TOPIC));
     let ended = following.run().await.map_err(|error| error.to_string());
     (ended, subscriptions.load(Ordering::Relaxed))
 }
@@ -134,13 +139,7 @@ async fn nobody_is_to_go_on_from_a_position_that_was_refused() {
     };
     let of_nats = PositionError::Refused("the position came by nats".to_owned());
     for error in [SourceError::gone("it is older than seven days"), of_nats.into()] {
-        let mut following = Following {
-            args: &line.events,
-            source: Box::new(Refusing(error.clone())),
-            resume: Resume::new(&subscribe),
-            has_begun: false,
-            failures: 0,
-        };
+        let mut following = following(&line.events, Refusing(error.clone()), &subscribe);
         let said = following.run().await.expect_err("refused").to_string();
         assert_eq!(said, format!("error: {error}\n  hint: leave out --from"));
         assert_eq!(following.last_note(), None);
@@ -171,13 +170,7 @@ async fn ended_by(refuses: SourceError, flags: &[&str]) -> (CommandError, Option
         refuses,
         has_given: AtomicBool::new(false),
     };
-    let mut following = Following {
-        args: &line.events,
-        source: Box::new(source),
-        resume: Resume::new(&Subscribe::to(TOPIC)),
-        has_begun: false,
-        failures: 0,
-    };
+    let mut following = following(&line.events, source, &Subscribe::to(TOPIC));
     let error = following.run().await.expect_err("it is refused");
     (error, following.last_note())
 }
