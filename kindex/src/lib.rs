@@ -12,6 +12,9 @@ pub use kindex_query as query;
 /// The SQL stores.
 pub use kindex_store as store;
 
+#[cfg(feature = "mimalloc")]
+mod allocator;
+
 pub mod error;
 
 pub mod platform;
