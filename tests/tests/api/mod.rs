@@ -2,6 +2,7 @@
 
 mod alone;
 mod asked;
+mod by_hand;
 mod compared;
 mod creations_across;
 mod creations_at_once;

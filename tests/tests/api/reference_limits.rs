@@ -4,9 +4,8 @@
 use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use serde_json::{Value, json};
-use sqlx::Connection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
+use super::by_hand::alter;
 use super::stage::{Stage, model, send};
 
 const ONE: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -72,14 +71,6 @@ async fn an_answer_has_no_more_references_than_are_asked_for() {
         assert!(answered == code && message.contains(said), "{path}: {refused}");
     }
     stage.end().await;
-}
-
-async fn alter(stage: &Stage, statement: &'static str) {
-    let path = stage.ground.directory.path().join("kindex.db");
-    let options = SqliteConnectOptions::new().filename(path);
-    let mut sqlite = SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::query(statement).execute(&mut sqlite).await.unwrap();
-    sqlite.close().await.unwrap();
 }
 
 /// Otherwise `kindex deletion` of the holder's service takes it for a reference that somebody has taken off by hand. An

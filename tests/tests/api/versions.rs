@@ -7,8 +7,8 @@ use kindex_query::Life;
 use kindex_tests::trials::{KIND, PLATFORM};
 use serde_json::{Value, json};
 use sqlx::Connection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
+use super::by_hand::connect;
 use super::program::{kubectl, kubectl_is_there};
 use super::stage::{Stage, names, send, send_with};
 
@@ -53,9 +53,7 @@ pub(super) async fn archived(stage: &Stage, names: &[&str]) {
 
 /// Sets the text of a row, as an earlier release or a hand left it.
 async fn rewrite(stage: &Stage, name: &str, change: impl Fn(Value) -> String) {
-    let path = stage.ground.directory.path().join("kindex.db");
-    let options = SqliteConnectOptions::new().filename(path);
-    let mut sqlite = SqliteConnection::connect_with(&options).await.unwrap();
+    let mut sqlite = connect(stage).await;
     let text = sqlx::query_scalar::<_, String>("SELECT json FROM trial WHERE name = ?").bind(name);
     let text = text.fetch_one(&mut sqlite).await.unwrap();
     let changed = change(serde_json::from_str(&text).unwrap());

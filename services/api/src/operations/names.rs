@@ -80,15 +80,27 @@ impl Names {
             if names.is_empty() {
                 return;
             }
-            let found = found(kind, store, &names).await;
-            let found = found.map_err(|error| refusal::of_query(&error));
+            let together = found(kind, store, &names).await;
+            // A row that cannot be read concerns only those who ask for its name.
+            let is_one_of_many = matches!(together, Err(StoreError::Corrupt { .. })) && names.len() > 1;
+            let together = together.map_err(|error| refusal::of_query(&error));
             for (name, answer) in names.iter().zip(answers) {
-                let row = found.as_ref().map(|rows| rows.get(name).cloned());
+                let row = match &together {
+                    Err(_) if is_one_of_many => found_alone(kind, store, name).await,
+                    Err(refusal) => Err(refusal.clone()),
+                    Ok(rows) => Ok(rows.get(name).cloned()),
+                };
                 // Whoever has left meanwhile needs no answer.
-                let _gone = answer.send(row.map_err(Refusal::clone));
+                let _gone = answer.send(row);
             }
         }
     }
+}
+
+async fn found_alone(kind: &Kind, store: &dyn MetadataStorage, name: &Name) -> Result<Option<Stored>, Refusal> {
+    let found = found(kind, store, std::slice::from_ref(name)).await;
+    let rows = found.map_err(|error| refusal::of_query(&error))?;
+    Ok(rows.into_values().next())
 }
 
 /// What has each of these names and is not deleted.
