@@ -27,6 +27,7 @@ pub(super) const EVERYTHING: &[&str] = &[
     "--set=database.tls.caSecret=kindex-mysql-ca",
     "--set=database.tls.clientSecret=kindex-mysql-client",
     "--set=ingester.mode=shards",
+    "--set=ingester.followCluster=b08cbbdd-6a0b-4d51-8a3c-0a2f1f6f5d11",
     "--set=ingester.nodeSelector.disk=fast",
     "--set=ingester.priorityClassName=system-cluster-critical",
     "--set=image.pullSecrets={registry}",
@@ -164,6 +165,26 @@ fn without_the_stanza_of_the_database_nothing_runs_that_needs_one() {
         assert_eq!(one(&manifests, "Deployment", "kindex-ingester")["spec"]["replicas"], 0);
         assert!(manifests.iter().all(|it| it["kind"] != "Job"), "{closed}");
     }
+}
+
+/// As if an installation took over whatever database it finds.
+#[test]
+fn the_ingester_lets_a_database_follow_only_the_cluster_that_a_value_names() {
+    if !helm_is_there() {
+        return;
+    }
+    let followed = |values: &[&str]| -> Vec<String> {
+        let manifests = rendered(values);
+        let pod = &workload(&manifests, "kindex-ingester")["spec"]["template"]["spec"];
+        let args = pod["containers"][0]["args"].as_array().expect("arguments").iter();
+        let args = args.filter_map(Value::as_str).map(str::to_owned);
+        args.filter(|arg| arg.contains("follow")).collect()
+    };
+    assert_eq!(followed(&[]), Vec::<String>::new());
+    assert_eq!(
+        followed(&["--set=ingester.followCluster=b08cbbdd"]),
+        ["--follow-cluster=b08cbbdd"]
+    );
 }
 
 /// Beside everything: a cluster without the server behind it would say so at each question for what there is.
