@@ -1,7 +1,7 @@
 //! Many creations at once, each of which names an object: they share statements, and each hears of its own.
 
 use futures::future::join_all;
-use kindex_generated::kinds::{pipeline, pipeline_run};
+use kindex_generated::kinds::{model, pipeline, pipeline_run};
 use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
 use kindex_query::Life;
@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::by_hand::alter;
-use super::stage::{FINAL, Stage, client_of, send, serve};
+use super::stage::{FINAL, MODELS, Stage, client_of, send, serve};
 
 static KINDS: &[&Kind] = &[&pipeline::KIND, &pipeline_run::KIND];
 
@@ -86,6 +86,30 @@ async fn a_row_that_cannot_be_read_refuses_only_the_creations_that_name_it() {
     for (name, code, answer) in named_by_runs(&api, ["broken", "kept", "absent"]).await {
         let expected = if name == "broken" { 500 } else { 201 };
         assert_eq!(code, expected, "{name}: {answer}");
+    }
+    stage.end().await;
+}
+
+/// As if a statement for many had to have room for whatever one of them sends.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_megabytes_is_refused_alone() {
+    let Some(stage) = Stage::on_mariadb().await else {
+        return;
+    };
+    let creations = (0..40).map(|number| {
+        let (name, expected) = match number % 10 {
+            5 => ("a".repeat(2 << 20), 422),
+            _ => (format!("m{number}"), 201),
+        };
+        let model = object(&model::KIND, json!({"name": name}), json!({}));
+        let api = &stage.api;
+        async move {
+            let (code, answer) = send(api, "POST", MODELS, &model).await;
+            (code, expected, answer)
+        }
+    });
+    for (code, expected, answer) in join_all(creations).await {
+        assert_eq!(code, expected, "{}", answer["reason"]);
     }
     stage.end().await;
 }

@@ -243,13 +243,14 @@ impl KindSql {
     pub(crate) fn newest(&self, names: usize) -> Statement {
         kept(format!(
             "SELECT {} FROM (SELECT [uid] AS newest_uid, ROW_NUMBER() OVER (PARTITION BY [namespace], [name] \
-             ORDER BY [delete_time] IS NOT NULL, [delete_time] DESC, [res_version] DESC) AS place FROM [{1}]{2} \
+             ORDER BY [delete_time] IS NOT NULL, [delete_time] DESC, {5} DESC) AS place FROM [{1}]{2} \
              WHERE {3}) AS newest {4} [{1}] WHERE [uid] = newest_uid AND place = 1",
             self.stored_columns,
             self.tables.main,
             self.names_key.map(|key| self.spelling.walk(key)).unwrap_or_default(),
             self.spelling.pair_in("namespace", "name", names),
             self.spelling.join_in_order(),
+            of_cluster("[res_version]"),
         ))
     }
 

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::{StreamExt as _, stream};
+use kindex_kube_api::names::{dns_label, subdomain};
 use kindex_model::kind::Kind;
 use kindex_query::{Life, Stored};
 use kindex_store::{MetadataStorage, StoreError};
@@ -13,6 +15,8 @@ use super::{ObjectKey, Reason, Refusal, refusal};
 
 /// Names that are asked for in one statement at most.
 const TOGETHER_MAX: usize = 200;
+/// Statements for one name each, at a time, after one for many failed.
+const ALONE_MAX: usize = 8;
 
 /// Namespace and name.
 type Name = (String, String);
@@ -41,12 +45,15 @@ impl Names {
         store: &Arc<dyn MetadataStorage>,
         key: &ObjectKey<'_>,
     ) -> Result<Option<Stored>, Refusal> {
+        if !is_possible(key) {
+            return Ok(None);
+        }
         let (answer, answered) = oneshot::channel();
         let (kind, name) = (key.resource.kind, (key.namespace.to_owned(), key.name.to_owned()));
         if self.join(kind, name, answer) {
             let (names, store) = (self.clone(), store.clone());
             // A task of its own: the client that came first may leave, and others wait behind it.
-            tokio::spawn(async move { names.look_up(kind, &*store).await });
+            tokio::spawn(async move { names.look_up(kind, store).await });
         }
         let stopped = |_| Refusal::try_again(Reason::ServiceUnavailable, "the server is shutting down; try again");
         answered.await.map_err(stopped)?
@@ -74,33 +81,62 @@ impl Names {
         ahead
     }
 
-    async fn look_up(&self, kind: &'static Kind, store: &dyn MetadataStorage) {
+    async fn look_up(&self, kind: &'static Kind, store: Arc<dyn MetadataStorage>) {
         loop {
-            let (names, answers): (Vec<_>, Vec<_>) = self.leave(kind).into_iter().unzip();
-            if names.is_empty() {
+            let batch = self.leave(kind);
+            if batch.is_empty() {
                 return;
             }
-            let together = found(kind, store, &names).await;
-            // A row that cannot be read concerns only those who ask for its name.
-            let is_one_of_many = matches!(together, Err(StoreError::Corrupt { .. })) && names.len() > 1;
-            let together = together.map_err(|error| refusal::of_query(&error));
-            for (name, answer) in names.iter().zip(answers) {
-                let row = match &together {
-                    Err(_) if is_one_of_many => found_alone(kind, store, name).await,
-                    Err(refusal) => Err(refusal.clone()),
-                    Ok(rows) => Ok(rows.get(name).cloned()),
-                };
-                // Whoever has left meanwhile needs no answer.
-                let _gone = answer.send(row);
+            let names: Vec<Name> = batch.iter().map(|(name, _)| name.clone()).collect();
+            match found(kind, &*store, &names).await {
+                Ok(rows) => {
+                    for (name, answer) in batch {
+                        send(answer, Ok(rows.get(&name).cloned()));
+                    }
+                }
+                // A row that cannot be read concerns only those who ask for its name. Nobody waits for them.
+                Err(StoreError::Corrupt { .. }) if names.len() > 1 => {
+                    tokio::spawn(answer_each(kind, store.clone(), batch));
+                }
+                Err(error) => {
+                    let refusal = refusal::of_query(&error);
+                    for (_, answer) in batch {
+                        send(answer, Err(refusal.clone()));
+                    }
+                }
             }
         }
     }
 }
 
-async fn found_alone(kind: &Kind, store: &dyn MetadataStorage, name: &Name) -> Result<Option<Stored>, Refusal> {
-    let found = found(kind, store, std::slice::from_ref(name)).await;
-    let rows = found.map_err(|error| refusal::of_query(&error))?;
-    Ok(rows.into_values().next())
+fn send(answer: Answer, row: Result<Option<Stored>, Refusal>) {
+    // Whoever has left meanwhile needs no answer.
+    let _gone = answer.send(row);
+}
+
+/// Looks up each name with a statement of its own.
+async fn answer_each(kind: &'static Kind, store: Arc<dyn MetadataStorage>, batch: Vec<(Name, Answer)>) {
+    let mut waiting: HashMap<Name, Vec<Answer>> = HashMap::new();
+    for (name, answer) in batch {
+        waiting.entry(name).or_default().push(answer);
+    }
+    let answers = stream::iter(waiting).for_each_concurrent(ALONE_MAX, |(name, answers)| {
+        let store = &store;
+        async move {
+            let found = found(kind, &**store, std::slice::from_ref(&name)).await;
+            let row = found.map(|rows| rows.into_values().next());
+            let row = row.map_err(|error| refusal::of_query(&error));
+            for answer in answers {
+                send(answer, row.clone());
+            }
+        }
+    });
+    answers.await;
+}
+
+/// Whether an object can have this name. The cluster refuses a creation with any other, which may have megabytes.
+fn is_possible(key: &ObjectKey<'_>) -> bool {
+    subdomain(key.name).is_none() && (key.namespace.is_empty() || dns_label(key.namespace).is_none())
 }
 
 /// What has each of these names and is not deleted.

@@ -99,7 +99,7 @@ impl Operations {
         Ok(found.filter(|stored| stored.life == Life::Archived))
     }
 
-    /// The same for what every creation asks: those who ask at the same time share a statement.
+    /// The same for what many ask at the same time, as each creation does for what it names: they share a statement.
     pub(super) async fn find_archived_together(&self, key: &ObjectKey<'_>) -> Result<Option<Stored>, Refusal> {
         let Storage::On { store, .. } = &self.storage else {
             return Ok(None);
