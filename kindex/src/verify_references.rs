@@ -8,15 +8,19 @@ use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, State}
 use kindex_maintenance::references::{ReferencedObject, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
-use kindex_model::kind::Registry;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::reference_name::ReferenceName;
 use kindex_store::progress::Progress;
 use serde::Serialize;
 
 use crate::cli::VerifyArgs;
 use crate::error::CommandResult;
 use crate::other_services::{self, Targets};
-use crate::output::table;
+use crate::output::{table, visible};
 use crate::sides;
+
+/// A question about the holders alone asks no other service.
+const DEPTH: usize = 2;
 
 /// What was compared, with what other services say.
 #[derive(Debug, Serialize)]
@@ -60,12 +64,12 @@ pub(crate) async fn compare(
             registry.platform.group
         ));
     }
-    let mut referenced_objects: BTreeMap<ReferencedObject, Vec<String>> = BTreeMap::new();
+    let mut referenced_objects: BTreeMap<ReferencedObject, Vec<ReferenceName>> = BTreeMap::new();
     for (name, referenced) in &references.report.foreign {
         referenced_objects
             .entry(referenced.clone())
             .or_default()
-            .push(name.to_string());
+            .push(name.clone());
     }
     if referenced_objects.is_empty() {
         return Ok(references);
@@ -80,7 +84,12 @@ pub(crate) async fn compare(
     Ok(references)
 }
 
-async fn ask(operations: &Operations, referenced: &ReferencedObject, names: &[String], references: &mut References) {
+async fn ask(
+    operations: &Operations,
+    referenced: &ReferencedObject,
+    names: &[ReferenceName],
+    references: &mut References,
+) {
     let mut kinds = operations.registry().kinds.iter().copied();
     let Some(kind) = kinds.find(|kind| kind.name == referenced.kind && kind.group == referenced.group) else {
         return;
@@ -91,43 +100,45 @@ async fn ask(operations: &Operations, referenced: &ReferencedObject, names: &[St
         name: &referenced.name,
     };
     let bounds = Bounds {
-        depth: 1,
+        depth: DEPTH,
         ..Bounds::default()
     };
-    let shown = |reference: &str| match referenced.namespace.as_str() {
-        "" => format!("{}/{} bears {reference}", kind.singular, referenced.name),
-        namespace => format!("{}/{namespace}/{} bears {reference}", kind.singular, referenced.name),
-    };
-    let tree = match operations.holders(&Caller::default(), &key, bounds).await {
-        Ok(tree) => tree,
+    match operations.holders(&Caller::default(), &key, bounds).await {
+        Ok(tree) => references.judge(kind, referenced, names, &tree.holders),
         // It went meanwhile.
-        Err(refusal) if refusal.code == 404 => return,
-        Err(refusal) => return references.notes.push(refusal.to_string()),
-    };
-    for name in names {
-        let is_it = |node: &&Node| name.ends_with(&node.uid) && node.holds;
-        let Some(holder) = tree.holders.iter().find(is_it) else {
-            continue;
-        };
-        match holder.state {
-            State::Deleted => references.left_behind.push(format!(
-                "{}, and its service says that {} is deleted",
-                shown(name),
-                holder.label()
-            )),
-            State::Unknown => {
-                let why = holder
-                    .notes
-                    .first()
-                    .map_or("it is not known of whom that is", String::as_str);
-                references.notes.push(format!("{}: {why}", shown(name)));
-            }
-            State::Live | State::Archived | State::Deleting => {}
-        }
+        Err(refusal) if refusal.code == 404 => {}
+        Err(refusal) => references.notes.push(refusal.to_string()),
     }
 }
 
 impl References {
+    /// Adds what the services of these holders say of them. Of the references on the object, those that are not among
+    /// its holders were released meanwhile.
+    fn judge(&mut self, kind: &Kind, referenced: &ReferencedObject, names: &[ReferenceName], holders: &[Node]) {
+        for name in names {
+            let is_it = |node: &&Node| node.holds && node.uid == name.uid();
+            let Some(holder) = holders.iter().find(is_it) else {
+                continue;
+            };
+            let object = match referenced.namespace.as_str() {
+                "" => format!("{}/{}", kind.singular, referenced.name),
+                namespace => format!("{}/{namespace}/{}", kind.singular, referenced.name),
+            };
+            match holder.state {
+                State::Deleted => self.left_behind.push(format!(
+                    "{object} bears {name}, and its service says that {} is deleted",
+                    holder.label()
+                )),
+                State::Unknown => {
+                    let why = holder.notes.first();
+                    let why = why.map_or("it is not known of whom that is", String::as_str);
+                    self.notes.push(format!("{object} bears {name}: {why}"));
+                }
+                State::Live | State::Archived | State::Deleting => {}
+            }
+        }
+    }
+
     /// How many differ.
     pub(crate) fn differing(&self) -> usize {
         self.report.differences.len() + self.left_behind.len()
@@ -157,9 +168,77 @@ impl References {
             text += &table(&["kind", "namespace", "name", "uid", "difference", "detail"], rows);
             text.push('\n');
         }
-        text.extend(self.left_behind.iter().map(|line| format!("{line}\n")));
-        text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
+        // Another service may have said it.
+        text.extend(self.left_behind.iter().map(|line| format!("{}\n", visible(line))));
+        text.extend(self.notes.iter().map(|note| format!("note: {}\n", visible(note))));
         let differing = self.differing();
         text + &format!("references: {references} on {objects} objects, {differing} differing, {unsettled} unsettled\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_generated::kinds::model;
+    use serde_json::json;
+
+    use super::*;
+
+    const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+    /// What is found of a model with one reference, where this is said of its holder.
+    fn judged(state: State, holds: bool, uid: &str) -> References {
+        let holder = json!({"kind": "Server", "group": "other.example.com", "namespace": "prod", "name": "s", "uid": uid,
+            "state": state, "holds": holds, "notes": ["nobody answers"]});
+        let holder: Node = serde_json::from_value(holder).expect("a holder");
+        let name = ReferenceName::new("Server", "other.example.com", UID).expect("a name");
+        let referenced = ReferencedObject {
+            kind: model::KIND.name,
+            group: model::KIND.group,
+            namespace: "default".to_owned(),
+            name: "m".to_owned(),
+        };
+        let mut references = References {
+            report: Report::default(),
+            left_behind: Vec::new(),
+            notes: Vec::new(),
+        };
+        references.judge(&model::KIND, &referenced, &[name], &[holder]);
+        references
+    }
+
+    #[test]
+    fn what_another_service_calls_its_holder_cannot_change_the_terminal() {
+        let mut found = judged(State::Deleted, true, UID);
+        found.left_behind[0].push_str("\u{1b}[2J");
+        let text = found.text();
+        assert!(text.contains("is deleted\\u{1b}[2J\n"), "{text}");
+    }
+
+    /// As if silence, or an object that only names the other one, were a difference.
+    #[test]
+    fn only_a_holder_that_its_service_calls_deleted_has_left_its_reference_behind() {
+        let bears = format!("model/default/m bears server.other.example.com/{UID}");
+        let deleted = judged(State::Deleted, true, UID);
+        let expected = format!("{bears}, and its service says that server/prod/s is deleted");
+        assert_eq!(deleted.left_behind, [expected]);
+        assert_eq!(deleted.differing(), 1);
+        assert!(deleted.notes.is_empty(), "{:?}", deleted.notes);
+        let unknown = judged(State::Unknown, true, UID);
+        assert_eq!(unknown.notes, [format!("{bears}: nobody answers")]);
+        assert_eq!(unknown.differing(), 0);
+        for (state, holds, uid) in [
+            (State::Live, true, UID),
+            (State::Archived, true, UID),
+            (State::Deleting, true, UID),
+            (State::Deleted, false, UID),
+            (State::Deleted, true, "another"),
+            (State::Deleted, true, ""),
+        ] {
+            let found = judged(state, holds, uid);
+            assert!(
+                found.left_behind.is_empty() && found.notes.is_empty(),
+                "{state:?}: {found:?}"
+            );
+        }
     }
 }

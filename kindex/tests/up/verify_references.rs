@@ -1,6 +1,9 @@
 //! References in `kindex verify`: nothing where all is well, and each sort of difference where something was planted.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::process::Output;
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -19,9 +22,41 @@ spec: {algorithm: a, modelFamily: {name: one, namespace: default}}
 ";
 const NOBODY: &str = "model.michelangelo.api/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
 const FOREIGN: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+/// That of its holder.
+const FOREIGN_UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
 fn verify(run: &Running) -> Output {
-    run.command(&["verify", "-o", "json", "--settle", "0.2"])
+    verify_with(run, &[])
+}
+
+fn verify_with(run: &Running, flags: &[&str]) -> Output {
+    run.command(&[&["verify", "-o", "json", "--settle", "0.2"], flags].concat())
+}
+
+/// A service that says of each holder that it is in this state: its URL.
+fn service_with_holder(state: &str) -> String {
+    let holder = json!({"kind": "Server", "group": "other.example.com", "namespace": "prod", "name": "s",
+        "uid": FOREIGN_UID, "state": state});
+    let holder = holder.to_string();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{holder}",
+        holder.len()
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let is_request = BufReader::new(&stream)
+                .lines()
+                .map_while(Result::ok)
+                .any(|line| line.is_empty());
+            if is_request {
+                stream.write_all(answer.as_bytes()).expect("somebody waits for it");
+            }
+        }
+    });
+    url
 }
 
 fn report(output: &Output) -> Value {
@@ -118,4 +153,33 @@ fn each_difference_of_references_is_found_and_nothing_else() {
         some.status.success() && report(&some)["references"].is_null(),
         "of some kinds alone"
     );
+}
+
+/// As if no service were asked about its holders.
+#[test]
+fn what_another_service_has_left_behind_is_a_difference() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&["--deletion=false"]);
+    let family = format!(
+        "apiVersion: michelangelo.api/v2\nkind: ModelFamily\n\
+         metadata: {{name: one, namespace: default, finalizers: [{FOREIGN}]}}\nspec: {{name: one}}\n"
+    );
+    run.kubectl(&["apply", "-f", "-"], &family);
+    let notes = |found: &Value| found["references"]["notes"].to_string();
+    wait_for("equality", || {
+        let output = verify(&run);
+        output.status.success() && notes(&report(&output)).contains(FOREIGN)
+    });
+    let bears = format!("modelfamily/default/one bears {FOREIGN}");
+    let deleted = format!("{bears}, and its service says that server/prod/s is deleted");
+    for (state, left_behind, code) in [("Live", json!([]), 0), ("Deleted", json!([deleted]), 1)] {
+        let service = format!("other.example.com={}", service_with_holder(state));
+        let output = verify_with(&run, &["--service", &service]);
+        let found = report(&output);
+        assert_eq!(found["references"]["leftBehind"], left_behind, "{found}");
+        assert!(!notes(&found).contains(FOREIGN), "{found}");
+        assert_eq!(output.status.code(), Some(code), "{found}");
+    }
 }
