@@ -51,7 +51,7 @@ fn event(kind: &Kind, object: &Object, notice: &Notice, now: Timestamp) -> NewEv
 
 /// The end of an event's name, which is the same in every process: it follows from the object and from what the notice
 /// says. What the object waits for in the end may change from one process to the next, as its age does.
-fn digest(object: &Object, notice: &Notice) -> String {
+pub(crate) fn digest(object: &Object, notice: &Notice) -> String {
     let text = [object.uid.as_str(), notice.reason, notice.message.as_str()].join("\n");
     let digest = Sha256::digest(text);
     digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()

@@ -222,6 +222,42 @@ fn a_deletion_waits_while_a_reference_is_left() {
     }
 }
 
+/// As if a reference lapsed where nobody has seen its holder, or nobody finds it.
+#[test]
+fn a_reference_holds_wherever_its_holder_is() {
+    let places = [
+        HolderLocation::Seen(key("Holder", "h")),
+        HolderLocation::Unknown,
+        HolderLocation::Absent,
+        HolderLocation::NotFound,
+    ];
+    for (at, phase) in places.iter().flat_map(|at| Phase::ALL.map(|phase| (at, phase))) {
+        let mut held = claim("h", false);
+        held.at = at.clone();
+        let step = decide(&Input {
+            claims: vec![held.clone()],
+            ..input(&deleting(Some(phase)))
+        });
+        assert_eq!(step, Step::Wait(Wait::Holders(vec![held], Vec::new())));
+    }
+}
+
+/// As if a deletion that is asked for once more began anew.
+#[test]
+fn no_phase_is_recorded_again() {
+    for phase in Phase::ALL {
+        for claims in [vec![claim("h", false)], vec![claim("c", true)], Vec::new()] {
+            let step = decide(&Input {
+                claims,
+                bearers: vec![seen("Target", "a")],
+                ..input(&deleting(Some(phase)))
+            });
+            let is_again = matches!(step, Step::Record(recorded) if recorded <= phase);
+            assert!(!is_again, "{phase}: {step:?}");
+        }
+    }
+}
+
 #[test]
 fn a_deletion_waits_for_holders_that_go_with_it_and_not_for_those_that_were_refused() {
     let object = deleting(Some(Phase::Deleting));

@@ -24,7 +24,7 @@ mod turns;
 
 mod peer_turns;
 
-mod waiting;
+pub(crate) mod waiting;
 
 mod work;
 
@@ -38,7 +38,7 @@ mod archived_cleanups;
 
 mod tombstones;
 
-mod notices;
+pub(crate) mod notices;
 
 use notices::{Due, Notices};
 use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};

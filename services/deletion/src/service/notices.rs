@@ -7,7 +7,7 @@ use crate::object::{Key, Object};
 
 /// What is to be recorded of an object.
 #[derive(Debug)]
-pub(super) enum Due {
+pub(crate) enum Due {
     /// A notice.
     Notice(Notice),
     /// That nothing is refused to it any more.
@@ -16,7 +16,7 @@ pub(super) enum Due {
 
 /// Notices in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Notices {
+pub(crate) struct Notices {
     due: BTreeMap<u64, (Object, Due)>,
     /// The number of the next one.
     next: u64,
@@ -31,7 +31,7 @@ pub(super) struct Notices {
 impl Notices {
     /// What an object waits for takes the place of what it waited for before, and what is refused to it that of what
     /// was not any more.
-    pub(super) fn add(&mut self, object: Object, notice: Notice) {
+    pub(crate) fn add(&mut self, object: Object, notice: Notice) {
         if notice.about == About::Refusal
             && let Some(number) = self.placed.remove(&object.key)
         {
@@ -63,7 +63,7 @@ impl Notices {
     }
 
     /// The first one of an object of which none is being recorded.
-    pub(super) fn begin(&mut self) -> Option<(Object, Due)> {
+    pub(crate) fn begin(&mut self) -> Option<(Object, Due)> {
         let mut due = self.due.iter();
         let (number, _) = due.find(|(_, (object, _))| !self.busy.contains(&object.key))?;
         let number = *number;
@@ -78,7 +78,7 @@ impl Notices {
     }
 
     /// It is recorded, or cannot be.
-    pub(super) fn end(&mut self, key: &Key) {
+    pub(crate) fn end(&mut self, key: &Key) {
         self.busy.remove(key);
     }
 }

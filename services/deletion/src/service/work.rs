@@ -16,7 +16,6 @@ use crate::decide::{CleanupState, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
 use crate::kinds::{Kinds, key_of};
-use crate::notice::is_noticed;
 use crate::object::{DeletionState, Key, KindName, Object, Released};
 use crate::peer::LookUps;
 use crate::peer::foreign::Foreign;
@@ -25,7 +24,7 @@ use crate::vanished::Vanished;
 
 use super::peer_turns::PeerTurns;
 use super::turns::Turns;
-use super::waiting::{Waiting, claims};
+use super::waiting::{WaitingObjects, claims};
 
 mod look_ups;
 
@@ -58,8 +57,6 @@ pub(super) struct Setup {
 
 /// All work of one run.
 pub(super) struct Work {
-    /// For how long an object may wait, for the same others, before somebody is told.
-    blocked_after: Duration,
     graph: Graph,
     queue: BTreeSet<Key>,
     /// Objects with a step under way, or a pause.
@@ -72,7 +69,7 @@ pub(super) struct Work {
     crowded: BTreeSet<Key>,
     /// Whether one of these is next of what was put off.
     is_crowded_next: bool,
-    waiting: BTreeMap<Key, Waiting>,
+    waiting: WaitingObjects,
     failures: BTreeMap<Key, u32>,
     /// Live objects whose conditions say that something is refused, though nothing is any more.
     placed: BTreeSet<Key>,
@@ -90,7 +87,6 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn new(declared: Vec<Declared>, setup: Setup, blocked_after: Duration) -> Self {
         Self {
-            blocked_after,
             setup,
             answers: Answers::default(),
             targets: Targets::default(),
@@ -104,7 +100,7 @@ impl Work {
             since_put_off: 0,
             crowded: BTreeSet::new(),
             is_crowded_next: false,
-            waiting: BTreeMap::new(),
+            waiting: WaitingObjects::new(blocked_after),
             failures: BTreeMap::new(),
             placed: BTreeSet::new(),
             unwritten: BTreeMap::new(),
@@ -239,9 +235,7 @@ impl Work {
         self.queue.extend(self.targets.due(&self.graph, now));
         self.queue.extend(self.holders.due(&self.graph, now));
         self.queue.extend(self.cleanup_states.due(now));
-        let waiting = self.waiting.iter_mut();
-        let due = waiting.filter_map(|(key, waiting)| waiting.is_due(now).then(|| key.clone()));
-        self.queue.extend(due);
+        self.queue.extend(self.waiting.due(now));
     }
 
     /// The next step, of an object that has none under way, on an object that no other one writes.
@@ -346,7 +340,7 @@ impl Work {
         let known = self.graph.get(key).filter(|_| self.setup.outside.contains(&key.kind));
         let cleanup = known.map_or(CleanupState::Gone, |known| self.cleanup_states.of(known, now));
         let Some(mut input) = self.graph.input(key, cleanup) else {
-            self.waiting.remove(key);
+            self.waiting.forget(key);
             self.failures.remove(key);
             self.unwritten.remove(key);
             self.answers.forget([key]);
@@ -380,9 +374,7 @@ impl Work {
             step,
             others: Vec::new(),
         };
-        if !self.waiting.get(key).is_some_and(|waiting| waiting.goes_on(&task.step)) {
-            self.waiting.remove(key);
-        }
+        self.waiting.goes_on(key, &task.step);
         Some(task)
     }
 
@@ -401,21 +393,11 @@ impl Work {
     }
 
     fn wait(&mut self, key: &Key, step: Step, now: Instant) {
-        if !is_noticed(&step) {
-            self.waiting.remove(key);
-            return;
-        }
         let of_services = claims(&step).iter().map(|claim| &claim.name);
         let of_services = of_services.filter(|name| self.setup.services.contains(name.group()));
         self.holders
             .seek(of_services.filter(|name| self.graph.find(name.uid()).is_none()), now);
-        match self.waiting.get_mut(key) {
-            Some(waiting) if waiting.is_of_the_same(&step) => waiting.step = step,
-            Some(waiting) => waiting.turn_to(step, now),
-            None => {
-                self.waiting.insert(key.clone(), Waiting::new(step, now));
-            }
-        }
+        self.waiting.rests(key, step, now);
     }
 
     /// The step of an object is over, and the object is decided on again.

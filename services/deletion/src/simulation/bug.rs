@@ -106,11 +106,27 @@ pub(super) enum Bug {
     TrustHeld,
     /// What was known of another service counts although it may have been restored from a backup.
     TrustDoubted,
+    /// A deletion of what is being deleted already begins anew.
+    DeleteAnew,
+    /// The first phase is recorded whenever a deletion is decided on in it.
+    RecordAgain,
+    /// The reference of a holder that nobody finds holds nothing any more.
+    DropLost,
+    /// A holder is lost with the first answer that there is none.
+    BelieveOneAnswer,
+    /// A service that does not answer counts as one that has no such holder.
+    SilenceIsAbsence,
+    /// What people were told of an object that waits is forgotten.
+    ReportAgain,
+    /// The name of an event is the same whatever the object waits for.
+    NameByObject,
+    /// The name of an event changes with what the object waits for in the end.
+    NameByRoots,
 }
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 45] = [
+    pub(super) const IN_SMALL: [Self; 53] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -156,6 +172,14 @@ impl Bug {
         Self::TakeFromFormer,
         Self::TrustHeld,
         Self::TrustDoubted,
+        Self::DeleteAnew,
+        Self::RecordAgain,
+        Self::DropLost,
+        Self::BelieveOneAnswer,
+        Self::SilenceIsAbsence,
+        Self::ReportAgain,
+        Self::NameByObject,
+        Self::NameByRoots,
     ];
 
     /// Those that large graphs find, the last six of them alone.

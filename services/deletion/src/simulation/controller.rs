@@ -9,6 +9,8 @@ use tokio::time::Instant;
 
 mod task;
 
+mod lost;
+
 mod archived;
 
 mod outside;
@@ -21,6 +23,8 @@ mod release;
 
 mod tombstones;
 
+mod reports;
+
 use super::Bug;
 use super::world::{Event, Refusal, Stored, World, names};
 use crate::answers::Answers;
@@ -29,6 +33,8 @@ use crate::decide::{Cause, Step};
 use crate::graph::Graph;
 use crate::holders::Holders;
 use crate::object::{DeletionState, Key, KindName, Object};
+use crate::service::notices::Notices;
+use crate::service::waiting::WaitingObjects;
 use crate::targets::Targets;
 use planted::{counts_as_gone, decide_with};
 use task::Task;
@@ -39,6 +45,9 @@ use tombstones::Visit;
 const HOLDERS: usize = 8;
 const CONCERNED: usize = 24;
 const TOMBSTONES: usize = 6;
+/// For how long an object may wait, for the same others, before somebody is told, and between two answers that a holder
+/// is not there.
+const BLOCKED_AFTER: Duration = Duration::from_secs(30);
 
 /// What came of a request.
 enum Progress {
@@ -62,6 +71,9 @@ pub(super) struct Controller {
     holders: Holders,
     cleanup_states: CleanupStates,
     archived_cleanup_states: ArchivedCleanupStates,
+    waiting: WaitingObjects,
+    /// What is to be reported.
+    notices: Notices,
     /// The tombstone that it visits.
     visit: Option<Visit>,
     now: Instant,
@@ -86,9 +98,11 @@ impl Controller {
             tasks: Vec::new(),
             answers: Answers::default(),
             targets: Targets::default(),
-            holders: Holders::new(Duration::from_secs(30)),
+            holders: Holders::new(BLOCKED_AFTER),
             cleanup_states: CleanupStates::default(),
             archived_cleanup_states: ArchivedCleanupStates::default(),
+            waiting: WaitingObjects::new(BLOCKED_AFTER),
+            notices: Notices::default(),
             visit: None,
             now: Instant::now(),
             wakes: if bug == Bug::WakeFew { CONCERNED } else { usize::MAX },
@@ -180,14 +194,21 @@ impl Controller {
         self.queue.remove(&key);
         // One step of an object at a time: it is decided on again once that is over.
         let is_busy = self.tasks.iter().any(|task| task.is_of(&key));
-        let Some(object) = self.graph.get(&key).filter(|_| !is_busy).cloned() else {
-            return;
+        let Some(object) = self.graph.get(&key).cloned() else {
+            return self.waiting.forget(&key);
         };
-        let step = self.step_of(&object, bug);
-        if matches!(step, Step::Wait(_) | Step::Rest(_)) {
+        if is_busy {
             return;
         }
+        let step = self.step_of(&object, bug);
+        if matches!(step, Step::Wait(_) | Step::Rest(_)) {
+            self.seek(&step);
+            return self.waiting.rests(&key, step, self.now);
+        }
         let others = self.gather(&object, &step, bug);
+        for one in others.iter().chain([&object]) {
+            self.waiting.goes_on(&one.key, &step);
+        }
         let task = Task::new(&object, step.clone(), &others, self.known_target(&step));
         self.tasks.push(task);
     }

@@ -63,12 +63,17 @@ impl Play {
         (0..self.controllers.len()).try_for_each(|at| self.drain_queue(at))
     }
 
-    /// One controller hears and does all it can.
+    /// After a long time, one controller hears and does all it can.
     pub(super) fn drain_queue(&mut self, at: usize) -> Result<(), String> {
+        self.controllers[at].wait(Duration::from_secs(3600));
+        self.do_all(at)
+    }
+
+    /// One controller hears and does all it can at one time.
+    pub(super) fn do_all(&mut self, at: usize) -> Result<(), String> {
         let strict = self.setting.strict();
         let bug = self.bug;
         let controller = &mut self.controllers[at];
-        controller.wait(Duration::from_secs(3600));
         for kind in controller.kinds() {
             let reports = self.world.log.get(&kind).map_or(0, Vec::len);
             for _ in 0..=reports {

@@ -9,17 +9,23 @@ use rand::{RngExt, SeedableRng};
 
 mod absent;
 
+pub(super) mod blocked;
+
 mod clocks;
 
 mod crashes;
 
 mod cycles;
 
+pub(super) mod deleters;
+
 mod early;
 
 pub(super) mod freed;
 
 pub(super) mod holds;
+
+pub(super) mod lost;
 
 pub(super) mod moves;
 
@@ -141,21 +147,6 @@ fn of_three_holders_the_last_one_is_named() {
     play.delete(&budgets[2]);
     play.settled();
     assert!(play.erased(&project));
-}
-
-#[test]
-fn objects_that_own_each_other_wait_and_the_path_names_both() {
-    let mut play = calm(false);
-    let one = play.with("Tree", "a", &[("parent", "b")]);
-    let other = play.with("Tree", "b", &[("parent", "a")]);
-    play.settled();
-    for key in [&one, &other] {
-        play.delete(key);
-    }
-    play.settled();
-    assert!(!play.erased(&one) && !play.erased(&other));
-    let path = play.controllers[0].graph.cycle(&one).expect("a cycle");
-    assert_eq!(path, [one, other]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use kindex_model::object::{Metadata, ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 
 use crate::graph::Declared;
+use crate::notice::Notice;
 use crate::object::{Edge, Key, KindName, Names, Object};
 
 mod outside;
@@ -17,7 +18,11 @@ mod declared;
 
 mod archive;
 
+mod deletes;
+
 mod ends;
+
+mod events;
 
 mod ingester;
 
@@ -132,6 +137,8 @@ pub(super) struct World {
     pub(super) api_holders: BTreeMap<String, (ReferenceName, String)>,
     /// By uid, as which one a deletion was through: from then on the object releases what it holds.
     pub(super) ends: BTreeMap<String, usize>,
+    /// By name, what each event is about and says.
+    pub(super) events: BTreeMap<String, (Key, Notice)>,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
 }
@@ -155,6 +162,7 @@ impl World {
             sql_only_kinds: BTreeSet::new(),
             api_holders: BTreeMap::new(),
             ends: BTreeMap::new(),
+            events: BTreeMap::new(),
             broken: None,
         }
     }
@@ -319,11 +327,15 @@ impl World {
         if known.terminating && changed.finalizers.iter().any(is_new) {
             return Err(Refusal::Invalid);
         }
+        let is_anew = known.terminating && (!changed.terminating || changed.deleted_at != known.deleted_at);
         if known.phase > changed.phase {
             self.broken(format!(
                 "{key}: {:?} is recorded after {:?}",
                 changed.phase, known.phase
             ));
+        }
+        if is_anew {
+            self.broken(format!("{key} is deleted anew"));
         }
         Ok(self.store(changed))
     }
@@ -360,6 +372,9 @@ impl World {
 
     /// A controller records a phase.
     pub(super) fn judge_phase(&mut self, object: &Stored, phase: Phase) {
+        if object.phase == Some(phase) {
+            self.broken(format!("{}: {phase} is recorded once more", object.key));
+        }
         let drains = phase >= Phase::Draining;
         if drains && object.plain().next().is_some() {
             self.broken(format!("{} is in {phase} with a reference", object.key));

@@ -7,9 +7,8 @@ use tokio::time::Instant;
 
 use crate::cluster::outcome::{Task, Writes};
 use crate::decide::{Seen, Step};
-use crate::notice::{Notice, notice};
+use crate::notice::Notice;
 use crate::object::{Key, Object};
-use crate::roots::roots;
 use crate::vanished::{Ended, Lost};
 
 use super::super::{RETRIES_DOUBLED, RETRY_AFTER};
@@ -50,14 +49,7 @@ impl Work {
 
     /// How many objects of a kind have waited for too long to go, and for how long one of them has at most.
     pub(in super::super) fn blocked(&self, kind: &str, now: Instant) -> (usize, Duration) {
-        let waiting = self.waiting.iter();
-        let leaving = waiting.filter(|(key, waiting)| key.kind.kind == kind && matches!(waiting.step, Step::Wait(_)));
-        let (mut count, mut longest) = (0, Duration::ZERO);
-        for (_, waiting) in leaving {
-            count += usize::from(waiting.reported.is_some());
-            longest = longest.max(now.duration_since(waiting.since));
-        }
-        (count, longest)
+        self.waiting.blocked(kind, now)
     }
 
     /// The objects from which references vanished, or the holders of these, with what to tell.
@@ -67,22 +59,7 @@ impl Work {
 
     /// The objects that have waited for too long since somebody was told, with what to tell.
     pub(in super::super) fn overdue(&mut self, now: Instant, today: Timestamp) -> Vec<(Object, Notice)> {
-        let mut overdue = Vec::new();
-        for (key, waiting) in &mut self.waiting {
-            if !waiting.is_overdue(now, self.blocked_after) {
-                continue;
-            }
-            let Some(object) = self.graph.get(key) else {
-                continue;
-            };
-            let cycle = self.graph.cycle(key);
-            waiting.reported = Some((waiting.step.clone(), now));
-            if let Some(notice) = notice(&waiting.step, cycle.as_deref()) {
-                let notice = notice.with_roots(&roots(&self.graph, key), today);
-                overdue.push((object.clone(), notice));
-            }
-        }
-        overdue
+        self.waiting.overdue(&self.graph, now, today)
     }
 
     /// That nothing is refused to an object any more could not be written: it is tried again after a while.

@@ -118,7 +118,7 @@ impl Controller {
         let places = names.iter().zip(&task.places);
         let (off, missing): (Vec<_>, Vec<_>) = places.partition(|(_, place)| **place != HolderState::Unknown);
         for (name, _) in missing {
-            self.holders.answered(name.clone(), None, self.now);
+            self.holder_answered(name.clone(), None, bug);
         }
         let off: Vec<_> = off.into_iter().map(|(name, _)| name.to_string()).collect();
         match off.is_empty() {

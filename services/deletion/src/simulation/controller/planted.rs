@@ -23,6 +23,10 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
         Bug::DrainWithReference => input
             .claims
             .retain(|claim| claim.owned || claim.at == HolderLocation::Absent),
+        Bug::DropLost => input.claims.retain(|claim| claim.at != HolderLocation::NotFound),
+        Bug::RecordAgain if object.state == DeletionState::Deleting && object.phase == Some(Phase::Deleting) => {
+            return Step::Record(Phase::Deleting);
+        }
         Bug::LeaveRequested if object.state == DeletionState::Requested => return Step::Rest(Vec::new()),
         Bug::FollowRefusal => {
             input.has_former = false;
@@ -63,19 +67,23 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
                 }
             }
         }
-        Bug::ForgetAtPeer if object.is_leaving() => {
-            let is_own = |key: &Key| key.kind.group == object.key.kind.group;
-            input.bearers.retain(|bearer| is_own(&bearer.key));
-            return match decide(&input) {
-                Step::Free { confirm } => Step::Free {
-                    confirm: confirm.into_iter().filter(is_own).collect(),
-                },
-                step => step,
-            };
-        }
+        Bug::ForgetAtPeer if object.is_leaving() => return forget_at_peer(input),
         _ => {}
     }
     decide(&input)
+}
+
+/// The decision as if no other service held or bore anything.
+fn forget_at_peer(mut input: Input<'_>) -> Step {
+    let own = &input.object.key.kind.group;
+    let is_own = |key: &Key| key.kind.group == *own;
+    input.bearers.retain(|bearer| is_own(&bearer.key));
+    match decide(&input) {
+        Step::Free { confirm } => Step::Free {
+            confirm: confirm.into_iter().filter(is_own).collect(),
+        },
+        step => step,
+    }
 }
 
 /// Whether what is still to be released, or read again, is taken for gone.

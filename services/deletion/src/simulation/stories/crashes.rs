@@ -22,6 +22,19 @@ impl Play {
         controller.send(&mut self.world, 0, false, true, self.bug);
     }
 
+    /// A controller hears of everything and decides on everything, and sends nothing.
+    fn decide_alone(&mut self, at: usize) {
+        let controller = &mut self.controllers[at];
+        for kind in controller.kinds() {
+            for _ in 0..=self.world.log.get(&kind).map_or(0, Vec::len) {
+                controller.hear(&self.world, &kind, None, self.bug);
+            }
+        }
+        for _ in 0..self.world.objects.len() {
+            controller.decide(0, self.bug);
+        }
+    }
+
     /// One controller works alone, request by request, until something is so.
     pub(super) fn work_until(&mut self, at: usize, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..400 {
@@ -46,7 +59,7 @@ impl Play {
     }
 
     /// The writes to an object since a version that changed nothing of it.
-    fn needless_writes(&self, key: &Key, since: u64) -> usize {
+    pub(super) fn needless_writes(&self, key: &Key, since: u64) -> usize {
         let log = self.world.log.get(&key.kind).into_iter().flatten();
         let written: Vec<_> = log
             .filter_map(|event| match event {
@@ -78,6 +91,31 @@ fn a_deletion_that_is_stored_before_a_crash_is_heard_of_after_it_and_recorded_on
         all.for_each(|at| play.crash(at));
         play.settled();
         for key in [&network, &identity, &project] {
+            assert!(play.erased(key), "{steps}: {key}");
+            assert_eq!(play.needless_writes(key, before), 0, "{steps}: {key}");
+        }
+    }
+}
+
+/// A process knows that nothing refers to a cluster any more, or anything else that leads to a step, and dies before it
+/// has written that. As if the next one took it for written, or wrote twice what was.
+#[test]
+fn a_crash_between_a_decision_and_its_write_leaves_both_to_the_next_process() {
+    for steps in 0..40 {
+        let mut play = calm(false);
+        let cluster = play.with("Cluster", "a", &[]);
+        let budget = play.with("Budget", "a", &[("cluster", "a")]);
+        play.settled();
+        let before = play.world.version;
+        play.delete(&cluster);
+        play.delete(&budget);
+        for _ in 0..steps {
+            play.little(0);
+        }
+        play.decide_alone(0);
+        play.crash(0);
+        play.settled();
+        for key in [&budget, &cluster] {
             assert!(play.erased(key), "{steps}: {key}");
             assert_eq!(play.needless_writes(key, before), 0, "{steps}: {key}");
         }

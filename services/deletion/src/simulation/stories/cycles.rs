@@ -1,6 +1,21 @@
-//! Objects that own each other in a circle of three.
+//! Objects that own each other in a circle of two or three.
 
 use super::calm;
+
+#[test]
+fn objects_that_own_each_other_wait_and_the_path_names_both() {
+    let mut play = calm(false);
+    let one = play.with("Tree", "a", &[("parent", "b")]);
+    let other = play.with("Tree", "b", &[("parent", "a")]);
+    play.settled();
+    for key in [&one, &other] {
+        play.delete(key);
+    }
+    play.settled();
+    assert!(!play.erased(&one) && !play.erased(&other));
+    let path = play.controllers[0].graph.cycle(&one).expect("a cycle");
+    assert_eq!(path, [one, other]);
+}
 
 /// One of them is deleted, and takes the others along. They all name each other still when an operator drops one of the
 /// references: as if a name held what has no reference, so that nobody could end the wait.

@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::bug::Bug;
-use super::{Stored, World, fields, has_cleanup};
+use super::{Refusal, Stored, World, fields, has_cleanup};
 use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
 use crate::decide::Seen;
 use crate::object::Key;
@@ -67,6 +67,16 @@ impl Archives {
 }
 
 impl World {
+    /// Where the holder of a reference is, live or archived, by its own service.
+    pub(in super::super) fn find_holder(&self, name: &ReferenceName) -> Result<Option<Key>, Refusal> {
+        if self.down.as_deref() == Some(name.group()) {
+            return Err(Refusal::Down);
+        }
+        let archived = self.archives.rows.get(name.uid()).filter(|row| !row.deleted);
+        let found = self.of_uid(name.uid()).or(archived.map(|row| &row.object));
+        Ok(found.map(|found| found.key.clone()))
+    }
+
     /// Keeps references of a service's archived objects on one of its objects as rows.
     pub(in super::super) fn keep(
         &mut self,
