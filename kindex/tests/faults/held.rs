@@ -149,7 +149,7 @@ impl Controller {
                 return End::Deleted;
             }
             1 => (platform.deleting, End::Deleted),
-            _ => (platform.immutable, End::Evicted),
+            _ => (platform.immutable, End::Archived),
         };
         let mark = Patch::Merge(json!({"metadata": {"annotations": {annotation: "true"}}}));
         let marked = api.patch(name, &PatchParams::default(), &mark).await;

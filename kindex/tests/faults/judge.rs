@@ -109,7 +109,7 @@ fn report(stage: &Stage, found: &[Stale]) -> String {
         "{} objects are stale in SQL: {} deleted, {} archived, {} live\n{}\n{}",
         found.len(),
         of(End::Deleted),
-        of(End::Evicted),
+        of(End::Archived),
         of(End::Alive),
         named.join("\n"),
         logged.unwrap_or_default()

@@ -40,7 +40,7 @@ pub(crate) enum End {
     /// Deleted, by a call or by the annotation.
     Deleted,
     /// Declared final.
-    Evicted,
+    Archived,
 }
 
 impl End {
@@ -49,7 +49,7 @@ impl End {
         match self {
             Self::Alive => Life::Live,
             Self::Deleted => Life::Deleted,
-            Self::Evicted => Life::Archived,
+            Self::Archived => Life::Archived,
         }
     }
 }
@@ -229,7 +229,7 @@ impl Worker {
             ),
             80..84 => (
                 json!({"metadata": {"annotations": {platform.immutable: "true"}}}),
-                End::Evicted,
+                End::Archived,
             ),
             84..88 => (
                 json!({"metadata": {"annotations": {platform.deleting: "true"}}}),

@@ -100,7 +100,7 @@ async fn upgrade(port: u16) {
         let counts: String = row.expect("counted").try_get_unchecked(0).expect("text");
         assert_eq!(
             counts, "1110",
-            "{table}: a row live, one evicted, one deleted, and all of them ours"
+            "{table}: a row live, one archived, one deleted, and all of them ours"
         );
     }
 }
@@ -120,7 +120,7 @@ async fn connect(port: u16) -> MySqlConnection {
 }
 
 /// Of each object of the cluster a row as the reference has it, and two of objects that are gone:
-/// one deleted, one evicted with its mark.
+/// one deleted, one archived with its mark.
 async fn plant(connection: &mut MySqlConnection, cluster_rows: &Path) {
     let mut ours = SqliteConnectOptions::new()
         .filename(cluster_rows)
@@ -145,10 +145,14 @@ async fn plant(connection: &mut MySqlConnection, cluster_rows: &Path) {
             object["metadata"]["uid"] = json!(format!("{table}-{state}"));
             object
         };
-        let mut evicted = renamed("evicted");
-        evicted["metadata"]["annotations"]["michelangelo/Immutable"] = json!("true");
+        let mut archived = renamed("archived");
+        archived["metadata"]["annotations"]["michelangelo/Immutable"] = json!("true");
         let deleted = renamed("deleted");
-        for (object, delete_time) in [(&live, None), (&evicted, None), (&deleted, Some("2026-04-01 00:00:00"))] {
+        for (object, delete_time) in [
+            (&live, None),
+            (&archived, None),
+            (&deleted, Some("2026-04-01 00:00:00")),
+        ] {
             let row = Row {
                 table,
                 object,

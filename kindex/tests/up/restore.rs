@@ -77,7 +77,7 @@ fn archive_of_others(stage: &Stage) {
     });
 }
 
-/// One walk over a database: evicted, back, deleted, back as it was before.
+/// One walk over a database: archived, back, deleted, back as it was before.
 fn walk(stage: &Stage) {
     let run = &stage.run;
     archive_of_others(stage);

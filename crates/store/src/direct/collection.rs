@@ -133,7 +133,7 @@ pub(crate) async fn delete<D: Driver>(
         true => DeletionMode::Tombstone,
         false => DeletionMode::Unheld,
     };
-    let locked = delete_evicted(store, &work, &select, &names.evicted, mode).await?;
+    let locked = delete_archived(store, &work, &select, &names.evicted, mode).await?;
     Ok(Collected {
         deleted: locked.deleted,
         held: locked.held,
@@ -162,7 +162,7 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
 
 /// In one transaction. Gives back what the query found once the rows were locked: of these the archived ones are
 /// deleted, or have tombstones.
-async fn delete_evicted<D: Driver>(
+async fn delete_archived<D: Driver>(
     store: &SqlStore<D>,
     work: &Work<'_>,
     select: &Select,
@@ -173,7 +173,7 @@ async fn delete_evicted<D: Driver>(
         return Ok(Locked::default());
     }
     let uids: Vec<&str> = evicted.iter().map(|found| &*found.uid.0).collect();
-    let delete = DeleteEvicted {
+    let delete = DeleteArchived {
         spelling: store.connections.driver.spelling(),
         work,
         select,
@@ -184,7 +184,7 @@ async fn delete_evicted<D: Driver>(
     deleted.map_err(|error| failure::<D>(work.kind.name, error))
 }
 
-struct DeleteEvicted<'a> {
+struct DeleteArchived<'a> {
     spelling: &'static dyn Spelling,
     work: &'a Work<'a>,
     select: &'a Select,
@@ -192,7 +192,7 @@ struct DeleteEvicted<'a> {
     mode: DeletionMode,
 }
 
-impl<D: Driver> InTransaction<D> for DeleteEvicted<'_> {
+impl<D: Driver> InTransaction<D> for DeleteArchived<'_> {
     type Done = Locked;
 
     fn kind(&self) -> &'static str {

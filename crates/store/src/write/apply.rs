@@ -52,7 +52,7 @@ struct Sorted<'a> {
     inserts: Vec<NewRow<'a>>,
     updates: Vec<NewRow<'a>>,
     to_live: Vec<&'a str>,
-    to_evicted: Vec<&'a str>,
+    to_archived: Vec<&'a str>,
     to_deleted: Vec<&'a str>,
     /// Versions whose rows are new or revived: their names may be taken.
     arrived: Vec<&'a Version>,
@@ -63,7 +63,7 @@ struct Sorted<'a> {
 struct NamedRow {
     version: ResourceVersion,
     uid: Uid,
-    is_evicted: bool,
+    is_archived: bool,
 }
 
 /// A row whose name a newer object has.
@@ -77,7 +77,7 @@ struct Superseded {
 impl Superseded {
     /// Of one that was archived: no event of the cluster reports its end.
     fn replaced(&self) -> Option<Replaced> {
-        self.row.is_evicted.then(|| Replaced {
+        self.row.is_archived.then(|| Replaced {
             uid: self.row.uid.clone(),
             by: self.by.clone(),
         })
@@ -130,7 +130,7 @@ impl<D: Driver> Batch<'_, D> {
             let write = &writes[index];
             let row = found.get(write.uid());
             let decision = plan(write, row, &own, self.work.now);
-            changed.extend(decision.of_evicted(row));
+            changed.extend(decision.of_archived(row));
             if self.work.kind.events {
                 events.note(write, row, &decision, self.work.now);
             }
@@ -240,7 +240,7 @@ impl<D: Driver> Batch<'_, D> {
         self.write_rows(&sorted.inserts, KindSql::insert).await?;
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
-        self.relocate(Life::Archived, &sorted.to_evicted).await?;
+        self.relocate(Life::Archived, &sorted.to_archived).await?;
         let superseded = self.superseded(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
         deleted.extend(superseded.iter().map(|one| &*one.row.uid.0));
@@ -289,7 +289,7 @@ impl<D: Driver> Batch<'_, D> {
                     // A version of SQL's own is no younger than the cluster's that it followed.
                     version: row_version(life, res_version(&row, 3)?).of_cluster(),
                     uid: Uid::from(row.text(0)?.as_str()),
-                    is_evicted: life == Life::Archived,
+                    is_archived: life == Life::Archived,
                 };
                 if deleted.binary_search(&&*named.uid.0).is_ok() {
                     continue;
@@ -361,7 +361,7 @@ impl<'a> Sorted<'a> {
                 self.arrived.extend(revived);
                 let list = match life {
                     Life::Live => &mut self.to_live,
-                    Life::Archived => &mut self.to_evicted,
+                    Life::Archived => &mut self.to_archived,
                     Life::Deleted => &mut self.to_deleted,
                 };
                 list.push(&uid.0);

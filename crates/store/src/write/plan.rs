@@ -28,7 +28,7 @@ pub(crate) enum Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// What a row gets that was archived and stays so.
-    pub(crate) fn of_evicted(&self, row: Option<&FoundRow>) -> Option<&'a Version> {
+    pub(crate) fn of_archived(&self, row: Option<&FoundRow>) -> Option<&'a Version> {
         match self {
             Self::Update(new) if new.delete_time.is_none() && new.evicted_time.is_some() => {
                 row.filter(|row| row.life() == Life::Archived).map(|_| new.version)
