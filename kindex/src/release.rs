@@ -247,28 +247,19 @@ mod tests {
 
     use axum::http::{Request, Response};
     use clap::Parser;
+    use kindex_generated::kinds::{model, project};
     use kube::Client;
     use kube::client::Body;
     use serde_json::json;
 
     use super::*;
 
-    static TEAM: Kind = Kind {
-        name: "Team",
-        plural: "teams",
-        group: "g.example",
-        version: "v1",
+    /// No cluster has them.
+    static PROJECTS: Kind = Kind {
         cluster: false,
-        ..Kind::EMPTY
+        ..project::KIND
     };
-    static MODEL: Kind = Kind {
-        name: "Model",
-        plural: "models",
-        group: "g.example",
-        version: "v1",
-        ..Kind::EMPTY
-    };
-    static KINDS: [&Kind; 2] = [&TEAM, &MODEL];
+    static KINDS: [&Kind; 2] = [&PROJECTS, &model::KIND];
 
     #[derive(Parser)]
     struct Line {
@@ -305,8 +296,11 @@ mod tests {
         };
         let released = all(&sides, &kinds, &Options::default(), &mut Unserved::default()).await;
         let error = released.expect_err("it is another cluster").to_string();
-        assert!(error.contains("the cluster serves no models.g.example"), "{error}");
-        assert_eq!(*asked.lock().expect("no panic"), ["/apis/g.example/v1/models"]);
+        assert!(
+            error.contains("the cluster serves no models.michelangelo.api"),
+            "{error}"
+        );
+        assert_eq!(*asked.lock().expect("no panic"), ["/apis/michelangelo.api/v2/models"]);
     }
 
     #[test]

@@ -64,11 +64,13 @@ fn reason(kind: &Kind) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kindex_generated::kinds::model;
+
     use super::*;
 
     static STORED: Kind = Kind {
         cluster: false,
-        ..Kind::EMPTY
+        ..model::KIND
     };
 
     #[test]

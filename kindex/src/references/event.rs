@@ -65,6 +65,7 @@ mod tests {
     use axum::http::{Request, Response};
     use http_body_util::BodyExt as _;
     use kindex_api::operations::State;
+    use kindex_generated::kinds::model;
     use kube::client::Body;
     use serde_json::{Value, json};
 
@@ -128,7 +129,7 @@ mod tests {
         );
         let events = "/api/v1/namespaces/n/events";
         let (client, posted) = cluster(events);
-        let recorded = record(&client, &Kind::EMPTY, &target("n"), &said, now()).await;
+        let recorded = record(&client, &model::KIND, &target("n"), &said, now()).await;
         recorded.expect("it is recorded");
         let expected = json!({
             "apiVersion": "v1",
@@ -153,12 +154,12 @@ mod tests {
     async fn an_event_about_an_object_that_no_cluster_has_needs_no_namespace_there() {
         let stored = Kind {
             cluster: false,
-            ..Kind::EMPTY
+            ..model::KIND
         };
         let (client, posted) = cluster("/api/v1/namespaces/default/events");
         let recorded = record(&client, &stored, &target("gone"), "m", now()).await;
         recorded.expect("it is in another namespace");
-        let refused = record(&client, &Kind::EMPTY, &target("gone"), "m", now()).await;
+        let refused = record(&client, &model::KIND, &target("gone"), "m", now()).await;
         let error = refused.expect_err("the cluster has its namespace").to_string();
         assert!(error.contains("nothing was released"), "{error}");
         let namespaces = |(_, event): &(String, Value)| event["metadata"]["namespace"].clone();

@@ -310,41 +310,23 @@ fn client_of(access: &Access) -> CommandResult<Client> {
 
 #[cfg(test)]
 mod tests {
+    use kindex_generated::kinds::model;
     use kindex_model::kind::{Kind, Registry};
-    use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
     use super::*;
 
-    const PARENT: Reference = Reference {
-        name: "parent",
-        targets: &[Target {
-            service: None,
-            group: "g.example",
-            kind: "Team",
-        }],
-        kind_column: None,
-        path: &["spec", "parent"],
-        named: Named::Name,
-        columns: &["parent"],
-        owned: false,
-        on_delete: OnDelete::Block,
-    };
-
-    const TEAM: Kind = Kind {
-        name: "Team",
-        group: "g.example",
-        references: &[PARENT],
-        ..Kind::EMPTY
-    };
-    static OF_CLUSTERS: [&Kind; 1] = [&TEAM];
-    static OF_SQL: [&Kind; 1] = [&Kind { cluster: false, ..TEAM }];
+    static OF_CLUSTERS: [&Kind; 1] = [&model::KIND];
+    static OF_SQL: [&Kind; 1] = [&Kind {
+        cluster: false,
+        ..model::KIND
+    }];
 
     fn refused(kinds: &'static [&'static Kind], hint: &str) -> Option<String> {
         let kinds = Kinds::of(&Registry {
             kinds,
             ..Registry::EMPTY
         });
-        assert!(!kinds.is_empty(), "it waits for others of its kind");
+        assert!(!kinds.is_empty(), "models wait for their families");
         let checked = check_database(&kinds, None, hint);
         checked.err().map(|error| error.to_string())
     }
@@ -354,7 +336,7 @@ mod tests {
     fn without_a_database_a_graph_of_sql_only_kinds_is_refused() {
         for hint in [NAME_A_DATABASE, SWITCH_IT_ON] {
             let error = refused(&OF_SQL, hint).expect("refused");
-            assert!(error.contains("includes kind Team") && error.contains(hint), "{error}");
+            assert!(error.contains("includes kind Model") && error.contains(hint), "{error}");
             assert_eq!(refused(&OF_CLUSTERS, hint), None);
         }
     }

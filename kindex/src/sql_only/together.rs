@@ -31,26 +31,16 @@ fn is_sql_only(registry: &Registry, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use kindex_generated::kinds::{model, project};
     use kindex_model::kind::Kind;
 
     use super::*;
 
-    static TEAM: Kind = Kind {
-        name: "Team",
-        plural: "teams",
-        group: "g.example",
+    static PROJECTS: Kind = Kind {
         cluster: false,
-        ..Kind::EMPTY
+        ..project::KIND
     };
-    static MODEL: Kind = Kind {
-        name: "Model",
-        plural: "models",
-        group: "g.example",
-        cluster: true,
-        ..Kind::EMPTY
-    };
-
-    static KINDS: [&Kind; 2] = [&TEAM, &MODEL];
+    static KINDS: [&Kind; 2] = [&PROJECTS, &model::KIND];
 
     /// As if the group alone counted, or events about an object were its kind's.
     #[test]
@@ -60,18 +50,18 @@ mod tests {
             ..Registry::EMPTY
         };
         for path in [
-            "/apis/g.example/v1/teams",
-            "/apis/g.example/v2/namespaces/n/teams/a",
-            "/apis/g.example/v1/namespaces/n/teams/a/status",
+            "/apis/michelangelo.api/v2/projects",
+            "/apis/michelangelo.api/v3/namespaces/n/projects/a",
+            "/apis/michelangelo.api/v2/namespaces/n/projects/a/status",
         ] {
             assert!(is_sql_only(&registry, path), "{path}");
         }
         for path in [
-            "/apis/g.example/v1/models",
-            "/apis/h.example/v1/teams",
-            "/apis/g.example/v1",
-            "/api/v1/namespaces/teams/events",
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/teams.g.example",
+            "/apis/michelangelo.api/v2/models",
+            "/apis/h.example/v2/projects",
+            "/apis/michelangelo.api/v2",
+            "/api/v1/namespaces/projects/events",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/projects.michelangelo.api",
         ] {
             assert!(!is_sql_only(&registry, path), "{path}");
         }

@@ -13,6 +13,7 @@ use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_deletion::service::{Deletion, Options};
+use kindex_generated::kinds::cluster;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::other_service::Address;
 use kindex_model::kind::{Kind, Platform, Registry};
@@ -40,12 +41,8 @@ static IDENTITY: Service = Service {
     token_file: None,
 };
 static CLUSTERS: Kind = Kind {
-    name: "Cluster",
     group: "compute.example.com",
     version: "v1",
-    plural: "clusters",
-    singular: "cluster",
-    table: "cluster",
     references: &[Reference {
         name: "project",
         targets: &[Target {
@@ -60,7 +57,7 @@ static CLUSTERS: Kind = Kind {
         owned: false,
         on_delete: OnDelete::Cascade,
     }],
-    ..Kind::EMPTY
+    ..cluster::KIND
 };
 const REGISTRY: Registry = Registry {
     platform: Platform {

@@ -107,6 +107,7 @@ fn one_dialect() -> Regex {
 static SQL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         "(CREATE|ALTER|DROP|ADD|MODIFY|RENAME) (TABLE|DATABASE|UNIQUE|INDEX|KEY|COLUMN)|INSERT INTO|DELETE FROM|\
+         UPDATE \\S+ SET|\
          SELECT [^;]+ FROM|ORDER BY|PRIMARY KEY|NOT NULL|(ALGORITHM|LOCK|ENGINE|CHARSET)=|COLLATE|AUTO_INCREMENT|\
          IF (NOT )?EXISTS",
     )
@@ -377,10 +378,11 @@ fn a_program_that_asks_for_one_dialect_is_found() {
 #[test]
 fn sql_of_who_asks_the_store_is_found() {
     let statement = "fn f() -> &'static str { \"SELECT uid FROM model\" }";
+    let change = "const CHANGE: &str = \"UPDATE model SET phase = 'a'\";";
     let piece = "const NEWEST: &str = \" ORDER BY seq DESC\";";
     let word = "const LIKE: &str = \"name GLOB ?\";";
     let asked = "fn f(dialect: Dialect) -> bool { dialect == Dialect::Sqlite }";
-    for planted in [statement, piece, word, asked] {
+    for planted in [statement, change, piece, word, asked] {
         for path in ["crates/maintenance/src/verify/scan.rs", "services/api/src/rest/x.rs"] {
             assert!(asks_the_store(path), "{path}");
             assert_eq!(found(&ASKERS, path, planted), 1, "{planted}");
