@@ -17,6 +17,7 @@ use kindex_model::kind::Registry;
 
 const ROLE: &str = "KINDEX_BENCH_CHILD";
 const PROGRAM: &str = "KINDEX_BENCH_PROGRAM";
+/// Until a program says where it listens: as a debug build beside other work.
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
 /// To be called first in `main`: in a child, runs the command and gives its exit code.
