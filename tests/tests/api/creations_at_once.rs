@@ -89,27 +89,3 @@ async fn a_row_that_cannot_be_read_refuses_only_the_creations_that_name_it() {
     }
     stage.end().await;
 }
-
-/// As if a statement for many had to have room for whatever one of them sends.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_name_of_megabytes_is_refused_alone() {
-    let Some(stage) = Stage::on_mariadb().await else {
-        return;
-    };
-    let creations = (0..40).map(|number| {
-        let (name, expected) = match number % 10 {
-            5 => ("a".repeat(2 << 20), 422),
-            _ => (format!("m{number}"), 201),
-        };
-        let model = object(&model::KIND, json!({"name": name}), json!({}));
-        let api = &stage.api;
-        async move {
-            let (code, answer) = send(api, "POST", MODELS, &model).await;
-            (code, expected, answer)
-        }
-    });
-    for (code, expected, answer) in join_all(creations).await {
-        assert_eq!(code, expected, "{}", answer["reason"]);
-    }
-    stage.end().await;
-}

@@ -45,7 +45,7 @@ impl Names {
         store: &Arc<dyn MetadataStorage>,
         key: &ObjectKey<'_>,
     ) -> Result<Option<Stored>, Refusal> {
-        if !is_possible(key) {
+        if !is_possible(key.namespace, key.name) {
             return Ok(None);
         }
         let (answer, answered) = oneshot::channel();
@@ -134,9 +134,10 @@ async fn answer_each(kind: &'static Kind, store: Arc<dyn MetadataStorage>, batch
     answers.await;
 }
 
-/// Whether an object can have this name. The cluster refuses a creation with any other, which may have megabytes.
-fn is_possible(key: &ObjectKey<'_>) -> bool {
-    subdomain(key.name).is_none() && (key.namespace.is_empty() || dns_label(key.namespace).is_none())
+/// Whether an object can have this name. The cluster refuses a creation with any other; it may have megabytes, and must
+/// not share a statement with names of other clients.
+fn is_possible(namespace: &str, name: &str) -> bool {
+    subdomain(name).is_none() && (namespace.is_empty() || dns_label(namespace).is_none())
 }
 
 /// What has each of these names and is not deleted.
@@ -152,4 +153,21 @@ async fn found(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Resu
         ((metadata.namespace.clone(), metadata.name.clone()), row)
     });
     Ok(by_name.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_objects_can_have_are_looked_up() {
+        let huge = "a".repeat(2 << 20);
+        for (namespace, name) in [("", "a"), ("default", "a.b-c"), ("default", "0")] {
+            assert!(is_possible(namespace, name), "{namespace}/{name}");
+        }
+        for (namespace, name) in [("", ""), ("default", "A"), ("a.b", "a"), ("", &*huge), (&huge, "a")] {
+            let (namespace_is, name_is) = (namespace.len(), name.len());
+            assert!(!is_possible(namespace, name), "{namespace_is} and {name_is} bytes");
+        }
+    }
 }
