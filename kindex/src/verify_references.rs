@@ -1,10 +1,11 @@
 //! References in `kindex verify`: both sides are compared, and other services are asked about their holders and about
 //! what fields name of theirs. One that does not answer is a note and no difference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, State};
+use futures::{StreamExt as _, stream};
+use kindex_api::operations::{Caller, Node, ObjectKey, Operations, Question, State};
 use kindex_maintenance::references::{ReferencedObject, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -12,6 +13,7 @@ use kindex_model::kind::{Kind, Registry};
 use kindex_model::reference_name::ReferenceName;
 use kindex_store::progress::Progress;
 use serde::Serialize;
+use tokio::time::sleep;
 
 use crate::cli::VerifyArgs;
 use crate::error::CommandResult;
@@ -19,8 +21,10 @@ use crate::other_services::{self, Targets};
 use crate::output::{table, visible};
 use crate::sides;
 
-/// A question about the holders alone asks no other service.
-const DEPTH: usize = 2;
+/// Holders that are asked about at the same time.
+const ASKED_AT_ONCE: usize = 8;
+/// Notes that are shown to people.
+const NOTES_SHOWN: usize = 100;
 
 /// What was compared, with what other services say.
 #[derive(Debug, Serialize)]
@@ -64,77 +68,108 @@ pub(crate) async fn compare(
             registry.platform.group
         ));
     }
-    let mut referenced_objects: BTreeMap<ReferencedObject, Vec<ReferenceName>> = BTreeMap::new();
-    for (name, referenced) in &references.report.foreign {
-        referenced_objects
-            .entry(referenced.clone())
-            .or_default()
-            .push(name.clone());
-    }
-    if referenced_objects.is_empty() {
+    if references.report.foreign.is_empty() {
         return Ok(references);
     }
     let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let operations = sides::operations(registry, &access, &opened.storage).await?;
     let operations = operations.with_peers(other_services::of_holders(registry, services));
-    // Of each of these, the services are asked that have the holders.
-    for (referenced, names) in referenced_objects {
-        ask(&operations, &referenced, &names, &mut references).await;
-    }
+    references.ask_about_holders(&operations, settle).await;
     Ok(references)
 }
 
-async fn ask(
+/// The holders of these references as their services describe them. One that is silent is asked nothing more.
+async fn holders(
     operations: &Operations,
+    foreign: &[(ReferenceName, ReferencedObject)],
+) -> BTreeMap<ReferenceName, Node> {
+    let names: BTreeSet<&ReferenceName> = foreign.iter().map(|(name, _)| name).collect();
+    let question = &Question::without_end();
+    let answers = stream::iter(names)
+        .map(|name| async move { (name.clone(), operations.foreign_holder(question, name).await) })
+        .buffered(ASKED_AT_ONCE);
+    answers.collect().await
+}
+
+/// Whether an object bears a reference now; a note where that cannot be read.
+async fn bears(
+    operations: &Operations,
+    kind: &'static Kind,
     referenced: &ReferencedObject,
-    names: &[ReferenceName],
-    references: &mut References,
-) {
-    let mut kinds = operations.registry().kinds.iter().copied();
-    let Some(kind) = kinds.find(|kind| kind.name == referenced.kind && kind.group == referenced.group) else {
-        return;
-    };
+    name: &ReferenceName,
+) -> Result<bool, String> {
     let key = ObjectKey {
         resource: kind.into(),
         namespace: &referenced.namespace,
         name: &referenced.name,
     };
-    let bounds = Bounds {
-        depth: DEPTH,
-        ..Bounds::default()
-    };
-    match operations.holders(&Caller::default(), &key, bounds).await {
-        Ok(tree) => references.judge(kind, referenced, names, &tree.holders),
-        // It went meanwhile.
-        Err(refusal) if refusal.code == 404 => {}
-        Err(refusal) => references.notes.push(refusal.to_string()),
+    let read = operations
+        .references(&Caller::default(), &key, Some(&name.to_string()))
+        .await;
+    match read {
+        Ok(_) => Ok(true),
+        Err(refusal) if refusal.code == 404 => Ok(false),
+        Err(refusal) => Err(refusal.to_string()),
+    }
+}
+
+/// What a holder of another service means for the object that bears its reference.
+#[derive(Debug, PartialEq, Eq)]
+enum Finding {
+    /// It is there.
+    Holds,
+    /// Its service calls it deleted, by this name.
+    Deleted(String),
+    /// Nothing is known of it, for this reason.
+    Unknown(String),
+}
+
+fn judge(name: &ReferenceName, holder: &Node) -> Finding {
+    if holder.uid != name.uid() {
+        return Finding::Unknown(format!("its service describes {} instead", visible(&holder.uid)));
+    }
+    match holder.state {
+        State::Live | State::Archived | State::Deleting => Finding::Holds,
+        State::Deleted => Finding::Deleted(holder.label()),
+        State::Unknown => {
+            let why = holder.notes.first();
+            Finding::Unknown(why.map_or("it is not known of whom that is", String::as_str).to_owned())
+        }
     }
 }
 
 impl References {
-    /// Adds what the services of these holders say of them. Of the references on the object, those that are not among
-    /// its holders were released meanwhile.
-    fn judge(&mut self, kind: &Kind, referenced: &ReferencedObject, names: &[ReferenceName], holders: &[Node]) {
-        for name in names {
-            let is_it = |node: &&Node| node.holds && node.uid == name.uid();
-            let Some(holder) = holders.iter().find(is_it) else {
+    /// Adds what other services say of their holders. A holder releases its references before it ends, so that what is
+    /// found is read once more.
+    async fn ask_about_holders(&mut self, operations: &Operations, settle: Duration) {
+        let holders = holders(operations, &self.report.foreign).await;
+        let mut deleted = Vec::new();
+        for (name, referenced) in std::mem::take(&mut self.report.foreign) {
+            let kinds = &mut operations.registry().kinds.iter().copied();
+            let kind = kinds.find(|kind| kind.name == referenced.kind && kind.group == referenced.group);
+            let (Some(kind), Some(holder)) = (kind, holders.get(&name)) else {
                 continue;
             };
-            let object = match referenced.namespace.as_str() {
+            let bearer = match referenced.namespace.as_str() {
                 "" => format!("{}/{}", kind.singular, referenced.name),
                 namespace => format!("{}/{namespace}/{}", kind.singular, referenced.name),
             };
-            match holder.state {
-                State::Deleted => self.left_behind.push(format!(
-                    "{object} bears {name}, and its service says that {} is deleted",
-                    holder.label()
+            match judge(&name, holder) {
+                Finding::Holds => {}
+                Finding::Deleted(label) => deleted.push((bearer, kind, referenced, name, label)),
+                Finding::Unknown(why) => self.notes.push(format!("{bearer} bears {name}: {why}")),
+            }
+        }
+        if !deleted.is_empty() {
+            sleep(settle).await;
+        }
+        for (bearer, kind, referenced, name, label) in deleted {
+            match bears(operations, kind, &referenced, &name).await {
+                Ok(true) => self.left_behind.push(format!(
+                    "{bearer} bears {name}, and its service says that {label} is deleted"
                 )),
-                State::Unknown => {
-                    let why = holder.notes.first();
-                    let why = why.map_or("it is not known of whom that is", String::as_str);
-                    self.notes.push(format!("{object} bears {name}: {why}"));
-                }
-                State::Live | State::Archived | State::Deleting => {}
+                Ok(false) => {}
+                Err(why) => self.notes.push(format!("{bearer} bears {name}: {why}")),
             }
         }
     }
@@ -170,7 +205,11 @@ impl References {
         }
         // Another service may have said it.
         text.extend(self.left_behind.iter().map(|line| format!("{}\n", visible(line))));
-        text.extend(self.notes.iter().map(|note| format!("note: {}\n", visible(note))));
+        let notes = self.notes.iter().take(NOTES_SHOWN);
+        text.extend(notes.map(|note| format!("note: {}\n", visible(note))));
+        if let Some(more) = self.notes.len().checked_sub(NOTES_SHOWN).filter(|more| *more > 0) {
+            text += &format!("note: {more} more; `--output json` has all\n");
+        }
         let differing = self.differing();
         text + &format!("references: {references} on {objects} objects, {differing} differing, {unsettled} unsettled\n")
     }
@@ -178,67 +217,68 @@ impl References {
 
 #[cfg(test)]
 mod tests {
-    use kindex_generated::kinds::model;
     use serde_json::json;
 
     use super::*;
 
     const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
-    /// What is found of a model with one reference, where this is said of its holder.
-    fn judged(state: State, holds: bool, uid: &str) -> References {
+    fn judged(state: State, uid: &str) -> Finding {
         let holder = json!({"kind": "Server", "group": "other.example.com", "namespace": "prod", "name": "s", "uid": uid,
-            "state": state, "holds": holds, "notes": ["nobody answers"]});
+            "state": state, "notes": ["nobody answers"]});
         let holder: Node = serde_json::from_value(holder).expect("a holder");
         let name = ReferenceName::new("Server", "other.example.com", UID).expect("a name");
-        let referenced = ReferencedObject {
-            kind: model::KIND.name,
-            group: model::KIND.group,
-            namespace: "default".to_owned(),
-            name: "m".to_owned(),
-        };
-        let mut references = References {
+        judge(&name, &holder)
+    }
+
+    fn found(left_behind: &[&str], notes: &[String]) -> References {
+        References {
             report: Report::default(),
-            left_behind: Vec::new(),
-            notes: Vec::new(),
-        };
-        references.judge(&model::KIND, &referenced, &[name], &[holder]);
-        references
+            left_behind: left_behind.iter().map(|line| (*line).to_owned()).collect(),
+            notes: notes.to_vec(),
+        }
     }
 
     #[test]
-    fn what_another_service_calls_its_holder_cannot_change_the_terminal() {
-        let mut found = judged(State::Deleted, true, UID);
-        found.left_behind[0].push_str("\u{1b}[2J");
-        let text = found.text();
-        assert!(text.contains("is deleted\\u{1b}[2J\n"), "{text}");
+    fn what_another_service_says_cannot_change_the_terminal() {
+        let text = found(&["a is deleted\u{1b}[2J"], &["b says \u{1b}[3J".to_owned()]).text();
+        for shown in ["a is deleted\\u{1b}[2J\n", "note: b says \\u{1b}[3J\n"] {
+            assert!(text.contains(shown), "{text}");
+        }
     }
 
-    /// As if silence, or an object that only names the other one, were a difference.
+    /// As if thousands of references of a silent service filled the terminal.
+    #[test]
+    fn people_are_shown_a_hundred_notes() {
+        for (count, lines) in [(99, 99), (100, 100), (101, 101), (10_000, 101)] {
+            let notes: Vec<String> = (0..count).map(|number| format!("n{number}")).collect();
+            let text = found(&[], &notes).text();
+            assert_eq!(text.matches("note: ").count(), lines, "{text}");
+            let more = format!("note: {} more; `--output json` has all", count.max(100) - 100);
+            assert_eq!(text.contains(&more), count > 100, "{text}");
+        }
+    }
+
+    /// As if silence, or what a service says of another object, were a difference.
     #[test]
     fn only_a_holder_that_its_service_calls_deleted_has_left_its_reference_behind() {
-        let bears = format!("model/default/m bears server.other.example.com/{UID}");
-        let deleted = judged(State::Deleted, true, UID);
-        let expected = format!("{bears}, and its service says that server/prod/s is deleted");
-        assert_eq!(deleted.left_behind, [expected]);
-        assert_eq!(deleted.differing(), 1);
-        assert!(deleted.notes.is_empty(), "{:?}", deleted.notes);
-        let unknown = judged(State::Unknown, true, UID);
-        assert_eq!(unknown.notes, [format!("{bears}: nobody answers")]);
-        assert_eq!(unknown.differing(), 0);
-        for (state, holds, uid) in [
-            (State::Live, true, UID),
-            (State::Archived, true, UID),
-            (State::Deleting, true, UID),
-            (State::Deleted, false, UID),
-            (State::Deleted, true, "another"),
-            (State::Deleted, true, ""),
-        ] {
-            let found = judged(state, holds, uid);
-            assert!(
-                found.left_behind.is_empty() && found.notes.is_empty(),
-                "{state:?}: {found:?}"
-            );
+        assert_eq!(
+            judged(State::Deleted, UID),
+            Finding::Deleted("server/prod/s".to_owned())
+        );
+        assert_eq!(
+            judged(State::Unknown, UID),
+            Finding::Unknown("nobody answers".to_owned())
+        );
+        for state in [State::Live, State::Archived, State::Deleting] {
+            assert_eq!(judged(state, UID), Finding::Holds, "{state:?}");
         }
+        for uid in ["another", ""] {
+            let Finding::Unknown(why) = judged(State::Deleted, uid) else {
+                panic!("it is another object");
+            };
+            assert!(why.contains("instead"), "{why}");
+        }
+        assert_eq!(found(&["one"], &["two".to_owned()]).differing(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! References in `kindex verify`: nothing where all is well, and each sort of difference where something was planted.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::Output;
 use std::thread;
 
@@ -34,7 +34,23 @@ fn verify_with(run: &Running, flags: &[&str]) -> Output {
 }
 
 /// A service that says of each holder that it is in this state: its URL.
-fn service_with_holder(state: &str) -> String {
+fn service_with_holder(state: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = url_of(&listener);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(stream.expect("a connection"), state);
+        }
+    });
+    url
+}
+
+fn url_of(listener: &TcpListener) -> String {
+    format!("http://{}", listener.local_addr().expect("an address"))
+}
+
+/// Answers whoever asks about a holder; whether it was a question.
+fn answer(mut stream: TcpStream, state: &str) -> bool {
     let holder = json!({"kind": "Server", "group": "other.example.com", "namespace": "prod", "name": "s",
         "uid": FOREIGN_UID, "state": state});
     let holder = holder.to_string();
@@ -42,21 +58,14 @@ fn service_with_holder(state: &str) -> String {
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{holder}",
         holder.len()
     );
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("a connection");
-            let is_request = BufReader::new(&stream)
-                .lines()
-                .map_while(Result::ok)
-                .any(|line| line.is_empty());
-            if is_request {
-                stream.write_all(answer.as_bytes()).expect("somebody waits for it");
-            }
-        }
-    });
-    url
+    let is_request = BufReader::new(&stream)
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line.is_empty());
+    if is_request {
+        stream.write_all(answer.as_bytes()).expect("somebody waits for it");
+    }
+    is_request
 }
 
 fn report(output: &Output) -> Value {
@@ -155,23 +164,74 @@ fn each_difference_of_references_is_found_and_nothing_else() {
     );
 }
 
+/// A family that bears references of holders of another service.
+fn borne(references: &[String]) -> Running {
+    let run = Running::start(&["--deletion=false"]);
+    let family = json!({"apiVersion": "michelangelo.api/v2", "kind": "ModelFamily", "spec": {"name": "one"},
+        "metadata": {"name": "one", "namespace": "default", "finalizers": references}});
+    run.kubectl(&["apply", "-f", "-"], &family.to_string());
+    wait_for("equality", || {
+        let output = verify(&run);
+        output.status.success() && notes(&report(&output)).contains(&references[0])
+    });
+    run
+}
+
+fn notes(found: &Value) -> String {
+    found["references"]["notes"].to_string()
+}
+
+/// As if each holder were a question of its own, and a service that hangs kept all of them waiting.
+#[test]
+fn a_service_that_is_silent_is_asked_about_few_holders() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let holder = |number: u32| format!("server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-{number:012}");
+    let run = borne(&(0..30).map(holder).collect::<Vec<_>>());
+    let output = verify_with(&run, &["--service", "other.example.com=http://127.0.0.1:1"]);
+    let found = report(&output);
+    let notes = notes(&found);
+    assert_eq!(notes.matches(" bears server.other.example.com/").count(), 30, "{found}");
+    let unasked = notes.matches("was not asked again").count();
+    assert!((20..30).contains(&unasked), "{unasked}: {found}");
+    assert_eq!(output.status.code(), Some(0), "{found}");
+}
+
+/// As if what changes while services are asked were a difference.
+#[test]
+fn a_reference_that_its_holder_releases_meanwhile_is_no_difference() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = borne(&[FOREIGN.to_owned()]);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let service = format!("other.example.com={}", url_of(&listener));
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            let (stream, _) = listener.accept().expect("a connection");
+            let mut left = finalizers(&run);
+            left.retain(|finalizer| finalizer != FOREIGN);
+            set_finalizers(&run, &left);
+            answer(stream, "Deleted")
+        });
+        let output = verify_with(&run, &["--service", &service]);
+        // Nobody would wait for a question that never comes.
+        let _end = TcpStream::connect(listener.local_addr().expect("an address"));
+        assert!(asked.join().expect("no panic"), "nobody was asked");
+        let found = report(&output);
+        assert_eq!(found["references"]["leftBehind"], json!([]), "{found}");
+        assert_eq!(output.status.code(), Some(0), "{found}");
+    });
+}
+
 /// As if no service were asked about its holders.
 #[test]
 fn what_another_service_has_left_behind_is_a_difference() {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&["--deletion=false"]);
-    let family = format!(
-        "apiVersion: michelangelo.api/v2\nkind: ModelFamily\n\
-         metadata: {{name: one, namespace: default, finalizers: [{FOREIGN}]}}\nspec: {{name: one}}\n"
-    );
-    run.kubectl(&["apply", "-f", "-"], &family);
-    let notes = |found: &Value| found["references"]["notes"].to_string();
-    wait_for("equality", || {
-        let output = verify(&run);
-        output.status.success() && notes(&report(&output)).contains(FOREIGN)
-    });
+    let run = borne(&[FOREIGN.to_owned()]);
     let bears = format!("modelfamily/default/one bears {FOREIGN}");
     let deleted = format!("{bears}, and its service says that server/prod/s is deleted");
     for (state, left_behind, code) in [("Live", json!([]), 0), ("Deleted", json!([deleted]), 1)] {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kindex_generated::kinds::model;
@@ -51,11 +52,18 @@ static HOLDERS: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&HOLDERS];
 
-/// What another service says of each of its objects.
-struct Says(Result<Option<ReferencedState>, String>);
+/// What another service says of each of its objects, and how often it was asked.
+struct Says(Result<Option<ReferencedState>, String>, AtomicUsize);
+
+impl Says {
+    fn of(said: Result<Option<ReferencedState>, String>) -> Self {
+        Self(said, AtomicUsize::new(0))
+    }
+}
 
 impl OtherServices for Says {
     async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, String> {
+        self.1.fetch_add(1, Ordering::SeqCst);
         self.0.clone()
     }
 }
@@ -100,7 +108,7 @@ async fn objects_that_no_cluster_has_are_known_as_holders_and_as_held() {
     let (a, b) = (project("a").await, project("b").await);
     place("models/default/m", &a).await;
     place("projects/default/a", &model).await;
-    let nobody = Says(Ok(None));
+    let nobody = Says::of(Ok(None));
     let report = verified(&stage, &nobody).await;
     assert!(report.differences.is_empty(), "{report:?}");
     assert_eq!((report.objects, report.references), (3, 2));
@@ -127,7 +135,7 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     assert_eq!(code, 201, "{created}");
     let held: ReferenceName = reference("model", &created).parse().unwrap();
     let bears = |references: BTreeSet<ReferenceName>, leaving: bool| {
-        Says(Ok(Some(ReferencedState {
+        Says::of(Ok(Some(ReferencedState {
             uid: "n".to_owned(),
             leaving,
             references,
@@ -139,11 +147,20 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
         let report = verified(&stage, &others).await;
         assert!(report.differences.is_empty(), "{report:?}");
     }
-    let report = verified(&stage, &Says(Ok(None))).await;
+    let report = verified(&stage, &Says::of(Ok(None))).await;
     assert_eq!(found(&report), ["Model m: dangling"], "{report:?}");
     let why = "the region does not answer";
-    let report = verified(&stage, &Says(Err(why.to_owned()))).await;
+    let silent = Says::of(Err(why.to_owned()));
+    let report = verified(&stage, &silent).await;
     assert!(report.differences.is_empty(), "{report:?}");
     assert_eq!(report.unanswered, [why]);
+    // Both sides are read more than once then.
+    let path = format!("/api/v1/models/default/m/references/{NOBODY}");
+    let (code, answer) = send(&stage.api, "PUT", &path, &Value::Null).await;
+    assert_eq!(code, 200, "{answer}");
+    let report = verified(&stage, &silent).await;
+    assert_eq!(found(&report), ["Model m: holder-missing"], "{report:?}");
+    assert_eq!(report.unanswered, [why]);
+    assert_eq!(silent.1.load(Ordering::SeqCst), 2, "once in each run");
     stage.end().await;
 }

@@ -22,6 +22,7 @@ use crate::retries::RetryBudget;
 use crate::sides::{RepairError, Sides};
 pub use compare::{Class, Difference};
 use compare::{Everything, compare};
+use read::SilentServices;
 
 /// How often both sides are read, at most.
 const READINGS_MAX: u32 = 5;
@@ -98,7 +99,8 @@ pub async fn verify(
     retry_budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Report, RepairError> {
-    let mut everything = read::everything(sides, registry, others, retry_budget, progress).await?;
+    let mut silent = SilentServices::new();
+    let mut everything = read::everything(sides, registry, others, &mut silent, retry_budget, progress).await?;
     let mut before = compare(&everything);
     let mut confirmed: Vec<Difference> = Vec::new();
     let mut unsettled = 0;
@@ -107,7 +109,7 @@ pub async fn verify(
             break;
         }
         sleep(settle).await;
-        everything = read::everything(sides, registry, others, retry_budget, progress).await?;
+        everything = read::everything(sides, registry, others, &mut silent, retry_budget, progress).await?;
         let after = compare(&everything);
         confirmed = after
             .iter()

@@ -2,7 +2,7 @@
 //! none is missed that is archived meanwhile; then the rows of references. At last, other services are asked.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use kindex_kube_client::{ClusterError, Page};
@@ -30,6 +30,9 @@ const LISTS_MAX: u32 = 5;
 /// Objects that another service is asked about at once.
 const LOOKED_AT_ONCE: usize = 8;
 
+/// Why other services have not answered, by their groups: they are asked nothing more, in later readings either.
+pub(super) type SilentServices = BTreeMap<&'static str, String>;
+
 /// A reading under way.
 struct Reader<'a> {
     sides: &'a Sides,
@@ -43,6 +46,7 @@ pub(super) async fn everything(
     sides: &Sides,
     registry: &Registry,
     others: &impl OtherServices,
+    silent: &mut SilentServices,
     budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Everything, RepairError> {
@@ -72,7 +76,7 @@ pub(super) async fn everything(
     }
     // Nobody places references of declared fields otherwise.
     if reader.all.is_placed() {
-        reader.elsewhere(others).await;
+        reader.elsewhere(others, silent).await;
     }
     Ok(reader.all)
 }
@@ -187,13 +191,16 @@ impl Reader<'_> {
     }
 
     /// Asks other services about their objects that need references. One that does not answer is asked no more.
-    async fn elsewhere(&mut self, others: &impl OtherServices) {
-        for places in self.all.named_elsewhere().into_values() {
+    async fn elsewhere(&mut self, others: &impl OtherServices, silent: &mut SilentServices) {
+        for (group, places) in self.all.named_elsewhere() {
+            if let Some(why) = silent.get(group) {
+                self.all.unanswered.insert(why.clone());
+                continue;
+            }
             let places: Vec<FullName> = places.into_iter().collect();
             for some in places.chunks(LOOKED_AT_ONCE) {
                 let referenced_objects: Vec<ReferencedObject> = some.iter().map(referenced_at).collect();
                 let answers = join_all(referenced_objects.iter().map(|referenced| others.look(referenced))).await;
-                let mut is_silent = false;
                 for (place, answer) in some.iter().zip(answers) {
                     match answer {
                         Ok(Some(referenced)) => {
@@ -203,12 +210,12 @@ impl Reader<'_> {
                             self.all.absent.insert(place.clone());
                         }
                         Err(why) => {
-                            self.all.unanswered.insert(why);
-                            is_silent = true;
+                            self.all.unanswered.insert(why.clone());
+                            silent.insert(group, why);
                         }
                     }
                 }
-                if is_silent {
+                if silent.contains_key(group) {
                     break;
                 }
             }

@@ -89,7 +89,9 @@ pub use kindex_kube_api::status::{Details, Reason};
 pub use list::Listed;
 pub use moving::Moved;
 pub use options::{ListOptions, Part, WriteOptions};
-pub use references::{Bounds, Field, Held, Holder, NamedObject, NamingField, Node, Peers, References, State, Target};
+pub use references::{
+    Bounds, Field, Held, Holder, NamedObject, NamingField, Node, Peers, Question, References, State, Target,
+};
 pub use refusal::Refusal;
 pub use resource::Resource;
 pub use search::Search;

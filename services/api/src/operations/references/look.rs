@@ -163,7 +163,7 @@ impl<'a> Looker<'a> {
     }
 
     /// One of another service.
-    async fn foreign(&self, reference: &ReferenceName) -> Node {
+    pub(super) async fn foreign(&self, reference: &ReferenceName) -> Node {
         let peers = &self.operations.peers;
         let unknown = Node {
             service: peers.name_of(reference.group()),

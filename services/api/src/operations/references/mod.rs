@@ -58,7 +58,7 @@ use decide::{Change, Decision, RefusalReason, Seen, Standing, decide};
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
-pub(super) use question::Question;
+pub use question::Question;
 pub use tree::{Bounds, Field, NamingField, Node};
 
 /// How often a request is decided anew because somebody else was faster.

@@ -36,9 +36,10 @@ impl AskFailure {
     }
 }
 
-/// One question.
-pub(in super::super) struct Question {
-    ends: Instant,
+/// What is asked of other services together.
+pub struct Question {
+    /// When its time is over. A command that may take its time has none: each answer has a limit of its own.
+    ends: Option<Instant>,
     /// The groups whose services were silent.
     silent: Mutex<BTreeSet<String>>,
 }
@@ -47,7 +48,16 @@ impl Question {
     /// One that begins now.
     pub(in super::super) fn new(now: Instant) -> Self {
         Self {
-            ends: now + TIME_MAX,
+            ends: Some(now + TIME_MAX),
+            silent: Mutex::default(),
+        }
+    }
+
+    /// One about any number of objects, which may take as long as they do.
+    #[must_use]
+    pub fn without_end() -> Self {
+        Self {
+            ends: None,
             silent: Mutex::default(),
         }
     }
@@ -63,13 +73,19 @@ impl Question {
         if self.silent().contains(group) {
             return Err(format!("the service {name} was not asked again: it was silent before"));
         }
-        if Instant::now() >= self.ends {
-            return Err(format!("the service {name} was not asked: {seconds} s are over"));
-        }
-        let Ok(said) = timeout_at(self.ends, asked).await else {
-            return Err(format!(
-                "the service {name} has said nothing before {seconds} s were over"
-            ));
+        let said = match self.ends {
+            None => asked.await,
+            Some(ends) if Instant::now() >= ends => {
+                return Err(format!("the service {name} was not asked: {seconds} s are over"));
+            }
+            Some(ends) => match timeout_at(ends, asked).await {
+                Ok(said) => said,
+                Err(_) => {
+                    return Err(format!(
+                        "the service {name} has said nothing before {seconds} s were over"
+                    ));
+                }
+            },
         };
         said.map_err(|failure| {
             if failure.is_silent {
@@ -88,7 +104,7 @@ impl Question {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use tokio::time::advance;
+    use tokio::time::{advance, sleep};
 
     use super::*;
 
@@ -134,6 +150,29 @@ mod tests {
             .await
             .expect("another question");
         assert_eq!(counter.times(), 5);
+    }
+
+    /// As if each object of a run cost the time after which a service counts as silent, or all had the time of one.
+    #[tokio::test(start_paused = true)]
+    async fn a_question_without_end_waits_once_for_a_silent_service_and_goes_on_asking_others() {
+        let (question, counter) = (Question::without_end(), AskCounter::default());
+        let (begun, limit) = (Instant::now(), Duration::from_secs(5));
+        let hangs = || async {
+            sleep(limit).await;
+            counter.says(Err(AskFailure::silent("not within 5 s"))).await
+        };
+        for _ in 0..1000 {
+            question
+                .ask("region", "region", hangs())
+                .await
+                .expect_err("it is silent");
+        }
+        assert_eq!((begun.elapsed(), counter.times()), (limit, 1));
+        advance(TIME_MAX * 2).await;
+        question
+            .ask("identity", "identity", counter.says(Ok(())))
+            .await
+            .expect("another one");
     }
 
     #[tokio::test(start_paused = true)]

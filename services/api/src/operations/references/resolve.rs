@@ -1,6 +1,7 @@
 //! The tree below an object that is asked for by its own name, or by that of its references.
 
 use kindex_kube_api::request::Verb;
+use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
 use super::super::rights::RequiredPermission;
@@ -34,7 +35,15 @@ impl Operations {
         Ok(grow(&looker, root, bounds).await)
     }
 
-    /// The same of the object whose references have this name, with the fields by which it holds others.
+    /// A holder of another service as that describes it, without its own holders. Where the service does not say it,
+    /// the state is unknown, and a note says why.
+    pub async fn foreign_holder(&self, question: &Question, reference: &ReferenceName) -> Node {
+        let caller = Caller::default();
+        let looker = Looker::new(self, &caller, Bounds::default(), question);
+        looker.foreign(reference).await
+    }
+
+    /// As [`Self::holders`], of the object whose references have this name, with the fields by which it holds others.
     ///
     /// # Errors
     /// 404 where no object of the uid is known.
