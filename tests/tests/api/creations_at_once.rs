@@ -1,7 +1,7 @@
 //! Many creations at once, each of which names an object: they share statements, and each hears of its own.
 
 use futures::future::join_all;
-use kindex_generated::kinds::{model, pipeline, pipeline_run};
+use kindex_generated::kinds::{pipeline, pipeline_run};
 use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
 use kindex_query::Life;
@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::by_hand::alter;
-use super::stage::{FINAL, MODELS, Stage, client_of, send, serve};
+use super::stage::{FINAL, Stage, client_of, send, serve};
 
 static KINDS: &[&Kind] = &[&pipeline::KIND, &pipeline_run::KIND];
 

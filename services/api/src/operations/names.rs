@@ -9,13 +9,13 @@ use kindex_kube_api::names::{dns_label, subdomain};
 use kindex_model::kind::Kind;
 use kindex_query::{Life, Stored};
 use kindex_store::{MetadataStorage, StoreError};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::{ObjectKey, Reason, Refusal, refusal};
 
 /// Names that are asked for in one statement at most.
 const TOGETHER_MAX: usize = 200;
-/// Statements for one name each, at a time, after one for many failed.
+/// Statements for one name each, at a time and of all kinds, after those for many failed.
 const ALONE_MAX: usize = 8;
 
 /// Namespace and name.
@@ -32,8 +32,20 @@ struct Line {
 }
 
 /// The lines, by the tables of the kinds.
-#[derive(Clone, Default)]
-pub(super) struct Names(Arc<Mutex<HashMap<&'static str, Line>>>);
+#[derive(Clone)]
+pub(super) struct Names {
+    lines: Arc<Mutex<HashMap<&'static str, Line>>>,
+    alone: Arc<Semaphore>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            lines: Arc::default(),
+            alone: Arc::new(Semaphore::new(ALONE_MAX)),
+        }
+    }
+}
 
 impl Names {
     /// What has a name in SQL and is not deleted.
@@ -55,12 +67,17 @@ impl Names {
             // A task of its own: the client that came first may leave, and others wait behind it.
             tokio::spawn(async move { names.look_up(kind, store).await });
         }
-        let stopped = |_| Refusal::try_again(Reason::ServiceUnavailable, "the server is shutting down; try again");
-        answered.await.map_err(stopped)?
+        let broke_off = |_| {
+            Refusal::try_again(
+                Reason::ServiceUnavailable,
+                "the look-up of the name broke off; try again",
+            )
+        };
+        answered.await.map_err(broke_off)?
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<&'static str, Line>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins a line; whether it stood still, so that it has to be moved now.
@@ -82,6 +99,7 @@ impl Names {
     }
 
     async fn look_up(&self, kind: &'static Kind, store: Arc<dyn MetadataStorage>) {
+        let _moving = Moving { names: self, kind };
         loop {
             let batch = self.leave(kind);
             if batch.is_empty() {
@@ -96,7 +114,7 @@ impl Names {
                 }
                 // A row that cannot be read concerns only those who ask for its name. Nobody waits for them.
                 Err(StoreError::Corrupt { .. }) if names.len() > 1 => {
-                    tokio::spawn(answer_each(kind, store.clone(), batch));
+                    tokio::spawn(answer_each(kind, store.clone(), self.alone.clone(), batch));
                 }
                 Err(error) => {
                     let refusal = refusal::of_query(&error);
@@ -109,20 +127,41 @@ impl Names {
     }
 }
 
+/// A line whose statements are under way.
+struct Moving<'a> {
+    names: &'a Names,
+    kind: &'a Kind,
+}
+
+impl Drop for Moving<'_> {
+    /// After a panic, those who wait are answered that it broke off, and the next one moves the line again.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.names.lock().remove(self.kind.table);
+        }
+    }
+}
+
 fn send(answer: Answer, row: Result<Option<Stored>, Refusal>) {
     // Whoever has left meanwhile needs no answer.
     let _gone = answer.send(row);
 }
 
 /// Looks up each name with a statement of its own.
-async fn answer_each(kind: &'static Kind, store: Arc<dyn MetadataStorage>, batch: Vec<(Name, Answer)>) {
+async fn answer_each(
+    kind: &'static Kind,
+    store: Arc<dyn MetadataStorage>,
+    alone: Arc<Semaphore>,
+    batch: Vec<(Name, Answer)>,
+) {
     let mut waiting: HashMap<Name, Vec<Answer>> = HashMap::new();
     for (name, answer) in batch {
         waiting.entry(name).or_default().push(answer);
     }
     let answers = stream::iter(waiting).for_each_concurrent(ALONE_MAX, |(name, answers)| {
-        let store = &store;
+        let (store, alone) = (&store, &alone);
         async move {
+            let _permit = alone.acquire().await.expect("it is never closed");
             let found = found(kind, &**store, std::slice::from_ref(&name)).await;
             let row = found.map(|rows| rows.into_values().next());
             let row = row.map_err(|error| refusal::of_query(&error));
@@ -157,7 +196,33 @@ async fn found(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::super::token::tests::KIND;
     use super::*;
+
+    /// As if a line stood still for ever.
+    #[test]
+    fn after_a_panic_a_line_is_moved_by_the_next_one() {
+        let names = Names::default();
+        let join = || {
+            let (answer, answered) = oneshot::channel();
+            let moves = names.join(&KIND, ("default".to_owned(), "a".to_owned()), answer);
+            (moves, answered)
+        };
+        let (moves, mut answered) = join();
+        assert!(moves, "it stood still");
+        assert!(!join().0, "it moves");
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _moving = Moving {
+                names: &names,
+                kind: &KIND,
+            };
+            panic!("a statement");
+        }));
+        assert!(panicked.is_err() && answered.try_recv().is_err(), "nobody is answered");
+        assert!(join().0, "it is moved again");
+    }
 
     #[test]
     fn only_names_that_objects_can_have_are_looked_up() {
