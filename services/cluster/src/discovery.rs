@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kindex_kube_api::request::{Verb, group_version};
+use kindex_kube_api::request::{API, APIS, Verb, group_path, group_version};
 use kindex_kube_api::storage_version;
 use serde_json::{Value, json};
 
@@ -37,11 +37,11 @@ pub(crate) fn version() -> Value {
 
 /// `/`
 pub(crate) fn root(catalog: &Catalog) -> Value {
-    let mut paths: Vec<String> = vec!["/api".into(), group_version("", "v1"), "/apis".into()];
-    for (group, versions) in groups(catalog) {
-        if !group.is_empty() {
-            paths.push(format!("/apis/{group}"));
-            paths.extend(versions.keys().map(|version| group_version(&group, &version.name)));
+    let mut paths: Vec<String> = vec![API.to_owned(), group_version("", "v1"), APIS.to_owned()];
+    for (name, versions) in groups(catalog) {
+        if !name.is_empty() {
+            paths.push(group_path(&name));
+            paths.extend(versions.keys().map(|version| group_version(&name, &version.name)));
         }
     }
     paths.extend(

@@ -30,7 +30,8 @@ fn the_walk_finds_the_sources() {
 }
 
 /// Whether a line is test code: there a panic is the report.
-fn is_test(file: &File, rust: &Rust, line: usize) -> bool {
+/// Whether a line is of tests or benchmarks.
+pub(super) fn is_test(file: &File, rust: &Rust, line: usize) -> bool {
     let whole = ["tests/", "benches/"].iter().any(|start| file.path.starts_with(start))
         || file.path.contains("/tests/")
         || file.path.ends_with("/tests.rs");

@@ -12,7 +12,9 @@ pub use accept::wants_aggregated_discovery;
 pub use accept::{Rendering, rendering};
 pub use delete::{DeleteOptions, Preconditions};
 pub use escape::{escaped, unescaped};
-pub use path::{Collection, ResourcePath, Subresource, Target, group_version, parse as parse_path};
-pub use query::Query;
+pub use path::{
+    API, APIS, Collection, ResourcePath, Subresource, Target, group_path, group_version, parse as parse_path,
+};
+pub use query::{FIELD_SELECTOR, LABEL_SELECTOR, Query};
 pub use query::{FieldValidation, ListQuery, QueryError, VersionMatch};
 pub use verb::Verb;

@@ -105,12 +105,22 @@ impl Collection<'_> {
     }
 }
 
-/// The path of what is served in a version of a group; the core group is empty.
-pub fn group_version(group: &str, version: &str) -> String {
-    match group {
-        "" => format!("/api/{version}"),
-        group => format!("/apis/{group}/{version}"),
+/// The path of the core group.
+pub const API: &str = "/api";
+/// The path of all other groups.
+pub const APIS: &str = "/apis";
+
+/// The path of a group; the core group is empty.
+pub fn group_path(name: &str) -> String {
+    match name {
+        "" => API.to_owned(),
+        name => format!("{APIS}/{name}"),
     }
+}
+
+/// The path of what is served in a version of a group.
+pub fn group_version(name: &str, version: &str) -> String {
+    format!("{}/{version}", group_path(name))
 }
 
 /// Parses the path of a URL.

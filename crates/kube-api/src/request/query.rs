@@ -3,6 +3,11 @@
 use super::escape::unescaped;
 use crate::selector::{FieldSelector, LabelSelector, SelectorError};
 
+/// The parameter of which labels objects must have.
+pub const LABEL_SELECTOR: &str = "labelSelector";
+/// The parameter of which fields objects must have.
+pub const FIELD_SELECTOR: &str = "fieldSelector";
+
 /// The parameters of a URL, decoded.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
@@ -195,8 +200,8 @@ impl Query {
             }
         };
         Ok(ListQuery {
-            labels: LabelSelector::parse(self.get("labelSelector").unwrap_or_default())?,
-            fields: FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())?,
+            labels: LabelSelector::parse(self.get(LABEL_SELECTOR).unwrap_or_default())?,
+            fields: FieldSelector::parse(self.get(FIELD_SELECTOR).unwrap_or_default())?,
             limit: self.limit()?,
             continue_token: self.get("continue").map(str::to_owned),
             rv: self.version()?,

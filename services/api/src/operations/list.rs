@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use kindex_kube_api::list::List;
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{FIELD_SELECTOR, Verb};
 use kindex_model::object::Uid;
 use kindex_query::{Life, Stored};
 use kindex_store::ListAt;
@@ -341,7 +341,7 @@ impl Walk<'_> {
     /// Whether the cluster had an object at the version of the list, so that it was shown already.
     async fn is_in_the_cluster(&self, row: &Stored) -> Result<bool, Refusal> {
         let metadata = &row.object.metadata;
-        let mut query = vec![("fieldSelector", format!("metadata.name={}", metadata.name))];
+        let mut query = vec![(FIELD_SELECTOR, format!("metadata.name={}", metadata.name))];
         query.extend(self.exactly());
         let path = self.resource.collection(Some(&metadata.namespace));
         let server = self.caller.on_behalf();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{Target, Verb, parse_path};
 use kindex_model::kind::{Registry, Scope};
 use kindex_serve::listen::Peer;
 use percent_encoding::percent_decode_str;
@@ -71,11 +71,12 @@ pub(super) fn serves(verb: OperationVerb) -> bool {
 
 /// What kube-apiserver asks beside objects: what there is. It takes 406 for a server without the newer form of that.
 pub(super) fn discovery(registry: &Registry, path: &str) -> Response {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let found = match parts[..] {
-        ["apis"] => return StatusCode::NOT_ACCEPTABLE.into_response(),
-        ["apis", aggregated] => group(aggregated).and_then(|group| versions(registry, group)),
-        ["apis", aggregated, version] => group(aggregated).and_then(|group| resources(registry, group, version)),
+    let found = match parse_path(path) {
+        Target::Groups => return StatusCode::NOT_ACCEPTABLE.into_response(),
+        Target::Group(aggregated) => group(&aggregated).and_then(|group| versions(registry, group)),
+        Target::GroupVersion(aggregated, version) => {
+            group(&aggregated).and_then(|group| resources(registry, group, &version))
+        }
         _ => None,
     };
     match found {

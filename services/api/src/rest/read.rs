@@ -7,7 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kindex_kube_api::request::{Query, Rendering};
+use kindex_kube_api::request::{FIELD_SELECTOR, LABEL_SELECTOR, Query, Rendering};
 
 use super::render::Form;
 use super::{Inbound, Rest, exchange};
@@ -126,8 +126,8 @@ impl Walk {
 pub(super) fn options(inbound: &Inbound) -> Result<ListOptions, Refusal> {
     Ok(ListOptions {
         namespace: inbound.path.namespace.clone(),
-        labels: text(inbound, "labelSelector"),
-        fields: text(inbound, "fieldSelector"),
+        labels: text(inbound, LABEL_SELECTOR),
+        fields: text(inbound, FIELD_SELECTOR),
         limit: inbound.query.limit()?.unwrap_or_default(),
         continue_token: text(inbound, "continue"),
         include_deleted: inbound.query.flag("includeDeleted")?,

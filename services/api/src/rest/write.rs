@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::Response;
 use kindex_kube_api::patch::PatchType;
-use kindex_kube_api::request::Subresource;
+use kindex_kube_api::request::{FIELD_SELECTOR, LABEL_SELECTOR, Subresource};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::{decode, media};
 use kindex_model::kind::Scope;
@@ -69,8 +69,8 @@ fn part(inbound: &Inbound) -> Part {
 /// What the deletion of a collection may be called with. Anything else, a misspelt selector above all, would let it
 /// delete more than was meant.
 const OF_COLLECTIONS: [&str; 7] = [
-    "labelSelector",
-    "fieldSelector",
+    LABEL_SELECTOR,
+    FIELD_SELECTOR,
     "propagationPolicy",
     "dryRun",
     "gracePeriodSeconds",

@@ -2,7 +2,7 @@
 
 use kindex_kube_api::media::OBJECT_TYPES;
 use kindex_kube_api::patch::PatchType;
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{API, APIS, FIELD_SELECTOR, LABEL_SELECTOR, Verb};
 use serde_json::{Map, Value, json};
 
 use super::ResourceDoc;
@@ -46,8 +46,8 @@ const LIST: [Parameter; 11] = [
         "string",
         "Where the next chunk of a list begins, from the answer with the one before.",
     ),
-    ("fieldSelector", "string", "Only objects whose fields match."),
-    ("labelSelector", "string", "Only objects whose labels match."),
+    (FIELD_SELECTOR, "string", "Only objects whose fields match."),
+    (LABEL_SELECTOR, "string", "Only objects whose labels match."),
     ("limit", "integer", "At most this many objects in one answer."),
     (
         "resourceVersion",
@@ -185,7 +185,7 @@ const DELETE_OPERATION: Operation = operation("delete", Verb::Delete, &DELETE, B
 
 /// Adds the paths of `resource`.
 pub(super) fn add(group_version: &str, resource: &ResourceDoc, paths: &mut Map<String, Value>) {
-    let prefix = if resource.group.is_empty() { "/api" } else { "/apis" };
+    let prefix = if resource.group.is_empty() { API } else { APIS };
     let plural = &resource.plural;
     let everywhere = format!("{prefix}/{group_version}/{plural}");
     let collection = if resource.namespaced {
