@@ -66,6 +66,7 @@ mod faults;
 mod fidelity;
 mod fill;
 mod follower;
+mod foreign_transactions;
 mod former_targets;
 mod galera;
 mod gone;

@@ -237,11 +237,15 @@ async fn a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object(backend
     let found = backend.store.get_by_name(&WIDGET, "shop", "a").await;
     let found = found.expect("readable").expect("stored");
     assert_eq!(&*found.object.metadata.uid.0, "u2");
-    backend.write(soft_delete("u2"), at(3)).await;
+    // At the time at which the old one was closed.
+    backend.write(soft_delete("u2"), at(2)).await;
     let rows = backend
         .store
         .rows_of_name(&WIDGET, "shop", "a")
         .await
         .expect("readable");
     assert_eq!(&*rows[0].object.metadata.uid.0, "u2", "the newest comes first");
+    let name = ("shop".to_owned(), "a".to_owned());
+    let newest = backend.store.newest_by_names(&WIDGET, &[name]).await.expect("readable");
+    assert_eq!(&*newest[0].object.metadata.uid.0, "u2", "as each by itself");
 }

@@ -73,7 +73,7 @@ pub struct Found {
 /// What a query of [`NAMES`] found, by whether it is archived.
 #[derive(Default)]
 struct Names {
-    evicted: Vec<Found>,
+    archived: Vec<Found>,
     live: Vec<Found>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn delete<D: Driver>(
         true => DeletionMode::Tombstone,
         false => DeletionMode::Unheld,
     };
-    let locked = delete_archived(store, &work, &select, &names.evicted, mode).await?;
+    let locked = delete_archived(store, &work, &select, &names.archived, mode).await?;
     Ok(Collected {
         deleted: locked.deleted,
         held: locked.held,
@@ -153,7 +153,7 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
             res_version: row_version(life, res_version(row, 3)?),
         };
         match life {
-            Life::Archived | Life::Deleted => names.evicted.push(found),
+            Life::Archived | Life::Deleted => names.archived.push(found),
             Life::Live => names.live.push(found),
         }
     }
@@ -166,13 +166,13 @@ async fn delete_archived<D: Driver>(
     store: &SqlStore<D>,
     work: &Work<'_>,
     select: &Select,
-    evicted: &[Found],
+    archived: &[Found],
     mode: DeletionMode,
 ) -> Result<Locked, StoreError> {
-    if evicted.is_empty() {
+    if archived.is_empty() {
         return Ok(Locked::default());
     }
-    let uids: Vec<&str> = evicted.iter().map(|found| &*found.uid.0).collect();
+    let uids: Vec<&str> = archived.iter().map(|found| &*found.uid.0).collect();
     let delete = DeleteArchived {
         spelling: store.connections.driver.spelling(),
         work,
@@ -213,14 +213,14 @@ impl<D: Driver> InTransaction<D> for DeleteArchived<'_> {
         let rows = D::query(batch.connection, once(query.sql), &params).await?;
         let names = names::<D>(&rows)?;
         let found: Vec<&FoundRow> = names
-            .evicted
+            .archived
             .iter()
             .filter_map(|found| locked.get(&found.uid))
             .collect();
         let deletions = batch.delete_archived(&found, self.mode).await?;
         let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
-        let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
-        let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();
+        let held: Vec<Found> = names.archived.iter().filter(|found| is_held(found)).cloned().collect();
+        let deleted: Vec<Found> = names.archived.iter().filter(|found| !is_held(found)).cloned().collect();
         Ok(Locked {
             deleted,
             held,
