@@ -15,7 +15,7 @@ use futures::{FutureExt, stream};
 use http::request::Parts;
 use kindex_api::figures::Figures;
 use kindex_api::operations::Refusal;
-use kindex_api::server::{self, CallerIdentity, Guard, Limits};
+use kindex_api::server::{self, Authenticator, CallerIdentity, Limits};
 use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::listen::ConnectionLimits;
 use kube::{Client, Config};
@@ -28,8 +28,8 @@ use tokio_util::sync::CancellationToken;
 /// Whoever shows a token has its name.
 struct ByToken;
 
-impl Guard for ByToken {
-    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
+impl Authenticator for ByToken {
+    fn authenticate_request<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
         let token = head.headers.get("authorization").and_then(|token| token.to_str().ok());
         let caller = token.map_or(CallerIdentity::Unnamed, |token| CallerIdentity::Named(token.to_owned()));
         std::future::ready(Ok(caller)).boxed()

@@ -23,15 +23,15 @@ use kindex_serve::rate::Rate;
 use sha2::{Digest, Sha256};
 
 use super::Limits;
-use super::guard::{CallerIdentity, Guard};
+use super::authentication::{Authenticator, CallerIdentity};
 use super::sort::Sort;
 use crate::figures::{Figures, Operation, TurnedAway};
 use crate::grpc;
 use crate::operations::{Reason, Refusal};
 use crate::rest::refused;
 
-/// Who is found out at once.
-const LOOKS: usize = 64;
+/// Requests whose senders are found out at once.
+const AUTHENTICATIONS_MAX: usize = 64;
 
 /// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -73,10 +73,10 @@ impl Sharer {
 
 /// The terms of the API server.
 struct ApiTerms {
-    guard: Arc<dyn Guard>,
+    authenticator: Arc<dyn Authenticator>,
     rate: Option<Rate<Client>>,
     /// By address alone: nobody is known yet.
-    looks: Arc<Gate<Sharer>>,
+    authentications: Arc<Gate<Sharer>>,
     health: Lane<Sharer>,
     leases: Lane<Sharer>,
     reads: Lane<Sharer>,
@@ -85,13 +85,13 @@ struct ApiTerms {
 }
 
 impl ApiTerms {
-    fn new(limits: &Limits, guard: Arc<dyn Guard>, figures: Figures) -> Self {
+    fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, figures: Figures) -> Self {
         let bodies = Budget::new(limits.body_bytes);
         let bodies_aside = Budget::new(limits.body_bytes);
         Self {
-            guard,
+            authenticator,
             rate: limits.requests_per_second.map(Rate::new),
-            looks: Gate::new(LOOKS, limits.grace),
+            authentications: Gate::new(AUTHENTICATIONS_MAX, limits.grace),
             health: Lane::new(limits.aside, limits.grace, &bodies),
             leases: Lane::new(limits.aside, limits.grace, &bodies_aside),
             reads: Lane::new(limits.reads, limits.grace, &bodies),
@@ -109,7 +109,7 @@ impl ApiTerms {
         }
     }
 
-    async fn look(&self, head: &Parts, sort: Sort) -> Result<CallerIdentity, Refusal> {
+    async fn authenticate(&self, head: &Parts, sort: Sort) -> Result<CallerIdentity, Refusal> {
         if let Some(rate) = &self.rate {
             rate.count(&Client::of(head))
                 .map_err(|why| self.refuse(head, why.into()))?;
@@ -117,9 +117,12 @@ impl ApiTerms {
         if sort == Sort::Health {
             return Ok(CallerIdentity::Unnamed);
         }
-        let place = self.looks.enter(Sharer::of(CallerIdentity::Unnamed, head)).await;
+        let place = self
+            .authentications
+            .enter(Sharer::of(CallerIdentity::Unnamed, head))
+            .await;
         let _place = place.map_err(|why| self.refuse(head, why.into()))?;
-        self.guard.look(head).await
+        self.authenticator.authenticate_request(head).await
     }
 }
 
@@ -129,7 +132,7 @@ impl Terms for ApiTerms {
 
     async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
         let sort = Sort::of(head);
-        let caller = self.look(head, sort).await?;
+        let caller = self.authenticate(head, sort).await?;
         Ok(Candidate {
             caller: Sharer::of(caller, head),
             lane: self.lane(sort),
@@ -196,8 +199,8 @@ pub(super) struct Entrance {
 }
 
 impl Entrance {
-    pub(super) fn new(limits: &Limits, guard: Arc<dyn Guard>, figures: Figures) -> Self {
-        let terms = ApiTerms::new(limits, guard, figures.clone());
+    pub(super) fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, figures: Figures) -> Self {
+        let terms = ApiTerms::new(limits, authenticator, figures.clone());
         Self {
             admission: Admission::new(terms, limits.connections.body, limits.grace),
             figures,

@@ -2,7 +2,7 @@
 
 mod sort;
 
-mod guard;
+mod authentication;
 
 mod admission;
 
@@ -19,7 +19,7 @@ use tower::ServiceExt;
 use crate::figures::Figures;
 use admission::{Entrance, admit};
 
-pub use guard::{CallerIdentity, Guard};
+pub use authentication::{Authenticator, CallerIdentity};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
@@ -58,17 +58,17 @@ impl Default for Limits {
 }
 
 /// Serves until cancelled, then lets what is in flight end. Without keys it serves plain HTTP. Who asks is found out by
-/// the guard.
+/// the authenticator.
 pub async fn serve(
     socket: TcpListener,
     router: Router,
-    guard: Arc<dyn Guard>,
+    authenticator: Arc<dyn Authenticator>,
     tls: Option<Tls>,
     limits: Limits,
     figures: Figures,
     stop: CancellationToken,
 ) {
-    let entrance = Arc::new(Entrance::new(&limits, guard.clone(), figures.clone()));
+    let entrance = Arc::new(Entrance::new(&limits, authenticator.clone(), figures.clone()));
     let router = router.layer(middleware::from_fn_with_state(entrance, admit));
     let listener = Listener {
         tls,
@@ -82,7 +82,7 @@ pub async fn serve(
     };
     let ending = async {
         stop.cancelled().await;
-        guard.stop();
+        authenticator.stop();
     };
     tokio::join!(listener.serve(answer, stop.clone()), ending);
 }

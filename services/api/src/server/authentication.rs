@@ -20,27 +20,27 @@ pub enum CallerIdentity {
     Unnamed,
 }
 
-/// Looks at the heads of requests.
-pub trait Guard: Send + Sync {
+/// Finds out who sends a request, from its head.
+pub trait Authenticator: Send + Sync {
     /// Who asks.
     ///
     /// # Errors
     /// Who is nobody, and what a page of a browser asks of a server that would do it.
-    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>>;
+    fn authenticate_request<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>>;
 
     /// The server stops: what would never end by itself is to end.
     fn stop(&self) {}
 }
 
 /// Lets everybody in.
-impl Guard for () {
-    fn look<'a>(&'a self, _head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
+impl Authenticator for () {
+    fn authenticate_request<'a>(&'a self, _head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
         std::future::ready(Ok(CallerIdentity::Unnamed)).boxed()
     }
 }
 
-impl Guard for Operations {
-    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
+impl Authenticator for Operations {
+    fn authenticate_request<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<CallerIdentity, Refusal>> {
         async move {
             if self.is_open() {
                 identity::check_origin(head)?;
