@@ -55,5 +55,5 @@ pub use in_process::InProcess;
 pub use limits::Limits;
 pub use resource::Convert;
 pub use store::{
-    Backing, Change, Guard, Intent, Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, WriteError,
+    Backing, Change, Intent, Mutation, ObjectKey, Page, PageRequest, Precondition, Revision, StoreError, WriteError,
 };

@@ -6,7 +6,7 @@ use kindex_kube_api::meta;
 use kindex_kube_api::status::{Named, Status};
 use serde_json::Value;
 
-use super::{ATTEMPTS_MAX, find, not_shown, removal_guards, store_failed, write_failed};
+use super::{ATTEMPTS_MAX, find, not_shown, removal_preconditions, store_failed, write_failed};
 use crate::admit;
 use crate::api::Api;
 use crate::resource::{Nature, Resource, shown, stored};
@@ -50,7 +50,7 @@ pub(crate) enum Deleted {
     Dry(Box<Value>),
 }
 
-/// Deletes the object at `key`, which must satisfy the preconditions.
+/// Deletes the object at `key`, which must satisfy the preconditions of the options.
 pub(crate) async fn delete(
     api: &Api,
     resource: &Resource,
@@ -74,8 +74,11 @@ pub(crate) async fn delete(
         // Elsewhere nobody would ever take these finalizers off.
         set_propagation(&mut object, options.propagation.filter(|_| api.is_cluster));
         let kept = resource.nature == Nature::Definition || !admit::is_released(resource, &object);
-        let (intent, guards) = if !kept || (meta::is_deleting(before) && admit::is_released(resource, &object)) {
-            (Intent::Remove(Arc::clone(&revision)), removal_guards(resource, before))
+        let (intent, preconditions) = if !kept || (meta::is_deleting(before) && admit::is_released(resource, &object)) {
+            (
+                Intent::Remove(Arc::clone(&revision)),
+                removal_preconditions(resource, before),
+            )
         } else {
             if !meta::is_deleting(before) {
                 admit::mark_deleting(resource, &mut object, api.now());
@@ -97,7 +100,7 @@ pub(crate) async fn delete(
             key: key.clone(),
             intent,
             object: stored(resource, object).await.map_err(|error| not_shown(&error))?,
-            guards,
+            preconditions,
         };
         match api.store.write(mutation).await {
             Ok(revision) if marked => return Ok(Deleted::Marked(revision)),

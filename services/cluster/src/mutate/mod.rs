@@ -13,7 +13,7 @@ use crate::api::Api;
 use crate::definition::Claims;
 use crate::namespaces::{self, Phase};
 use crate::resource::{Nature, NotShown, Resource, is_stored_form, shown, stored};
-use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, StoreError, WriteError};
+use crate::store::{Intent, Mutation, ObjectKey, Precondition, Revision, StoreError, WriteError};
 
 mod delete;
 
@@ -65,11 +65,11 @@ fn write_failed(resource: &Resource, name: &str, error: WriteError) -> Status {
     match error {
         WriteError::Exists => Status::already_exists(resource.named(), name),
         WriteError::Changed => Status::modified(resource.named(), name),
-        WriteError::Guarded(Guard::Live(parent)) if &*parent.resource == namespaces::STORAGE => {
+        WriteError::Unmet(Precondition::Live(parent)) if &*parent.resource == namespaces::STORAGE => {
             Status::not_found(NAMESPACES, &parent.name)
         }
-        WriteError::Guarded(Guard::Live(_)) => Status::unknown_path(),
-        WriteError::Guarded(Guard::NamespaceEmpty(_) | Guard::ResourceEmpty(_)) => {
+        WriteError::Unmet(Precondition::Live(_)) => Status::unknown_path(),
+        WriteError::Unmet(Precondition::NamespaceEmpty(_) | Precondition::ResourceEmpty(_)) => {
             Status::conflict(resource.named(), name, "it still has content")
         }
         WriteError::Database(what) => Status::internal(&what),
@@ -101,7 +101,7 @@ pub(crate) async fn create(
     author: &Author<'_>,
     dry_run: bool,
 ) -> Result<Written, Status> {
-    let mut guards = Vec::new();
+    let mut preconditions = Vec::new();
     // Elsewhere a namespace is a part of the name.
     if resource.namespaced && api.is_cluster {
         let name = meta::name(&object);
@@ -110,14 +110,16 @@ pub(crate) async fn create(
             Some(Phase::Terminating) => {
                 return Err(Status::namespace_terminating(resource.named(), name, namespace));
             }
-            Some(Phase::Active) => guards.push(Guard::Live(ObjectKey::new(namespaces::STORAGE, "", namespace))),
+            Some(Phase::Active) => {
+                preconditions.push(Precondition::Live(ObjectKey::new(namespaces::STORAGE, "", namespace)));
+            }
         }
     }
     if resource.nature == Nature::Custom && api.is_cluster {
         if resource.terminating {
             return Err(Status::definition_terminating(resource.named()));
         }
-        guards.push(Guard::Live(ObjectKey::new(DEFINITIONS, "", &*resource.storage)));
+        preconditions.push(Precondition::Live(ObjectKey::new(DEFINITIONS, "", &*resource.storage)));
     }
     let claims = claims(api, resource, &object);
     let object = admit::create(resource, object, namespace, &claims, author)?;
@@ -134,7 +136,7 @@ pub(crate) async fn create(
         key: key.clone(),
         intent: Intent::Create,
         object: stored(resource, object).await.map_err(|error| not_shown(&error))?,
-        guards,
+        preconditions,
     };
     match api.store.write(mutation).await {
         Ok(revision) => Ok(Written::Revision(revision)),
@@ -169,10 +171,10 @@ pub(crate) async fn find(api: &Api, resource: &Resource, key: &ObjectKey) -> Res
 }
 
 /// Nothing may be left behind by a container that goes.
-fn removal_guards(resource: &Resource, object: &Value) -> Vec<Guard> {
+fn removal_preconditions(resource: &Resource, object: &Value) -> Vec<Precondition> {
     match resource.nature {
-        Nature::Namespace => vec![Guard::NamespaceEmpty(meta::name(object).to_owned())],
-        Nature::Definition => vec![Guard::ResourceEmpty(meta::name(object).into())],
+        Nature::Namespace => vec![Precondition::NamespaceEmpty(meta::name(object).to_owned())],
+        Nature::Definition => vec![Precondition::ResourceEmpty(meta::name(object).into())],
         Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => Vec::new(),
     }
 }
@@ -195,12 +197,15 @@ pub(crate) async fn change(
         let claims = claims(api, resource, before);
         let present = || Arc::clone(&revision);
         let is_stored = is_stored_form(resource, &revision).map_err(|error| store_failed(&error))?;
-        let (object, intent, guards) = match admit::update(resource, before, edited, &claims, author)? {
+        let (object, intent, preconditions) = match admit::update(resource, before, edited, &claims, author)? {
             Outcome::Unchanged if is_stored => return Ok(Written::Revision(revision)),
             // What is stored in another version is written in that of today.
             Outcome::Unchanged => (before.clone(), Intent::Replace(present()), Vec::new()),
             Outcome::Changed(object) => (object, Intent::Replace(present()), Vec::new()),
-            Outcome::Gone(object) => (object, Intent::Remove(present()), removal_guards(resource, before)),
+            Outcome::Gone(object) => {
+                let preconditions = removal_preconditions(resource, before);
+                (object, Intent::Remove(present()), preconditions)
+            }
         };
         check_size(&object)?;
         if dry_run {
@@ -210,7 +215,7 @@ pub(crate) async fn change(
             key: key.clone(),
             intent,
             object: stored(resource, object).await.map_err(|error| not_shown(&error))?,
-            guards,
+            preconditions,
         };
         match api.store.write(mutation).await {
             Ok(revision) => return Ok(Written::Revision(revision)),

@@ -39,6 +39,6 @@ pub trait Backing: Send + Sync {
     /// [`StoreError::Compacted`] where some of them may have been forgotten.
     async fn log_after(&self, resource: &str, rv: u64, limit: u32) -> Result<Page, StoreError>;
 
-    /// Makes one mutation, and gives it its resource version. Its guards are about clusters, and do not count here.
+    /// Makes one mutation, and gives it its resource version. Its preconditions are about clusters, and do not count.
     async fn write(&self, mutation: Mutation) -> Result<Arc<Revision>, WriteError>;
 }

@@ -38,7 +38,7 @@ pub(crate) use hub::{Feed, FeedError};
 pub use read::{Page, PageRequest};
 pub use record::{Change, ObjectKey, Revision};
 pub(crate) use write::Observer;
-pub use write::{Guard, Intent, Mutation, WriteError};
+pub use write::{Intent, Mutation, Precondition, WriteError};
 
 /// Parallel readers; SQLite in WAL mode serves them beside the one writer.
 const READERS_MAX: u32 = 4;

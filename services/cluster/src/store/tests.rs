@@ -1,4 +1,4 @@
-//! Writes, guards, pages and history of the object store.
+//! Writes, preconditions, pages and history of the object store.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ async fn write(store: &FileStore, name: &str, intent: Intent, n: u64) -> Result<
             key,
             intent,
             object: object(name, n),
-            guards: Vec::new(),
+            preconditions: Vec::new(),
         })
         .await
 }
@@ -172,27 +172,27 @@ async fn resource_versions_go_on_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_guard_that_does_not_hold_writes_nothing() {
+async fn a_precondition_that_does_not_hold_writes_nothing() {
     let Scratch { store, .. } = &scratch(100).await;
     let parent = ObjectKey::new("namespaces", "", "ns");
-    let attempt = |guard: Guard| {
+    let attempt = |precondition: Precondition| {
         let key = ObjectKey::new("widgets", "ns", "a");
         store.write(Mutation {
             key,
             intent: Intent::Create,
             object: object("a", 0),
-            guards: vec![guard],
+            preconditions: vec![precondition],
         })
     };
     assert!(matches!(
-        attempt(Guard::Live(parent)).await,
-        Err(WriteError::Guarded(Guard::Live(_)))
+        attempt(Precondition::Live(parent)).await,
+        Err(WriteError::Unmet(Precondition::Live(_)))
     ));
     assert!(names(store, &request(None, None)).await.is_empty());
-    attempt(Guard::NamespaceEmpty("ns".into())).await.unwrap();
+    attempt(Precondition::NamespaceEmpty("ns".into())).await.unwrap();
     assert!(matches!(
-        attempt(Guard::ResourceEmpty("widgets".into())).await,
-        Err(WriteError::Guarded(_))
+        attempt(Precondition::ResourceEmpty("widgets".into())).await,
+        Err(WriteError::Unmet(_))
     ));
 }
 
@@ -206,7 +206,7 @@ async fn dependents_are_found_by_their_owner() {
         key: key.clone(),
         intent: Intent::Create,
         object: child,
-        guards: Vec::new(),
+        preconditions: Vec::new(),
     };
     let created = store.write(mutation).await.unwrap();
     assert_eq!(store.dependents("owner").await.unwrap(), std::slice::from_ref(&key));
@@ -239,7 +239,7 @@ async fn a_slow_reader_of_large_objects_loses_its_place_before_they_take_much_me
             key: ObjectKey::new("widgets", "ns", "a"),
             intent: Intent::Replace(last),
             object: large,
-            guards: Vec::new(),
+            preconditions: Vec::new(),
         };
         last = store.write(mutation).await.unwrap();
     }
@@ -247,24 +247,24 @@ async fn a_slow_reader_of_large_objects_loses_its_place_before_they_take_much_me
 }
 
 #[tokio::test]
-async fn a_guard_never_holds_for_what_was_removed_since() {
+async fn a_precondition_never_holds_for_what_was_removed_since() {
     let scratch = scratch(100).await;
     let store = &scratch.store;
     let child = |name: &str| Mutation {
         key: ObjectKey::new("widgets", "ns", name),
         intent: Intent::Create,
         object: object(name, 0),
-        guards: vec![Guard::Live(ObjectKey::new("widgets", "ns", "parent"))],
+        preconditions: vec![Precondition::Live(ObjectKey::new("widgets", "ns", "parent"))],
     };
-    let is_guarded = |outcome| matches!(outcome, Err(WriteError::Guarded(_)));
-    assert!(is_guarded(store.write(child("a")).await));
+    let is_unmet = |outcome| matches!(outcome, Err(WriteError::Unmet(_)));
+    assert!(is_unmet(store.write(child("a")).await));
     let parent = create(store, "parent").await;
     store.write(child("a")).await.unwrap();
     // Both are in the queue before the writer looks at either, so that they share a transaction.
     let removal = write(store, "parent", Intent::Remove(parent), 1);
     let (removed, orphan) = tokio::join!(removal, store.write(child("b")));
-    assert!(removed.is_ok() && is_guarded(orphan));
-    assert!(is_guarded(store.write(child("b")).await));
+    assert!(removed.is_ok() && is_unmet(orphan));
+    assert!(is_unmet(store.write(child("b")).await));
     create(store, "parent").await;
     store.write(child("b")).await.unwrap();
 }
@@ -300,7 +300,7 @@ async fn a_read_shows_the_last_answer_from_memory_and_from_the_file() {
         key: key.clone(),
         intent: Intent::Replace(replaced),
         object: large,
-        guards: Vec::new(),
+        preconditions: Vec::new(),
     };
     let grown = store.write(mutation).await.unwrap();
     assert_eq!(read_rvs(&scratch, &key).await, [Some(grown.rv); 2]);
@@ -324,7 +324,7 @@ async fn a_number_is_the_same_in_memory_and_in_the_file() {
         key: ObjectKey::new("widgets", "ns", "a"),
         intent: Intent::Create,
         object: exact,
-        guards: Vec::new(),
+        preconditions: Vec::new(),
     };
     let created = scratch.store.write(mutation).await.unwrap();
     assert!(scratch.store.cache.get(&created.key).is_some());
@@ -405,7 +405,7 @@ async fn a_transaction_is_in_every_feed_in_order() {
             key: ObjectKey::new(resource, "ns", name),
             intent: Intent::Create,
             object: object(name, 0),
-            guards: Vec::new(),
+            preconditions: Vec::new(),
         })
     };
     // All are in the queue before the writer looks at one, so that they share a transaction.
@@ -428,7 +428,7 @@ async fn that_there_are_owners_is_known_at_once_and_after_a_restart() {
         key: ObjectKey::new("widgets", "ns", "child"),
         intent: Intent::Create,
         object: child,
-        guards: Vec::new(),
+        preconditions: Vec::new(),
     };
     store.write(mutation).await.unwrap();
     assert!(store.has_owners());

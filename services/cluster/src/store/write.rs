@@ -1,6 +1,6 @@
 //! The one writer: takes mutations from a queue, commits as many as wait in one transaction, gives each its
-//! resource version and publishes what was committed. Knows optimistic concurrency and guards, but not why an object
-//! changes.
+//! resource version and publishes what was committed. Knows optimistic concurrency and preconditions, but not why an
+//! object changes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) type Observer = Box<dyn Fn(&Revision) + Send + Sync>;
 
 /// What must hold in the transaction for a mutation to be made.
 #[derive(Debug, Clone)]
-pub enum Guard {
+pub enum Precondition {
     /// The object exists.
     Live(ObjectKey),
     /// No object is in the namespace.
@@ -58,7 +58,7 @@ pub struct Mutation {
     /// The object after the change (its last state, for a removal); the writer sets its resource version.
     pub object: Value,
     /// What else must hold.
-    pub guards: Vec<Guard>,
+    pub preconditions: Vec<Precondition>,
 }
 
 /// Why a mutation was not made.
@@ -70,9 +70,9 @@ pub enum WriteError {
     /// The object is no longer at the revision that the caller saw, or is gone.
     #[error("the object has changed")]
     Changed,
-    /// A guard does not hold.
-    #[error("a condition of the write does not hold: {0:?}")]
-    Guarded(Guard),
+    /// A precondition does not hold.
+    #[error("a precondition of the write does not hold: {0:?}")]
+    Unmet(Precondition),
     /// The database failed; nothing of the transaction was kept.
     #[error("the cluster database failed: {0}")]
     Database(String),
@@ -242,7 +242,7 @@ impl Writer {
     }
 }
 
-/// Objects that guards found alive: namespaces and definitions, which most creations ask for again.
+/// Objects that preconditions found alive: namespaces and definitions, which most creations ask for again.
 ///
 /// # Guarantees
 /// What is in it is alive in the transaction under way: whoever removes an object takes it out first, and a
@@ -254,14 +254,14 @@ impl Writer {
 struct LiveObjects(HashSet<ObjectKey>);
 
 impl LiveObjects {
-    async fn holds(&mut self, connection: &mut SqliteConnection, guard: &Guard) -> Result<bool, sqlx::Error> {
-        let Guard::Live(key) = guard else {
-            return holds(connection, guard).await;
+    async fn holds(&mut self, connection: &mut SqliteConnection, wanted: &Precondition) -> Result<bool, sqlx::Error> {
+        let Precondition::Live(key) = wanted else {
+            return holds(connection, wanted).await;
         };
         if self.0.contains(key) {
             return Ok(true);
         }
-        let found = holds(connection, guard).await?;
+        let found = holds(connection, wanted).await?;
         if found {
             self.0.insert(key.clone());
         }
@@ -289,11 +289,11 @@ async fn apply(
         key,
         intent,
         mut object,
-        guards,
+        preconditions,
     } = mutation;
-    for guard in guards {
-        if !live_objects.holds(connection, &guard).await? {
-            return Ok(Err(WriteError::Guarded(guard)));
+    for precondition in preconditions {
+        if !live_objects.holds(connection, &precondition).await? {
+            return Ok(Err(WriteError::Unmet(precondition)));
         }
     }
     let rv = version.rv;
@@ -340,9 +340,9 @@ async fn apply(
     }))
 }
 
-async fn holds(connection: &mut SqliteConnection, guard: &Guard) -> Result<bool, sqlx::Error> {
-    let found: bool = match guard {
-        Guard::Live(key) => {
+async fn holds(connection: &mut SqliteConnection, wanted: &Precondition) -> Result<bool, sqlx::Error> {
+    let found: bool = match wanted {
+        Precondition::Live(key) => {
             sqlx::query_scalar(
                 "SELECT EXISTS (SELECT 1 FROM live WHERE resource = ?1 AND namespace = ?2 AND name = ?3)",
             )
@@ -352,13 +352,13 @@ async fn holds(connection: &mut SqliteConnection, guard: &Guard) -> Result<bool,
             .fetch_one(connection)
             .await?
         }
-        Guard::NamespaceEmpty(namespace) => {
+        Precondition::NamespaceEmpty(namespace) => {
             sqlx::query_scalar("SELECT NOT EXISTS (SELECT 1 FROM live WHERE namespace = ?1)")
                 .bind(namespace)
                 .fetch_one(connection)
                 .await?
         }
-        Guard::ResourceEmpty(resource) => {
+        Precondition::ResourceEmpty(resource) => {
             sqlx::query_scalar("SELECT NOT EXISTS (SELECT 1 FROM live WHERE resource = ?1)")
                 .bind(&**resource)
                 .fetch_one(connection)
