@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
-use kindex_maintenance::sides::{Guard, RepairError};
+use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{IngesterStorage, StoreError};
 
@@ -172,11 +172,11 @@ fn stopped(error: &RepairError) -> CommandError {
     let failure = CommandError::failure(chain(error));
     match error {
         RepairError::Running { service, .. } => failure.hint(match service {
-            Guard::Ingester => {
+            FinalizerOwner::Ingester => {
                 "the object has its finalizers again. Switch the ingester off first (metadataStorage.enableMetadataStorage: \
                  false, or stop the process), or say --force"
             }
-            Guard::Deletion => {
+            FinalizerOwner::Deletion => {
                 "the object has its finalizers again. Stop `kindex deletion` first, or start `kindex up` with --deletion=false, \
                  or say --force"
             }

@@ -48,7 +48,7 @@ pub enum RepairError {
     #[error("{service} is running: it reacted within {settle:?} to the release of {kind} {object}")]
     Running {
         /// Which service.
-        service: Guard,
+        service: FinalizerOwner,
         /// The kind.
         kind: &'static str,
         /// The object. It has its finalizers again.
@@ -60,14 +60,14 @@ pub enum RepairError {
 
 /// A service that puts a finalizer on objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
+pub enum FinalizerOwner {
     /// The ingester.
     Ingester,
     /// The service that deletes objects after those that refer to them.
     Deletion,
 }
 
-impl fmt::Display for Guard {
+impl fmt::Display for FinalizerOwner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Ingester => "an ingester",

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
 use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
-use kindex_maintenance::sides::{Guard, RepairError};
+use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use kindex_query::Life;
@@ -176,7 +176,7 @@ async fn the_finalizer_of_the_deletion_graph_is_released_where_it_holds_nothing(
 }
 
 /// Puts the finalizer of the deletion graph back on an object, as its service does.
-fn guard(cluster: &FakeCluster, name: &str, graph: &str) {
+fn put_back_finalizer(cluster: &FakeCluster, name: &str, graph: &str) {
     cluster.with(&THING, |cluster| {
         let before = cluster.objects[name].clone();
         let mut finalizers = before.finalizers.clone();
@@ -202,7 +202,7 @@ async fn a_deletion_service_is_found_by_the_first_object_with_its_finalizer() {
     let service = tokio::spawn(async move {
         loop {
             looks.tick().await;
-            guard(&served, "b", &finalizer);
+            put_back_finalizer(&served, "b", &finalizer);
         }
     });
     let sides = ReleaseSides {
@@ -216,7 +216,7 @@ async fn a_deletion_service_is_found_by_the_first_object_with_its_finalizer() {
     let Err(RepairError::Running { service, object, .. }) = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!((service, &*object), (Guard::Deletion, "sim/b"));
+    assert_eq!((service, &*object), (FinalizerOwner::Deletion, "sim/b"));
     let left = |name: &str| cluster.with(&THING, |cluster| cluster.objects[name].finalizers.len());
     assert_eq!([left("a"), left("b"), left("c")], [0, 2, 2]);
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::page::{Released, Releaser, is_ours};
 use crate::retries::with_retries;
-use crate::sides::{Guard, RepairError};
+use crate::sides::{FinalizerOwner, RepairError};
 
 /// How often the first object is read.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ impl Releaser<'_> {
         while Instant::now() < deadline {
             sleep(LOOK_PERIOD).await;
             if let Some(service) = self.reacted(&after, &name).await? {
-                self.guard_again(&object, &name).await?;
+                self.put_back_finalizers(&object, &name).await?;
                 return Err(RepairError::Running {
                     service,
                     kind: self.kind.name,
@@ -81,21 +81,21 @@ impl Releaser<'_> {
     }
 
     /// Who has reacted: SQL holds the version that the release made, or a finalizer is back.
-    async fn reacted(&self, after: &Object, name: &ObjectName) -> Result<Option<Guard>, RepairError> {
+    async fn reacted(&self, after: &Object, name: &ObjectName) -> Result<Option<FinalizerOwner>, RepairError> {
         let rows = self.rows(std::slice::from_ref(after)).await?;
         let row = rows.get(&after.metadata.uid);
         if row.is_some_and(|row| row.cluster_version() >= after.metadata.resource_version) {
-            return Ok(Some(Guard::Ingester));
+            return Ok(Some(FinalizerOwner::Ingester));
         }
         let now = self.get(name).await?.map(|now| self.head(&now));
         Ok(now.and_then(|now| {
-            let ingester = now.has_finalizer.then_some(Guard::Ingester);
-            ingester.or(now.has_deletion_finalizer.then_some(Guard::Deletion))
+            let ingester = now.has_finalizer.then_some(FinalizerOwner::Ingester);
+            ingester.or(now.has_deletion_finalizer.then_some(FinalizerOwner::Deletion))
         }))
     }
 
     /// Adds those of our finalizers again that the object had before.
-    async fn guard_again(&self, before: &Object, name: &ObjectName) -> Result<(), RepairError> {
+    async fn put_back_finalizers(&self, before: &Object, name: &ObjectName) -> Result<(), RepairError> {
         let ours = |finalizer: &&String| is_ours(finalizer, &self.platform);
         while let Some(object) = self.get(name).await? {
             let mut finalizers = object.metadata.finalizers.clone();
