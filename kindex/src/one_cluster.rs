@@ -5,7 +5,7 @@
 //! differ. Either side may have been away then, or become another one: an ingester and a backfill ask again at every
 //! list, other services from time to time. A cluster that was restored from a backup of its own is the same.
 
-mod guard;
+mod checked_cluster;
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::config::MetadataStorageChoice;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
 
-pub(crate) use guard::Guarded;
+pub(crate) use checked_cluster::CheckedCluster;
 
 /// How long each side may take; a program starts without an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ use crate::config::MetadataStorageChoice;
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::one_cluster::{self, Guarded};
+use crate::one_cluster::{self, CheckedCluster};
 use crate::target::kind_of;
 use crate::{config_file, say, sql_only};
 
@@ -35,9 +35,9 @@ pub(crate) async fn open_to_fill(registry: &Registry, args: &SidesArgs) -> Comma
     let storage = store_to_prepare(registry, &args.store)?;
     let (sides, cluster) = beside(registry, args, storage).await?;
     let cluster = KubeCluster::clone(&cluster);
-    let guarded = Guarded::new(cluster, sides.storage.clone(), shown(registry, &args.store)?);
+    let checked = CheckedCluster::new(cluster, sides.storage.clone(), shown(registry, &args.store)?);
     Ok(Sides {
-        cluster: Arc::new(guarded),
+        cluster: Arc::new(checked),
         ..sides
     })
 }

@@ -20,7 +20,7 @@ use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
-use crate::one_cluster::{self, FollowArg, Guarded};
+use crate::one_cluster::{self, CheckedCluster, FollowArg};
 use crate::orphans::{Allowance, OrphansArg};
 use crate::platform::Platform;
 use crate::replicas::ReplicasArgs;
@@ -205,7 +205,7 @@ impl Ingestion {
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
         let store = kindex_store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
         let cluster = access.of(AGENT).map_err(|error| unusable(&error))?;
-        let cluster = Guarded::new(cluster, store.clone(), address.to_string());
+        let cluster = CheckedCluster::new(cluster, store.clone(), address.to_string());
         let settings = |kind: &Kind| Settings {
             orphans_allowed: setup.orphans.of(kind),
             ..setup.config.settings(kind, setup.adopt_finalizers)
@@ -328,7 +328,7 @@ impl Service for Ingester {
                 }
                 ingestion.stop().await;
             }),
-            // Its cluster is guarded: what another one answers does not count.
+            // Its cluster is checked: what another one answers does not count.
             failure: None,
         })
     }

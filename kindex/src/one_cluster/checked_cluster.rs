@@ -24,7 +24,7 @@ use crate::error::chain;
 /// A page of a list, the beginning of a watch, an object, and that one is not there: each counts only where the cluster
 /// is that of the database after the answer. Events continue a watch, and a write that is done has met an object by its
 /// uid, which no other cluster has.
-pub(crate) struct Guarded<S: ?Sized> {
+pub(crate) struct CheckedCluster<S: ?Sized> {
     cluster: KubeCluster,
     store: Arc<S>,
     /// The database for people, without a password.
@@ -41,7 +41,7 @@ struct Known {
     reported: bool,
 }
 
-impl<S: OfCluster + ?Sized> Guarded<S> {
+impl<S: OfCluster + ?Sized> CheckedCluster<S> {
     /// Compares this cluster with that of a database.
     pub(crate) fn new(cluster: KubeCluster, store: Arc<S>, database: String) -> Self {
         Self {
@@ -119,7 +119,7 @@ fn unanswered(why: &dyn Display) -> ClusterError {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> ReadApi for Guarded<S> {
+impl<S: OfCluster + ?Sized> ReadApi for CheckedCluster<S> {
     async fn list(&self, kind: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError> {
         let page = self.cluster.list(kind, limit, continue_token).await?;
         self.check().await?;
@@ -135,7 +135,7 @@ impl<S: OfCluster + ?Sized> ReadApi for Guarded<S> {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> WatchApi for Guarded<S> {
+impl<S: OfCluster + ?Sized> WatchApi for CheckedCluster<S> {
     async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError> {
         let stream = self.cluster.watch(kind, from).await?;
         self.check().await?;
@@ -144,7 +144,7 @@ impl<S: OfCluster + ?Sized> WatchApi for Guarded<S> {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> WriteApi for Guarded<S> {
+impl<S: OfCluster + ?Sized> WriteApi for CheckedCluster<S> {
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         self.believed(self.cluster.delete(kind, target).await).await
     }
@@ -161,7 +161,7 @@ impl<S: OfCluster + ?Sized> WriteApi for Guarded<S> {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> EventApi for Guarded<S> {
+impl<S: OfCluster + ?Sized> EventApi for CheckedCluster<S> {
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError> {
         self.cluster.create_event(kind, notice).await
     }
@@ -221,16 +221,16 @@ mod tests {
         store
     }
 
-    fn guarded(cluster: &KubeCluster, store: &Arc<dyn MetadataStorage>) -> Guarded<dyn MetadataStorage> {
-        Guarded::new(cluster.clone(), store.clone(), "sqlite::memory:".to_owned())
+    fn checked(cluster: &KubeCluster, store: &Arc<dyn MetadataStorage>) -> CheckedCluster<dyn MetadataStorage> {
+        CheckedCluster::new(cluster.clone(), store.clone(), "sqlite::memory:".to_owned())
     }
 
-    async fn lists(cluster: &Guarded<dyn MetadataStorage>) -> Result<(), ClusterError> {
+    async fn lists(cluster: &CheckedCluster<dyn MetadataStorage>) -> Result<(), ClusterError> {
         cluster.list(&model::KIND, 10, None).await.map(drop)
     }
 
     /// Why another cluster is refused, whatever it is asked.
-    async fn refused(cluster: &Guarded<dyn MetadataStorage>) -> String {
+    async fn refused(cluster: &CheckedCluster<dyn MetadataStorage>) -> String {
         let absent = named("absent");
         let target = Target {
             name: absent.clone(),
@@ -259,12 +259,12 @@ mod tests {
     #[tokio::test]
     async fn nothing_of_another_cluster_counts_until_the_database_is_handed_over() {
         let (store, (_first, first), (_second, second)) = (store().await, cluster().await, cluster().await);
-        let running = guarded(&first, &store);
+        let running = checked(&first, &store);
         lists(&running).await.expect("the first cluster is recorded");
-        lists(&guarded(&first, &store)).await.expect("it is the same");
+        lists(&checked(&first, &store)).await.expect("it is the same");
 
         let second_uid = uid(&second).await;
-        let follows = guarded(&second, &store);
+        let follows = checked(&second, &store);
         let text = refused(&follows).await;
         assert!(text.contains(&format!("--follow-cluster {second_uid}")), "{text}");
         lists(&running).await.expect("nothing was written");
@@ -299,7 +299,7 @@ mod tests {
     #[tokio::test]
     async fn of_two_clusters_that_come_at_once_one_is_recorded() {
         let (store, (_first, first), (_second, second)) = (store().await, cluster().await, cluster().await);
-        let (first, second) = (guarded(&first, &store), guarded(&second, &store));
+        let (first, second) = (checked(&first, &store), checked(&second, &store));
         let (one, other) = tokio::join!(lists(&first), lists(&second));
         assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
     }
@@ -308,11 +308,11 @@ mod tests {
     #[tokio::test]
     async fn a_cluster_that_was_compared_is_believed_while_the_database_is_away() {
         let (store, (_first, first)) = (store().await, cluster().await);
-        let running = guarded(&first, &store);
+        let running = checked(&first, &store);
         lists(&running).await.expect("the first cluster is recorded");
         store.close().await;
         lists(&running).await.expect("it is the same");
-        let starting = lists(&guarded(&first, &store)).await;
+        let starting = lists(&checked(&first, &store)).await;
         assert!(matches!(starting, Err(ClusterError::Retryable { .. })), "{starting:?}");
     }
 }
