@@ -32,22 +32,22 @@ pub struct Settings {
     /// How long a watch may go on before SQL is compared with the whole list; zero: without limit.
     pub compare_period: Duration,
     /// When a relist may close rows.
-    pub orphan_guard: OrphanGuard,
-    /// How many rows the first comparison after the start may close in spite of the guard. Above 0, the ingester
+    pub orphan_limits: OrphanLimits,
+    /// How many rows the first comparison after the start may close in spite of the limits. Above 0, the ingester
     /// compares SQL with the whole list before it watches.
     pub orphans_allowed: usize,
 }
 
 /// A relist that would close more rows than both limits closes none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrphanGuard {
+pub struct OrphanLimits {
     /// Rows that may always be closed.
     pub rows_max: u32,
     /// Share of the live rows that may be closed, in percent.
     pub percent_max: u32,
 }
 
-impl OrphanGuard {
+impl OrphanLimits {
     /// Whether closing this many of so many live rows exceeds both limits.
     pub fn forbids(&self, orphans: usize, live: usize) -> bool {
         let over_share = orphans as u64 * 100 > live as u64 * u64::from(self.percent_max);
@@ -78,7 +78,7 @@ impl Default for Settings {
             page_rows: 500,
             checkpoint_period: Duration::from_secs(1),
             compare_period: Duration::from_secs(24 * 3_600),
-            orphan_guard: OrphanGuard {
+            orphan_limits: OrphanLimits {
                 rows_max: 100,
                 percent_max: 50,
             },
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn a_list_that_empties_a_big_table_is_not_believed() {
-        let guard = Settings::default().orphan_guard;
-        assert!(!guard.forbids(100, 100), "few rows may always be closed");
-        assert!(!guard.forbids(500, 1000), "half is believable");
-        assert!(guard.forbids(501, 1000));
+        let limits = Settings::default().orphan_limits;
+        assert!(!limits.forbids(100, 100), "few rows may always be closed");
+        assert!(!limits.forbids(500, 1000), "half is believable");
+        assert!(limits.forbids(501, 1000));
     }
 }

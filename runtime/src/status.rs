@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_store::Stalled;
 
-use super::settings::OrphanGuard;
+use super::settings::OrphanLimits;
 
 /// Rows that were not closed because there are too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct HeldOrphans {
     /// All live rows.
     pub live: usize,
     /// The limits that they exceed.
-    pub guard: OrphanGuard,
+    pub limits: OrphanLimits,
 }
 
 /// One kind's ingester.
@@ -100,8 +100,8 @@ impl KindStatus {
         if !self.synced {
             return Some(format!("{}: {}, not yet synced", self.kind, self.phase));
         }
-        let HeldOrphans { rows, live, guard } = self.held_orphans?;
-        let OrphanGuard { rows_max, percent_max } = guard;
+        let HeldOrphans { rows, live, limits } = self.held_orphans?;
+        let OrphanLimits { rows_max, percent_max } = limits;
         Some(format!(
             "{kind}: {rows} of {live} live rows have no object in the cluster, more than maxOrphans ({rows_max}) and \
              maxOrphanPercent ({percent_max} %) allow: none is closed. Check that this is the right cluster and that \

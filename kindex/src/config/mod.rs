@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kindex_model::kind::{Kind, Registry};
-use kindex_runtime::settings::{OrphanGuard, Settings};
+use kindex_runtime::settings::{OrphanLimits, Settings};
 use kindex_store::{Address, MySqlFields, PoolConfig, SqliteLocation, Tls, TlsMode};
 use serde_saphyr::Spanned;
 
@@ -106,9 +106,9 @@ impl Default for IngesterConfig {
             compare_period_map: BTreeMap::new(),
             finalizer_wait: settings.finalizer_wait,
             adopt_finalizers: None,
-            max_orphans: settings.orphan_guard.rows_max,
+            max_orphans: settings.orphan_limits.rows_max,
             max_orphans_map: BTreeMap::new(),
-            max_orphan_percent: settings.orphan_guard.percent_max,
+            max_orphan_percent: settings.orphan_limits.percent_max,
             max_orphan_percent_map: BTreeMap::new(),
         }
     }
@@ -213,7 +213,7 @@ impl Config {
             finalizer_wait: ingester.finalizer_wait,
             adopt_finalizers: ingester.adopt_finalizers.unwrap_or(adopt_finalizers),
             version_cache: self.metadata_storage.enable_resource_version_cache,
-            orphan_guard: OrphanGuard {
+            orphan_limits: OrphanLimits {
                 rows_max: *orphans.unwrap_or(&ingester.max_orphans),
                 percent_max: *percent.unwrap_or(&ingester.max_orphan_percent),
             },

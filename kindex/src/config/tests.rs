@@ -135,18 +135,18 @@ fn the_encryption_of_a_database_is_read_and_what_has_no_effect_is_an_error() {
 }
 
 #[test]
-fn the_orphan_guard_is_set_for_all_kinds_and_for_single_ones() {
-    let guard = |text: &str, kind| parse(text).settings(kind, false).orphan_guard;
-    let unset = OrphanGuard {
+fn the_orphan_limits_are_set_for_all_kinds_and_for_single_ones() {
+    let limits = |text: &str, kind| parse(text).settings(kind, false).orphan_limits;
+    let unset = OrphanLimits {
         rows_max: 100,
         percent_max: 50,
     };
-    assert_eq!(guard("ingester:\n  maxOrphansMap: {}\n", &MODEL), unset);
+    assert_eq!(limits("ingester:\n  maxOrphansMap: {}\n", &MODEL), unset);
     let text = "ingester:\n  maxOrphans: 7\n  maxOrphanPercent: 0\n  maxOrphansMap: {model: 9}\n  \
                 maxOrphanPercentMap: {PipelineRun: 100}\n";
-    let of = |rows_max, percent_max| OrphanGuard { rows_max, percent_max };
+    let of = |rows_max, percent_max| OrphanLimits { rows_max, percent_max };
     assert_eq!(
-        (guard(text, &MODEL), guard(text, &PIPELINE_RUN)),
+        (limits(text, &MODEL), limits(text, &PIPELINE_RUN)),
         (of(9, 0), of(7, 100))
     );
     let wrong = refused("ingester:\n  maxOrphanPercent: 101\n  maxOrphansMap: {Model: many}\n");

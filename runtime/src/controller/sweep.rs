@@ -10,7 +10,7 @@ use kindex_query::Life;
 use kindex_store::{Arrival, RowState};
 
 use super::super::message::Output;
-use super::super::settings::{OrphanGuard, Settings};
+use super::super::settings::{OrphanLimits, Settings};
 use super::super::status::HeldOrphans;
 
 /// The scan of the rows after a list.
@@ -98,14 +98,14 @@ impl Sweep {
         last
     }
 
-    /// Decides which orphans are looked up: all of them within the limits of the guard, or up to `allowed`.
-    pub(super) fn judge(self, guard: OrphanGuard, allowed: usize) -> Judgement {
+    /// Decides which orphans are looked up: all of them within the limits, or up to `allowed`.
+    pub(super) fn judge(self, limits: OrphanLimits, allowed: usize) -> Judgement {
         let (found, live) = (self.orphans.len(), self.live);
-        let forbidden = guard.forbids(found, live);
+        let forbidden = limits.forbids(found, live);
         let held = (forbidden && found > allowed).then_some(HeldOrphans {
             rows: found,
             live,
-            guard,
+            limits,
         });
         let mut orphans = if held.is_some() { Vec::new() } else { self.orphans };
         // Pending objects that are not in the list left without an event.
@@ -160,7 +160,7 @@ mod tests {
         assert!(!sweep.take(vec![row("there", Life::Live), row("missed", Life::Live)], 2));
         assert!(sweep.take(vec![row("archived", Life::Archived)], 2));
         let percent_max = 10;
-        sweep.judge(OrphanGuard { rows_max, percent_max }, allowed)
+        sweep.judge(OrphanLimits { rows_max, percent_max }, allowed)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::message::{Effect, EffectDone, Input, Output, Saved};
-use kindex_runtime::settings::{OrphanGuard, Settings};
+use kindex_runtime::settings::{OrphanLimits, Settings};
 use kindex_store::RowState;
 
 use super::bench::{Bench, effects_of, live, settled, thing, write_of};
@@ -69,9 +69,9 @@ fn a_live_row_that_the_list_lacks_is_asked_for_and_closed() {
 }
 
 /// Two rows at most, or half of them; so many more this once.
-fn guarded(orphans_allowed: usize) -> Settings {
+fn limited(orphans_allowed: usize) -> Settings {
     Settings {
-        orphan_guard: OrphanGuard {
+        orphan_limits: OrphanLimits {
             rows_max: 2,
             percent_max: 50,
         },
@@ -89,7 +89,7 @@ fn ten_orphans(bench: &mut Bench) -> bool {
 
 #[test]
 fn a_list_that_lacks_too_much_closes_nothing_and_says_what_to_do() {
-    let mut bench = listing(guarded(0));
+    let mut bench = listing(limited(0));
     assert!(!ten_orphans(&mut bench));
     bench.step(Input::Probed(Ok(ResourceVersion(20))));
     let status = bench.controller.status();
@@ -107,7 +107,7 @@ fn a_list_that_lacks_too_much_closes_nothing_and_says_what_to_do() {
 
 #[test]
 fn held_rows_are_known_after_a_restart_and_may_be_closed_once() {
-    let mut bench = listing(guarded(0));
+    let mut bench = listing(limited(0));
     ten_orphans(&mut bench);
     bench.step(Input::Probed(Ok(ResourceVersion(20))));
     let checkpoint = bench.checkpoints.pop();
@@ -118,7 +118,7 @@ fn held_rows_are_known_after_a_restart_and_may_be_closed_once() {
         quarantined: Vec::new(),
     };
     for (allowed, closed) in [(0, false), (9, false), (10, true)] {
-        let mut bench = Bench::new(guarded(allowed));
+        let mut bench = Bench::new(limited(allowed));
         bench.step(Input::Start);
         let outputs = bench.step(Input::Loaded(Ok(saved())));
         assert!(
@@ -134,7 +134,7 @@ fn held_rows_are_known_after_a_restart_and_may_be_closed_once() {
 
 #[test]
 fn what_is_allowed_is_allowed_to_the_first_comparison_alone() {
-    let mut bench = Bench::new(guarded(10));
+    let mut bench = Bench::new(limited(10));
     bench.step(Input::Start);
     let saved = Saved {
         checkpoint: Some(settled(7)),
@@ -159,7 +159,7 @@ fn what_is_allowed_is_allowed_to_the_first_comparison_alone() {
 
 #[test]
 fn something_without_a_uid_spends_what_was_allowed() {
-    let mut bench = listing(guarded(10));
+    let mut bench = listing(limited(10));
     let page = Page {
         unreadable: vec![Unreadable {
             uid: None,

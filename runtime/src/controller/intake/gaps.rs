@@ -144,7 +144,7 @@ impl Intake {
             on_demand,
             held,
             orphans,
-        } = sweep.judge(env.settings.orphan_guard, allowed);
+        } = sweep.judge(env.settings.orphan_limits, allowed);
         env.metrics.orphans.inc_by(found as u64);
         let kind = env.kind.name;
         if on_demand {

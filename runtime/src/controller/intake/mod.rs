@@ -116,7 +116,7 @@ pub(super) struct Intake {
     /// Whether the first comparison or resumption is done.
     synced: bool,
     held_orphans: Option<HeldOrphans>,
-    /// How many rows may be closed in spite of the orphan guard; 0 after the first comparison.
+    /// How many rows may be closed in spite of the orphan limits; 0 after the first comparison.
     orphans_allowed: usize,
     /// Before the first watch, SQL is compared with the whole list.
     compare_first: bool,
