@@ -22,7 +22,7 @@ use crate::discovery::Discovered;
 use crate::hash::Hash;
 use crate::migration::{Progress, Target};
 use crate::run::estimate::estimate;
-use crate::run::guard::{Outdated, outdated};
+use crate::run::outdated::{Outdated, outdated};
 use crate::run::{Next, Run, VERIFICATIONS_MAX, Verdict};
 use crate::wire::definition::{declared, defined};
 use crate::wire::{DefinitionStatus, GroupResource, StorageVersionMigration};

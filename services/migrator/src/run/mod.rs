@@ -6,11 +6,11 @@
 
 use crate::migration::Cause;
 use crate::run::answer::Written;
-use crate::run::guard::Outdated;
+use crate::run::outdated::Outdated;
 
 pub mod answer;
 
-pub mod guard;
+pub mod outdated;
 
 pub mod managers;
 

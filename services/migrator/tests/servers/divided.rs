@@ -13,7 +13,7 @@ use kindex_migrator::cluster::work::work;
 use kindex_migrator::discovery::Discovered;
 use kindex_migrator::hash::Hash;
 use kindex_migrator::run::Verdict;
-use kindex_migrator::run::guard::Outdated;
+use kindex_migrator::run::outdated::Outdated;
 use kindex_migrator::trigger::Finding;
 use kindex_migrator::wire::GroupResource;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};

@@ -8,7 +8,7 @@ use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::settings::Pace;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
-use kindex_migrator::run::guard::Outdated;
+use kindex_migrator::run::outdated::Outdated;
 
 use super::stage::{Plane, client};
 use super::zoo::{Zoo, encodings};
