@@ -1,4 +1,4 @@
-//! A model of the database: atomic batches, a version guard, one open row per name, and rejected objects. Written
+//! A model of the database: atomic batches, a version check, one open row per name, and rejected objects. Written
 //! from the contract of `IngesterStorage` and not from its code; tests compare the real stores with it.
 
 use std::collections::{BTreeMap, BTreeSet};

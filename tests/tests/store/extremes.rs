@@ -15,7 +15,7 @@ scenarios!(
     annotations_and_labels_hold_every_character,
     what_is_longer_than_its_column_is_refused_or_kept_whole,
     a_text_longer_than_its_extracted_column_is_null_with_a_problem,
-    the_largest_version_is_stored_and_guarded,
+    the_largest_version_is_stored_and_checked,
     a_row_with_a_version_beyond_64_signed_bits_is_never_overwritten,
     a_creation_time_that_does_not_fit_is_a_problem,
     one_object_with_everything_at_its_limit,
@@ -138,7 +138,7 @@ async fn a_text_longer_than_its_extracted_column_is_null_with_a_problem(backend:
     assert_eq!(text_of(&backend, "u2").await, Some(long.text()));
 }
 
-async fn the_largest_version_is_stored_and_guarded(backend: Backend) {
+async fn the_largest_version_is_stored_and_checked(backend: Backend) {
     const LARGEST: u64 = i64::MAX.unsigned_abs();
     let newest = widget("u1", "a", LARGEST);
     assert_eq!(backend.write(newest.live(), at(0)).await, Written::Inserted);

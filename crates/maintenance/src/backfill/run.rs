@@ -53,7 +53,7 @@ impl Default for Options {
 /// Stores every object of a kind that the cluster lists and SQL lacks, or holds in an older version.
 ///
 /// # Guarantees
-/// Writes go through the store's guarded batches: a newer row stays. A second run over the same
+/// Writes go through the store's batches, which check versions: a newer row stays. A second run over the same
 /// objects writes nothing. An ingester may run at the same time. Where the kind had no row
 /// and no checkpoint, an ingester that starts afterwards goes on from the list's version.
 ///

@@ -1,4 +1,4 @@
-//! Changes to archived objects, where no API server guards them: a row is changed only
+//! Changes to archived objects, where no API server checks them: a row is changed only
 //! while it still has the version that the caller read, and gets one that no cluster gives. What may be
 //! changed is decided by pure functions, under the row's lock. Knows no dialect.
 
@@ -241,7 +241,7 @@ impl<D: Driver> Batch<'_, D> {
             Some(Err(error)) => return Ok(Err(error)),
             None => return refused(DirectError::Missing),
         };
-        if let Err(error) = guard(&row, &held, change.read()) {
+        if let Err(error) = check_version(&row, &held, change.read()) {
             return refused(error);
         }
         let entry = match change {
@@ -281,7 +281,7 @@ fn refused(kind: &Kind, uid: &Uid, source: DirectError) -> StoreError {
 }
 
 /// Whether a row may be changed by somebody who read this version of it.
-fn guard(row: &FoundRow, held: &Object, read: Option<ResourceVersion>) -> Result<(), DirectError> {
+fn check_version(row: &FoundRow, held: &Object, read: Option<ResourceVersion>) -> Result<(), DirectError> {
     match (row.delete_time, row.evicted_time) {
         (Some(time), _) => return Err(DirectError::Deleted(time)),
         (None, None) => return Err(DirectError::Live),

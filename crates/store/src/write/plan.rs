@@ -1,5 +1,5 @@
 //! What a write does to the row it finds. Pure: the row is locked and read before,
-//! so the version guard is decided here, once for all dialects, and tested here.
+//! so the version check is made here, once for all dialects, and tested here.
 
 use jiff::Timestamp;
 use kindex_model::object::Uid;
@@ -206,7 +206,7 @@ mod tests {
 
     /// Every pair of states, every order of versions, with and without leave to revive.
     #[test]
-    fn the_guard_holds_in_every_case() {
+    fn the_version_check_holds_in_every_case() {
         let now = Timestamp::from_second(1_000).expect("in range");
         for (found, stored) in LIVES.into_iter().flat_map(|a| LIVES.map(|b| (a, b))) {
             for (offered, revive) in [9, 10, 11].into_iter().flat_map(|n| [(n, false), (n, true)]) {

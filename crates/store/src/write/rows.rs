@@ -19,7 +19,7 @@ use crate::write::versions::HistoryBatch;
 /// Reading what rows say, and writing them in batches.
 ///
 /// # Guarantees
-/// A batch of writes is one transaction: all of it is stored or nothing. A write is guarded by
+/// A batch of writes is one transaction: all of it is stored or nothing. A write is checked by
 /// (uid, res_version): an older version never overwrites a newer one, in any interleaving
 /// with other writers. Labels and annotations are those of the stored version, one row per key.
 /// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,

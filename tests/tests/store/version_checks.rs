@@ -1,4 +1,4 @@
-//! The version guard, and how rows pass between live, archived and deleted.
+//! The version check, and how rows pass between live, archived and deleted.
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
