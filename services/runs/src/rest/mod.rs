@@ -93,7 +93,7 @@ pub const ROUTES: &[Route] = &[
 /// The routes.
 pub fn router(operations: Arc<Operations>) -> Router {
     let router = ROUTES.iter().fold(Router::new(), |router, route| {
-        router.route(route.path, guarded(route.scope, (route.handlers)()))
+        router.route(route.path, requiring(route.scope, (route.handlers)()))
     });
     router
         .route("/artifacts/{upload_id}", get(files::content).put(files::content))
@@ -103,7 +103,7 @@ pub fn router(operations: Arc<Operations>) -> Router {
 }
 
 /// Who may not do this is told so before anybody reads the body.
-fn guarded(scope: Option<Scope>, handlers: Handlers) -> Handlers {
+fn requiring(scope: Option<Scope>, handlers: Handlers) -> Handlers {
     let Some(scope) = scope else { return handlers };
     let check = move |Extension(caller): Extension<Caller>, request: Request, next: Next| async move {
         match caller.may(scope) {
