@@ -110,7 +110,7 @@ impl<O: Observer> Writer<O> {
             }
         }
         if !group.is_empty() {
-            self.write_guarded(group).await;
+            self.write_catching_panics(group).await;
             receivers.worked();
         }
         for reply in checkpoints {
@@ -121,12 +121,12 @@ impl<O: Observer> Writer<O> {
 
     async fn write_later(&mut self, job: Box<dyn Waiting>) {
         self.can_wait = true;
-        self.write_guarded(vec![job]).await;
+        self.write_catching_panics(vec![job]).await;
         self.can_wait = false;
     }
 
     /// Where a defect ends it, whoever waits for an answer of this group learns that there is none; others get theirs.
-    async fn write_guarded(&mut self, group: Vec<Box<dyn Waiting>>) {
+    async fn write_catching_panics(&mut self, group: Vec<Box<dyn Waiting>>) {
         if AssertUnwindSafe(self.write_group(group)).catch_unwind().await.is_err() {
             tracing::error!(
                 "A defect ended a transaction of runs, which is undone; please report what was said before"
