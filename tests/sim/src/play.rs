@@ -13,7 +13,7 @@ const TURN: Duration = Duration::from_millis(3);
 impl World<'_> {
     /// Plays one turn, fires the timers that are due, and checks the rules.
     pub fn play(&mut self, turn: Turn) {
-        self.guarded(|world| {
+        self.catching_panics(|world| {
             let did = world.act(turn);
             if did {
                 world.steps += 1;
@@ -24,7 +24,7 @@ impl World<'_> {
     }
 
     /// Runs `act` and checks the rules. A panic of production code counts as a broken rule.
-    pub(crate) fn guarded(&mut self, act: impl FnOnce(&mut Self) -> bool) -> bool {
+    pub(crate) fn catching_panics(&mut self, act: impl FnOnce(&mut Self) -> bool) -> bool {
         let acted = catch_unwind(AssertUnwindSafe(|| {
             self.api.cluster().turn += 1;
             let did = act(self);

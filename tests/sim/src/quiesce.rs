@@ -110,7 +110,7 @@ impl World<'_> {
     fn drain_turn(&mut self) -> bool {
         let mut busy = false;
         for who in 0..self.processes.len() {
-            busy |= self.guarded(|world| {
+            busy |= self.catching_panics(|world| {
                 let arrived = world.arrive(who, 0);
                 let carried = world.carry_out(who, 0, None, false);
                 let opened = world.open_watch(who, None);
@@ -119,7 +119,7 @@ impl World<'_> {
             });
         }
         if busy {
-            self.guarded(|world| {
+            self.catching_panics(|world| {
                 world.pass(Duration::from_millis(1));
                 true
             });
@@ -132,7 +132,7 @@ impl World<'_> {
             return false;
         };
         let pause = next.saturating_sub(self.elapsed);
-        self.guarded(|world| {
+        self.catching_panics(|world| {
             world.pass(pause);
             true
         })
