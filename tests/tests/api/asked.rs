@@ -140,19 +140,19 @@ async fn nothing_is_deleted_by_a_selector_that_one_of_the_two_places_refuses() {
 /// It was in the list, and somebody else has taken it away since.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_of_a_collection_that_is_gone_already_is_passed_over() {
-    let stage = Stage::behind_a_guard().await;
+    let stage = Stage::behind_a_proxy().await;
     for name in ["a", "b"] {
         stage.create(name, json!({}), json!({})).await;
     }
     let cluster = stage.cluster.clone();
-    stage.ground.guard.overtake("GET", &model("a"), async move {
+    stage.ground.proxy.overtake("GET", &model("a"), async move {
         let released = json!({"metadata": {"finalizers": null}});
         assert_eq!(send(&cluster, "PATCH", &model("a"), &released).await.0, 200);
         assert_eq!(send(&cluster, "DELETE", &model("a"), &Value::Null).await.0, 200);
     });
     let (code, done) = send(&stage.api, "DELETE", MODELS, &Value::Null).await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
-    assert!(stage.ground.guard.has_overtaken());
+    assert!(stage.ground.proxy.has_overtaken());
     stage.wait_until_deleted("b").await;
     stage.end().await;
 }

@@ -77,10 +77,10 @@ async fn release(stage: &Stage, path: &str, name: &str) {
     .await;
 }
 
-/// One more API server, before whose requests the guard stands.
-async fn guarded(stage: &Stage) -> Client {
-    let (guard, stop) = (&stage.ground.guard, stage.ground.stop());
-    let config = guard.stand_before(stage.ground.config(), stop).await;
+/// One more API server, whose requests go through the proxy.
+async fn behind_the_proxy(stage: &Stage) -> Client {
+    let (proxy, stop) = (&stage.ground.proxy, stage.ground.stop());
+    let config = proxy.serve_before(stage.ground.config(), stop).await;
     let (registry, store) = (stage.ground.registry(), stage.store.clone());
     let operations = Operations::new(registry, config, store, RightsOf::Server).unwrap();
     client_of(serve(operations, None, stop).await)
@@ -90,12 +90,12 @@ async fn guarded(stage: &Stage) -> Client {
 fn halt(stage: &Stage, method: &'static str, name: &str) -> oneshot::Sender<()> {
     let (go_on, halted) = oneshot::channel();
     let wait = async move { halted.await.unwrap() };
-    stage.ground.guard.overtake(method, &model(name), wait);
+    stage.ground.proxy.overtake(method, &model(name), wait);
     go_on
 }
 
 async fn is_halted(stage: &Stage) {
-    eventually("the request comes", async || stage.ground.guard.has_overtaken()).await;
+    eventually("the request comes", async || stage.ground.proxy.has_overtaken()).await;
 }
 
 /// The deletion of a model that is not final yet, once it is halted before its request of this method.
@@ -327,9 +327,9 @@ async fn a_final_object_that_went_before_it_was_deleted_is_told_from_its_success
     let stage = Stage::of_kinds(KINDS).await;
     let path = create(&stage, "a", json!([OURS, HELD_BY])).await;
     let (_, found) = send(&stage.cluster, "GET", &path, &Value::Null).await;
-    let (guard, api) = (&stage.ground.guard, guarded(&stage).await);
+    let (proxy, api) = (&stage.ground.proxy, behind_the_proxy(&stage).await);
     let (cluster, at) = (stage.cluster.clone(), path.clone());
-    guard.overtake("DELETE", &path, async move {
+    proxy.overtake("DELETE", &path, async move {
         let (code, answer) = send(&cluster, "DELETE", &at, &Value::Null).await;
         assert_eq!(code, 200, "{answer}");
         let released = json!({"metadata": {"finalizers": null}});
@@ -342,7 +342,7 @@ async fn a_final_object_that_went_before_it_was_deleted_is_told_from_its_success
     });
     let (code, answer) = send(&api, "DELETE", &path, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
-    assert!(guard.has_overtaken());
+    assert!(proxy.has_overtaken());
     assert_eq!(answer["metadata"]["uid"], found["metadata"]["uid"], "{answer}");
     assert_eq!(
         answer["metadata"]["annotations"]["michelangelo/Deleting"], "true",
@@ -362,7 +362,7 @@ async fn a_final_object_that_went_before_it_was_deleted_is_told_from_its_success
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_evicted_before_it_gets_the_annotation_is_deleted_in_the_archive() {
     let stage = Stage::of_kinds(ALONE).await;
-    let api = guarded(&stage).await;
+    let api = behind_the_proxy(&stage).await;
     evictions_before(&stage, &api, "PATCH").await;
     // It has gone before anybody looks where the annotation found it.
     let metadata = json!({"name": "late", "finalizers": ["example.com/hold"]});
@@ -386,7 +386,7 @@ async fn what_is_evicted_before_it_gets_the_annotation_is_deleted_in_the_archive
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_evicted_before_its_tombstone_is_deleted_in_the_archive() {
     let stage = Stage::on_sqlite().await;
-    let api = guarded(&stage).await;
+    let api = behind_the_proxy(&stage).await;
     evictions_before(&stage, &api, "DELETE").await;
     stage.end().await;
 }

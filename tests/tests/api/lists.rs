@@ -334,7 +334,7 @@ async fn evict(stage: &Stage, names: &[String]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_left_the_cluster_just_now_is_looked_for_in_one_list_of_it() {
-    let stage = Stage::behind_a_guard().await;
+    let stage = Stage::behind_a_proxy().await;
     for number in 0..30 {
         let labels = json!({"team": if number % 3 == 0 { "a" } else { "b" }});
         stage.create(&format!("live-{number:02}"), labels, json!({})).await;
@@ -348,10 +348,10 @@ async fn what_left_the_cluster_just_now_is_looked_for_in_one_list_of_it() {
         (&other, "labelSelector=team%3Db", 20, 2),
         (&other, "", 30, 1),
     ] {
-        let before = stage.ground.guard.requests();
+        let before = stage.ground.proxy.requests();
         let (code, list) = send(api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
         assert_eq!((code, names(&list).len()), (200, items), "{query}: {list}");
-        let requests = stage.ground.guard.requests() - before;
+        let requests = stage.ground.proxy.requests() - before;
         assert!(requests <= requests_max, "{query}: {requests} requests to the cluster");
     }
     stage.end().await;

@@ -2,6 +2,7 @@
 
 mod alone;
 mod asked;
+mod auth_proxy;
 mod by_hand;
 mod compared;
 mod creations_across;
@@ -16,7 +17,6 @@ mod following;
 mod forecasts;
 mod full;
 mod grpc;
-mod guard;
 mod http2;
 mod large;
 mod lifecycle;

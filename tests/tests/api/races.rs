@@ -26,7 +26,7 @@ async fn relabel(cluster: Client, name: &'static str) {
 
 /// What is there of the name is this, and nobody asked for its end.
 async fn stays(stage: &Stage, name: &str, is: &str) {
-    assert!(stage.ground.guard.has_overtaken());
+    assert!(stage.ground.proxy.has_overtaken());
     let (code, found) = send(&stage.cluster, "GET", &model(name), &Value::Null).await;
     assert_eq!((code, &found["metadata"]["labels"]["is"]), (200, &json!(is)), "{found}");
     let annotations = &found["metadata"]["annotations"];
@@ -36,10 +36,10 @@ async fn stays(stage: &Stage, name: &str, is: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_of_the_object_that_was_there_when_it_began() {
-    let stage = Stage::behind_a_guard().await;
-    let guard = &stage.ground.guard;
+    let stage = Stage::behind_a_proxy().await;
+    let proxy = &stage.ground.proxy;
     stage.create("a", json!({}), json!({})).await;
-    guard.overtake("DELETE", &model("a"), replace(stage.cluster.clone(), "a"));
+    proxy.overtake("DELETE", &model("a"), replace(stage.cluster.clone(), "a"));
     let (code, refused) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     stays(&stage, "a", "another").await;
@@ -48,11 +48,11 @@ async fn a_deletion_is_of_the_object_that_was_there_when_it_began() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_precondition_holds_until_the_deletion_is_asked_for() {
-    let stage = Stage::behind_a_guard().await;
-    let guard = &stage.ground.guard;
+    let stage = Stage::behind_a_proxy().await;
+    let proxy = &stage.ground.proxy;
     stage.create("a", json!({}), json!({})).await;
     let (_, found) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
-    guard.overtake("DELETE", &model("a"), relabel(stage.cluster.clone(), "a"));
+    proxy.overtake("DELETE", &model("a"), relabel(stage.cluster.clone(), "a"));
     let options = json!({"preconditions": {"resourceVersion": found["metadata"]["resourceVersion"]}});
     let (code, refused) = send(&stage.api, "DELETE", &model("a"), &options).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
@@ -62,10 +62,10 @@ async fn a_precondition_holds_until_the_deletion_is_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collection_is_of_the_objects_that_its_list_had() {
-    let stage = Stage::behind_a_guard().await;
-    let guard = &stage.ground.guard;
+    let stage = Stage::behind_a_proxy().await;
+    let proxy = &stage.ground.proxy;
     stage.create("a", json!({}), json!({})).await;
-    guard.overtake("GET", &model("a"), replace(stage.cluster.clone(), "a"));
+    proxy.overtake("GET", &model("a"), replace(stage.cluster.clone(), "a"));
     let (code, done) = send(&stage.api, "DELETE", MODELS, &Value::Null).await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
     stays(&stage, "a", "another").await;
@@ -74,11 +74,11 @@ async fn a_collection_is_of_the_objects_that_its_list_had() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archived_object_whose_name_is_taken_while_it_is_changed_stays_as_it_is() {
-    let stage = Stage::behind_a_guard().await;
-    let guard = &stage.ground.guard;
+    let stage = Stage::behind_a_proxy().await;
+    let proxy = &stage.ground.proxy;
     let before = stage.create_evicted("a", json!({"is": "archived"}), json!({})).await;
     let cluster = stage.cluster.clone();
-    guard.overtake("POST", MODELS, async move {
+    proxy.overtake("POST", MODELS, async move {
         let metadata = json!({"name": "a", "labels": {"is": "another"}});
         let (code, answer) = send(&cluster, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{answer}");

@@ -238,7 +238,7 @@ async fn what_is_wrong_with_a_reference_is_said() {
 /// Between what a request has read and what it writes, the other one happens.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
-    let stage = Stage::behind_a_guard().await;
+    let stage = Stage::behind_a_proxy().await;
     for name in ["a", "b", "c"] {
         // So that it is there until the test is at its end.
         let metadata = json!({"name": name, "finalizers": ["example.com/hold"]});
@@ -254,12 +254,12 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
     };
     // The deletion comes between the reading and the writing of the reference.
     let (work, deleted) = aside("DELETE", model_at("a"));
-    stage.ground.guard.overtake("PATCH", &model_at("a"), work);
+    stage.ground.proxy.overtake("PATCH", &model_at("a"), work);
     let (code, refused) = put(&stage, &one("a", HOLDER)).await;
     assert_eq!((code, *deleted.lock().unwrap()), (409, 200), "{refused}");
     // It comes before the reading.
     let (work, deleted) = aside("DELETE", model_at("c"));
-    stage.ground.guard.overtake("GET", &model_at("c"), work);
+    stage.ground.proxy.overtake("GET", &model_at("c"), work);
     let (code, refused) = put(&stage, &one("c", HOLDER)).await;
     assert_eq!((code, *deleted.lock().unwrap()), (409, 200), "{refused}");
     // The reference comes between the reading and the deletion.
@@ -270,10 +270,10 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
         let (code, answer) = send(&client, "PATCH", &path, &holding).await;
         assert_eq!(code, 200, "{answer}");
     };
-    stage.ground.guard.overtake("DELETE", &model_at("b"), work);
+    stage.ground.proxy.overtake("DELETE", &model_at("b"), work);
     let (code, leaving) = delete(&stage, &model_at("b")).await;
     assert_eq!(code, 200, "{leaving}");
-    assert!(stage.ground.guard.has_overtaken());
+    assert!(stage.ground.proxy.has_overtaken());
     let (_, answer) = get(&stage, &of("b")).await;
     assert_eq!(
         (names(&answer), &answer["target"]["state"]),
@@ -327,7 +327,7 @@ async fn a_reference_is_its_holders() {
     assert_eq!(code, 200, "{answer}");
     let held = json!({"namespace": "default", "name": "holder", "state": "Live"});
     assert_eq!(answer["references"][0]["holder"], held);
-    let reviewed = stage.ground.guard.reviewed.lock().unwrap().clone();
+    let reviewed = stage.ground.proxy.reviewed.lock().unwrap().clone();
     let asked = reviewed.iter().map(|spec| &spec["resourceAttributes"]);
     let expected = json!({"verb": "update", "group": "michelangelo.api", "version": "*", "resource": "models",
         "subresource": "references", "namespace": "default", "name": "holder"});

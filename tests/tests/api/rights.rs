@@ -12,7 +12,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::guard::ROBOT;
+use super::auth_proxy::ROBOT;
 use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, manifest, model, names, send_with};
 
 /// One request with a token, and more headers.
@@ -139,7 +139,7 @@ async fn the_right_to_delete_is_enough_to_delete() {
     }
     stage.wait_until_deleted("live").await;
     assert_eq!(stage.life("gone").await, Some(Life::Deleted));
-    let passed = stage.ground.guard.passed.lock().unwrap().clone();
+    let passed = stage.ground.proxy.passed.lock().unwrap().clone();
     assert!(
         passed.iter().all(|request| request.starts_with("jane create")),
         "{passed:?}"
@@ -151,9 +151,9 @@ async fn the_right_to_delete_is_enough_to_delete() {
 async fn the_clusters_word_counts_for_a_while() {
     let stage = Stage::with_rights().await;
     let reviews = async |user: &str, path: &str| {
-        let before = stage.ground.guard.reviews.load(Ordering::SeqCst);
+        let before = stage.ground.proxy.reviews.load(Ordering::SeqCst);
         ask_as(&stage, user, "GET", path, &Value::Null, &[]).await;
-        stage.ground.guard.reviews.load(Ordering::SeqCst) - before
+        stage.ground.proxy.reviews.load(Ordering::SeqCst) - before
     };
     assert_eq!(reviews("jane", MODELS).await, 2, "the token and the right");
     assert_eq!(reviews("jane", MODELS).await, 0);
@@ -263,7 +263,7 @@ fn review(user: &str, groups: &[&str], attributes: Value) -> Value {
 
 /// What it was asked since the last look.
 fn reviewed(stage: &Stage) -> Vec<Value> {
-    std::mem::take(&mut *stage.ground.guard.reviewed.lock().unwrap())
+    std::mem::take(&mut *stage.ground.proxy.reviewed.lock().unwrap())
 }
 
 const OF_MODELS: [&str; 3] = ["michelangelo.api", "v2", "models"];

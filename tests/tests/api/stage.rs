@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::alone::ALONE;
-use super::guard::Guard;
+use super::auth_proxy::AuthProxy;
 use super::request::install;
 
 pub(super) use super::request::{send, send_with};
@@ -53,13 +53,13 @@ pub(super) const FINAL: &str = "michelangelo/Immutable";
 /// What a stage stands on.
 pub(super) struct Ground {
     pub(super) directory: TempDir,
-    pub(super) guard: Guard,
+    pub(super) proxy: AuthProxy,
     pub(super) plane: Option<ControlPlane>,
     registry: Registry,
     /// By which definitions name a conversion webhook.
     webhook: Value,
     config: Config,
-    /// The same, or a guard before it.
+    /// The same, or the proxy before it.
     seen_by_the_server: Config,
     stop: CancellationToken,
 }
@@ -98,7 +98,7 @@ impl Ground {
     pub(super) fn of(directory: TempDir, stop: CancellationToken, config: Config) -> Self {
         Self {
             directory,
-            guard: Guard::default(),
+            proxy: AuthProxy::default(),
             plane: None,
             registry: Registry {
                 kinds: KINDS,
@@ -206,18 +206,18 @@ impl Stage {
         Some(Self::on(ground, &address, None, RightsOf::Server).await)
     }
 
-    /// On SQLite, behind a guard who knows whose tokens allow what.
+    /// On SQLite, behind a proxy that knows whose tokens allow what.
     pub(super) async fn with_rights() -> Self {
         let mut ground = Ground::embedded().await;
-        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
         let address = ground.sqlite();
         Self::on(ground, &address, None, RightsOf::Caller).await
     }
 
-    /// On SQLite, behind a guard who counts requests and lets everybody by.
-    pub(super) async fn behind_a_guard() -> Self {
+    /// On SQLite, behind a proxy that counts requests and lets everybody by.
+    pub(super) async fn behind_a_proxy() -> Self {
         let mut ground = Ground::embedded().await;
-        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
         let address = ground.sqlite();
         Self::on(ground, &address, None, RightsOf::Server).await
     }
@@ -244,11 +244,11 @@ impl Stage {
         Self::on(ground, &address, None, RightsOf::Server).await
     }
 
-    /// The same, behind a guard who knows whose tokens allow what.
+    /// The same, behind a proxy that knows whose tokens allow what.
     pub(super) async fn with_sql_only_projects_and_rights() -> Self {
         let mut ground = Ground::embedded().await;
         ground.registry.kinds = ALONE;
-        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
         let address = ground.sqlite();
         Self::on(ground, &address, None, RightsOf::Caller).await
     }

@@ -1,5 +1,5 @@
-//! What a cluster with users has before the embedded one, which has none: it reviews tokens and rights by a short
-//! list, and lets requests through as far as their tokens allow. A request without a token is the server's own.
+//! A proxy before the embedded cluster, which knows no users: it reviews tokens and rights by a short list, and lets
+//! requests through as far as their tokens allow. A request without a token is the server's own.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 /// A service account.
 pub(super) const ROBOT: &str = "system:serviceaccount:default:robot";
 
-/// What the guard has seen.
+/// What the proxy has seen.
 #[derive(Clone, Default)]
-pub(super) struct Guard {
+pub(super) struct AuthProxy {
     pub(super) reviews: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
     /// User and method of what came with a token and was let through.
@@ -40,8 +40,8 @@ struct Overtaken {
 }
 
 #[derive(Clone)]
-struct Post {
-    guard: Guard,
+struct ProxyState {
+    proxy: AuthProxy,
     cluster: Client,
 }
 
@@ -124,7 +124,7 @@ fn allows(user: &str, attributes: &Attributes) -> bool {
     }
 }
 
-impl Guard {
+impl AuthProxy {
     /// How many have come by, reviews included.
     pub(super) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
@@ -141,30 +141,30 @@ impl Guard {
         self.overtaken.lock().unwrap().is_none()
     }
 
-    /// Stands before a cluster; the configuration for who comes by.
-    pub(super) async fn stand_before(&self, cluster: Config, stop: &CancellationToken) -> Config {
-        let post = Post {
-            guard: self.clone(),
+    /// Serves before a cluster; the configuration with which it is asked.
+    pub(super) async fn serve_before(&self, cluster: Config, stop: &CancellationToken) -> Config {
+        let state = ProxyState {
+            proxy: self.clone(),
             cluster: Client::try_from(cluster).unwrap(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = axum::Router::new().fallback(answer).with_state(post);
+        let router = axum::Router::new().fallback(answer).with_state(state);
         let stopped = stop.clone().cancelled_owned();
         tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await });
         Config::new(format!("http://{address}").parse().unwrap())
     }
 }
 
-async fn answer(State(post): State<Post>, request: Request) -> Response {
-    post.guard.requests.fetch_add(1, Ordering::SeqCst);
+async fn answer(State(state): State<ProxyState>, request: Request) -> Response {
+    state.proxy.requests.fetch_add(1, Ordering::SeqCst);
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
     if parts.uri.path().ends_with("reviews") {
-        post.guard.reviews.fetch_add(1, Ordering::SeqCst);
+        state.proxy.reviews.fetch_add(1, Ordering::SeqCst);
         let sent: Value = serde_json::from_slice(&body).unwrap();
         if sent["spec"]["resourceAttributes"].is_object() {
-            post.guard.reviewed.lock().unwrap().push(sent["spec"].clone());
+            state.proxy.reviewed.lock().unwrap().push(sent["spec"].clone());
         }
         return Json(json!({"status": review(&sent)})).into_response();
     }
@@ -184,19 +184,20 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
             let status = json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403});
             return (StatusCode::FORBIDDEN, Json(status)).into_response();
         }
-        post.guard
+        state
+            .proxy
             .passed
             .lock()
             .unwrap()
             .push(format!("{user} {}", attributes.verb));
     }
     let is_next = |next: &mut Overtaken| next.method == parts.method.as_str() && next.path == parts.uri.path();
-    let overtaken = post.guard.overtaken.lock().unwrap().take_if(is_next);
+    let overtaken = state.proxy.overtaken.lock().unwrap().take_if(is_next);
     if let Some(Overtaken { by, .. }) = overtaken {
         by.await;
     }
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));
-    let (parts, body) = post.cluster.send(request).await.unwrap().into_parts();
+    let (parts, body) = state.cluster.send(request).await.unwrap().into_parts();
     Response::from_parts(parts, Body::new(body))
 }
 
