@@ -5,6 +5,9 @@ use jiff::Timestamp;
 use crate::decide::{Claim, HolderLocation, RefusalReason, Refused, Remaining, Step, Wait};
 use crate::object::Key;
 use crate::roots::Root;
+use fit::{cut, fitted_path};
+
+mod fit;
 
 /// How many names a sentence has.
 const NAMES_MAX: usize = 5;
@@ -12,6 +15,10 @@ const NAMES_MAX: usize = 5;
 pub const MESSAGE_BYTES_MAX: usize = 1024;
 /// How much of that those have that an object waits for in the end.
 const ROOTS_BYTES_MAX: usize = 400;
+/// That of an object whose deletion waits for itself.
+const CYCLE: &str = "DeletionCycle";
+/// What such a notice says before the path, and after it.
+const CYCLE_SAYS: [&str; 2] = ["the deletion waits for itself: ", ". Drop one of these references"];
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
@@ -66,17 +73,12 @@ impl Notice {
             roots => format!("; in the end for {roots}"),
         };
         let room = MESSAGE_BYTES_MAX.saturating_sub(end.len());
+        // The end of a path is what to do.
+        if self.reason == CYCLE && self.message.len() > room {
+            return self.message.clone();
+        }
         format!("{}{end}", cut(&self.message, room))
     }
-}
-
-/// So much of a text, in whole characters.
-fn cut(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// Names with ages, as many as there is room for.
@@ -120,20 +122,30 @@ pub fn is_noticed(step: &Step) -> bool {
     }
 }
 
-/// What a step says to people; nothing where all is well.
-pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
-    let waits_for_objects = matches!(
+/// Whether a step waits for other objects, which may wait for the same one in turn.
+pub fn waits_for_objects(step: &Step) -> bool {
+    matches!(
         step,
         Step::Wait(Wait::Holders(..) | Wait::Owned(..) | Wait::Archived(_))
-    );
-    if let Some(path) = cycle.filter(|_| waits_for_objects) {
-        let path = joined(path);
-        return Some(Notice {
-            reason: "DeletionCycle",
-            message: format!("the deletion waits for itself: {path}. Drop one of these references"),
-            roots: String::new(),
-            about: About::Deletion,
-        });
+    )
+}
+
+/// What is said of an object whose deletion waits for itself, by the path from it and back to it.
+pub fn cycle_notice(path: &[Key]) -> Notice {
+    let [before, after] = CYCLE_SAYS;
+    let path = fitted_path(path, MESSAGE_BYTES_MAX - before.len() - after.len());
+    Notice {
+        reason: CYCLE,
+        message: [before, &path, after].concat(),
+        roots: String::new(),
+        about: About::Deletion,
+    }
+}
+
+/// What a step says to people; nothing where all is well.
+pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
+    if let Some(path) = cycle.filter(|_| waits_for_objects(step)) {
+        return Some(cycle_notice(path));
     }
     let (reason, message) = match step {
         Step::Wait(Wait::Holders(claims, missing)) => of_holders("DeletionBlocked", "still in use by", claims, missing),
@@ -234,12 +246,6 @@ fn shown(claim: &Claim) -> String {
     }
 }
 
-fn joined(path: &[Key]) -> String {
-    let mut names: Vec<_> = path.iter().map(ToString::to_string).collect();
-    names.extend(path.first().map(ToString::to_string));
-    names.join(" is held by ")
-}
-
 fn listed(names: &[String]) -> String {
     let shown = names.len().min(NAMES_MAX);
     match names.len() - shown {
@@ -321,6 +327,23 @@ mod tests {
             path.message
                 .contains("default/a is held by cluster.x.example.com default/b is held by")
         );
+    }
+
+    /// As if the end of a path were cut off, and with it what to do.
+    #[test]
+    fn what_to_do_is_said_of_a_cycle_of_any_length() {
+        for length in [2, 12, 30, 5000] {
+            let path: Vec<_> = (0..length).map(|number| key("Cluster", &number.to_string())).collect();
+            for roots in [&[][..], &[root(&"x".repeat(390), None)]] {
+                let notice = cycle_notice(&path).with_roots(roots, Timestamp::UNIX_EPOCH);
+                let text = notice.text();
+                assert!(text.len() <= MESSAGE_BYTES_MAX, "{length}: {text}");
+                assert!(
+                    text.contains("default/0. Drop one of these references"),
+                    "{length}: {text}"
+                );
+            }
+        }
     }
 
     #[test]
