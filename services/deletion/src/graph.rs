@@ -8,6 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use crate::decide::{Archived, Claim, CleanupState, HolderLocation, Input, Named, Seen};
 use crate::object::{DeletionState, Edge, Key, KindName, Object};
+pub use cycle::CycleSearch;
 pub(crate) use cycle::path;
 use gone::Gone;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use crate::decide::{Claim, HolderLocation, Input};
+use crate::decide::{Claim, FoundHolder, HolderLocation, Input};
 use crate::graph::Graph;
 use crate::object::Key;
 use crate::questions::Questions;
@@ -26,7 +26,7 @@ const ASKED_AT_A_TIME: usize = 4;
 /// What is known of one holder.
 #[derive(Debug)]
 struct Answer {
-    found: Option<Key>,
+    found: Option<FoundHolder>,
     /// How often in succession there was none.
     not_found: u32,
     again: Instant,
@@ -50,16 +50,26 @@ impl Holders {
         }
     }
 
-    /// What the archive, or its service, has answered about a holder: where it is, or that there is none.
-    pub fn answered(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
+    /// What the archive, or its service, has answered about a holder: where it is, or that there is none. Whether it is
+    /// being deleted, and that or what it waits for is new.
+    pub fn answered(&mut self, name: ReferenceName, found: Option<FoundHolder>, now: Instant) -> bool {
         self.questions.end(name.group(), &name);
-        let before = self.answers.get(&name).map_or(0, |answer| answer.not_found);
+        let known = self.answers.get(&name);
+        let before = known.map_or(0, |answer| answer.not_found);
+        let leaves_anew =
+            found.as_ref().is_some_and(|found| found.is_leaving) && known.is_none_or(|known| known.found != found);
         let answer = Answer {
             not_found: if found.is_none() { before.saturating_add(1) } else { 0 },
             found,
             again: now + self.again_after,
         };
         self.answers.insert(name, answer);
+        leaves_anew
+    }
+
+    /// What its service has answered about a holder.
+    pub fn elsewhere(&self, name: &ReferenceName) -> Option<&FoundHolder> {
+        self.answers.get(name).and_then(|answer| answer.found.as_ref())
     }
 
     /// Its service has not answered.
@@ -108,7 +118,7 @@ impl Holders {
         match (&claim.at, &answer.found) {
             (HolderLocation::Seen(_), _) => None,
             _ if is_to_be_asked => None,
-            (_, Some(key)) => Some(HolderLocation::Seen(key.clone())),
+            (_, Some(found)) => Some(HolderLocation::Seen(found.key.clone())),
             (_, None) if answer.not_found >= ANSWERS_CONFIRMED => Some(HolderLocation::NotFound),
             (_, None) => Some(HolderLocation::Unknown),
         }
@@ -132,6 +142,14 @@ mod tests {
         Object {
             references: by.iter().map(|uid| name(uid)).collect(),
             ..deleting(key("Network", "a"), "n")
+        }
+    }
+
+    fn found(is_leaving: bool, held_by: &[&str]) -> FoundHolder {
+        FoundHolder {
+            key: key("Cluster", "a"),
+            is_leaving,
+            held_by: held_by.iter().map(|uid| name(uid)).collect(),
         }
     }
 
@@ -176,11 +194,25 @@ mod tests {
         assert_eq!(asked(&holders, then), HolderLocation::NotFound);
         let seen = HolderLocation::Seen(key("Cluster", "a"));
         assert_eq!(completed(&holders, seen.clone(), then), seen, "a watch knows better");
-        holders.answered(name("u"), Some(key("Cluster", "a")), then + AGAIN_AFTER);
+        holders.answered(name("u"), Some(found(false, &[])), then + AGAIN_AFTER);
         assert_eq!(asked(&holders, then + AGAIN_AFTER), seen, "it came back");
         holders.answered(name("u"), None, then + AGAIN_AFTER * 2);
         let last = asked(&holders, then + AGAIN_AFTER * 2);
         assert_eq!(last, HolderLocation::Unknown, "it is counted anew");
+    }
+
+    #[test]
+    fn a_holder_is_looked_at_again_where_its_deletion_or_what_that_waits_for_is_new() {
+        let (mut holders, now) = (Holders::new(AGAIN_AFTER), Instant::now());
+        let mut said = |answer: Option<FoundHolder>| holders.answered(name("u"), answer, now);
+        assert!(!said(Some(found(false, &[]))), "nobody deletes it");
+        assert!(said(Some(found(true, &[]))));
+        assert!(!said(Some(found(true, &[]))), "that is known");
+        assert!(said(Some(found(true, &["n"]))));
+        assert!(!said(None));
+        assert!(said(Some(found(true, &["n"]))), "it came back");
+        assert_eq!(holders.elsewhere(&name("u")), Some(&found(true, &["n"])));
+        assert_eq!(holders.elsewhere(&name("another")), None);
     }
 
     #[test]

@@ -7,8 +7,10 @@ use crate::decide::Seen;
 use crate::graph::path;
 use crate::object::Key;
 
-/// Objects that a search looks at.
-const REACHED_MAX: usize = 200;
+/// Objects of which a search asks who waits for them.
+const LOOKED_MAX: usize = 200;
+/// Objects that it knows of.
+const REACHED_MAX: usize = 4096;
 
 /// A search that begins with one object.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub struct Search {
     /// The uids of all that were reached.
     waiting: BTreeSet<String>,
     next: VecDeque<Seen>,
+    /// Those that were looked at.
+    looked: usize,
 }
 
 impl Search {
@@ -30,21 +34,27 @@ impl Search {
             begin,
             reached: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            looked: 0,
         }
     }
 
     /// The next one of which is to be read who waits for it; none where all are known, or the search has looked at
     /// enough.
     pub fn next_holder(&mut self) -> Option<Seen> {
-        self.next.pop_front().filter(|_| self.waiting.len() < REACHED_MAX)
+        if self.looked == LOOKED_MAX {
+            return None;
+        }
+        self.looked += 1;
+        self.next.pop_front()
     }
 
-    /// Takes in who waits for that one. If this closes a cycle, returns its path: the object with which the search
+    /// Takes in who waits for that one, of which more may be known later. If this closes a cycle, returns its path: the object with which the search
     /// began, then those that hold each other, each after the one that it holds.
     pub fn awaited_by(&mut self, holder: &Seen, waiting: Vec<Seen>) -> Option<Vec<Key>> {
         let closes = waiting.iter().any(|one| one.uid == self.begin.uid);
         for one in waiting {
-            if one.uid == self.begin.uid || !self.waiting.insert(one.uid.clone()) {
+            let has_room = one.uid != self.begin.uid && self.waiting.len() < REACHED_MAX;
+            if !has_room || !self.waiting.insert(one.uid.clone()) {
                 continue;
             }
             if one.key != self.begin.key {
@@ -171,9 +181,27 @@ mod tests {
 
     #[test]
     fn a_search_over_very_many_ends() {
-        let chain = (0..2 * REACHED_MAX).map(|number| ((number + 1).to_string(), number.to_string()));
+        let chain = (0..2 * LOOKED_MAX).map(|number| ((number + 1).to_string(), number.to_string()));
         let held: Vec<_> = pairs(&[("0", "a")]).into_iter().chain(chain).collect();
         let (path, looked, waiting) = found(&held);
-        assert_eq!((path, looked, waiting.len()), (None, REACHED_MAX, REACHED_MAX));
+        assert_eq!((path, looked, waiting.len()), (None, LOOKED_MAX, LOOKED_MAX));
+    }
+
+    /// As if an object that holds very many ended the search.
+    #[test]
+    fn a_cycle_is_found_though_one_on_it_holds_very_many() {
+        let many = |held: usize| -> Vec<_> {
+            let held = (0..held).map(|number| (number.to_string(), "a".to_owned()));
+            held.chain(pairs(&[("a", "150")])).collect()
+        };
+        let (path, looked, waiting) = found(&many(300));
+        assert_eq!(path.expect("a cycle"), ["a", "150"]);
+        assert!(looked <= LOOKED_MAX && waiting.len() == 300, "{looked}");
+        let (path, _, waiting) = found(&many(2 * REACHED_MAX));
+        assert_eq!(
+            (path.is_some(), waiting.len()),
+            (true, REACHED_MAX),
+            "it is one of the first"
+        );
     }
 }

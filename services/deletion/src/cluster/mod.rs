@@ -24,7 +24,9 @@ pub mod outcome;
 
 mod waiting;
 
-pub(crate) mod formers;
+pub(crate) mod followed;
+
+mod cycle;
 
 mod archived;
 

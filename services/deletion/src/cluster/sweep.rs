@@ -52,7 +52,7 @@ pub(super) async fn sweep(
         target,
         phase,
         scope: HolderScope::Archived,
-        formers: None,
+        followed: None,
     };
     outcome.swept = holders.sweep(cluster, archive, now).await?;
     Ok(())

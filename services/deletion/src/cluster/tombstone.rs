@@ -8,16 +8,15 @@ use kindex_kube_client::ClusterError;
 use tokio::time::Instant;
 
 use super::archived::{HolderSweep, has_its_name};
-use super::formers::Formers;
+use super::followed::Followed;
 use super::outcome::Unanswered;
 use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::cycle::Search;
 use crate::archive::tombstone::decide;
 use crate::archive::{Archive, HolderScope};
 use crate::cleanup_states::ArchivedCleanupStates;
 use crate::decide::{Archived, CleanupState, Seen, Step};
-use crate::object::{Key, KindName, Object};
+use crate::object::{KindName, Object};
 
 /// What came of a step of a tombstone.
 pub(crate) struct TombstoneProgress {
@@ -48,7 +47,7 @@ impl Cluster {
         uid: &str,
         silent: &BTreeSet<String>,
         states: &ArchivedCleanupStates,
-        formers: &Formers,
+        followed: &Followed,
         now: Timestamp,
     ) -> Result<Option<TombstoneProgress>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
@@ -68,7 +67,7 @@ impl Cluster {
             target,
             phase: object.phase,
             scope: if is_named { HolderScope::All } else { HolderScope::Rows },
-            formers: Some(formers),
+            followed: Some(followed),
         };
         let Some(swept) = holders.sweep(self, archive, now).await? else {
             return Ok(None);
@@ -101,22 +100,6 @@ impl Cluster {
             unanswered,
             moved,
         }))
-    }
-
-    /// The objects around one of its references back to a tombstone, where there is such a path: objects that wait for
-    /// each other, of which some may be in the cluster.
-    pub(crate) async fn cycle_of_tombstone(&self, object: &Object) -> Result<Option<Vec<Key>>, ClusterError> {
-        let Some(archive) = self.archive.as_deref() else {
-            return Ok(None);
-        };
-        let mut search = Search::new(Seen::of(object));
-        while let Some(holder) = search.next_holder() {
-            let waiting = archive.waiting_for(&holder).await.map_err(|error| failed(&error))?;
-            if let Some(path) = search.awaited_by(&holder, waiting) {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
     }
 
     /// Whether it has rows on others, or names objects of other services.
@@ -172,7 +155,7 @@ mod tests {
     use super::*;
     use crate::fixture::{deleting, key, key_in};
     use crate::kinds::Kinds;
-    use crate::object::Edge;
+    use crate::object::{Edge, Key};
     use crate::peer::{Peers, Transport};
 
     /// Where nobody listens.

@@ -1,5 +1,7 @@
 //! What is known of an object and of those around it, on which a decision depends.
 
+use std::collections::BTreeSet;
+
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
@@ -21,6 +23,11 @@ impl Seen {
             key: object.key.clone(),
             uid: object.uid.clone(),
         }
+    }
+
+    /// The name by which it holds others; `None` where its kind or uid makes no reference.
+    pub fn reference_name(&self) -> Option<ReferenceName> {
+        ReferenceName::new(&self.key.kind.kind, &self.key.kind.group, &self.uid).ok()
     }
 }
 
@@ -51,6 +58,17 @@ pub enum Named {
         /// The phase that is recorded on it. None where its service is not to be trusted.
         phase: Option<Phase>,
     },
+}
+
+/// A holder of another service, as that says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundHolder {
+    /// Where it is.
+    pub key: Key,
+    /// Whether it is being deleted.
+    pub is_leaving: bool,
+    /// The references that it waits for then, as far as their holders may be on their way out.
+    pub held_by: BTreeSet<ReferenceName>,
 }
 
 /// A reference on the object.

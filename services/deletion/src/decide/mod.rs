@@ -15,7 +15,9 @@ mod tests;
 use kindex_model::deletion::Phase;
 
 use crate::object::{DeletionState, Edge};
-pub use known::{Archived, Claim, CleanupState, HolderLocation, Input, MissingReference, Named, Remaining, Seen};
+pub use known::{
+    Archived, Claim, CleanupState, FoundHolder, HolderLocation, Input, MissingReference, Named, Remaining, Seen,
+};
 pub use step::{Cause, RefusalReason, Refused, Step, Wait};
 
 /// References that become rows in one step, at most.

@@ -1,33 +1,103 @@
 //! Objects that wait for each other.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter;
+
+use kindex_model::reference_name::ReferenceName;
 
 use super::Graph;
-use crate::object::{Key, Object};
+use crate::decide::{FoundHolder, Seen};
+use crate::object::{DeletionState, Key, Object};
 
-impl Graph {
+#[cfg(test)]
+mod tests;
+
+/// References that a search looks at, on all objects together: one may bear very many.
+const REFERENCES_MAX: usize = 10_000;
+
+/// Those that an object waits for, over any number of others.
+#[derive(Debug)]
+pub struct CycleSearch {
     /// The objects around one of its references back to itself, where there is such a path: a deletion of any of them
     /// waits for itself.
-    pub fn cycle(&self, key: &Key) -> Option<Vec<Key>> {
+    pub cycle: Option<Vec<Key>>,
+    /// The object and those on their way out that it waits for, as far as the search went.
+    pub looked_at: Vec<Key>,
+}
+
+/// One that a search comes to.
+#[derive(Clone, Copy)]
+enum Holder<'h> {
+    Known(&'h Object),
+    Elsewhere(&'h FoundHolder),
+}
+
+impl<'h> Holder<'h> {
+    fn key(self) -> &'h Key {
+        match self {
+            Self::Known(object) => &object.key,
+            Self::Elsewhere(found) => &found.key,
+        }
+    }
+
+    fn is_leaving(self) -> bool {
+        match self {
+            Self::Known(object) => object.is_leaving(),
+            Self::Elsewhere(found) => found.is_leaving,
+        }
+    }
+
+    fn held_by(self) -> &'h BTreeSet<ReferenceName> {
+        match self {
+            Self::Known(object) => &object.references,
+            Self::Elsewhere(found) => &found.held_by,
+        }
+    }
+}
+
+impl Graph {
+    /// Those that an object waits for. Of a holder that is not known here, `elsewhere` is what its service says.
+    pub fn search_cycle<'h>(
+        &'h self,
+        key: &Key,
+        elsewhere: impl Fn(&ReferenceName) -> Option<&'h FoundHolder>,
+    ) -> CycleSearch {
         let mut reached: BTreeMap<Key, Key> = BTreeMap::new();
-        let mut next = VecDeque::from([key.clone()]);
-        while let Some(target) = next.pop_front() {
-            let object = self.objects.get(&target)?;
-            for name in &object.references {
-                let Some(holder) = self.uids.get(name.uid()) else {
+        let mut next: VecDeque<_> = self.objects.get(key).map(Holder::Known).into_iter().collect();
+        let (mut left, mut cycle) = (REFERENCES_MAX, None);
+        'search: while let Some(target) = next.pop_front() {
+            for name in target.held_by().iter().take(left) {
+                left -= 1;
+                let known = self.uids.get(name.uid()).and_then(|key| self.objects.get(key));
+                let holder = known
+                    .map(Holder::Known)
+                    .or_else(|| elsewhere(name).map(Holder::Elsewhere));
+                let Some(holder) = holder else {
                     continue;
                 };
-                if holder == key {
-                    return Some(path(&reached, key, target));
+                if holder.key() == key {
+                    cycle = Some(path(&reached, key, target.key().clone()));
+                    break 'search;
                 }
-                let leaves = self.objects.get(holder).is_some_and(Object::is_leaving);
-                if leaves && !reached.contains_key(holder) {
-                    reached.insert(holder.clone(), target.clone());
-                    next.push_back(holder.clone());
+                if holder.is_leaving() && !reached.contains_key(holder.key()) {
+                    reached.insert(holder.key().clone(), target.key().clone());
+                    next.push_back(holder);
                 }
             }
         }
-        None
+        CycleSearch {
+            cycle,
+            looked_at: iter::once(key.clone()).chain(reached.into_keys()).collect(),
+        }
+    }
+
+    /// The objects that are being deleted and bear the reference of a holder, live or not: they wait for it.
+    pub fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
+        let name = holder.reference_name();
+        let bearers = name.as_ref().into_iter().flat_map(|name| self.bearers(name));
+        let bearers = bearers.filter_map(|key| self.objects.get(key));
+        let waiting = bearers.filter(|object| object.state == DeletionState::Deleting);
+        waiting.map(Seen::of).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Holders of other services: whether there is the object whose reference an object of ours bears. Only its own service
 //! can say that.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Request;
@@ -15,10 +16,13 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::Peers;
+use crate::decide::FoundHolder;
 use crate::object::{Key, KindName};
 
 /// How long a service may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// References on a holder that are known of it.
+const HELD_BY_MAX: usize = 256;
 
 /// A service whose objects may hold ours.
 pub struct HolderService {
@@ -36,11 +40,11 @@ impl From<Address> for HolderService {
 }
 
 impl Peers {
-    /// Where the holder of a reference is, by its service: in the cluster or archived.
+    /// Where the holder of a reference is, by its service: in the cluster or archived. And what it waits for.
     ///
     /// # Errors
     /// Where the service does not say whether there is one.
-    pub async fn find(&self, reference: &ReferenceName) -> Result<Option<Key>, ClusterError> {
+    pub async fn find(&self, reference: &ReferenceName) -> Result<Option<FoundHolder>, ClusterError> {
         let Some(service) = self.of_holders(reference.group()) else {
             let unknown = format!("no service of the group {} is known", reference.group());
             return Err(ClusterError::Refused(unknown));
@@ -59,7 +63,7 @@ impl Peers {
 }
 
 impl HolderService {
-    async fn find(&self, reference: &ReferenceName) -> Result<Option<Key>, String> {
+    async fn find(&self, reference: &ReferenceName) -> Result<Option<FoundHolder>, String> {
         let client = self.client.get_or_try_init(|| self.address.client()).await?;
         let request = Request::get(format!("/api/v1/references/{reference}?depth=1")).body(Vec::new());
         let request = request.map_err(|error| error.to_string())?;
@@ -79,20 +83,39 @@ fn is_absence(reference: &ReferenceName, status: &Status) -> bool {
 }
 
 /// The holder, if the answer is about it: there is none any more once it is deleted.
-fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<Key>> {
+fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<FoundHolder>> {
     if answer["uid"] != *reference.uid() {
         return None;
     }
     let text = |field: &str| answer[field].as_str().unwrap_or_default();
-    match answer["state"].as_str()? {
-        "Live" | "Archived" | "Deleting" => Some(Some(Key {
-            kind: KindName::new(reference.group().to_owned(), text("kind").to_owned()),
-            namespace: text("namespace").into(),
-            name: text("name").into(),
+    let state = answer["state"].as_str()?;
+    let is_leaving = state == "Deleting";
+    match state {
+        "Live" | "Archived" | "Deleting" => Some(Some(FoundHolder {
+            key: Key {
+                kind: KindName::new(reference.group().to_owned(), text("kind").to_owned()),
+                namespace: text("namespace").into(),
+                name: text("name").into(),
+            },
+            is_leaving,
+            held_by: if is_leaving { held_by(answer) } else { BTreeSet::new() },
         })),
         "Deleted" => Some(None),
         _ => None,
     }
+}
+
+/// The references that keep it, of those that may wait for it in turn: of other services, its own one does not know
+/// that. An older service does not say whether they keep it.
+fn held_by(answer: &Value) -> BTreeSet<ReferenceName> {
+    let holders = answer["holders"].as_array().into_iter().flatten();
+    let keeps =
+        |holder: &&Value| holder["holds"] == true && matches!(holder["state"].as_str(), Some("Deleting" | "Unknown"));
+    let names = holders.filter(keeps).filter_map(|holder| {
+        let text = |field: &str| holder[field].as_str();
+        ReferenceName::new(text("kind")?, text("group")?, text("uid")?).ok()
+    });
+    names.take(HELD_BY_MAX).collect()
 }
 
 #[cfg(test)]
@@ -115,8 +138,9 @@ mod tests {
     fn a_holder_is_there_until_its_service_says_that_it_is_not() {
         let said = |answer| holder(&reference(), &answer);
         for state in ["Live", "Archived", "Deleting"] {
-            let key = said(answer(UID, state)).flatten().expect("it is there");
-            assert_eq!(key.to_string(), "cluster.compute.example.com default/a");
+            let found = said(answer(UID, state)).flatten().expect("it is there");
+            assert_eq!(found.key.to_string(), "cluster.compute.example.com default/a");
+            assert_eq!(found.is_leaving, state == "Deleting");
         }
         assert_eq!(said(answer(UID, "Deleted")), Some(None));
         for unclear in [
@@ -127,6 +151,39 @@ mod tests {
         ] {
             assert_eq!(said(unclear), None);
         }
+    }
+
+    #[test]
+    fn what_a_deleted_holder_waits_for_is_known_as_far_as_it_may_wait_in_turn() {
+        let held = |kind: &str, uid: &str, state: &str, holds: bool| json!({"kind": kind, "group": "x.example.com", "uid": uid, "state": state, "holds": holds});
+        let answer = |state: &str| {
+            let mut answer = answer(UID, state);
+            answer["holders"] = json!([
+                held("network", "of-another-service", "Unknown", true),
+                held("Server", "deleted-too", "Deleting", true),
+                held("Server", "only-names-it", "Deleting", false),
+                held("Server", "stays", "Live", true),
+                held("Server", "archived", "Archived", true),
+                {"kind": "Server", "holds": true, "state": "Deleting"},
+            ]);
+            answer
+        };
+        let held_by = |state: &str| {
+            let found = holder(&reference(), &answer(state)).flatten().expect("it is there");
+            let names = found.held_by.iter().map(ToString::to_string);
+            names.collect::<Vec<_>>()
+        };
+        let waits_for = [
+            "network.x.example.com/of-another-service",
+            "server.x.example.com/deleted-too",
+        ];
+        assert_eq!(held_by("Deleting"), waits_for);
+        assert!(held_by("Live").is_empty(), "it waits for nothing");
+        let mut many = answer("Deleting");
+        let all = (0..=HELD_BY_MAX).map(|number| held("Server", &number.to_string(), "Deleting", true));
+        many["holders"] = all.collect();
+        let found = holder(&reference(), &many).flatten().expect("it is there");
+        assert_eq!(found.held_by.len(), HELD_BY_MAX);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::cleanup_states::CallOutcome;
 use crate::cluster::Cluster;
 use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
-use crate::cluster::formers::Formers;
+use crate::cluster::followed::{Followed, Message};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::Step;
 use crate::figures::Figures;
@@ -75,8 +75,14 @@ pub struct Deletion {
     blocked: Blocked,
 }
 
-/// Whether that nothing is refused to an object any more could not be written.
-type IsLeft = bool;
+/// What came of recording something of an object.
+struct Recorded {
+    key: Key,
+    /// Whether that nothing is refused to it any more could not be written.
+    is_left: bool,
+    /// The path of the cycle that it is on.
+    cycle: Option<Vec<Key>>,
+}
 
 /// What ends beside the loop. A pause takes nobody's turn.
 #[derive(Default)]
@@ -87,7 +93,7 @@ struct RunningTasks {
     /// After steps that failed.
     pauses: JoinSet<Key>,
     /// Events that are being recorded, and those that will be.
-    recording: JoinSet<(Key, IsLeft)>,
+    recording: JoinSet<Recorded>,
     notices: Notices,
 }
 
@@ -128,8 +134,8 @@ impl Deletion {
         let mut peers = Peers::follow(&self.cluster);
         let mut running = RunningTasks::default();
         let posting = Posting::begin(self.cluster.web_notices());
-        let (formers, mut questions) = Formers::channel();
-        let mut walks = self.walk(formers, stop);
+        let (followed, mut messages) = Followed::channel();
+        let mut walks = self.walk(followed.clone(), stop);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -138,7 +144,7 @@ impl Deletion {
             {
                 self.begin(task, &mut running);
             }
-            self.record_due(&mut running);
+            self.record_due(&mut running, &followed);
             peers.ask(&mut work);
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -151,7 +157,7 @@ impl Deletion {
                     let (task, outcome) = ended.expect("a panic of a cleanup is caught");
                     self.end(&mut work, &task, outcome, &mut running);
                 }
-                Some(question) = questions.recv() => question.answer(|holder| work.has_former(holder)),
+                Some(message) = messages.recv() => answer(message, &mut work, &mut running),
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = running.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
                 Some(done) = running.recording.join_next() => {
@@ -165,7 +171,7 @@ impl Deletion {
             }
         }
         // Nobody waits for an answer any more.
-        drop(questions);
+        drop(messages);
         watches.shutdown().await;
         peers.end().await;
         // What has come of them is asked again.
@@ -179,7 +185,7 @@ impl Deletion {
     }
 
     /// Begins to walk over what is deleted in the archive, where there is one.
-    fn walk(&self, formers: Formers, stop: &CancellationToken) -> JoinSet<()> {
+    fn walk(&self, followed: Followed, stop: &CancellationToken) -> JoinSet<()> {
         let mut walks = JoinSet::new();
         if self.cluster.has_archive() {
             let walk = Walk::new(
@@ -187,7 +193,7 @@ impl Deletion {
                 self.figures.clone(),
                 self.options.blocked_after,
                 self.blocked.clone(),
-                formers,
+                followed,
             );
             walks.spawn(walk.run(stop.clone()));
         }
@@ -307,7 +313,10 @@ impl Deletion {
         for (object, _) in &vanished {
             self.figures.vanished(&object.key.kind.kind);
         }
-        for (object, notice) in work.overdue(now, Timestamp::now()).into_iter().chain(vanished) {
+        for overdue in work.overdue(now, Timestamp::now()) {
+            running.notices.add_overdue(overdue);
+        }
+        for (object, notice) in vanished {
             running.notices.add(object, notice);
         }
         for object in work.placed() {
@@ -316,29 +325,60 @@ impl Deletion {
     }
 
     /// Begins to record events and conditions that are due.
-    fn record_due(&self, running: &mut RunningTasks) {
+    fn record_due(&self, running: &mut RunningTasks, followed: &Followed) {
         while running.recording.len() < NOTICES_AT_A_TIME
             && let Some((object, due)) = running.notices.begin()
         {
-            let cluster = self.cluster.clone();
-            running.recording.spawn(async move {
-                let is_left = match due {
-                    Due::Notice(notice) => {
-                        cluster.report(&object, &notice).await;
-                        cluster.write_conditions(&object, &notice).await;
-                        false
-                    }
-                    Due::Placed => !cluster.write_placed(&object).await,
-                };
-                (object.key, is_left)
-            });
+            let (cluster, followed) = (self.cluster.clone(), followed.clone());
+            running.recording.spawn(record(cluster, followed, object, due));
         }
     }
 }
 
-fn recorded(work: &mut Work, running: &mut RunningTasks, (key, is_left): (Key, IsLeft)) {
-    running.notices.end(&key);
-    if is_left {
-        work.unwritten(key, Instant::now());
+async fn record(cluster: Cluster, followed: Followed, object: Object, due: Due) -> Recorded {
+    let (notice, cycle) = match due {
+        Due::Notice(notice) => (notice, None),
+        Due::Search(notice) => cluster.with_cycle(&object, notice, &followed).await,
+        Due::Placed => {
+            let is_left = !cluster.write_placed(&object).await;
+            return Recorded {
+                key: object.key,
+                is_left,
+                cycle: None,
+            };
+        }
+    };
+    cluster.report(&object, &notice).await;
+    cluster.write_conditions(&object, &notice).await;
+    Recorded {
+        key: object.key,
+        is_left: false,
+        cycle,
+    }
+}
+
+fn recorded(work: &mut Work, running: &mut RunningTasks, recorded: Recorded) {
+    running.notices.end(&recorded.key);
+    if recorded.is_left {
+        work.unwritten(recorded.key, Instant::now());
+    }
+    if let Some(path) = recorded.cycle {
+        report_cycle(work, running, &path);
+    }
+}
+
+fn answer(message: Message, work: &mut Work, running: &mut RunningTasks) {
+    // Whoever asked may have ended.
+    match message {
+        Message::Former(holder, answer) => _ = answer.send(work.has_former(&holder)),
+        Message::Waiting(holder, answer) => _ = answer.send(work.waiting_on(&holder)),
+        Message::Cycle(path) => report_cycle(work, running, &path),
+    }
+}
+
+/// Whoever is on a cycle that was found may have been reported without it.
+fn report_cycle(work: &mut Work, running: &mut RunningTasks, path: &[Key]) {
+    for overdue in work.on_cycle(path, Timestamp::now()) {
+        running.notices.add_overdue(overdue);
     }
 }

@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::notice::{About, Notice};
 use crate::object::{Key, Object};
 
+use super::waiting::Overdue;
+
 /// What is to be recorded of an object.
 #[derive(Debug)]
 pub(crate) enum Due {
     /// A notice.
     Notice(Notice),
+    /// One of an object that waits, unless the archive knows that it is on a cycle.
+    Search(Notice),
     /// That nothing is refused to it any more.
     Placed,
 }
@@ -32,6 +36,16 @@ impl Notices {
     /// What an object waits for takes the place of what it waited for before, and what is refused to it that of what
     /// was not any more.
     pub(crate) fn add(&mut self, object: Object, notice: Notice) {
+        self.put(object, notice, Due::Notice);
+    }
+
+    /// The same of an object that waits.
+    pub(crate) fn add_overdue(&mut self, overdue: Overdue) {
+        let due = if overdue.may_be_cycle { Due::Search } else { Due::Notice };
+        self.put(overdue.object, overdue.notice, due);
+    }
+
+    fn put(&mut self, object: Object, notice: Notice, due: fn(Notice) -> Due) {
         if notice.about == About::Refusal
             && let Some(number) = self.placed.remove(&object.key)
         {
@@ -44,7 +58,7 @@ impl Notices {
         if notice.waits() {
             self.waits.insert(object.key.clone(), number);
         }
-        self.due.insert(number, (object, Due::Notice(notice)));
+        self.due.insert(number, (object, due(notice)));
     }
 
     /// Nothing is refused to an object any more. It need not be said twice.
@@ -69,8 +83,8 @@ impl Notices {
         let number = *number;
         let (object, due) = self.due.remove(&number)?;
         match &due {
-            Due::Notice(notice) if notice.waits() => _ = self.waits.remove(&object.key),
-            Due::Notice(_) => {}
+            Due::Notice(notice) | Due::Search(notice) if notice.waits() => _ = self.waits.remove(&object.key),
+            Due::Notice(_) | Due::Search(_) => {}
             Due::Placed => _ = self.placed.remove(&object.key),
         }
         self.busy.insert(object.key.clone());
@@ -105,6 +119,7 @@ mod tests {
         let (object, due) = notices.begin()?;
         let said = match due {
             Due::Notice(notice) => notice.message,
+            Due::Search(notice) => format!("{} or a cycle", notice.message),
             Due::Placed => "placed".to_owned(),
         };
         Some((object.key.name.to_string(), said))
@@ -129,6 +144,26 @@ mod tests {
         assert_eq!(begun(&mut notices), some("a", "vanished"));
         notices.end(&object("a").key);
         assert_eq!(begun(&mut notices), some("a", "by e"));
+        notices.end(&object("a").key);
+        assert_eq!(begun(&mut notices), None);
+    }
+
+    #[test]
+    fn a_search_takes_the_place_of_what_its_object_waited_for_before_and_the_other_way_round() {
+        let overdue = |may_be_cycle| Overdue {
+            object: object("a"),
+            notice: notice("by c", true),
+            may_be_cycle,
+        };
+        let mut notices = Notices::default();
+        notices.add(object("a"), notice("by b", true));
+        notices.add_overdue(overdue(true));
+        assert_eq!(begun(&mut notices), some("a", "by c or a cycle"));
+        notices.add_overdue(overdue(true));
+        notices.add_overdue(overdue(false));
+        assert_eq!(begun(&mut notices), None, "one of each object is being recorded");
+        notices.end(&object("a").key);
+        assert_eq!(begun(&mut notices), some("a", "by c"));
         notices.end(&object("a").key);
         assert_eq!(begun(&mut notices), None);
     }

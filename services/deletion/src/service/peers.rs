@@ -15,7 +15,7 @@ use super::troubles::Troubles;
 use super::work::Work;
 use crate::cluster::Cluster;
 use crate::cluster::outcome::Task;
-use crate::decide::{Cause, Step};
+use crate::decide::{Cause, FoundHolder, Step};
 use crate::kinds::name_of;
 use crate::notice::{self, Notice};
 use crate::object::{Key, KindName, Object};
@@ -37,7 +37,7 @@ pub(super) enum PeerInput {
     /// The pause after a look-up that failed.
     Paused(Key),
     /// Where a holder is.
-    Found(ReferenceName, Result<Option<Key>, ClusterError>),
+    Found(ReferenceName, Result<Option<FoundHolder>, ClusterError>),
     /// The pause after nobody has said so.
     PausedHolder(ReferenceName),
 }

@@ -6,14 +6,24 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::decide::{Cause, Claim, Step, Wait};
-use crate::graph::Graph;
-use crate::notice::{Notice, is_noticed, notice};
+use crate::decide::{Cause, Claim, HolderLocation, Step, Wait};
+use crate::graph::{CycleSearch, Graph};
+use crate::holders::Holders;
+use crate::notice::{Notice, is_noticed, notice, waits_for_objects};
 use crate::object::{Key, Object};
 use crate::roots::roots;
 
 /// Until an object is decided on again that waits for others which hold no reference on it.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// An object that waits, with what to report of it.
+#[derive(Debug)]
+pub(crate) struct Overdue {
+    pub(crate) object: Object,
+    pub(crate) notice: Notice,
+    /// Whether it may be on a cycle of which only the archive knows.
+    pub(crate) may_be_cycle: bool,
+}
 
 /// All objects that wait.
 pub(crate) struct WaitingObjects {
@@ -75,25 +85,90 @@ impl WaitingObjects {
         (count, longest)
     }
 
-    /// The objects that have waited for too long since somebody was told, with what to tell.
-    pub(crate) fn overdue(&mut self, graph: &Graph, now: Instant, today: Timestamp) -> Vec<(Object, Notice)> {
-        let mut overdue = Vec::new();
-        for (key, waiting) in &mut self.objects {
-            if !waiting.is_overdue(now, self.blocked_after) {
-                continue;
+    /// Another service says something else of a holder of these: what was reported of them is looked at again, as they
+    /// may be on a cycle by now.
+    pub(crate) fn look_again<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
+        for key in keys {
+            if let Some(reported) = self.objects.get_mut(key).and_then(|waiting| waiting.reported.as_mut()) {
+                reported.look_again = true;
             }
-            let Some(object) = graph.get(key) else {
+        }
+    }
+
+    /// The objects that have waited for too long since somebody was told, and those of which it is known by now that
+    /// they are on a cycle, with what to tell.
+    pub(crate) fn overdue(&mut self, graph: &Graph, holders: &Holders, now: Instant, today: Timestamp) -> Vec<Overdue> {
+        let blocked_after = self.blocked_after;
+        let due = self.objects.iter();
+        let due = due.filter(|(_, waiting)| waiting.is_overdue(now, blocked_after) || waiting.is_looked_at_again());
+        let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
+        let mut overdue = Vec::new();
+        for key in due {
+            let Some(object) = graph.get(&key) else {
                 continue;
             };
-            let cycle = graph.cycle(key);
-            waiting.reported = Some((waiting.step.clone(), now));
+            let CycleSearch { cycle, looked_at } = graph.search_cycle(&key, |name| holders.elsewhere(name));
+            let is_archived_on_the_way = looked_at.iter().any(|other| self.waits_for_archived(other));
+            let Some(waiting) = self.objects.get_mut(&key) else {
+                continue;
+            };
+            let cycle = cycle.filter(|_| waits_for_objects(&waiting.step));
+            if !waiting.report(cycle.is_some(), now, blocked_after) {
+                continue;
+            }
             if let Some(notice) = notice(&waiting.step, cycle.as_deref()) {
-                let notice = notice.with_roots(&roots(graph, key), today);
-                overdue.push((object.clone(), notice));
+                overdue.push(Overdue {
+                    object: object.clone(),
+                    notice: notice.with_roots(&roots(graph, &key), today),
+                    may_be_cycle: cycle.is_none() && is_archived_on_the_way && waits_for_objects(&waiting.step),
+                });
+            }
+            if let Some(path) = cycle {
+                overdue.extend(self.on_cycle(graph, &path, today));
             }
         }
         overdue
     }
+
+    fn waits_for_archived(&self, key: &Key) -> bool {
+        let waiting = self.objects.get(key);
+        waiting.is_some_and(|waiting| matches!(waiting.step, Step::Wait(Wait::Archived(_))))
+    }
+
+    /// A cycle was found, and the object with which its path begins is reported with it. The others on it that were
+    /// reported without it, each once for each set of others.
+    pub(crate) fn on_cycle(&mut self, graph: &Graph, path: &[Key], today: Timestamp) -> Vec<Overdue> {
+        let mut overdue = Vec::new();
+        for (at, key) in path.iter().enumerate() {
+            let holder = &path[(at + 1) % path.len()];
+            let (Some(object), Some(waiting)) = (graph.get(key), self.objects.get_mut(key)) else {
+                continue;
+            };
+            if !waiting.turns_to_cycle(holder, graph) || at == 0 {
+                continue;
+            }
+            let mut path = path.to_vec();
+            path.rotate_left(at);
+            if let Some(notice) = notice(&waiting.step, Some(&path)) {
+                overdue.push(Overdue {
+                    object: object.clone(),
+                    notice: notice.with_roots(&roots(graph, key), today),
+                    may_be_cycle: false,
+                });
+            }
+        }
+        overdue
+    }
+}
+
+/// What an event reported of an object.
+struct Reported {
+    step: Step,
+    at: Instant,
+    /// Whether it had the path of a cycle.
+    as_cycle: bool,
+    /// Whether more may be known by now of those that hold it.
+    look_again: bool,
 }
 
 /// An object that waits.
@@ -103,8 +178,8 @@ struct Waiting {
     since: Instant,
     /// Since when it waits for others than an event has named.
     unreported: Instant,
-    /// What an event reported of it last, and when.
-    reported: Option<(Step, Instant)>,
+    /// What an event reported of it last.
+    reported: Option<Reported>,
     /// When it may be decided on again, though nothing around it has changed.
     again: Instant,
 }
@@ -129,7 +204,54 @@ impl Waiting {
     }
 
     fn is_reported(&self) -> bool {
-        self.reported.as_ref().is_some_and(|(step, _)| *step == self.step)
+        self.reported
+            .as_ref()
+            .is_some_and(|reported| reported.step == self.step)
+    }
+
+    /// Whether there is something new to report, which counts as reported from now on.
+    fn report(&mut self, as_cycle: bool, now: Instant, blocked_after: Duration) -> bool {
+        if self.is_overdue(now, blocked_after) {
+            self.reported = Some(Reported {
+                step: self.step.clone(),
+                at: now,
+                as_cycle,
+                look_again: false,
+            });
+            return true;
+        }
+        if let Some(reported) = &mut self.reported {
+            (reported.as_cycle, reported.look_again) = (as_cycle, false);
+        }
+        as_cycle
+    }
+
+    /// It is on a cycle, on which this holder keeps it. Whether it was reported otherwise, and waits for that one: some
+    /// other object, live or archived, may have had its name.
+    fn turns_to_cycle(&mut self, holder: &Key, graph: &Graph) -> bool {
+        let is_new = self.is_reported() && self.waits_for(holder, graph);
+        match &mut self.reported {
+            Some(reported) if is_new => !std::mem::replace(&mut reported.as_cycle, true),
+            Some(_) | None => false,
+        }
+    }
+
+    fn waits_for(&self, holder: &Key, graph: &Graph) -> bool {
+        match &self.step {
+            Step::Wait(Wait::Holders(claims, missing) | Wait::Owned(claims, missing)) => {
+                let mut seen = claims.iter().map(|claim| &claim.at);
+                seen.any(|at| *at == HolderLocation::Seen(holder.clone())) || missing.contains(holder)
+            }
+            // Of many, only some are named.
+            Step::Wait(Wait::Archived(names)) => graph.get(holder).is_none() || names.contains(&holder.to_string()),
+            _ => false,
+        }
+    }
+
+    /// Whether it is looked at again though it was reported.
+    fn is_looked_at_again(&self) -> bool {
+        let reported = self.reported.as_ref().filter(|_| self.is_reported());
+        reported.is_some_and(|reported| reported.look_again && !reported.as_cycle)
     }
 
     /// Whether it still waits for the same while it is asked about that once more.
@@ -176,7 +298,7 @@ impl Waiting {
     /// Whether an event is to tell of it: after so long with the same others, or after twice that if they change all
     /// the time. What cleanups say may change with every call.
     fn is_overdue(&self, now: Instant, blocked_after: Duration) -> bool {
-        let is_early = |(_, at): &(Step, Instant)| now.duration_since(*at) < blocked_after;
+        let is_early = |reported: &Reported| now.duration_since(reported.at) < blocked_after;
         if self.is_reported() || self.reported.as_ref().is_some_and(is_early) {
             return false;
         }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::answers::{Answers, Swept};
 use crate::cleanup_states::{CallOutcome, CleanupStates};
 use crate::cluster::outcome::{Task, go_together};
-use crate::decide::{CleanupState, Step, decide};
+use crate::decide::{CleanupState, FoundHolder, Step, decide};
 use crate::graph::{Declared, Graph};
 use crate::holders::Holders;
 use crate::kinds::{Kinds, key_of};
@@ -182,9 +182,12 @@ impl Work {
     }
 
     /// What its service says of a holder.
-    pub(super) fn found(&mut self, name: ReferenceName, found: Option<Key>, now: Instant) {
-        self.queue.extend(self.graph.bearers(&name).cloned());
-        self.holders.answered(name, found, now);
+    pub(super) fn found(&mut self, name: ReferenceName, found: Option<FoundHolder>, now: Instant) {
+        let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
+        if self.holders.answered(name, found, now) {
+            self.waiting.look_again(&bearers);
+        }
+        self.queue.extend(bearers);
     }
 
     /// Its service does not say, and is asked again.

@@ -11,6 +11,7 @@ use crate::notice::Notice;
 use crate::object::{Key, Object};
 use crate::vanished::{Ended, Lost};
 
+use super::super::waiting::Overdue;
 use super::super::{RETRIES_DOUBLED, RETRY_AFTER};
 use super::Work;
 
@@ -57,9 +58,21 @@ impl Work {
         self.vanished.judge(&self.graph, now)
     }
 
-    /// The objects that have waited for too long since somebody was told, with what to tell.
-    pub(in super::super) fn overdue(&mut self, now: Instant, today: Timestamp) -> Vec<(Object, Notice)> {
-        self.waiting.overdue(&self.graph, now, today)
+    /// The objects that have waited for too long since somebody was told, and those of which it is known by now that
+    /// they are on a cycle, with what to tell.
+    pub(in super::super) fn overdue(&mut self, now: Instant, today: Timestamp) -> Vec<Overdue> {
+        self.waiting.overdue(&self.graph, &self.holders, now, today)
+    }
+
+    /// Who waits for a holder, live or not, by its reference.
+    pub(in super::super) fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
+        self.graph.waiting_on(holder)
+    }
+
+    /// A cycle was found, and the object with which its path begins is reported with it. The others that were reported
+    /// without it, with what to tell.
+    pub(in super::super) fn on_cycle(&mut self, path: &[Key], today: Timestamp) -> Vec<Overdue> {
+        self.waiting.on_cycle(&self.graph, path, today)
     }
 
     /// That nothing is refused to an object any more could not be written: it is tried again after a while.

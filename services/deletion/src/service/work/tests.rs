@@ -9,6 +9,8 @@ use crate::decide::{Archived, Step};
 use crate::fixture::{GROUP, deleting, key, key_in, live};
 use crate::object::Names;
 
+mod cycles;
+
 mod foreign;
 
 mod heard;
@@ -78,7 +80,7 @@ impl Stage {
         }
         assert!(self.work.next(now).is_none(), "it waits");
         let reported = self.work.overdue(now, Timestamp::UNIX_EPOCH).into_iter();
-        reported.map(|(_, notice)| (notice.reason, notice.message)).collect()
+        reported.map(|one| (one.notice.reason, one.notice.message)).collect()
     }
 }
 
@@ -173,6 +175,15 @@ fn archived_holders_are_reported_once_for_each_set_of_them() {
     );
 }
 
+/// A cluster of another service, held by these.
+fn there(is_leaving: bool, held_by: &[ReferenceName]) -> FoundHolder {
+    FoundHolder {
+        key: key_in("y.example.com", "Cluster", "a"),
+        is_leaving,
+        held_by: held_by.iter().cloned().collect(),
+    }
+}
+
 #[test]
 fn a_holder_of_another_service_is_looked_for_there() {
     let holder = reference("y.example.com");
@@ -185,8 +196,7 @@ fn a_holder_of_another_service_is_looked_for_there() {
     assert!(stage.look(0, &nothing).is_empty());
     assert_eq!(stage.work.next_holder(), Some(holder.clone()));
     assert_eq!(stage.work.next_holder(), None);
-    let there = Some(key_in("y.example.com", "Cluster", "a"));
-    stage.work.found(holder.clone(), there, stage.begun);
+    stage.work.found(holder.clone(), Some(there(false, &[])), stage.begun);
     let reported = stage.look(30, &nothing);
     assert_eq!(
         reported,

@@ -5,8 +5,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::super::Bug;
 use super::super::world::World;
 use super::Controller;
-use crate::decide::Step;
-use crate::object::Key;
+use crate::decide::{FoundHolder, Step};
 use crate::service::waiting::claims;
 
 impl Controller {
@@ -37,10 +36,13 @@ impl Controller {
     }
 
     /// What is answered about a holder.
-    pub(super) fn holder_answered(&mut self, name: ReferenceName, found: Option<Key>, bug: Bug) {
+    pub(super) fn holder_answered(&mut self, name: ReferenceName, found: Option<FoundHolder>, bug: Bug) {
         if bug == Bug::BelieveOneAnswer && found.is_none() {
             self.holders.answered(name.clone(), None, self.now);
         }
-        self.holders.answered(name, found, self.now);
+        let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
+        if self.holders.answered(name, found, self.now) {
+            self.waiting.look_again(&bearers);
+        }
     }
 }

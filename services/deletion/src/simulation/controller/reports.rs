@@ -8,20 +8,23 @@ use jiff::Timestamp;
 use super::super::Bug;
 use super::super::world::World;
 use super::Controller;
+use crate::archive::cycle::Search;
 use crate::cluster::event::digest;
-use crate::notice::Notice;
+use crate::decide::Seen;
+use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
 use crate::service::notices::Due;
 
 impl Controller {
     /// What has waited for too long is to be reported.
     pub(in super::super) fn look(&mut self, bug: Bug) {
-        for (object, notice) in self.waiting.overdue(&self.graph, self.now, Timestamp::UNIX_EPOCH) {
+        let today = Timestamp::UNIX_EPOCH;
+        for overdue in self.waiting.overdue(&self.graph, &self.holders, self.now, today) {
             if bug == Bug::ReportAgain {
-                self.waiting.forget(&object.key);
-                self.queue.insert(object.key.clone());
+                self.waiting.forget(&overdue.object.key);
+                self.queue.insert(overdue.object.key.clone());
             }
-            self.notices.add(object, notice);
+            self.notices.add_overdue(overdue);
         }
     }
 
@@ -29,11 +32,43 @@ impl Controller {
     pub(in super::super) fn record_event(&mut self, world: &mut World, bug: Bug) -> Option<(Key, Notice)> {
         let (object, due) = self.notices.begin()?;
         self.notices.end(&object.key);
-        let Due::Notice(notice) = due else {
-            return None;
+        let notice = match due {
+            Due::Notice(notice) => notice,
+            Due::Search(notice) => self.with_cycle(world, &object, notice),
+            Due::Placed => return None,
         };
         world.record_event(event_name(&object, &notice, bug), &object.key, &notice);
         Some((object.key, notice))
+    }
+
+    fn with_cycle(&mut self, world: &mut World, object: &Object, notice: Notice) -> Notice {
+        match self.cycle_of(world, Seen::of(object)) {
+            Some(path) => {
+                self.report_cycle(&path);
+                cycle_notice(&path)
+            }
+            None => notice,
+        }
+    }
+
+    /// The objects around one of its references back to an object, live or archived.
+    pub(in super::super) fn cycle_of(&self, world: &mut World, object: Seen) -> Option<Vec<Key>> {
+        let mut search = Search::new(object);
+        while let Some(holder) = search.next_holder() {
+            for waiting in [self.graph.waiting_on(&holder), world.waiting_for(&holder)] {
+                if let Some(path) = search.awaited_by(&holder, waiting) {
+                    return Some(path);
+                }
+            }
+        }
+        None
+    }
+
+    /// The object with which a cycle begins is reported with it: others on it may have been without it.
+    pub(in super::super) fn report_cycle(&mut self, path: &[Key]) {
+        for overdue in self.waiting.on_cycle(&self.graph, path, Timestamp::UNIX_EPOCH) {
+            self.notices.add_overdue(overdue);
+        }
     }
 
     /// How many objects of a kind have waited for too long, and for how long one of them has waited.

@@ -1,6 +1,11 @@
-//! Objects that own each other in a circle of two or three.
+//! Objects that wait for each other in a circle: such as own each other, and such as are archived in part.
 
+use kindex_model::reference_name::ReferenceName;
+
+use super::super::Play;
 use super::calm;
+use crate::notice::cycle_notice;
+use crate::object::Key;
 
 #[test]
 fn objects_that_own_each_other_wait_and_the_path_names_both() {
@@ -13,7 +18,11 @@ fn objects_that_own_each_other_wait_and_the_path_names_both() {
     }
     play.settled();
     assert!(!play.erased(&one) && !play.erased(&other));
-    let path = play.controllers[0].graph.cycle(&one).expect("a cycle");
+    let path = play.controllers[0]
+        .graph
+        .search_cycle(&one, |_| None)
+        .cycle
+        .expect("a cycle");
     assert_eq!(path, [one, other]);
 }
 
@@ -29,7 +38,11 @@ fn objects_of_a_circle_go_once_any_of_their_references_is_dropped() {
         play.delete(&trees[0]);
         play.settled();
         let [a, b, c] = trees.clone();
-        let path = play.controllers[0].graph.cycle(&a).expect("a cycle");
+        let path = play.controllers[0]
+            .graph
+            .search_cycle(&a, |_| None)
+            .cycle
+            .expect("a cycle");
         assert_eq!(path, [a, c, b]);
 
         let reference = play.world.objects[&trees[dropped]].reference();
@@ -42,5 +55,114 @@ fn objects_of_a_circle_go_once_any_of_their_references_is_dropped() {
         for tree in &trees {
             assert!(play.erased(tree), "{tree} without {reference} on {target}");
         }
+    }
+}
+
+/// A live network that a second one holds, which an archived one holds out of the archive. Once the first one is deleted,
+/// it holds the archived one, as a fourth one does all the time.
+struct Circle {
+    play: Play,
+    networks: [Key; 3],
+    uids: [String; 4],
+}
+
+impl Circle {
+    fn new() -> Self {
+        let mut play = calm(false);
+        let networks = ["a", "b", "c", "d"].map(|name| play.with("Network", name, &[]));
+        play.settled();
+        let uids = networks.each_ref().map(|key| play.world.objects[key].uid.clone());
+        let second = play.world.objects[&networks[1]].reference();
+        for key in &networks[2..] {
+            play.evict(key);
+        }
+        let held = play.world.write(&networks[0], None, None, |network| {
+            network.finalizers.push(second.clone());
+        });
+        held.expect("it is there");
+        let [a, b, c, _] = networks;
+        let mut circle = Self {
+            play,
+            networks: [a, b, c],
+            uids,
+        };
+        circle.place_row(1, 2);
+        circle.place_row(2, 3);
+        circle
+    }
+
+    fn place_row(&mut self, held: usize, holder: usize) {
+        let group = &self.networks[0].kind.group;
+        let name = ReferenceName::new("Network", group, &self.uids[holder]).expect("a name");
+        let world = &mut self.play.world;
+        world.archives.references.insert((self.uids[held].clone(), name));
+        world.version += 1;
+    }
+
+    fn delete(&mut self, at: usize) {
+        match at {
+            2 => self.play.delete_archived(&self.networks[at]),
+            _ => self.play.delete(&self.networks[at]),
+        }
+        if at == 0 {
+            self.place_row(2, 0);
+        }
+    }
+
+    /// Time passes, in which all is reported. The walk reports the archived one on its own.
+    fn look(&mut self) {
+        self.play.look_for(0, 100).expect("nothing is broken");
+        if let Some(path) = self.play.cycle_of(&self.networks[2]) {
+            self.play.controllers[0].report_cycle(&path);
+        }
+        self.play.look_for(0, 20).expect("nothing is broken");
+    }
+}
+
+#[test]
+fn all_that_is_live_on_a_cycle_is_reported_with_its_path_whoever_is_deleted_last() {
+    for last in 0..3 {
+        let mut circle = Circle::new();
+        for at in (0..3).filter(|at| *at != last) {
+            circle.delete(at);
+        }
+        circle.look();
+        for key in &circle.networks[..2] {
+            let events = circle.play.world.events_about(key);
+            let waits = *key != circle.networks[last];
+            assert_eq!(events.len(), usize::from(waits), "{last}: {key}: {events:?}");
+            assert!(
+                events.iter().all(|notice| notice.reason == "DeletionBlocked"),
+                "{events:?}"
+            );
+        }
+        circle.delete(last);
+        circle.look();
+        circle.look();
+        for at in 0..2 {
+            let mut path = circle.networks.to_vec();
+            path.rotate_left(at);
+            let events = circle.play.world.events_about(&circle.networks[at]);
+            let with_path = events
+                .iter()
+                .filter(|notice| notice.message == cycle_notice(&path).message);
+            assert_eq!(with_path.count(), 1, "{last}: {at}: {events:?}");
+            assert!(events.len() <= 2, "{last}: {at}: {events:?}");
+        }
+    }
+}
+
+/// As if it were known of a cycle only what has been archived by then.
+#[test]
+fn all_that_is_live_on_a_cycle_is_reported_once_where_all_are_deleted_together() {
+    let mut circle = Circle::new();
+    (0..3).for_each(|at| circle.delete(at));
+    circle.look();
+    for at in 0..2 {
+        let mut path = circle.networks.to_vec();
+        path.rotate_left(at);
+        let events = circle.play.world.events_about(&circle.networks[at]);
+        let messages: Vec<_> = events.iter().map(|notice| notice.message.as_str()).collect();
+        assert_eq!(messages, [cycle_notice(&path).message]);
     }
 }

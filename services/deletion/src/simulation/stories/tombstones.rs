@@ -7,7 +7,6 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::super::{Bug, Play};
 use super::calm;
-use crate::archive::cycle::Search;
 use crate::decide::Seen;
 use crate::object::Key;
 
@@ -55,7 +54,7 @@ impl Play {
     }
 
     /// A user deletes an archived object.
-    fn delete_archived(&mut self, key: &Key) {
+    pub(super) fn delete_archived(&mut self, key: &Key) {
         let uid = self.uid_of_archived(key).expect("it is archived");
         let mut archived = self.world.archives.rows.iter().filter(|(_, row)| !row.deleted);
         let at = archived.position(|(other, _)| *other == uid).expect("it is there");
@@ -88,34 +87,13 @@ impl Play {
         row
     }
 
-    /// The cycle of tombstones that one is on.
-    fn cycle_of(&mut self, key: &Key) -> Option<Vec<Key>> {
-        let mut search = Search::new(Seen {
+    /// The cycle that a tombstone is on.
+    pub(super) fn cycle_of(&mut self, key: &Key) -> Option<Vec<Key>> {
+        let seen = Seen {
             key: key.clone(),
             uid: self.uid_of_archived(key)?,
-        });
-        while let Some(holder) = search.next_holder() {
-            let waiting = self.tombstones_held_by(&holder);
-            if let Some(path) = search.awaited_by(&holder, waiting) {
-                return Some(path);
-            }
-        }
-        None
-    }
-
-    /// The tombstones that an archived object holds.
-    fn tombstones_held_by(&mut self, holder: &Seen) -> Vec<Seen> {
-        let rows = self.world.archives.rows.values();
-        let tombstones = rows.filter(|row| row.tombstone && !row.deleted).map(|row| Seen {
-            key: row.object.key.clone(),
-            uid: row.object.uid.clone(),
-        });
-        let tombstones: Vec<_> = tombstones.collect();
-        let is_held = |target: &Seen| {
-            let holders = self.world.archived_holders(&target.key, &target.uid);
-            holders.iter().any(|other| other.uid == holder.uid)
         };
-        tombstones.into_iter().filter(is_held).collect()
+        self.controllers[0].cycle_of(&mut self.world, seen)
     }
 
     /// So many requests of a walk.

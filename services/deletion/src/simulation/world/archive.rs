@@ -9,7 +9,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::super::bug::Bug;
 use super::{Refusal, Stored, World, fields, has_cleanup};
 use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
-use crate::decide::Seen;
+use crate::decide::{FoundHolder, Seen};
 use crate::object::Key;
 
 /// An object that left the cluster.
@@ -68,13 +68,17 @@ impl Archives {
 
 impl World {
     /// Where the holder of a reference is, live or archived, by its own service.
-    pub(in super::super) fn find_holder(&self, name: &ReferenceName) -> Result<Option<Key>, Refusal> {
+    pub(in super::super) fn find_holder(&self, name: &ReferenceName) -> Result<Option<FoundHolder>, Refusal> {
         if self.down.as_deref() == Some(name.group()) {
             return Err(Refusal::Down);
         }
         let archived = self.archives.rows.get(name.uid()).filter(|row| !row.deleted);
         let found = self.of_uid(name.uid()).or(archived.map(|row| &row.object));
-        Ok(found.map(|found| found.key.clone()))
+        Ok(found.map(|found| FoundHolder {
+            key: found.key.clone(),
+            is_leaving: found.terminating && found.asked,
+            held_by: found.references().collect(),
+        }))
     }
 
     /// Keeps references of a service's archived objects on one of its objects as rows.

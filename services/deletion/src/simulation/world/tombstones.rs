@@ -8,6 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 use super::archive::Row;
 use super::{Stored, World};
 use crate::archive::{Holder, goes_along};
+use crate::decide::Seen;
 use crate::object::{DeletionState, Edge, Key};
 
 impl World {
@@ -30,6 +31,26 @@ impl World {
         let mut of_name = archived.map(|row| &row.object).filter(|object| object.key == *key);
         let born = self.archives.rows.get(uid).map_or(0, |row| row.object.born);
         !self.objects.contains_key(key) && of_name.all(|object| object.born <= born)
+    }
+
+    /// Who waits for an object, as far as SQL knows: the tombstones that it holds, and the deleted objects of the
+    /// cluster that it holds out of the archive.
+    pub(in super::super) fn waiting_for(&mut self, holder: &Seen) -> Vec<Seen> {
+        let tombstones = self.archives.rows.values().filter(|row| is_tombstone(row));
+        let live = self
+            .objects
+            .values()
+            .filter(|object| object.terminating && object.asked);
+        let deleted = tombstones.map(|row| &row.object).chain(live).map(|object| Seen {
+            key: object.key.clone(),
+            uid: object.uid.clone(),
+        });
+        let mut deleted: Vec<_> = deleted.collect();
+        deleted.retain(|target| {
+            let mut holders = self.row_holders(&target.key, &target.uid).into_iter();
+            holders.any(|other| other.uid == holder.uid)
+        });
+        deleted
     }
 
     /// The live objects that hold an archived one by rows, or name it.

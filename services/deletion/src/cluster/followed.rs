@@ -1,0 +1,111 @@
+//! What only whoever follows the cluster knows: what works beside the loop over the cluster asks, and the loop answers.
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::decide::Seen;
+use crate::object::{Key, Object};
+
+/// Messages that wait to be read.
+const MESSAGES_MAX: usize = 1;
+
+/// What the loop is asked, or hears.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// Whether a live object is held by one of the cluster from which it was moved; nothing where that is not known.
+    Former(Box<Object>, oneshot::Sender<Option<bool>>),
+    /// Who waits in the cluster for an object, by its reference.
+    Waiting(Seen, oneshot::Sender<Vec<Seen>>),
+    /// A cycle was found: the object with which it begins is reported with it.
+    Cycle(Vec<Key>),
+}
+
+/// The way to the loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Followed {
+    messages: mpsc::Sender<Message>,
+}
+
+impl Followed {
+    /// With the messages as they come.
+    pub(crate) fn channel() -> (Self, mpsc::Receiver<Message>) {
+        let (messages, received) = mpsc::channel(MESSAGES_MAX);
+        (Self { messages }, received)
+    }
+
+    /// Whether an object of the cluster that is not being deleted holds a live one, whose fields may name it, but do
+    /// not. Nothing where that is not known, or nobody answers any more.
+    pub(super) async fn hold(&self, holder: &Object) -> Option<bool> {
+        self.ask(|answer| Message::Former(Box::new(holder.clone()), answer))
+            .await
+            .flatten()
+    }
+
+    /// Who waits in the cluster for an object, by its reference. Nobody where nobody answers any more.
+    pub(super) async fn waiting_for(&self, holder: &Seen) -> Vec<Seen> {
+        let asked = self.ask(|answer| Message::Waiting(holder.clone(), answer));
+        asked.await.unwrap_or_default()
+    }
+
+    /// The object with which a cycle begins is reported with it: others on it may have been without it.
+    pub(crate) async fn cycle(&self, path: Vec<Key>) {
+        // The process that comes next finds it again.
+        let _unheard = self.messages.send(Message::Cycle(path)).await;
+    }
+
+    async fn ask<A>(&self, question: impl FnOnce(oneshot::Sender<A>) -> Message) -> Option<A> {
+        let (answer, answered) = oneshot::channel();
+        self.messages.send(question(answer)).await.ok()?;
+        answered.await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{key, live};
+
+    /// As if silence were an answer: what is moved while the service stops would be deleted.
+    #[tokio::test]
+    async fn nothing_is_known_of_an_object_about_which_nobody_answers() {
+        let object = live(key("Cluster", "c"), "c");
+        let (followed, mut received) = Followed::channel();
+        let answers = async {
+            let Some(Message::Former(holder, answer)) = received.recv().await else {
+                panic!("it is asked");
+            };
+            answer.send(Some(holder.uid == "c")).expect("somebody waits for it");
+            drop(received.recv().await);
+            drop(received);
+        };
+        let asks = async {
+            assert_eq!(followed.hold(&object).await, Some(true));
+            assert_eq!(followed.hold(&object).await, None, "the question is lost");
+            assert_eq!(followed.hold(&object).await, None, "nobody listens");
+        };
+        tokio::join!(answers, asks);
+    }
+
+    /// As if what is recorded while the service stops waited for an answer for ever.
+    #[tokio::test]
+    async fn nobody_waits_for_an_object_about_which_nobody_answers() {
+        let (holder, other) = (live(key("Cluster", "c"), "c"), live(key("Network", "n"), "n"));
+        let [holder, other] = [&holder, &other].map(Seen::of);
+        let (followed, mut received) = Followed::channel();
+        let answers = async {
+            let Some(Message::Waiting(asked, answer)) = received.recv().await else {
+                panic!("it is asked");
+            };
+            assert_eq!(asked, holder);
+            answer.send(vec![other.clone()]).expect("somebody waits for it");
+            drop(received.recv().await);
+            drop(received);
+        };
+        let asks = async {
+            assert_eq!(followed.waiting_for(&holder).await, std::slice::from_ref(&other));
+            assert!(followed.waiting_for(&holder).await.is_empty(), "the question is lost");
+            assert!(followed.waiting_for(&holder).await.is_empty(), "nobody listens");
+            followed.cycle(vec![holder.key.clone()]).await;
+        };
+        tokio::join!(answers, asks);
+    }
+}

@@ -1,0 +1,109 @@
+//! Cycles of what is known here, and over what other services say of their objects.
+
+use super::*;
+use crate::fixture::{deleting, key, key_in, live};
+
+fn reference(uid: &str) -> ReferenceName {
+    ReferenceName::new("Node", "x.example.com", uid).expect("a name")
+}
+
+fn node(name: &str) -> Key {
+    key("Node", name)
+}
+
+/// One that is being deleted, whose uid is its name, held by these.
+fn going(name: &str, held_by: &[&str]) -> Object {
+    Object {
+        references: held_by.iter().map(|uid| reference(uid)).collect(),
+        ..deleting(node(name), name)
+    }
+}
+
+fn graph(objects: Vec<Object>) -> Graph {
+    let mut graph = Graph::new(Vec::new());
+    for object in objects {
+        graph.apply(object);
+    }
+    graph
+}
+
+fn foreign() -> ReferenceName {
+    ReferenceName::new("Cluster", "y.example.com", "f").expect("a name")
+}
+
+/// What the other service says of its cluster.
+fn found(is_leaving: bool, held_by: &[&str]) -> FoundHolder {
+    FoundHolder {
+        key: key_in("y.example.com", "Cluster", "f"),
+        is_leaving,
+        held_by: held_by.iter().map(|uid| reference(uid)).collect(),
+    }
+}
+
+/// A node that the cluster of the other service holds.
+fn held_elsewhere() -> Object {
+    let mut object = going("b", &[]);
+    object.references.insert(foreign());
+    object
+}
+
+#[test]
+fn a_cycle_is_found_over_what_another_service_says_of_its_deleted_object() {
+    let graph = graph(vec![going("a", &["b"]), held_elsewhere()]);
+    let cycle = |said: Option<&FoundHolder>| {
+        let search = graph.search_cycle(&node("a"), |name| said.filter(|_| *name == foreign()));
+        search.cycle
+    };
+    let path = [node("a"), node("b"), found(true, &[]).key];
+    assert_eq!(cycle(Some(&found(true, &["z", "a"]))).as_deref(), Some(&path[..]));
+    assert_eq!(cycle(Some(&found(true, &["z"]))), None, "others hold it");
+    assert_eq!(cycle(Some(&found(false, &["a"]))), None, "nobody deletes it");
+    assert_eq!(cycle(None), None, "its service has not answered");
+}
+
+#[test]
+fn all_are_known_that_a_search_has_looked_at() {
+    let holders = vec![
+        going("a", &["b", "d", "elsewhere"]),
+        going("b", &["c"]),
+        going("c", &[]),
+        live(node("d"), "d"),
+        going("e", &["a"]),
+    ];
+    let search = graph(holders).search_cycle(&node("a"), |_| None);
+    assert_eq!(search.cycle, None);
+    assert_eq!(search.looked_at, ["a", "b", "c"].map(node));
+    let unknown = graph(Vec::new()).search_cycle(&node("a"), |_| None);
+    assert_eq!((unknown.cycle, unknown.looked_at), (None, vec![node("a")]));
+}
+
+#[test]
+fn a_search_ends_at_so_many_references_on_all_objects_together() {
+    let many: Vec<_> = (0..REFERENCES_MAX).map(|number| format!("n{number:05}")).collect();
+    let is_found = |others: usize| {
+        let mut held_by: Vec<&str> = many[..others].iter().map(String::as_str).collect();
+        held_by.push("z");
+        let graph = graph(vec![going("a", &held_by), going("z", &["a"])]);
+        graph.search_cycle(&node("a"), |_| None).cycle.is_some()
+    };
+    assert!(is_found(REFERENCES_MAX - 2));
+    assert!(!is_found(REFERENCES_MAX - 1));
+}
+
+#[test]
+fn who_bears_a_reference_waits_for_its_holder_with_or_without_a_field() {
+    let bears = |name: &str, state| Object {
+        state,
+        ..going(name, &["h"])
+    };
+    let graph = graph(vec![
+        bears("a", DeletionState::Deleting),
+        bears("b", DeletionState::Requested),
+        bears("c", DeletionState::Evicting),
+        bears("d", DeletionState::Live),
+        going("e", &["other"]),
+    ]);
+    let waiting = graph.waiting_on(&Seen::of(&live(node("h"), "h")));
+    let names: Vec<_> = waiting.iter().map(|seen| seen.uid.as_str()).collect();
+    assert_eq!(names, ["a"]);
+}

@@ -1,0 +1,184 @@
+//! Which objects are reported as a cycle, when, and for which of them the archive is asked.
+
+use super::*;
+use crate::cluster::outcome::Task;
+use crate::notice::cycle_notice;
+use crate::service::waiting::Overdue;
+
+const UIDS: [&str; 3] = ["n0", "n1", "n2"];
+
+fn at(number: usize) -> Key {
+    key("Network", UIDS[number])
+}
+
+fn name(number: usize) -> ReferenceName {
+    ReferenceName::new("Network", GROUP, UIDS[number]).expect("a name")
+}
+
+/// One that is deleted, held by these.
+fn going(number: usize, version: u64, held_by: &[usize]) -> Object {
+    Object {
+        version: ResourceVersion(version),
+        finalizers: vec!["x.example.com/deletion".to_owned()],
+        references: held_by.iter().map(|holder| name(*holder)).collect(),
+        phase: Some(Phase::Deleting),
+        ..deleting(at(number), UIDS[number])
+    }
+}
+
+fn is_live(object: Object) -> Object {
+    Object {
+        state: DeletionState::Live,
+        phase: None,
+        ..object
+    }
+}
+
+/// Networks; what nothing holds in the cluster is held by an archived one.
+struct Networks {
+    work: Work,
+    begun: Instant,
+}
+
+impl Networks {
+    fn new(objects: Vec<Object>) -> Self {
+        let setup = Setup {
+            archives: true,
+            ..Setup::default()
+        };
+        let mut work = Work::new(Vec::new(), setup, BLOCKED_AFTER);
+        work.listed(&at(0).kind, ResourceVersion(6), objects);
+        Self {
+            work,
+            begun: Instant::now(),
+        }
+    }
+
+    fn look(&mut self, seconds: u64) -> Vec<Overdue> {
+        let now = self.begun + Duration::from_secs(seconds);
+        self.work.ask_again(now);
+        while let Some(task) = self.work.next(now) {
+            self.work.ended(&task);
+            self.take(&task, now);
+            self.work.free(&task.object.key);
+        }
+        self.work.overdue(now, Timestamp::UNIX_EPOCH)
+    }
+
+    fn take(&mut self, task: &Task, now: Instant) {
+        if task.step == Step::Sweep {
+            held_by("archived".to_owned())(&mut self.work, task, now);
+        } else {
+            assert!(!task.object.is_leaving(), "{:?}", task.step);
+        }
+    }
+}
+
+fn said(overdue: &[Overdue]) -> Vec<(Key, &'static str, bool)> {
+    let said = overdue.iter();
+    said.map(|one| (one.object.key.clone(), one.notice.reason, one.may_be_cycle))
+        .collect()
+}
+
+#[test]
+fn the_archive_is_asked_for_a_cycle_only_where_an_archived_object_is_waited_for() {
+    let blocked = |number, may_be_cycle| (at(number), "DeletionBlocked", may_be_cycle);
+    let mut chain = Networks::new(vec![going(0, 1, &[1]), going(1, 2, &[])]);
+    assert!(chain.look(0).is_empty());
+    assert_eq!(said(&chain.look(30)), [blocked(0, true), blocked(1, true)]);
+    assert!(chain.look(300).is_empty(), "once");
+    let mut held = Networks::new(vec![going(0, 1, &[1]), is_live(going(1, 2, &[]))]);
+    assert!(held.look(0).is_empty());
+    assert_eq!(said(&held.look(30)), [blocked(0, false)]);
+    let mut cycle = Networks::new(vec![going(0, 1, &[1]), going(1, 2, &[0, 2]), going(2, 3, &[])]);
+    cycle.look(0);
+    let with_path = |number| (at(number), "DeletionCycle", false);
+    assert_eq!(said(&cycle.look(30)), [with_path(0), with_path(1), blocked(2, true)]);
+}
+
+/// As if a member that was reported before the cycle closed were never reported again.
+#[test]
+fn whoever_was_reported_before_a_cycle_closed_is_reported_once_more_with_its_path() {
+    let mut networks = Networks::new(vec![going(0, 1, &[1]), going(1, 2, &[2]), is_live(going(2, 3, &[0]))]);
+    networks.look(0);
+    assert_eq!(networks.look(30).len(), 2);
+    networks.work.seen(going(2, 10, &[0]), networks.begun);
+    assert!(networks.look(31).is_empty());
+    let reported = networks.look(61);
+    let messages: Vec<_> = reported
+        .iter()
+        .map(|one| (&one.object.key, one.notice.clone()))
+        .collect();
+    let path = |begin: usize| {
+        let mut path: Vec<_> = (0..3).map(at).collect();
+        path.rotate_left(begin);
+        cycle_notice(&path)
+    };
+    assert_eq!(messages, [(&at(2), path(2)), (&at(0), path(0)), (&at(1), path(1))]);
+    assert!(networks.look(300).is_empty(), "once");
+}
+
+#[test]
+fn of_a_path_that_the_archive_knows_only_those_are_reported_that_wait_on_it() {
+    let archived = key("Network", "archived");
+    let mut networks = Networks::new(vec![going(0, 1, &[1]), going(1, 2, &[])]);
+    networks.look(0);
+    let path = [at(0), at(1), archived.clone()];
+    assert!(
+        networks.work.on_cycle(&path, Timestamp::UNIX_EPOCH).is_empty(),
+        "nobody was reported yet"
+    );
+    networks.look(30);
+    // Of an archived object with the name of a live one.
+    let of_others = [archived.clone(), at(0), archived.clone()];
+    assert!(
+        networks.work.on_cycle(&of_others, Timestamp::UNIX_EPOCH).is_empty(),
+        "another one holds it"
+    );
+    let reported = networks.work.on_cycle(&path, Timestamp::UNIX_EPOCH);
+    assert_eq!(
+        said(&reported),
+        [(at(1), "DeletionCycle", false)],
+        "the first one is reported by whoever found it"
+    );
+    assert_eq!(reported[0].notice, cycle_notice(&[at(1), archived.clone(), at(0)]));
+    let from_archive = [archived, at(0), at(1)];
+    assert!(
+        networks.work.on_cycle(&from_archive, Timestamp::UNIX_EPOCH).is_empty(),
+        "once"
+    );
+}
+
+#[test]
+fn a_cycle_over_another_service_is_reported_once_its_service_says_that_it_is_one() {
+    let holder = reference("y.example.com");
+    let network = ReferenceName::new("Network", GROUP, "n").expect("a name");
+    let nothing = |_: &mut Work, task: &Task, _| panic!("{:?}", task.step);
+    let mut stage = Stage::new(std::slice::from_ref(&holder));
+    stage
+        .work
+        .replayed(&KindName::new("y.example.com", "Cluster"), Vec::new());
+    stage.look(0, &nothing);
+    let answers = [
+        (there(false, &[]), Some("DeletionBlocked")),
+        (there(true, &[]), None),
+        (there(true, std::slice::from_ref(&network)), Some("DeletionCycle")),
+        (there(true, std::slice::from_ref(&network)), None),
+    ];
+    for (number, (answer, expected)) in (0_u64..).zip(answers) {
+        let second = number * 30;
+        assert_eq!(stage.work.next_holder(), Some(holder.clone()), "{number}");
+        let now = stage.begun + Duration::from_secs(second);
+        stage.work.found(holder.clone(), Some(answer), now);
+        let reported: Vec<_> = [1, 2, 30]
+            .iter()
+            .flat_map(|more| stage.look(second + more, &nothing))
+            .collect();
+        let reasons: Vec<_> = reported.iter().map(|(reason, _)| *reason).collect();
+        assert_eq!(reasons, expected.as_slice(), "{number}");
+        if expected == Some("DeletionCycle") {
+            let path = [super::network(), there(true, &[]).key];
+            assert_eq!(reported[0].1, cycle_notice(&path).message);
+        }
+    }
+}
