@@ -203,8 +203,11 @@ mod tests {
 
     #[test]
     fn a_holder_is_looked_at_again_where_its_deletion_or_what_that_waits_for_is_new() {
-        let (mut holders, now) = (Holders::new(AGAIN_AFTER), Instant::now());
-        let mut said = |answer: Option<FoundHolder>| holders.answered(name("u"), answer, now);
+        let (mut holders, mut now) = (Holders::new(AGAIN_AFTER), Instant::now());
+        let mut said = |answer: Option<FoundHolder>| {
+            now += AGAIN_AFTER;
+            holders.answered(name("u"), answer, now)
+        };
         assert!(!said(Some(found(false, &[]))), "nobody deletes it");
         assert!(said(Some(found(true, &[]))));
         assert!(!said(Some(found(true, &[]))), "that is known");
