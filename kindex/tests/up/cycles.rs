@@ -16,38 +16,45 @@ fn pipeline(name: &str) -> String {
     )
 }
 
-/// The pipelines hold each other; the reference of each.
-fn circle(run: &Running) -> [String; 3] {
-    let server = format!("http://{}", run.api().expect("it says where"));
+/// Creates the pipelines; the reference of each.
+fn create(run: &Running) -> [String; 3] {
     for name in NAMES {
         run.kubectl(&["create", "-f", "-"], &pipeline(name));
         wait_for("the row", || run.get(&["pipelines", "-n", "default"]).contains(name));
     }
-    let references = NAMES.map(|name| {
+    NAMES.map(|name| {
         let uid = run.kubectl(&["get", "pipeline", name, "-o", "jsonpath={.metadata.uid}"], "");
         format!("pipeline.michelangelo.api/{uid}")
-    });
+    })
+}
+
+/// From now on, the pipelines hold each other.
+fn close(run: &Running, references: &[String; 3]) {
+    let server = server(run);
     for (at, target) in NAMES.iter().enumerate() {
         let holder = &references[(at + 1) % 3];
         let path = format!("/api/v1/pipelines/default/{target}/references/{holder}");
         run.kubectl(&["--server", &server, "replace", "--raw", &path, "-f", "-"], "{}");
     }
-    references
 }
 
-/// Whether an event tells one of them the whole path: the last one to wait gets it, at the latest.
-fn is_path_reported(run: &Running) -> bool {
+fn server(run: &Running) -> String {
+    format!("http://{}", run.api().expect("it says where"))
+}
+
+/// Whether an event of each of these has the whole path.
+fn have_path(run: &Running, names: &[&str]) -> bool {
     let events: Value = serde_json::from_str(&run.kubectl(&["get", "events", "-o", "json"], "")).expect("JSON");
-    let mut events = events["items"].as_array().expect("a list").iter();
-    events.any(|event| {
-        let begin = NAMES.iter().position(|name| event["involvedObject"]["name"] == *name);
-        let Some(begin) = begin.filter(|_| event["reason"] == "DeletionCycle") else {
-            return false;
-        };
+    let events = events["items"].as_array().expect("a list");
+    names.iter().all(|name| {
+        let begin = NAMES.iter().position(|other| other == name).expect("one of them");
         let path = (begin..=begin + 3).map(|at| format!("pipeline.michelangelo.api default/{}", NAMES[at % 3]));
         let path = path.collect::<Vec<_>>().join(" is held by ");
-        let message = event["message"].as_str().unwrap_or_default();
-        message.contains(&path)
+        let mut events = events.iter().filter(|event| event["reason"] == "DeletionCycle");
+        events.any(|event| {
+            let message = event["message"].as_str().unwrap_or_default();
+            event["involvedObject"]["name"] == *name && message.contains(&path)
+        })
     })
 }
 
@@ -57,9 +64,10 @@ fn objects_that_hold_each_other_go_once_a_reference_is_dropped_with_force() {
         return;
     }
     let run = Running::start(&["--blocked-after", "1"]);
-    let references = circle(&run);
+    let references = create(&run);
+    close(&run, &references);
     run.kubectl(&["delete", "pipelines", "first", "second", "third", "--wait=false"], "");
-    wait_for("somebody to be told the path", || is_path_reported(&run));
+    wait_for("the path on all of them", || have_path(&run, &NAMES));
     let why = run.command(&["why", "pipeline/first"]);
     let said = text_of(&why.stdout);
     assert!(why.status.success(), "{}", text_of(&why.stderr));
@@ -70,5 +78,33 @@ fn objects_that_hold_each_other_go_once_a_reference_is_dropped_with_force() {
     assert!(dropped.status.success(), "{}", text_of(&dropped.stderr));
     wait_for("all of them to go", || {
         run.kubectl(&["get", "pipelines", "-o", "name"], "").is_empty()
+    });
+}
+
+/// The last one to be deleted is archived: what waits in the cluster was reported before, without the path.
+#[test]
+fn all_in_the_cluster_are_reported_with_the_path_of_a_circle_through_the_archive() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&["--blocked-after", "1"]);
+    let references = create(&run);
+    run.kubectl(&["annotate", "pipeline", "first", "michelangelo/Immutable=true"], "");
+    wait_for("it to be archived", || {
+        run.execute("UPDATE pipeline SET uid = uid WHERE evicted_time IS NOT NULL") == 1
+    });
+    close(&run, &references);
+    run.kubectl(&["delete", "pipelines", "second", "third", "--wait=false"], "");
+    wait_for("the third one to wait for it", || {
+        let events = run.kubectl(&["get", "events", "-o", "json"], "");
+        events.contains("still in use by pipeline.michelangelo.api default/first")
+    });
+    let server = server(&run);
+    run.kubectl(
+        &["--server", &server, "delete", "pipeline", "first", "--wait=false"],
+        "",
+    );
+    wait_for("the path on those in the cluster", || {
+        have_path(&run, &["second", "third"])
     });
 }

@@ -29,6 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::process::{Running, kubectl_is_there, wait_for};
 
+mod cycles;
+
 const PHASE: &str = "compute.example.com/deletion-phase";
 
 static IDENTITY: Service = Service {
@@ -121,7 +123,11 @@ impl Compute {
 
     /// `kindex deletion`, until it is stopped.
     fn work(&self) -> Working<'_> {
-        let kinds = Kinds::of(&REGISTRY);
+        self.work_with(&REGISTRY)
+    }
+
+    fn work_with(&self, registry: &'static Registry) -> Working<'_> {
+        let kinds = Kinds::of(registry);
         let foreign = kinds.foreign().into_iter().map(|(kind, service)| {
             let url = self.url.clone();
             (
