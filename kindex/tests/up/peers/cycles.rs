@@ -1,5 +1,5 @@
-//! A cluster and a project that hold each other: the service of clusters finds the cycle, whether it follows projects or
-//! only knows the reference of one.
+//! A cluster and a project that hold each other: the service of clusters finds the cycle, whether it follows projects
+//! or only knows the reference of one.
 
 use super::*;
 

@@ -48,8 +48,8 @@ impl Search {
         self.next.pop_front()
     }
 
-    /// Takes in who waits for that one, of which more may be known later. If this closes a cycle, returns its path: the object with which the search
-    /// began, then those that hold each other, each after the one that it holds.
+    /// Takes in who waits for that one, of which more may be known later. If this closes a cycle, returns its path: the
+    /// object with which the search began, then those that hold each other, each after the one that it holds.
     pub fn awaited_by(&mut self, holder: &Seen, waiting: Vec<Seen>) -> Option<Vec<Key>> {
         let closes = waiting.iter().any(|one| one.uid == self.begin.uid);
         for one in waiting {

@@ -6,7 +6,7 @@ use kindex_kube_client::ClusterError;
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::followed::Followed;
+use super::follower::Follower;
 use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
 use super::waiting::Waiting;
 use super::{Cluster, failed};
@@ -109,7 +109,7 @@ pub(super) struct HolderSweep<'a> {
     /// another object has its name, nobody goes along.
     pub(super) scope: HolderScope,
     /// Who knows of the live ones what holds them else.
-    pub(super) followed: Option<&'a Followed>,
+    pub(super) follower: Option<&'a Follower>,
 }
 
 /// What becomes of the row of a holder whose fields may name others by now.
@@ -287,8 +287,8 @@ impl HolderSweep<'_> {
         if holder.reference.is_some() {
             return Ok(LiveAction::Goes(Box::new(found)));
         }
-        let in_cluster = match self.followed {
-            Some(followed) => followed.hold(&found).await,
+        let in_cluster = match self.follower {
+            Some(follower) => follower.hold(&found).await,
             None => None,
         };
         match in_cluster {

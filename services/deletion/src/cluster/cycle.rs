@@ -3,7 +3,7 @@
 
 use kindex_kube_client::ClusterError;
 
-use super::followed::Followed;
+use super::follower::Follower;
 use super::{Cluster, failed};
 use crate::archive::cycle::Search;
 use crate::decide::Seen;
@@ -16,7 +16,7 @@ impl Cluster {
     pub(crate) async fn cycle_of(
         &self,
         object: &Object,
-        followed: &Followed,
+        follower: &Follower,
     ) -> Result<Option<Vec<Key>>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
             return Ok(None);
@@ -24,7 +24,7 @@ impl Cluster {
         let mut search = Search::new(Seen::of(object));
         while let Some(holder) = search.next_holder() {
             // References that the cluster alone has are known to the loop, at no cost.
-            let live = followed.waiting_for(&holder).await;
+            let live = follower.waiting_for(&holder).await;
             if let Some(path) = search.awaited_by(&holder, live) {
                 return Ok(Some(path));
             }
@@ -42,9 +42,9 @@ impl Cluster {
         &self,
         object: &Object,
         notice: Notice,
-        followed: &Followed,
+        follower: &Follower,
     ) -> (Notice, Option<Vec<Key>>) {
-        let found = self.cycle_of(object, followed).await;
+        let found = self.cycle_of(object, follower).await;
         let path = found.unwrap_or_else(|error| {
             tracing::warn!(object = %object.key, %error, "Whether it waits for itself cannot be read");
             None

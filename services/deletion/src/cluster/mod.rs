@@ -24,7 +24,7 @@ pub mod outcome;
 
 mod waiting;
 
-pub(crate) mod followed;
+pub(crate) mod follower;
 
 mod cycle;
 

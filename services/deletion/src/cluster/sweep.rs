@@ -52,7 +52,7 @@ pub(super) async fn sweep(
         target,
         phase,
         scope: HolderScope::Archived,
-        followed: None,
+        follower: None,
     };
     outcome.swept = holders.sweep(cluster, archive, now).await?;
     Ok(())

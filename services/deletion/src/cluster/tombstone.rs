@@ -8,7 +8,7 @@ use kindex_kube_client::ClusterError;
 use tokio::time::Instant;
 
 use super::archived::{HolderSweep, has_its_name};
-use super::followed::Followed;
+use super::follower::Follower;
 use super::outcome::Unanswered;
 use super::{Cluster, failed};
 use crate::answers::Swept;
@@ -47,7 +47,7 @@ impl Cluster {
         uid: &str,
         silent: &BTreeSet<String>,
         states: &ArchivedCleanupStates,
-        followed: &Followed,
+        follower: &Follower,
         now: Timestamp,
     ) -> Result<Option<TombstoneProgress>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
@@ -67,7 +67,7 @@ impl Cluster {
             target,
             phase: object.phase,
             scope: if is_named { HolderScope::All } else { HolderScope::Rows },
-            followed: Some(followed),
+            follower: Some(follower),
         };
         let Some(swept) = holders.sweep(self, archive, now).await? else {
             return Ok(None);

@@ -13,7 +13,7 @@ use crate::cleanup_states::CallOutcome;
 use crate::cluster::Cluster;
 use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
-use crate::cluster::followed::{Followed, Message};
+use crate::cluster::follower::{Follower, Message};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::Step;
 use crate::figures::Figures;
@@ -134,8 +134,8 @@ impl Deletion {
         let mut peers = Peers::follow(&self.cluster);
         let mut running = RunningTasks::default();
         let posting = Posting::begin(self.cluster.web_notices());
-        let (followed, mut messages) = Followed::channel();
-        let mut walks = self.walk(followed.clone(), stop);
+        let (follower, mut messages) = Follower::channel();
+        let mut walks = self.walk(follower.clone(), stop);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -144,7 +144,7 @@ impl Deletion {
             {
                 self.begin(task, &mut running);
             }
-            self.record_due(&mut running, &followed);
+            self.record_due(&mut running, &follower);
             peers.ask(&mut work);
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -185,7 +185,7 @@ impl Deletion {
     }
 
     /// Begins to walk over what is deleted in the archive, where there is one.
-    fn walk(&self, followed: Followed, stop: &CancellationToken) -> JoinSet<()> {
+    fn walk(&self, follower: Follower, stop: &CancellationToken) -> JoinSet<()> {
         let mut walks = JoinSet::new();
         if self.cluster.has_archive() {
             let walk = Walk::new(
@@ -193,7 +193,7 @@ impl Deletion {
                 self.figures.clone(),
                 self.options.blocked_after,
                 self.blocked.clone(),
-                followed,
+                follower,
             );
             walks.spawn(walk.run(stop.clone()));
         }
@@ -325,20 +325,20 @@ impl Deletion {
     }
 
     /// Begins to record events and conditions that are due.
-    fn record_due(&self, running: &mut RunningTasks, followed: &Followed) {
+    fn record_due(&self, running: &mut RunningTasks, follower: &Follower) {
         while running.recording.len() < NOTICES_AT_A_TIME
             && let Some((object, due)) = running.notices.begin()
         {
-            let (cluster, followed) = (self.cluster.clone(), followed.clone());
-            running.recording.spawn(record(cluster, followed, object, due));
+            let (cluster, follower) = (self.cluster.clone(), follower.clone());
+            running.recording.spawn(record(cluster, follower, object, due));
         }
     }
 }
 
-async fn record(cluster: Cluster, followed: Followed, object: Object, due: Due) -> Recorded {
+async fn record(cluster: Cluster, follower: Follower, object: Object, due: Due) -> Recorded {
     let (notice, cycle) = match due {
         Due::Notice(notice) => (notice, None),
-        Due::Search(notice) => cluster.with_cycle(&object, notice, &followed).await,
+        Due::Search(notice) => cluster.with_cycle(&object, notice, &follower).await,
         Due::Placed => {
             let is_left = !cluster.write_placed(&object).await;
             return Recorded {

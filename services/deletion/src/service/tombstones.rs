@@ -10,7 +10,7 @@ use kindex_kube_client::ClusterError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::followed::Followed;
+use crate::cluster::follower::Follower;
 use crate::cluster::outcome::Unanswered;
 use crate::cluster::tombstone::TombstoneProgress;
 use crate::cluster::{Cluster, OUTAGE};
@@ -51,7 +51,7 @@ pub(super) struct Walk {
     cluster: Cluster,
     figures: Figures,
     blocked: Blocked,
-    followed: Followed,
+    follower: Follower,
     walked: Walked,
     cleanups: ArchivedCleanups,
     /// Services that have not answered in this walk. Each of them would be waited for once more by every tombstone.
@@ -65,14 +65,14 @@ impl Walk {
         figures: Figures,
         blocked_after: Duration,
         blocked: Blocked,
-        followed: Followed,
+        follower: Follower,
     ) -> Self {
         Self {
             cleanups: ArchivedCleanups::new(cluster.clone(), figures.clone()),
             cluster,
             figures,
             blocked,
-            followed,
+            follower,
             walked: Walked::new(blocked_after),
             silent: BTreeSet::new(),
         }
@@ -138,7 +138,7 @@ impl Walk {
             let states = self.cleanups.states();
             let progress =
                 self.cluster
-                    .advance_tombstone(kind, uid, &self.silent, states, &self.followed, Timestamp::now());
+                    .advance_tombstone(kind, uid, &self.silent, states, &self.follower, Timestamp::now());
             match progress.await {
                 Ok(None) => return,
                 Ok(Some(progress)) => {
@@ -193,14 +193,14 @@ impl Walk {
     async fn report(&self, object: &Object, step: &Step, waits_for_holders: bool) {
         // Without an answer, people are told of the holders.
         let cycle = match waits_for_holders {
-            true => self.cluster.cycle_of(object, &self.followed).await.unwrap_or_default(),
+            true => self.cluster.cycle_of(object, &self.follower).await.unwrap_or_default(),
             false => None,
         };
         if let Some(notice) = notice(step, cycle.as_deref()) {
             self.cluster.report(object, &notice).await;
         }
         if let Some(path) = cycle {
-            self.followed.cycle(path).await;
+            self.follower.cycle(path).await;
         }
     }
 }
@@ -238,8 +238,8 @@ mod tests {
         };
         let client = nowhere.client().await.expect("a client");
         let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
-        let (followed, _) = Followed::channel();
-        let mut walk = Walk::new(cluster, Figures::default(), Duration::MAX, Blocked::default(), followed);
+        let (follower, _) = Follower::channel();
+        let mut walk = Walk::new(cluster, Figures::default(), Duration::MAX, Blocked::default(), follower);
         walk.note("u", waits_for("the service that refuses", false)).await;
         assert!(walk.silent.is_empty(), "it may release what others hold");
         walk.note("u", waits_for("the service that is away", true)).await;

@@ -58,8 +58,8 @@ fn objects_of_a_circle_go_once_any_of_their_references_is_dropped() {
     }
 }
 
-/// A live network that a second one holds, which an archived one holds out of the archive. Once the first one is deleted,
-/// it holds the archived one, as a fourth one does all the time.
+/// A live network that a second one holds, which an archived one holds out of the archive. Once the first one is
+/// deleted, it holds the archived one, as a fourth one does all the time.
 struct Circle {
     play: Play,
     networks: [Key; 3],

@@ -19,13 +19,13 @@ pub(crate) enum Message {
     Cycle(Vec<Key>),
 }
 
-/// The way to the loop.
+/// The loop that follows the cluster, for what works beside it.
 #[derive(Clone, Debug)]
-pub(crate) struct Followed {
+pub(crate) struct Follower {
     messages: mpsc::Sender<Message>,
 }
 
-impl Followed {
+impl Follower {
     /// With the messages as they come.
     pub(crate) fn channel() -> (Self, mpsc::Receiver<Message>) {
         let (messages, received) = mpsc::channel(MESSAGES_MAX);
@@ -68,7 +68,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_known_of_an_object_about_which_nobody_answers() {
         let object = live(key("Cluster", "c"), "c");
-        let (followed, mut received) = Followed::channel();
+        let (follower, mut received) = Follower::channel();
         let answers = async {
             let Some(Message::Former(holder, answer)) = received.recv().await else {
                 panic!("it is asked");
@@ -78,9 +78,9 @@ mod tests {
             drop(received);
         };
         let asks = async {
-            assert_eq!(followed.hold(&object).await, Some(true));
-            assert_eq!(followed.hold(&object).await, None, "the question is lost");
-            assert_eq!(followed.hold(&object).await, None, "nobody listens");
+            assert_eq!(follower.hold(&object).await, Some(true));
+            assert_eq!(follower.hold(&object).await, None, "the question is lost");
+            assert_eq!(follower.hold(&object).await, None, "nobody listens");
         };
         tokio::join!(answers, asks);
     }
@@ -90,7 +90,7 @@ mod tests {
     async fn nobody_waits_for_an_object_about_which_nobody_answers() {
         let (holder, other) = (live(key("Cluster", "c"), "c"), live(key("Network", "n"), "n"));
         let [holder, other] = [&holder, &other].map(Seen::of);
-        let (followed, mut received) = Followed::channel();
+        let (follower, mut received) = Follower::channel();
         let answers = async {
             let Some(Message::Waiting(asked, answer)) = received.recv().await else {
                 panic!("it is asked");
@@ -101,10 +101,10 @@ mod tests {
             drop(received);
         };
         let asks = async {
-            assert_eq!(followed.waiting_for(&holder).await, std::slice::from_ref(&other));
-            assert!(followed.waiting_for(&holder).await.is_empty(), "the question is lost");
-            assert!(followed.waiting_for(&holder).await.is_empty(), "nobody listens");
-            followed.cycle(vec![holder.key.clone()]).await;
+            assert_eq!(follower.waiting_for(&holder).await, std::slice::from_ref(&other));
+            assert!(follower.waiting_for(&holder).await.is_empty(), "the question is lost");
+            assert!(follower.waiting_for(&holder).await.is_empty(), "nobody listens");
+            follower.cycle(vec![holder.key.clone()]).await;
         };
         tokio::join!(answers, asks);
     }
