@@ -42,7 +42,7 @@ pub(crate) mod notices;
 
 use notices::{Due, Notices};
 use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};
-use tombstones::{Blocked, Walk};
+use tombstones::{Blocked, Cycles, Walk};
 use troubles::Troubles;
 use work::{Setup, Work};
 
@@ -73,6 +73,8 @@ pub struct Deletion {
     troubles: Troubles,
     /// What waits in the archive.
     blocked: Blocked,
+    /// Of which cycles it may be.
+    cycles: Cycles,
 }
 
 /// What came of recording something of an object.
@@ -106,6 +108,7 @@ impl Deletion {
             figures,
             troubles: Troubles::default(),
             blocked: Blocked::default(),
+            cycles: Cycles::default(),
         }
     }
 
@@ -157,11 +160,11 @@ impl Deletion {
                     let (task, outcome) = ended.expect("a panic of a cleanup is caught");
                     self.end(&mut work, &task, outcome, &mut running);
                 }
-                Some(message) = messages.recv() => answer(message, &mut work, &mut running),
+                Some(message) = messages.recv() => self.answer(message, &mut work, &mut running),
                 Some(walked) = walks.join_next() => walked.expect("a walk does not panic"),
                 Some(paused) = running.pauses.join_next() => work.free(&paused.expect("a pause does not panic")),
                 Some(done) = running.recording.join_next() => {
-                    recorded(&mut work, &mut running, done.expect("no report panics"));
+                    self.recorded(&mut work, &mut running, done.expect("no report panics"));
                 }
                 input = peers.next() => peers.take(input, &mut work, &self.troubles),
                 _ = looks.tick() => {
@@ -193,6 +196,7 @@ impl Deletion {
                 self.figures.clone(),
                 self.options.blocked_after,
                 self.blocked.clone(),
+                self.cycles.clone(),
                 follower,
             );
             walks.spawn(walk.run(stop.clone()));
@@ -333,6 +337,33 @@ impl Deletion {
             running.recording.spawn(record(cluster, follower, object, due));
         }
     }
+
+    fn recorded(&self, work: &mut Work, running: &mut RunningTasks, recorded: Recorded) {
+        running.notices.end(&recorded.key);
+        if recorded.is_left {
+            work.unwritten(recorded.key, Instant::now());
+        }
+        if let Some(path) = recorded.cycle {
+            self.report_cycle(work, running, &path);
+        }
+    }
+
+    fn answer(&self, message: Message, work: &mut Work, running: &mut RunningTasks) {
+        // Whoever asked may have ended.
+        match message {
+            Message::Former(holder, answer) => _ = answer.send(work.has_former(&holder)),
+            Message::Waiting(holder, answer) => _ = answer.send(work.waiting_on(&holder)),
+            Message::Cycle(path) => self.report_cycle(work, running, &path),
+        }
+    }
+
+    /// Whoever is on a cycle that was found may have been reported without it.
+    fn report_cycle(&self, work: &mut Work, running: &mut RunningTasks, path: &[Key]) {
+        self.cycles.add(path);
+        for overdue in work.on_cycle(path, Timestamp::now()) {
+            running.notices.add_overdue(overdue);
+        }
+    }
 }
 
 async fn record(cluster: Cluster, follower: Follower, object: Object, due: Due) -> Recorded {
@@ -354,31 +385,5 @@ async fn record(cluster: Cluster, follower: Follower, object: Object, due: Due) 
         key: object.key,
         is_left: false,
         cycle,
-    }
-}
-
-fn recorded(work: &mut Work, running: &mut RunningTasks, recorded: Recorded) {
-    running.notices.end(&recorded.key);
-    if recorded.is_left {
-        work.unwritten(recorded.key, Instant::now());
-    }
-    if let Some(path) = recorded.cycle {
-        report_cycle(work, running, &path);
-    }
-}
-
-fn answer(message: Message, work: &mut Work, running: &mut RunningTasks) {
-    // Whoever asked may have ended.
-    match message {
-        Message::Former(holder, answer) => _ = answer.send(work.has_former(&holder)),
-        Message::Waiting(holder, answer) => _ = answer.send(work.waiting_on(&holder)),
-        Message::Cycle(path) => report_cycle(work, running, &path),
-    }
-}
-
-/// Whoever is on a cycle that was found may have been reported without it.
-fn report_cycle(work: &mut Work, running: &mut RunningTasks, path: &[Key]) {
-    for overdue in work.on_cycle(path, Timestamp::now()) {
-        running.notices.add_overdue(overdue);
     }
 }

@@ -17,8 +17,8 @@ use crate::cluster::{Cluster, OUTAGE};
 use crate::decide::{Step, Wait};
 use crate::figures::Figures;
 use crate::kinds::name_of;
-use crate::notice::{notice, unanswered};
-use crate::object::{KindName, Object};
+use crate::notice::{cycle_notice, notice, unanswered};
+use crate::object::{Key, KindName, Object};
 
 use super::archived_cleanups::ArchivedCleanups;
 use super::walked::{Awaited, Walked};
@@ -46,11 +46,30 @@ impl Blocked {
     }
 }
 
+/// The objects of cycles that were found since a walk began. Those that are archived may have been reported before.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycles(Arc<Mutex<BTreeSet<Key>>>);
+
+impl Cycles {
+    /// One was found.
+    pub(super) fn add(&self, path: &[Key]) {
+        let mut objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.extend(path.iter().cloned());
+    }
+
+    fn take(&self) -> BTreeSet<Key> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// A walk over the archive of one cluster.
 pub(super) struct Walk {
     cluster: Cluster,
     figures: Figures,
     blocked: Blocked,
+    cycles: Cycles,
+    /// Of cycles that were found before this walk.
+    on_cycles: BTreeSet<Key>,
     follower: Follower,
     walked: Walked,
     cleanups: ArchivedCleanups,
@@ -65,6 +84,7 @@ impl Walk {
         figures: Figures,
         blocked_after: Duration,
         blocked: Blocked,
+        cycles: Cycles,
         follower: Follower,
     ) -> Self {
         Self {
@@ -72,6 +92,8 @@ impl Walk {
             cluster,
             figures,
             blocked,
+            cycles,
+            on_cycles: BTreeSet::new(),
             follower,
             walked: Walked::new(blocked_after),
             silent: BTreeSet::new(),
@@ -82,6 +104,7 @@ impl Walk {
     pub(super) async fn run(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let (began, mut is_whole) = (Instant::now(), true);
+            self.on_cycles = self.cycles.take();
             for kind in self.cluster.clone().kinds().all() {
                 let name = name_of(kind);
                 if let Err(error) = self.walk(&name, &stop).await {
@@ -182,7 +205,9 @@ impl Walk {
             };
             let waits_for_holders = matches!(awaited, Awaited::Holders(_));
             if self.walked.waits(uid, kind, awaited, now) {
-                self.report(&object, &step, waits_for_holders).await;
+                self.report(uid, &object, &step, waits_for_holders).await;
+            } else if self.on_cycles.contains(&object.key) && self.walked.may_turn_to_cycle(uid) {
+                self.report_cycle(uid, &object).await;
             }
         } else {
             self.walked.moves(uid);
@@ -190,18 +215,25 @@ impl Walk {
         }
     }
 
-    async fn report(&self, object: &Object, step: &Step, waits_for_holders: bool) {
-        // Without an answer, people are told of the holders.
-        let cycle = match waits_for_holders {
-            true => self.cluster.cycle_of(object, &self.follower).await.unwrap_or_default(),
-            false => None,
-        };
-        if let Some(notice) = notice(step, cycle.as_deref()) {
+    async fn report(&mut self, uid: &str, object: &Object, step: &Step, waits_for_holders: bool) {
+        if waits_for_holders && self.report_cycle(uid, object).await {
+            return;
+        }
+        if let Some(notice) = notice(step, None) {
             self.cluster.report(object, &notice).await;
         }
-        if let Some(path) = cycle {
-            self.follower.cycle(path).await;
-        }
+    }
+
+    /// Reports the cycle that an object is on. Whether there is one: without an answer, people are shown the holders.
+    async fn report_cycle(&mut self, uid: &str, object: &Object) -> bool {
+        let found = self.cluster.cycle_of(object, &self.follower).await;
+        let Some(path) = found.unwrap_or_default() else {
+            return false;
+        };
+        self.walked.reported_as_cycle(uid);
+        self.cluster.report(object, &cycle_notice(&path)).await;
+        self.follower.cycle(path).await;
+        true
     }
 }
 
@@ -239,7 +271,14 @@ mod tests {
         let client = nowhere.client().await.expect("a client");
         let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
         let (follower, _) = Follower::channel();
-        let mut walk = Walk::new(cluster, Figures::default(), Duration::MAX, Blocked::default(), follower);
+        let mut walk = Walk::new(
+            cluster,
+            Figures::default(),
+            Duration::MAX,
+            Blocked::default(),
+            Cycles::default(),
+            follower,
+        );
         walk.note("u", waits_for("the service that refuses", false)).await;
         assert!(walk.silent.is_empty(), "it may release what others hold");
         walk.note("u", waits_for("the service that is away", true)).await;

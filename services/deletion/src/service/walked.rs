@@ -30,6 +30,8 @@ struct Waiting {
     since: Instant,
     /// Whether an event has reported it.
     reported: bool,
+    /// Whether that had the path of a cycle.
+    as_cycle: bool,
     /// When an event last reported that it waits.
     last_report: Option<Instant>,
 }
@@ -78,6 +80,7 @@ impl Walked {
             awaited,
             since: now,
             reported: false,
+            as_cycle: false,
             last_report: None,
         });
         let quiet = now.duration_since(waiting.last_report.unwrap_or(waiting.since));
@@ -87,6 +90,20 @@ impl Walked {
         }
         self.add(uid, waiting);
         is_due
+    }
+
+    /// Whether a tombstone of this walk waits for holders, and was reported without the path of a cycle that may have
+    /// closed since.
+    pub(super) fn may_turn_to_cycle(&self, uid: &str) -> bool {
+        let waiting = self.waiting.get(uid);
+        waiting.is_some_and(|one| one.reported && !one.as_cycle && matches!(one.awaited, Awaited::Holders(_)))
+    }
+
+    /// A tombstone of this walk is reported with the path of a cycle.
+    pub(super) fn reported_as_cycle(&mut self, uid: &str) {
+        if let Some(waiting) = self.waiting.get_mut(uid) {
+            waiting.as_cycle = true;
+        }
     }
 
     /// A step of a tombstone was carried out: what it waits for after that, it waits for from then on.
@@ -192,6 +209,28 @@ mod tests {
         assert!(!stage.walk(61, holder("b")));
         assert!(!stage.walk(80, service("identity")), "that is something else");
         assert!(stage.walk(110, service("identity")));
+    }
+
+    #[test]
+    fn what_was_reported_without_a_cycle_may_turn_to_one_once_for_each_set_of_holders() {
+        let mut stage = Stage::new();
+        let mut turns = |seconds, awaited: Awaited| {
+            let now = stage.at(seconds);
+            stage.walked.waits("u", "Cluster", awaited, now);
+            let turns = stage.walked.may_turn_to_cycle("u");
+            if turns {
+                stage.walked.reported_as_cycle("u");
+            }
+            stage.walked.end(now);
+            turns
+        };
+        assert!(!turns(0, holder("a")), "it was not reported yet");
+        assert!(turns(30, holder("a")));
+        assert!(!turns(60, holder("a")), "that is known");
+        assert!(!turns(61, holder("b")), "it waits for that one from now on");
+        assert!(turns(91, holder("b")));
+        assert!(!turns(100, service("identity")));
+        assert!(!turns(130, service("identity")), "no holder is waited for");
     }
 
     /// Otherwise a cleanup that says something else each time is never reported, or with every walk.
