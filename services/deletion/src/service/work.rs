@@ -151,6 +151,9 @@ impl Work {
             None => {}
         }
         self.look_ups.ask_for_targets(&self.setup.foreign, &self.graph, &object);
+        if self.setup.foreign.contains(&object.key.kind) {
+            self.look_again_if_leaving(&object);
+        }
         let concerned = self.graph.apply(object);
         self.queue.extend(concerned);
     }

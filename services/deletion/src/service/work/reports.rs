@@ -64,6 +64,17 @@ impl Work {
         self.waiting.overdue(&self.graph, &self.holders, now, today)
     }
 
+    /// An object of another service was seen. What it holds may be on a cycle by now if it is being deleted, and that
+    /// or what it waits for is new: nobody here reports that object itself.
+    pub(super) fn look_again_if_leaving(&mut self, object: &Object) {
+        let known = self.graph.get(&object.key).filter(|known| known.uid == object.uid);
+        let as_known = |known: &Object| known.state == object.state && known.references == object.references;
+        if object.is_leaving() && !known.is_some_and(as_known) {
+            let held = self.graph.waiting_on(&Seen::of(object));
+            self.waiting.look_again(held.iter().map(|held| &held.key));
+        }
+    }
+
     /// Who waits for a holder, live or not, by its reference.
     pub(in super::super) fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
         self.graph.waiting_on(holder)

@@ -182,3 +182,33 @@ fn a_cycle_over_another_service_is_reported_once_its_service_says_that_it_is_one
         }
     }
 }
+
+/// As if only the first look counted: what another service deletes is reported by nobody here.
+#[test]
+fn a_cycle_over_an_object_that_is_followed_is_reported_though_it_closed_after_the_first_report() {
+    let project = key_in("y.example.com", "Project", "p");
+    let seen = |version, state, held_by: &[usize]| Object {
+        version: ResourceVersion(version),
+        state,
+        references: held_by.iter().map(|holder| name(*holder)).collect(),
+        ..deleting(project.clone(), "p")
+    };
+    let mut held = going(0, 1, &[]);
+    held.references
+        .insert(seen(1, DeletionState::Live, &[]).reference_name().expect("a name"));
+    let mut networks = Networks::new(vec![held]);
+    networks.work.setup.foreign.insert(project.kind.clone());
+    networks.work.seen(seen(1, DeletionState::Live, &[0]), networks.begun);
+    networks.look(0);
+    assert_eq!(said(&networks.look(30)), [(at(0), "DeletionBlocked", false)]);
+    networks
+        .work
+        .seen(seen(2, DeletionState::Deleting, &[0]), networks.begun);
+    let reported = networks.look(31);
+    assert_eq!(said(&reported), [(at(0), "DeletionCycle", false)]);
+    assert_eq!(reported[0].notice, cycle_notice(&[at(0), project.clone()]));
+    networks
+        .work
+        .seen(seen(3, DeletionState::Deleting, &[0]), networks.begun);
+    assert!(networks.look(300).is_empty(), "once");
+}
