@@ -85,7 +85,12 @@ impl Running {
 
     /// The same with another kindex.
     pub(crate) fn start_binary_on(binary: &Path, site: &Site) -> Self {
-        let mut run = Self::prepare(binary, &[]);
+        Self::start_binary_with(binary, site, &[])
+    }
+
+    /// The same with flags.
+    pub(crate) fn start_binary_with(binary: &Path, site: &Site, flags: &[&str]) -> Self {
+        let mut run = Self::prepare(binary, flags);
         run.kubeconfig = site.kubeconfig().map(Path::to_owned);
         run.begin();
         run.wait_until_up();

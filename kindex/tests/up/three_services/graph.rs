@@ -1,98 +1,130 @@
-//! The objects of the samples of examples/deletion-graph, with a second one of two kinds, and which of them name which.
+//! What the three services have: the objects of the samples of examples/deletion-graph with a second one of two kinds,
+//! more of them for a deletion that takes a while, and some that are out of its reach.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-/// An object of one of the services.
-#[derive(Debug)]
+use serde_json::{Map, Value, json};
+
+/// An object of one of the services. In all of them together, no two have the same name.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) service: &'static str,
-    pub(super) kind: &'static str,
+    kind: &'static str,
+    pub(super) singular: &'static str,
     plural: &'static str,
     pub(super) name: &'static str,
 }
 
-pub(super) const PROJECT: Object = Object {
-    service: "identity",
-    kind: "project",
-    plural: "projects",
-    name: "a",
-};
+const fn project(name: &'static str) -> Object {
+    Object {
+        service: "identity",
+        kind: "Project",
+        singular: "project",
+        plural: "projects",
+        name,
+    }
+}
+
+const fn cloud_identity(name: &'static str) -> Object {
+    Object {
+        service: "region",
+        kind: "CloudIdentity",
+        singular: "cloudidentity",
+        plural: "cloudidentities",
+        name,
+    }
+}
+
+const fn network(name: &'static str) -> Object {
+    Object {
+        service: "region",
+        kind: "Network",
+        singular: "network",
+        plural: "networks",
+        name,
+    }
+}
+
+const fn server_group(name: &'static str) -> Object {
+    Object {
+        service: "region",
+        kind: "ServerGroup",
+        singular: "servergroup",
+        plural: "servergroups",
+        name,
+    }
+}
+
+const fn cluster(name: &'static str) -> Object {
+    Object {
+        service: "compute",
+        kind: "Cluster",
+        singular: "cluster",
+        plural: "clusters",
+        name,
+    }
+}
+
+pub(super) const PROJECT: Object = project("a");
 /// Of no sample.
-pub(super) const OTHER_PROJECT: Object = Object { name: "b", ..PROJECT };
+pub(super) const OTHER_PROJECT: Object = project("b");
 /// Of no sample.
-pub(super) const LEAVING_PROJECT: Object = Object { name: "c", ..PROJECT };
-pub(super) const CLOUD_IDENTITY: Object = Object {
-    service: "region",
-    kind: "cloudidentity",
-    plural: "cloudidentities",
-    name: "openstack",
-};
+pub(super) const LEAVING_PROJECT: Object = project("c");
+pub(super) const CLOUD_IDENTITY: Object = cloud_identity("openstack");
 /// Of no sample, and named by nothing.
-pub(super) const OTHER_CLOUD_IDENTITY: Object = Object {
-    name: "vsphere",
-    ..CLOUD_IDENTITY
-};
-pub(super) const NETWORK: Object = Object {
-    service: "region",
-    kind: "network",
-    plural: "networks",
-    name: "blue",
-};
-pub(super) const SERVER_GROUP: Object = Object {
-    service: "region",
-    kind: "servergroup",
-    plural: "servergroups",
-    name: "apart",
-};
-pub(super) const CLUSTER: Object = Object {
-    service: "compute",
-    kind: "cluster",
-    plural: "clusters",
-    name: "prod",
-};
+pub(super) const OTHER_CLOUD_IDENTITY: Object = cloud_identity("vsphere");
+pub(super) const NETWORK: Object = network("blue");
+pub(super) const SERVER_GROUP: Object = server_group("apart");
+pub(super) const CLUSTER: Object = cluster("prod");
 /// Of no sample.
-pub(super) const OTHER_CLUSTER: Object = Object { name: "dev", ..CLUSTER };
+pub(super) const OTHER_CLUSTER: Object = cluster("dev");
 
-/// Those that go with the project.
-pub(super) const OBJECTS: [&Object; 7] = [
-    &PROJECT,
-    &CLOUD_IDENTITY,
-    &OTHER_CLOUD_IDENTITY,
-    &NETWORK,
-    &SERVER_GROUP,
-    &CLUSTER,
-    &OTHER_CLUSTER,
-];
+/// Objects, each with its fields that name others of them.
+pub(super) struct Graph(&'static [(Object, &'static [(&'static str, &'static str)])]);
 
-/// The manifests of those that are of no sample.
-pub(super) const MANIFESTS: [(&Object, &str); 2] = [
-    (
-        &OTHER_CLOUD_IDENTITY,
-        "{apiVersion: region.example.com/v1, kind: CloudIdentity, metadata: {name: vsphere, namespace: default}, \
-         spec: {project: a}}",
-    ),
-    (
-        &OTHER_CLUSTER,
-        "{apiVersion: compute.example.com/v1, kind: Cluster, metadata: {name: dev, namespace: default}, \
-         spec: {network: blue, serverGroup: apart}}",
-    ),
-];
+/// What goes with the project.
+pub(super) const SAMPLES: Graph = Graph(&[
+    (PROJECT, &[]),
+    (CLOUD_IDENTITY, &[("project", "a")]),
+    (OTHER_CLOUD_IDENTITY, &[("project", "a")]),
+    (NETWORK, &[("cloudIdentity", "openstack")]),
+    (SERVER_GROUP, &[("cloudIdentity", "openstack")]),
+    (CLUSTER, &[("network", "blue"), ("serverGroup", "apart")]),
+    (OTHER_CLUSTER, &[("network", "blue"), ("serverGroup", "apart")]),
+]);
 
-/// Each holder with a target.
-pub(super) const REFERENCES: [(&Object, &Object); 8] = [
-    (&CLOUD_IDENTITY, &PROJECT),
-    (&OTHER_CLOUD_IDENTITY, &PROJECT),
-    (&NETWORK, &CLOUD_IDENTITY),
-    (&SERVER_GROUP, &CLOUD_IDENTITY),
-    (&CLUSTER, &NETWORK),
-    (&CLUSTER, &SERVER_GROUP),
-    (&OTHER_CLUSTER, &NETWORK),
-    (&OTHER_CLUSTER, &SERVER_GROUP),
-];
+/// The same with more of each.
+pub(super) const MANY: Graph = Graph(&[
+    (PROJECT, &[]),
+    (CLOUD_IDENTITY, &[("project", "a")]),
+    (OTHER_CLOUD_IDENTITY, &[("project", "a")]),
+    (network("net-1"), &[("cloudIdentity", "openstack")]),
+    (network("net-2"), &[("cloudIdentity", "openstack")]),
+    (network("net-3"), &[("cloudIdentity", "vsphere")]),
+    (server_group("group-1"), &[("cloudIdentity", "openstack")]),
+    (server_group("group-2"), &[("cloudIdentity", "vsphere")]),
+    (server_group("group-3"), &[("cloudIdentity", "vsphere")]),
+    (cluster("c-1"), &[("network", "net-1"), ("serverGroup", "group-1")]),
+    (cluster("c-2"), &[("network", "net-1"), ("serverGroup", "group-2")]),
+    (cluster("c-3"), &[("network", "net-2"), ("serverGroup", "group-1")]),
+    (cluster("c-4"), &[("network", "net-2"), ("serverGroup", "group-3")]),
+    (cluster("c-5"), &[("network", "net-3"), ("serverGroup", "group-2")]),
+    (cluster("c-6"), &[("network", "net-3"), ("serverGroup", "group-3")]),
+]);
+
+/// What another project has.
+pub(super) const OUT_OF_REACH: Graph = Graph(&[
+    (OTHER_PROJECT, &[]),
+    (cloud_identity("azure"), &[("project", "b")]),
+    (network("green"), &[("cloudIdentity", "azure")]),
+    (server_group("together"), &[("cloudIdentity", "azure")]),
+    (cluster("stage"), &[("network", "green"), ("serverGroup", "together")]),
+]);
 
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind, self.name)
+        write!(f, "{}/{}", self.singular, self.name)
     }
 }
 
@@ -104,5 +136,54 @@ impl Object {
     /// Of its events.
     pub(super) fn topic(&self) -> String {
         format!("{}.{}", self.plural, self.group())
+    }
+
+    /// As another object names its owner, which waits for what it owns if it is deleted in the foreground.
+    pub(super) fn as_owner(&self, uid: &str) -> Value {
+        json!({
+            "apiVersion": format!("{}/v1", self.group()),
+            "kind": self.kind,
+            "name": self.name,
+            "uid": uid,
+            "blockOwnerDeletion": true,
+        })
+    }
+}
+
+impl Graph {
+    pub(super) fn objects(&self) -> impl Iterator<Item = &'static Object> + use<> {
+        self.0.iter().map(|(object, _)| object)
+    }
+
+    /// Each holder with a target.
+    pub(super) fn references(&self) -> impl Iterator<Item = (&'static Object, &'static Object)> + use<> {
+        let all = self.0;
+        all.iter().flat_map(move |(holder, fields)| {
+            fields.iter().map(move |(_, name)| {
+                let target = all.iter().find(|(target, _)| target.name == *name);
+                (holder, &target.expect("one of the graph").0)
+            })
+        })
+    }
+
+    /// The kinds with events.
+    pub(super) fn topics(&self) -> BTreeSet<(String, &'static str)> {
+        let topics = self.objects().map(|object| (object.topic(), object.service));
+        topics.collect()
+    }
+
+    /// The objects of a service, for kubectl.
+    pub(super) fn manifest(&self, service: &str) -> String {
+        let own = self.0.iter().filter(|(object, _)| object.service == service);
+        let items = own.map(|(object, fields)| {
+            let spec = fields.iter().map(|(field, name)| ((*field).to_owned(), json!(name)));
+            json!({
+                "apiVersion": format!("{}/v1", object.group()),
+                "kind": object.kind,
+                "metadata": {"name": object.name, "namespace": "default"},
+                "spec": spec.collect::<Map<_, _>>(),
+            })
+        });
+        json!({"apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>()}).to_string()
     }
 }

@@ -5,16 +5,22 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use jiff::Timestamp;
+use kindex_harness::nats::Nats;
 use kindex_harness::ports;
 use serde_json::{Value, json};
 
+use super::deletion::Deletion;
 use super::graph::Object;
 use crate::process::{Running, wait_for};
+use crate::site::Site;
 use crate::text_of;
 use crate::workspace::{Example, checkout};
 
 /// Objects of each refer to those of the one before.
-const NAMES: [&str; 3] = ["identity", "region", "compute"];
+pub(super) const NAMES: [&str; 3] = ["identity", "region", "compute"];
+
+/// The kinds of each.
+const KINDS: [&str; 3] = ["projects", "cloudidentities,networks,servergroups", "clusters"];
 
 /// The finalizer of somebody who cleans up after an object.
 const CLEANUP: &str = "example.com/cleanup";
@@ -39,43 +45,57 @@ pub(super) struct Service {
     pub(super) url: String,
     flags: Vec<String>,
     pub(super) run: Running,
+    /// Where the cluster is not inside of `kindex up`.
+    deletion: Option<Deletion>,
     pub(super) is_killed: bool,
 }
 
 impl Service {
-    /// The three of them, each beside those whose objects its own refer to, or that refer to its own. They hear of each
-    /// other by a transport. All of them feed the NATS server if there is one.
-    pub(super) fn start_all(events: &str, nats: Option<&str>) -> [Self; 3] {
-        let named = NAMES.map(|name| (name, format!("127.0.0.1:{}", ports::reserve())));
+    /// The three of them, each with a cluster inside. They hear of each other by a transport. All of them feed the NATS
+    /// server if there is one.
+    pub(super) fn start_all(events: &str, nats: Option<&Nats>) -> [Self; 3] {
+        let mut graph = ["--blocked-after", "1", "--service-events", events]
+            .map(str::to_owned)
+            .to_vec();
+        if let Some(nats) = nats {
+            graph.extend(["--nats".to_owned(), nats.address()]);
+        }
+        let places = places();
         std::array::from_fn(|at| {
-            let beside = named.iter().enumerate().filter(|(other, _)| other.abs_diff(at) == 1);
-            let beside: Vec<String> = beside
-                .map(|(_, (name, address))| format!("{name}=http://{address}"))
-                .collect();
-            let (name, address) = &named[at];
-            Self::start(name, address, &beside, events, nats)
+            let (name, address) = &places[at];
+            let mut flags = listen(address);
+            flags.extend(graph.iter().cloned().chain(beside(&places, at)));
+            Self::start(name, address, &Site::Embedded, flags)
         })
     }
 
-    fn start(name: &'static str, address: &str, beside: &[String], events: &str, nats: Option<&str>) -> Self {
+    /// The three of them, each on a cluster of others, with `kindex deletion` as a process of its own.
+    pub(super) fn start_all_on(sites: &[Site; 3]) -> [Self; 3] {
+        let places = places();
+        std::array::from_fn(|at| {
+            let (name, address) = &places[at];
+            let mut flags = listen(address);
+            flags.push("--deletion".to_owned());
+            flags.extend(beside(&places, at));
+            let mut service = Self::start(name, address, &sites[at], flags);
+            let kubeconfig = sites[at].kubeconfig().expect("it is no embedded cluster");
+            let deletion = Deletion::start(&service.program, &service.run, kubeconfig, beside(&places, at));
+            service.deletion = Some(deletion);
+            service
+        })
+    }
+
+    fn start(name: &'static str, address: &str, site: &Site, flags: Vec<String>) -> Self {
         let program = program(name);
-        let mut flags = ["--listen", address, "--blocked-after", "1", "--service-events", events]
-            .map(str::to_owned)
-            .to_vec();
-        for service in beside {
-            flags.extend(["--service".to_owned(), service.clone()]);
-        }
-        if let Some(nats) = nats {
-            flags.extend(["--nats", nats].map(str::to_owned));
-        }
         let words: Vec<_> = flags.iter().map(String::as_str).collect();
-        let run = Running::start_binary(&program, &words);
+        let run = Running::start_binary_with(&program, site, &words);
         Self {
             name,
             program,
             url: format!("http://{address}"),
             flags,
             run,
+            deletion: None,
             is_killed: false,
         }
     }
@@ -83,12 +103,18 @@ impl Service {
     /// SIGKILL.
     pub(super) fn kill(&mut self) {
         self.run.kill();
+        if let Some(deletion) = &mut self.deletion {
+            deletion.kill();
+        }
         self.is_killed = true;
     }
 
     pub(super) fn restart(&mut self) {
         let words: Vec<_> = self.flags.iter().map(String::as_str).collect();
         self.run.restart_with(&words);
+        if let Some(deletion) = &mut self.deletion {
+            deletion.restart();
+        }
         self.is_killed = false;
     }
 
@@ -107,16 +133,35 @@ impl Service {
             .kubectl(&["apply", "-f", "-"], &own.collect::<Vec<_>>().join("---\n"));
     }
 
+    /// All objects of its kinds, with what a deletion changes.
+    pub(super) fn objects(&self) -> Value {
+        let at = NAMES.iter().position(|name| *name == self.name);
+        let kinds = KINDS[at.expect("one of the three")];
+        let found: Value = serde_json::from_str(&self.run.kubectl(&["get", kinds, "-o", "json"], "")).expect("JSON");
+        let objects = found["items"].as_array().expect("a list").iter().map(|object| {
+            let metadata = &object["metadata"];
+            json!({
+                "uid": metadata["uid"],
+                "deletionTimestamp": metadata["deletionTimestamp"],
+                "finalizers": metadata["finalizers"],
+                "spec": object["spec"],
+            })
+        });
+        objects.collect()
+    }
+
     pub(super) fn delete(&self, object: &Object) {
         self.run
-            .kubectl(&["delete", object.kind, object.name, "--wait=false"], "");
+            .kubectl(&["delete", object.singular, object.name, "--wait=false"], "");
     }
 
     /// From now on the object drains until the cleanup after it has ended.
     pub(super) fn begin_cleanup(&self, object: &Object) {
         let added = json!([{"op": "add", "path": "/metadata/finalizers/-", "value": CLEANUP}]).to_string();
-        self.run
-            .kubectl(&["patch", object.kind, object.name, "--type=json", "-p", &added], "");
+        self.run.kubectl(
+            &["patch", object.singular, object.name, "--type=json", "-p", &added],
+            "",
+        );
     }
 
     /// The cleanup is over; the other finalizers stay.
@@ -126,8 +171,10 @@ impl Service {
         let path = format!("/metadata/finalizers/{}", at.expect("it has begun"));
         let tested = json!({"op": "test", "path": path, "value": CLEANUP});
         let ended = json!([tested, {"op": "remove", "path": path}]).to_string();
-        self.run
-            .kubectl(&["patch", object.kind, object.name, "--type=json", "-p", &ended], "");
+        self.run.kubectl(
+            &["patch", object.singular, object.name, "--type=json", "-p", &ended],
+            "",
+        );
     }
 
     pub(super) fn finalizers(&self, object: &Object) -> String {
@@ -147,7 +194,7 @@ impl Service {
     fn of_object(&self, object: &Object, path: &str) -> String {
         let path = format!("-o=jsonpath={path}");
         self.run
-            .kubectl(&["get", object.kind, object.name, "--ignore-not-found", &path], "")
+            .kubectl(&["get", object.singular, object.name, "--ignore-not-found", &path], "")
     }
 
     pub(super) fn until_phase(&self, object: &Object, phase: &str) {
@@ -155,27 +202,10 @@ impl Service {
     }
 
     /// The object as it was before it went.
-    fn last(&self, object: &Object) -> Value {
-        let name = format!("{}/{}", object.kind, object.name);
+    pub(super) fn last(&self, object: &Object) -> Last {
+        let name = format!("{}/{}", object.singular, object.name);
         let text = self.run.get(&[&name, "--deleted", "-o", "json"]);
-        serde_json::from_str(&text).expect("JSON")
-    }
-
-    /// Its last version, in the order of all objects of its cluster.
-    pub(super) fn last_version(&self, object: &Object) -> u64 {
-        let last = self.last(object);
-        let version = last["metadata"]["resourceVersion"].as_str();
-        version.expect("a version").parse().expect("a number")
-    }
-
-    /// Since when the object, which is gone, was in its last phase.
-    pub(super) fn finalizing_since(&self, object: &Object) -> Timestamp {
-        let last = self.last(object);
-        let annotations = &last["metadata"]["annotations"];
-        let phase = &annotations[format!("{}/deletion-phase", object.group())];
-        assert_eq!(phase, "FINALIZING", "{last}");
-        let since = annotations[format!("{}/deletion-since", object.group())].as_str();
-        since.expect("it is recorded with the phase").parse().expect("a time")
+        Last(serde_json::from_str(&text).expect("JSON"))
     }
 
     /// When the log got the tombstone of the object.
@@ -211,4 +241,41 @@ impl Service {
                 && message.contains(words)
         })
     }
+}
+
+/// An object that is gone.
+pub(super) struct Last(Value);
+
+impl Last {
+    /// Its last version, in the order of all objects of its cluster.
+    pub(super) fn version(&self) -> u64 {
+        let version = self.0["metadata"]["resourceVersion"].as_str();
+        version.expect("a version").parse().expect("a number")
+    }
+
+    /// Since when it had nothing left to do but to release what it refers to, if it does.
+    pub(super) fn finalizing_since(&self, object: &Object) -> Option<Timestamp> {
+        let annotations = &self.0["metadata"]["annotations"];
+        if annotations[format!("{}/deletion-phase", object.group())] != "FINALIZING" {
+            return None;
+        }
+        let since = annotations[format!("{}/deletion-since", object.group())].as_str();
+        Some(since.expect("it is recorded with the phase").parse().expect("a time"))
+    }
+}
+
+/// Where the API server of each will be.
+fn places() -> [(&'static str, String); 3] {
+    NAMES.map(|name| (name, format!("127.0.0.1:{}", ports::reserve())))
+}
+
+fn listen(address: &str) -> Vec<String> {
+    ["--listen", address].map(str::to_owned).to_vec()
+}
+
+/// The flags that lead to those whose objects its own refer to, or that refer to its own.
+fn beside(places: &[(&'static str, String)], at: usize) -> Vec<String> {
+    let beside = places.iter().enumerate().filter(|(other, _)| other.abs_diff(at) == 1);
+    let flags = beside.flat_map(|(_, (name, address))| ["--service".to_owned(), format!("{name}=http://{address}")]);
+    flags.collect()
 }

@@ -1,0 +1,61 @@
+//! Kills amid a running deletion, at moments that come from a seed.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+
+use super::graph::Graph;
+use super::log::EventLog;
+use super::service::Service;
+use crate::process::wait_for;
+
+/// Nothing is seen of more: objects whose services are killed for ever might never go.
+const TIMES_MAX: usize = 12;
+
+/// Which service was killed when.
+pub(super) struct Kills(Vec<(&'static str, Timestamp)>);
+
+impl Kills {
+    /// Until the log tells that all of a graph is gone, but not for ever: each time that it tells of something new, all
+    /// of the three are killed, one a moment after the other, and start again.
+    pub(super) fn at_changes(services: &mut [Service; 3], log: &EventLog, graph: &Graph, seed: u64) -> Self {
+        println!("the seed of the kills is {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut kills = Vec::new();
+        let mut seen = 0;
+        for _ in 0..TIMES_MAX {
+            wait_for("the next change", || log.changes(graph) > seen);
+            seen = log.changes(graph);
+            if graph.objects().all(|object| log.is_erased(object)) {
+                break;
+            }
+            services.shuffle(&mut rng);
+            for service in &mut *services {
+                sleep(Duration::from_millis(rng.random_range(5..50)));
+                kills.push((service.name, Timestamp::now()));
+                service.kill();
+            }
+            // The one between the others comes last: until then they hear nothing of each other, however long it takes.
+            services.sort_by_key(|service| service.name == "region");
+            services.iter_mut().for_each(Service::restart);
+        }
+        log.until_all_is_erased(graph);
+        Self(kills)
+    }
+
+    /// Whether each service was killed so many times while it had objects of the graph, which are gone now.
+    pub(super) fn assert_met(&self, services: [&Service; 3], graph: &Graph, least: usize) {
+        for service in services {
+            let own = graph.objects().filter(|object| object.service == service.name);
+            let last = own.map(|object| service.erased_at(object)).max().expect("it had some");
+            let own = self.0.iter().filter(|(name, _)| *name == service.name);
+            let met = own.filter(|(_, time)| *time < last).count();
+            let all = &self.0;
+            assert!(met >= least, "{met} kills of {} before {last}: {all:?}", service.name);
+        }
+    }
+}
