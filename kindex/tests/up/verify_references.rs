@@ -207,11 +207,11 @@ fn a_reference_that_its_holder_releases_meanwhile_is_no_difference() {
     let run = borne(&[FOREIGN.to_owned()]);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let service = format!("other.example.com={}", url_of(&listener));
+    let mut left = finalizers(&run);
+    left.retain(|finalizer| finalizer != FOREIGN);
     thread::scope(|scope| {
         let asked = scope.spawn(|| {
             let (stream, _) = listener.accept().expect("a connection");
-            let mut left = finalizers(&run);
-            left.retain(|finalizer| finalizer != FOREIGN);
             set_finalizers(&run, &left);
             answer(stream, "Deleted")
         });
@@ -220,6 +220,7 @@ fn a_reference_that_its_holder_releases_meanwhile_is_no_difference() {
         let _end = TcpStream::connect(listener.local_addr().expect("an address"));
         assert!(asked.join().expect("no panic"), "nobody was asked");
         let found = report(&output);
+        assert!(!notes(&found).contains(FOREIGN), "it has answered in time: {found}");
         assert_eq!(found["references"]["leftBehind"], json!([]), "{found}");
         assert_eq!(output.status.code(), Some(0), "{found}");
     });

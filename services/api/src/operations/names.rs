@@ -198,6 +198,8 @@ async fn found(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Resu
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use tokio::sync::oneshot::error::TryRecvError;
+
     use super::super::token::tests::KIND;
     use super::*;
 
@@ -220,7 +222,12 @@ mod tests {
             };
             panic!("a statement");
         }));
-        assert!(panicked.is_err() && answered.try_recv().is_err(), "nobody is answered");
+        assert!(panicked.is_err(), "as planned");
+        assert_eq!(
+            answered.try_recv().err(),
+            Some(TryRecvError::Closed),
+            "nobody waits for ever"
+        );
         assert!(join().0, "it is moved again");
     }
 
