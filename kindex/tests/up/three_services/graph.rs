@@ -105,13 +105,16 @@ pub(super) const MANY: Graph = Graph(&[
     (server_group("group-1"), &[("cloudIdentity", "openstack")]),
     (server_group("group-2"), &[("cloudIdentity", "vsphere")]),
     (server_group("group-3"), &[("cloudIdentity", "vsphere")]),
-    (cluster("c-1"), &[("network", "net-1"), ("serverGroup", "group-1")]),
+    (CLEANED_UP, &[("network", "net-1"), ("serverGroup", "group-1")]),
     (cluster("c-2"), &[("network", "net-1"), ("serverGroup", "group-2")]),
     (cluster("c-3"), &[("network", "net-2"), ("serverGroup", "group-1")]),
     (cluster("c-4"), &[("network", "net-2"), ("serverGroup", "group-3")]),
     (cluster("c-5"), &[("network", "net-3"), ("serverGroup", "group-2")]),
     (cluster("c-6"), &[("network", "net-3"), ("serverGroup", "group-3")]),
 ]);
+
+/// One of them that somebody cleans up after.
+pub(super) const CLEANED_UP: Object = cluster("c-1");
 
 /// What another project has.
 pub(super) const OUT_OF_REACH: Graph = Graph(&[

@@ -30,12 +30,13 @@ fn on_three_control_planes_a_project_goes_in_order_beside_their_garbage_collecto
         settings_of(service, owner);
     }
     let log = stage::follow(all, &SAMPLES, None);
+    compute.begin_cleanup(&CLUSTER);
     stage::of(all, &PROJECT).delete(&PROJECT);
     // Deleters that were killed are followed by others once their leases are over.
-    let kills = Kills::at_changes(&mut services, &log, &SAMPLES, 4);
+    let kills = Kills::at_changes(&mut services, &log, &SAMPLES, &CLUSTER, 4);
 
     let all = services.each_ref();
-    kills.assert_met(all, &SAMPLES, 1);
+    kills.assert_met(all, &SAMPLES);
     stage::assert_order(all, &log, &SAMPLES);
     for owner in [&NETWORK, &CLUSTER] {
         until_collected(stage::of(all, owner), owner);

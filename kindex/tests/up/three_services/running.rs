@@ -1,6 +1,6 @@
-//! The project is deleted, and nothing stands still: processes are killed at any moment meanwhile.
+//! The project is deleted, and processes are killed at any moment meanwhile.
 
-use super::graph::{MANY, OUT_OF_REACH, PROJECT};
+use super::graph::{CLEANED_UP, MANY, OUT_OF_REACH, PROJECT};
 use super::kills::Kills;
 use super::service::Service;
 use super::{can_run, stage};
@@ -33,11 +33,12 @@ fn walk(events: &str, seed: u64) {
     stage::apply(all, &MANY);
     stage::until_verified(all);
     let log = stage::follow(all, &MANY, nats.as_ref());
+    stage::of(all, &CLEANED_UP).begin_cleanup(&CLEANED_UP);
     stage::of(all, &PROJECT).delete(&PROJECT);
-    let kills = Kills::at_changes(&mut services, &log, &MANY, seed);
+    let kills = Kills::at_changes(&mut services, &log, &MANY, &CLEANED_UP, seed);
 
     let all = services.each_ref();
-    kills.assert_met(all, &MANY, 2);
+    kills.assert_met(all, &MANY);
     stage::assert_order(all, &log, &MANY);
     assert_eq!(stage::untouched(all), others, "nothing else goes");
 }
