@@ -9,7 +9,7 @@ use kindex_deletion::object::{Key, KindName};
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_kube_client::ClusterError;
 use kindex_kube_client::other_service::Address;
-use kindex_maintenance::references::{OtherServices, ReferencedObject, ReferencedState};
+use kindex_maintenance::references::{LookFailure, OtherServices, ReferencedObject, ReferencedState};
 use kindex_model::kind::Registry;
 
 use crate::error::CommandResult;
@@ -71,18 +71,27 @@ impl Targets {
 }
 
 impl OtherServices for Targets {
-    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, String> {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
         let key = Key {
             kind: KindName::new(at.group, at.kind),
             namespace: at.namespace.as_str().into(),
             name: at.name.as_str().into(),
         };
         let Some(peer) = self.0.of(&key.kind) else {
-            return Err(format!("no service with the kind {} is known", key.kind));
+            return Err(LookFailure {
+                why: format!("no service with the kind {} is known", key.kind),
+                is_silent: false,
+            });
         };
         let found = peer.look(&key).await.map_err(|error| match error {
-            ClusterError::Retryable { message, .. } => message,
-            other => other.to_string(),
+            ClusterError::Retryable { message, .. } => LookFailure {
+                why: message,
+                is_silent: true,
+            },
+            other => LookFailure {
+                why: other.to_string(),
+                is_silent: false,
+            },
         })?;
         Ok(found.map(|object| ReferencedState {
             leaving: object.is_leaving(),
@@ -123,6 +132,8 @@ mod tests {
                 "verbs": ["get"]}]});
         let absent = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
             "message": "not found", "code": 404, "details": {"name": "absent"}});
+        let forbidden = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
+            "message": "forbidden", "code": 403});
         let bears = |state: &str| json!({"target": {"uid": "u", "state": state}, "references": [{"name": HELD}]});
         let at = |name: &str| format!("/api/v1/networks.region.example.com/default/{name}/references");
         let router = Router::new()
@@ -130,7 +141,8 @@ mod tests {
             .route("/apis/region.example.com/v1", says(StatusCode::OK, resources))
             .route(&at("blue"), says(StatusCode::OK, bears("Live")))
             .route(&at("leaving"), says(StatusCode::OK, bears("Deleting")))
-            .route(&at("absent"), says(StatusCode::NOT_FOUND, absent));
+            .route(&at("absent"), says(StatusCode::NOT_FOUND, absent))
+            .route(&at("secret"), says(StatusCode::FORBIDDEN, forbidden));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("bound");
         tokio::spawn(axum::serve(listener, router).into_future());
@@ -191,10 +203,10 @@ mod tests {
         let leaving = moved.look(&network("leaving")).await.expect("an answer");
         assert!(leaving.is_some_and(|found| found.leaving) && !state.leaving);
         assert_eq!(moved.look(&network("absent")).await, Ok(None));
-        let why = targets(&[]).look(&network("blue")).await.expect_err("nobody is there");
-        assert!(
-            why.starts_with("the service region at http://127.0.0.1:1 does not answer: "),
-            "{why}"
-        );
+        let failure = targets(&[]).look(&network("blue")).await.expect_err("nobody is there");
+        let silence = "the service region at http://127.0.0.1:1 does not answer: ";
+        assert!(failure.is_silent && failure.why.starts_with(silence), "{failure:?}");
+        let refused = moved.look(&network("secret")).await.expect_err("it is refused");
+        assert!(!refused.is_silent, "{refused:?}");
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::references::{Difference, OtherServices, ReferencedObject, ReferencedState, Report, verify};
+use kindex_maintenance::references::{
+    Difference, LookFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
+};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::kind::Kind;
@@ -52,19 +54,28 @@ static HOLDERS: Kind = Kind {
 };
 static KINDS: &[&Kind] = &[&HOLDERS];
 
-/// What another service says of each of its objects, and how often it was asked.
-struct Says(Result<Option<ReferencedState>, String>, AtomicUsize);
+/// An object of another service that it shows to nobody.
+const REFUSED: &str = "refused";
+
+/// What another service says of each of its other objects, and how often it was asked.
+struct Says(Result<Option<ReferencedState>, LookFailure>, AtomicUsize);
 
 impl Says {
-    fn of(said: Result<Option<ReferencedState>, String>) -> Self {
+    fn of(said: Result<Option<ReferencedState>, LookFailure>) -> Self {
         Self(said, AtomicUsize::new(0))
     }
 }
 
 impl OtherServices for Says {
-    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, String> {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
         self.1.fetch_add(1, Ordering::SeqCst);
-        self.0.clone()
+        match at.name.as_str() {
+            REFUSED => Err(LookFailure {
+                why: "nobody may read it".to_owned(),
+                is_silent: false,
+            }),
+            _ => self.0.clone(),
+        }
     }
 }
 
@@ -150,7 +161,10 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     let report = verified(&stage, &Says::of(Ok(None))).await;
     assert_eq!(found(&report), ["Model m: dangling"], "{report:?}");
     let why = "the region does not answer";
-    let silent = Says::of(Err(why.to_owned()));
+    let silent = Says::of(Err(LookFailure {
+        why: why.to_owned(),
+        is_silent: true,
+    }));
     let report = verified(&stage, &silent).await;
     assert!(report.differences.is_empty(), "{report:?}");
     assert_eq!(report.unanswered, [why]);
@@ -162,5 +176,21 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     assert_eq!(found(&report), ["Model m: holder-missing"], "{report:?}");
     assert_eq!(report.unanswered, [why]);
     assert_eq!(silent.1.load(Ordering::SeqCst), 2, "once in each run");
+    stage.end().await;
+}
+
+/// As if one object that nobody may read hid what is found of the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_service_refuses_to_show_hides_nothing_of_its_other_objects() {
+    let stage = Stage::of_kinds(KINDS).await;
+    for (name, network) in [("m", "blue"), ("n", REFUSED)] {
+        let metadata = json!({"name": name, "finalizers": ["michelangelo.api/deletion"]});
+        let body = manifest(metadata, json!({"source": network}));
+        let (code, created) = send(&stage.cluster, "POST", MODELS, &body).await;
+        assert_eq!(code, 201, "{created}");
+    }
+    let report = verified(&stage, &Says::of(Ok(None))).await;
+    assert_eq!(found(&report), ["Model m: dangling"], "{report:?}");
+    assert_eq!(report.unanswered, ["nobody may read it"]);
     stage.end().await;
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures::future::join3;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
-use kindex_maintenance::references::{Class, OtherServices, ReferencedObject, ReferencedState, verify};
+use kindex_maintenance::references::{Class, LookFailure, OtherServices, ReferencedObject, ReferencedState, verify};
 use kindex_maintenance::restore::{Mode, Outcome};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -77,7 +77,7 @@ impl CreateApi for Turn<'_> {
 struct Nobody;
 
 impl OtherServices for Nobody {
-    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, String> {
+    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
         Ok(None)
     }
 }

@@ -73,13 +73,22 @@ pub struct ReferencedState {
     pub references: BTreeSet<ReferenceName>,
 }
 
+/// Why another service has not said what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookFailure {
+    /// For people.
+    pub why: String,
+    /// Whether nothing came from it at all. It is asked nothing more then.
+    pub is_silent: bool,
+}
+
 /// Asks other services about their objects.
 pub trait OtherServices: Sync {
     /// What an object bears; `None` where its service says that it has no such object.
     ///
     /// # Errors
     /// Why its service does not say so.
-    fn look(&self, at: &ReferencedObject) -> impl Future<Output = Result<Option<ReferencedState>, String>> + Send;
+    fn look(&self, at: &ReferencedObject) -> impl Future<Output = Result<Option<ReferencedState>, LookFailure>> + Send;
 }
 
 /// Compares the references of all kinds.

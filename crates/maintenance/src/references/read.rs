@@ -19,7 +19,7 @@ use kindex_store::progress::Progress;
 use serde_json::Value;
 
 use super::compare::{Everything, FullName, Known};
-use super::{OtherServices, ReferencedObject};
+use super::{LookFailure, OtherServices, ReferencedObject};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -190,7 +190,7 @@ impl Reader<'_> {
         Ok(found.is_some_and(|stored| stored.life == Life::Live))
     }
 
-    /// Asks other services about their objects that need references. One that does not answer is asked no more.
+    /// Asks other services about their objects that need references. One that is silent is asked no more.
     async fn elsewhere(&mut self, others: &impl OtherServices, silent: &mut SilentServices) {
         for (group, places) in self.all.named_elsewhere() {
             if let Some(why) = silent.get(group) {
@@ -209,9 +209,11 @@ impl Reader<'_> {
                         Ok(None) => {
                             self.all.absent.insert(place.clone());
                         }
-                        Err(why) => {
+                        Err(LookFailure { why, is_silent }) => {
                             self.all.unanswered.insert(why.clone());
-                            silent.insert(group, why);
+                            if is_silent {
+                                silent.insert(group, why);
+                            }
                         }
                     }
                 }
