@@ -106,15 +106,18 @@ fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<FoundHolde
 }
 
 /// The references that keep it, of those that may wait for it in turn: of other services, its own one does not know
-/// that. An older service does not say whether they keep it.
+/// that. An older service does not say whether they keep it. Where they are too many, those of other services come
+/// first: ours are among them.
 fn held_by(answer: &Value) -> BTreeSet<ReferenceName> {
-    let holders = answer["holders"].as_array().into_iter().flatten();
-    let keeps =
-        |holder: &&Value| holder["holds"] == true && matches!(holder["state"].as_str(), Some("Deleting" | "Unknown"));
-    let names = holders.filter(keeps).filter_map(|holder| {
-        let text = |field: &str| holder[field].as_str();
-        ReferenceName::new(text("kind")?, text("group")?, text("uid")?).ok()
-    });
+    let in_state = |state: &'static str| {
+        let holders = answer["holders"].as_array().into_iter().flatten();
+        let keeping = holders.filter(move |holder| holder["holds"] == true && holder["state"] == *state);
+        keeping.filter_map(|holder| {
+            let text = |field: &str| holder[field].as_str();
+            ReferenceName::new(text("kind")?, text("group")?, text("uid")?).ok()
+        })
+    };
+    let names = in_state("Unknown").chain(in_state("Deleting"));
     names.take(HELD_BY_MAX).collect()
 }
 
@@ -184,6 +187,21 @@ mod tests {
         many["holders"] = all.collect();
         let found = holder(&reference(), &many).flatten().expect("it is there");
         assert_eq!(found.held_by.len(), HELD_BY_MAX);
+    }
+
+    /// As if holders of the other service's own took the place of ours, without which no cycle is found.
+    #[test]
+    fn holders_of_other_services_are_known_however_many_of_its_own_are_deleted() {
+        let held = |uid: &str, state: &str| {
+            let group = "x.example.com";
+            json!({"kind": "Server", "group": group, "uid": uid, "state": state, "holds": true})
+        };
+        let mut many = answer(UID, "Deleting");
+        let own = (0..HELD_BY_MAX).map(|number| held(&number.to_string(), "Deleting"));
+        many["holders"] = own.chain([held("ours", "Unknown")]).collect();
+        let found = holder(&reference(), &many).flatten().expect("it is there");
+        assert_eq!(found.held_by.len(), HELD_BY_MAX);
+        assert!(found.held_by.iter().any(|name| name.uid() == "ours"));
     }
 
     #[test]
