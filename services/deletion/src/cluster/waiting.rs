@@ -9,6 +9,9 @@ use crate::archive::cycle::Search;
 use crate::archive::{Archive, Holder};
 use crate::decide::Seen;
 
+/// With so many known that wait for an object, no more are looked for: that is read in each sweep over its holders.
+const WAITING_MAX: usize = 200;
+
 /// Who waits for an object, which is read once, and only if somebody holds the object by a field alone.
 pub(super) struct Waiting<'a> {
     target: &'a Seen,
@@ -45,7 +48,7 @@ impl<'a> Waiting<'a> {
 /// The uids of those on their way out that wait for an object.
 async fn uids_waiting_for(archive: &dyn Archive, target: &Seen) -> Result<BTreeSet<String>, ClusterError> {
     let mut search = Search::new(target.clone());
-    while let Some(holder) = search.next_holder() {
+    while let Some(holder) = search.next_holder_until(WAITING_MAX) {
         let waiting = archive.waiting_for(&holder).await.map_err(|error| failed(&error))?;
         search.awaited_by(&holder, waiting);
     }
