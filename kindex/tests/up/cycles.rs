@@ -1,4 +1,4 @@
-//! Objects that hold each other in a circle, with kubectl against `kindex up`: their deletions wait for each other
+//! Objects that hold each other in a cycle, with kubectl against `kindex up`: their deletions wait for each other
 //! until somebody drops a reference.
 
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn objects_that_hold_each_other_go_once_a_reference_is_dropped_with_force() {
     });
 }
 
-/// The first of three is archived before the circle closes. Some are deleted, and of these one is reported with the
+/// The first of three is archived before the cycle closes. Some are deleted, and of these one is reported with the
 /// holder that nobody has deleted; then the others are.
 fn is_reported_through_the_archive(at_first: &[&str], reported: &str, then: &[&str]) {
     if !kubectl_is_there() {
@@ -108,13 +108,13 @@ fn is_reported_through_the_archive(at_first: &[&str], reported: &str, then: &[&s
 }
 
 #[test]
-fn a_circle_through_the_archive_is_reported_on_all_if_its_archived_object_is_deleted_last() {
+fn a_cycle_through_the_archive_is_reported_on_all_if_its_archived_object_is_deleted_last() {
     let reported = "still in use by pipeline.michelangelo.api default/first";
     is_reported_through_the_archive(&["second", "third"], reported, &["first"]);
 }
 
 #[test]
-fn a_circle_through_the_archive_is_reported_on_all_if_its_archived_object_is_deleted_first() {
+fn a_cycle_through_the_archive_is_reported_on_all_if_its_archived_object_is_deleted_first() {
     let reported = "still in use by pipeline.michelangelo.api default/second";
     is_reported_through_the_archive(&["first"], reported, &["second", "third"]);
 }

@@ -157,7 +157,7 @@ impl Peers {
                     PeerInput::Paused(key)
                 });
             }
-            PeerInput::Paused(key) => work.look_again(&key),
+            PeerInput::Paused(key) => work.look_up_again(&key),
             PeerInput::Found(name, Ok(found)) => work.found(name, found, Instant::now()),
             PeerInput::Found(name, Err(error)) => {
                 tracing::debug!(%name, %error, "A holder is looked for again");

@@ -229,11 +229,15 @@ impl Waiting {
     /// It is on a cycle, on which this holder keeps it. Whether it was reported otherwise, and waits for that one: some
     /// other object, live or archived, may have had its name.
     fn turns_to_cycle(&mut self, holder: &Key, graph: &Graph) -> bool {
-        let is_new = self.is_reported() && self.waits_for(holder, graph);
-        match &mut self.reported {
-            Some(reported) if is_new => !std::mem::replace(&mut reported.as_cycle, true),
-            Some(_) | None => false,
+        let is_known = self.reported.as_ref().is_none_or(|reported| reported.as_cycle);
+        // There may be very many that it waits for: they are compared last.
+        if is_known || !self.is_reported() || !self.waits_for(holder, graph) {
+            return false;
         }
+        if let Some(reported) = &mut self.reported {
+            reported.as_cycle = true;
+        }
+        true
     }
 
     fn waits_for(&self, holder: &Key, graph: &Graph) -> bool {

@@ -1,4 +1,4 @@
-//! Objects that name each other in a circle, which is possible within one kind: the deletion of each of them waits for
+//! Objects that name each other in a cycle, which is possible within one kind: the deletion of each of them waits for
 //! itself. Nothing is released by itself, and people are told the path.
 
 use kube::api::{Patch, PatchParams};
@@ -9,17 +9,17 @@ use super::Stage;
 use super::kinds::GROUP;
 
 /// Each holder with its target.
-const CIRCLE: [(&str, &str); 3] = [("a", "b"), ("b", "c"), ("c", "a")];
+const CYCLE: [(&str, &str); 3] = [("a", "b"), ("b", "c"), ("c", "a")];
 /// Each is held by the next one, and the last by the first.
 const PATH: [&str; 3] = ["a", "c", "b"];
 
 impl Stage {
     /// Three zones that name each other by a field, each of them held by another one.
-    async fn circle(&self, field: &str) {
-        for (name, named) in CIRCLE {
+    async fn cycle(&self, field: &str) {
+        for (name, named) in CYCLE {
             self.create("Zone", name, json!({ (field): named })).await;
         }
-        for (holder, target) in CIRCLE {
+        for (holder, target) in CYCLE {
             let reference = self.reference("Zone", holder).await;
             self.until(|| self.bears(("Zone", target), &reference)).await;
         }
@@ -72,15 +72,15 @@ impl Stage {
 
 /// Three zones name each other by a field, and some of them are deleted by users. All of them go once somebody drops
 /// the reference of one.
-async fn a_circle_ends(field: &str, deleted: &[&str], dropped: (&str, &str)) {
+async fn a_cycle_ends(field: &str, deleted: &[&str], dropped: (&str, &str)) {
     let stage = Stage::start().await;
     let (stop, running) = stage.run();
-    stage.circle(field).await;
+    stage.cycle(field).await;
     for name in deleted {
         stage.delete("Zone", name).await;
     }
     stage.until(|| stage.is_path_reported()).await;
-    for (holder, target) in CIRCLE {
+    for (holder, target) in CYCLE {
         let reference = stage.reference("Zone", holder).await;
         assert!(
             stage.bears(("Zone", target), &reference).await,
@@ -96,16 +96,16 @@ async fn a_circle_ends(field: &str, deleted: &[&str], dropped: (&str, &str)) {
 }
 
 #[tokio::test]
-async fn objects_that_own_each_other_in_a_circle_go_once_a_reference_is_dropped() {
-    a_circle_ends("parent", &["a"], CIRCLE[0]).await;
+async fn objects_that_own_each_other_in_a_cycle_go_once_a_reference_is_dropped() {
+    a_cycle_ends("parent", &["a"], CYCLE[0]).await;
 }
 
 #[tokio::test]
-async fn objects_that_go_with_each_other_in_a_circle_go_once_a_reference_is_dropped() {
-    a_circle_ends("backup", &["a"], CIRCLE[2]).await;
+async fn objects_that_go_with_each_other_in_a_cycle_go_once_a_reference_is_dropped() {
+    a_cycle_ends("backup", &["a"], CYCLE[2]).await;
 }
 
 #[tokio::test]
-async fn objects_that_block_each_other_in_a_circle_go_once_a_reference_is_dropped() {
-    a_circle_ends("uses", &["a", "b", "c"], CIRCLE[1]).await;
+async fn objects_that_block_each_other_in_a_cycle_go_once_a_reference_is_dropped() {
+    a_cycle_ends("uses", &["a", "b", "c"], CYCLE[1]).await;
 }

@@ -70,7 +70,7 @@ impl Work {
     }
 
     /// Its service does not say, and is asked again.
-    pub(in super::super) fn look_again(&mut self, key: &Key) {
+    pub(in super::super) fn look_up_again(&mut self, key: &Key) {
         self.look_ups.failed(key);
     }
 

@@ -1,4 +1,4 @@
-//! Objects that wait for each other in a circle: such as own each other, and such as are archived in part.
+//! Objects that wait for each other in a cycle: such as own each other, and such as are archived in part.
 
 use kindex_model::reference_name::ReferenceName;
 
@@ -29,7 +29,7 @@ fn objects_that_own_each_other_wait_and_the_path_names_both() {
 /// One of them is deleted, and takes the others along. They all name each other still when an operator drops one of the
 /// references: as if a name held what has no reference, so that nobody could end the wait.
 #[test]
-fn objects_of_a_circle_go_once_any_of_their_references_is_dropped() {
+fn objects_of_a_cycle_go_once_any_of_their_references_is_dropped() {
     for dropped in 0..3 {
         let mut play = calm(false);
         let named = [("a", "b"), ("b", "c"), ("c", "a")];
@@ -60,13 +60,13 @@ fn objects_of_a_circle_go_once_any_of_their_references_is_dropped() {
 
 /// A live network that a second one holds, which an archived one holds out of the archive. Once the first one is
 /// deleted, it holds the archived one, as a fourth one does all the time.
-struct Circle {
+struct Cycle {
     play: Play,
     networks: [Key; 3],
     uids: [String; 4],
 }
 
-impl Circle {
+impl Cycle {
     fn new() -> Self {
         let mut play = calm(false);
         let networks = ["a", "b", "c", "d"].map(|name| play.with("Network", name, &[]));
@@ -81,14 +81,14 @@ impl Circle {
         });
         held.expect("it is there");
         let [a, b, c, _] = networks;
-        let mut circle = Self {
+        let mut cycle = Self {
             play,
             networks: [a, b, c],
             uids,
         };
-        circle.place_row(1, 2);
-        circle.place_row(2, 3);
-        circle
+        cycle.place_row(1, 2);
+        cycle.place_row(2, 3);
+        cycle
     }
 
     fn place_row(&mut self, held: usize, holder: usize) {
@@ -122,27 +122,27 @@ impl Circle {
 #[test]
 fn all_that_is_live_on_a_cycle_is_reported_with_its_path_whoever_is_deleted_last() {
     for last in 0..3 {
-        let mut circle = Circle::new();
+        let mut cycle = Cycle::new();
         for at in (0..3).filter(|at| *at != last) {
-            circle.delete(at);
+            cycle.delete(at);
         }
-        circle.look();
-        for key in &circle.networks[..2] {
-            let events = circle.play.world.events_about(key);
-            let waits = *key != circle.networks[last];
+        cycle.look();
+        for key in &cycle.networks[..2] {
+            let events = cycle.play.world.events_about(key);
+            let waits = *key != cycle.networks[last];
             assert_eq!(events.len(), usize::from(waits), "{last}: {key}: {events:?}");
             assert!(
                 events.iter().all(|notice| notice.reason == "DeletionBlocked"),
                 "{events:?}"
             );
         }
-        circle.delete(last);
-        circle.look();
-        circle.look();
+        cycle.delete(last);
+        cycle.look();
+        cycle.look();
         for at in 0..2 {
-            let mut path = circle.networks.to_vec();
+            let mut path = cycle.networks.to_vec();
             path.rotate_left(at);
-            let events = circle.play.world.events_about(&circle.networks[at]);
+            let events = cycle.play.world.events_about(&cycle.networks[at]);
             let with_path = events
                 .iter()
                 .filter(|notice| notice.message == cycle_notice(&path).message);
@@ -155,13 +155,13 @@ fn all_that_is_live_on_a_cycle_is_reported_with_its_path_whoever_is_deleted_last
 /// As if it were known of a cycle only what has been archived by then.
 #[test]
 fn all_that_is_live_on_a_cycle_is_reported_once_where_all_are_deleted_together() {
-    let mut circle = Circle::new();
-    (0..3).for_each(|at| circle.delete(at));
-    circle.look();
+    let mut cycle = Cycle::new();
+    (0..3).for_each(|at| cycle.delete(at));
+    cycle.look();
     for at in 0..2 {
-        let mut path = circle.networks.to_vec();
+        let mut path = cycle.networks.to_vec();
         path.rotate_left(at);
-        let events = circle.play.world.events_about(&circle.networks[at]);
+        let events = cycle.play.world.events_about(&cycle.networks[at]);
         let messages: Vec<_> = events.iter().map(|notice| notice.message.as_str()).collect();
         assert_eq!(messages, [cycle_notice(&path).message]);
     }
