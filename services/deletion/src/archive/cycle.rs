@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::decide::Seen;
 use crate::graph::path;
-use crate::object::Key;
 
 /// Objects of which a search asks who waits for them.
 const LOOKED_MAX: usize = 200;
@@ -16,11 +15,8 @@ const REACHED_MAX: usize = 4096;
 #[derive(Debug)]
 pub struct Search {
     begin: Seen,
-    /// Of each name that was reached, that of the object which holds it. Several that are archived may have had one
-    /// name: the first of them counts.
-    reached: BTreeMap<Key, Key>,
-    /// The uids of all that were reached.
-    waiting: BTreeSet<String>,
+    /// By uid of each that was reached, the object which holds it. Several that are archived may have had one name.
+    reached: BTreeMap<String, Seen>,
     next: VecDeque<Seen>,
     /// Those that were looked at.
     looked: usize,
@@ -33,7 +29,6 @@ impl Search {
             next: VecDeque::from([begin.clone()]),
             begin,
             reached: BTreeMap::new(),
-            waiting: BTreeSet::new(),
             looked: 0,
         }
     }
@@ -50,7 +45,7 @@ impl Search {
 
     /// The same; none once so many are known that wait.
     pub fn next_holder_until(&mut self, known_max: usize) -> Option<Seen> {
-        match self.waiting.len() < known_max {
+        match self.reached.len() < known_max {
             true => self.next_holder(),
             false => None,
         }
@@ -58,23 +53,20 @@ impl Search {
 
     /// Takes in who waits for that one, of which more may be known later. If this closes a cycle, returns its path: the
     /// object with which the search began, then those that hold each other, each after the one that it holds.
-    pub fn awaited_by(&mut self, holder: &Seen, waiting: Vec<Seen>) -> Option<Vec<Key>> {
+    pub fn awaited_by(&mut self, holder: &Seen, waiting: Vec<Seen>) -> Option<Vec<Seen>> {
         let closes = waiting.iter().any(|one| one.uid == self.begin.uid);
         for one in waiting {
-            let has_room = one.uid != self.begin.uid && self.waiting.len() < REACHED_MAX;
-            if !has_room || !self.waiting.insert(one.uid.clone()) {
+            let has_room = one.uid != self.begin.uid && self.reached.len() < REACHED_MAX;
+            if !has_room || self.reached.contains_key(&one.uid) {
                 continue;
             }
-            if one.key != self.begin.key {
-                let held_by = self.reached.entry(one.key.clone());
-                held_by.or_insert_with(|| holder.key.clone());
-            }
+            self.reached.insert(one.uid.clone(), holder.clone());
             self.next.push_back(one);
         }
         closes.then(|| {
-            // From the first one on, each is held by the one before. Each name was reached from one that was reached
-            // before it, so that the path ends.
-            let mut path = path(&self.reached, &self.begin.key, holder.key.clone());
+            // From the first one on, each is held by the one before. Each was reached from one that was reached before
+            // it, so that the path ends.
+            let mut path = path(&self.reached, &self.begin.uid, holder.clone());
             path[1..].reverse();
             path
         })
@@ -82,7 +74,7 @@ impl Search {
 
     /// The uids of those that wait for the object with which the search began, as far as it has looked.
     pub fn into_waiting(self) -> BTreeSet<String> {
-        self.waiting
+        self.reached.into_keys().collect()
     }
 }
 
@@ -111,7 +103,7 @@ mod tests {
             let path = search.awaited_by(&holder, waiting);
             first = first.or(path);
         }
-        let path = first.map(|path| path.into_iter().map(|key| key.name.to_string()).collect());
+        let path = first.map(|path: Vec<Seen>| path.into_iter().map(|seen| seen.uid).collect());
         (path, looked, search.into_waiting())
     }
 
@@ -165,19 +157,19 @@ mod tests {
         for (held, path, waiting) in [
             (
                 [("b/1", "a"), ("b/2", "a"), ("c", "b/2"), ("a", "c")],
-                "a c b",
+                "a c b/2",
                 ["b/1", "b/2", "c"],
             ),
             // The name of the object with which the search began.
             (
                 [("a/2", "a"), ("c", "a/2"), ("d", "c"), ("a", "d")],
-                "a d c",
+                "a d c a/2",
                 ["a/2", "c", "d"],
             ),
             // One name twice on the way.
             (
                 [("b/1", "a"), ("c", "b/1"), ("b/2", "c"), ("a", "b/2")],
-                "a b",
+                "a b/2 c b/1",
                 ["b/1", "b/2", "c"],
             ),
         ] {

@@ -8,7 +8,7 @@ use super::{Cluster, failed};
 use crate::archive::cycle::Search;
 use crate::decide::Seen;
 use crate::notice::{Notice, cycle_notice};
-use crate::object::{Key, Object};
+use crate::object::Object;
 
 impl Cluster {
     /// The objects around one of its references back to an object, live or archived, where there is such a path.
@@ -17,7 +17,7 @@ impl Cluster {
         &self,
         object: &Object,
         follower: &Follower,
-    ) -> Result<Option<Vec<Key>>, ClusterError> {
+    ) -> Result<Option<Vec<Seen>>, ClusterError> {
         let Some(archive) = self.archive.as_deref() else {
             return Ok(None);
         };
@@ -43,7 +43,7 @@ impl Cluster {
         object: &Object,
         notice: Notice,
         follower: &Follower,
-    ) -> (Notice, Option<Vec<Key>>) {
+    ) -> (Notice, Option<Vec<Seen>>) {
         let found = self.cycle_of(object, follower).await;
         let path = found.unwrap_or_else(|error| {
             tracing::warn!(object = %object.key, %error, "Whether it waits for itself cannot be read");
@@ -54,7 +54,7 @@ impl Cluster {
         };
         let notice = Notice {
             roots: notice.roots,
-            ..cycle_notice(&path)
+            ..cycle_notice(&Seen::keys(&path))
         };
         (notice, Some(path))
     }

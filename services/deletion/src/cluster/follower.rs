@@ -3,7 +3,7 @@
 use tokio::sync::{mpsc, oneshot};
 
 use crate::decide::Seen;
-use crate::object::{Key, Object};
+use crate::object::Object;
 
 /// Messages that wait to be read.
 const MESSAGES_MAX: usize = 1;
@@ -16,7 +16,7 @@ pub(crate) enum Message {
     /// Who waits in the cluster for an object, by its reference.
     Waiting(Seen, oneshot::Sender<Vec<Seen>>),
     /// A cycle was found: the object with which it begins is reported with it.
-    Cycle(Vec<Key>),
+    Cycle(Vec<Seen>),
 }
 
 /// The loop that follows the cluster, for what works beside it.
@@ -47,7 +47,7 @@ impl Follower {
     }
 
     /// The object with which a cycle begins is reported with it: others on it may have been without it.
-    pub(crate) async fn cycle(&self, path: Vec<Key>) {
+    pub(crate) async fn cycle(&self, path: Vec<Seen>) {
         // The process that comes next finds it again.
         let _unheard = self.messages.send(Message::Cycle(path)).await;
     }
@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(follower.waiting_for(&holder).await, std::slice::from_ref(&other));
             assert!(follower.waiting_for(&holder).await.is_empty(), "the question is lost");
             assert!(follower.waiting_for(&holder).await.is_empty(), "nobody listens");
-            follower.cycle(vec![holder.key.clone()]).await;
+            follower.cycle(vec![holder.clone()]).await;
         };
         tokio::join!(answers, asks);
     }

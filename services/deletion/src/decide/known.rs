@@ -25,6 +25,11 @@ impl Seen {
         }
     }
 
+    /// Where these are, in their order.
+    pub fn keys(all: &[Self]) -> Vec<Key> {
+        all.iter().map(|seen| seen.key.clone()).collect()
+    }
+
     /// The name by which it holds others; `None` where its kind or uid makes no reference.
     pub fn reference_name(&self) -> Option<ReferenceName> {
         ReferenceName::new(&self.key.kind.kind, &self.key.kind.group, &self.uid).ok()

@@ -1,7 +1,6 @@
 //! Objects that wait for each other.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::iter;
 
 use kindex_model::reference_name::ReferenceName;
 
@@ -20,7 +19,7 @@ const REFERENCES_MAX: usize = 10_000;
 pub struct CycleSearch {
     /// The objects around one of its references back to itself, where there is such a path: a deletion of any of them
     /// waits for itself.
-    pub cycle: Option<Vec<Key>>,
+    pub cycle: Option<Vec<Seen>>,
     /// The object and those on their way out that it waits for, as far as the search went.
     pub looked_at: Vec<Key>,
 }
@@ -29,28 +28,43 @@ pub struct CycleSearch {
 #[derive(Clone, Copy)]
 enum Holder<'h> {
     Known(&'h Object),
-    Elsewhere(&'h FoundHolder),
+    /// By its uid, with what its service says of it.
+    Elsewhere(&'h str, &'h FoundHolder),
 }
 
 impl<'h> Holder<'h> {
     fn key(self) -> &'h Key {
         match self {
             Self::Known(object) => &object.key,
-            Self::Elsewhere(found) => &found.key,
+            Self::Elsewhere(_, found) => &found.key,
+        }
+    }
+
+    fn uid(self) -> &'h str {
+        match self {
+            Self::Known(object) => &object.uid,
+            Self::Elsewhere(uid, _) => uid,
+        }
+    }
+
+    fn seen(self) -> Seen {
+        Seen {
+            key: self.key().clone(),
+            uid: self.uid().to_owned(),
         }
     }
 
     fn is_leaving(self) -> bool {
         match self {
             Self::Known(object) => object.is_leaving(),
-            Self::Elsewhere(found) => found.is_leaving,
+            Self::Elsewhere(_, found) => found.is_leaving,
         }
     }
 
     fn held_by(self) -> &'h BTreeSet<ReferenceName> {
         match self {
             Self::Known(object) => &object.references,
-            Self::Elsewhere(found) => &found.held_by,
+            Self::Elsewhere(_, found) => &found.held_by,
         }
     }
 }
@@ -62,8 +76,9 @@ impl Graph {
         key: &Key,
         elsewhere: impl Fn(&ReferenceName) -> Option<&'h FoundHolder>,
     ) -> CycleSearch {
-        let mut reached: BTreeMap<Key, Key> = BTreeMap::new();
-        let mut next: VecDeque<_> = self.objects.get(key).map(Holder::Known).into_iter().collect();
+        let begin = self.objects.get(key).map(Holder::Known);
+        let mut reached: BTreeMap<String, Seen> = BTreeMap::new();
+        let (mut next, mut looked_at): (VecDeque<_>, _) = (begin.into_iter().collect(), vec![key.clone()]);
         let (mut left, mut cycle) = (REFERENCES_MAX, None);
         'search: while let Some(target) = next.pop_front() {
             for name in target.held_by().iter().take(left) {
@@ -71,24 +86,23 @@ impl Graph {
                 let known = self.uids.get(name.uid()).and_then(|key| self.objects.get(key));
                 let holder = known
                     .map(Holder::Known)
-                    .or_else(|| elsewhere(name).map(Holder::Elsewhere));
+                    .or_else(|| elsewhere(name).map(|found| Holder::Elsewhere(name.uid(), found)));
                 let Some(holder) = holder else {
                     continue;
                 };
-                if holder.key() == key {
-                    cycle = Some(path(&reached, key, target.key().clone()));
+                // Another one may have had its name.
+                if begin.is_some_and(|begin| begin.uid() == holder.uid()) {
+                    cycle = Some(path(&reached, holder.uid(), target.seen()));
                     break 'search;
                 }
-                if holder.is_leaving() && !reached.contains_key(holder.key()) {
-                    reached.insert(holder.key().clone(), target.key().clone());
+                if holder.is_leaving() && !reached.contains_key(holder.uid()) {
+                    reached.insert(holder.uid().to_owned(), target.seen());
+                    looked_at.push(holder.key().clone());
                     next.push_back(holder);
                 }
             }
         }
-        CycleSearch {
-            cycle,
-            looked_at: iter::once(key.clone()).chain(reached.into_keys()).collect(),
-        }
+        CycleSearch { cycle, looked_at }
     }
 
     /// The objects that are being deleted and bear the reference of a holder, live or not: they wait for it.
@@ -101,13 +115,13 @@ impl Graph {
     }
 }
 
-/// From `key` over those who hold it to `last`, which `key` holds.
-pub(crate) fn path(reached: &BTreeMap<Key, Key>, key: &Key, last: Key) -> Vec<Key> {
+/// From the object with the uid `begin` to `last`, where by uid of each that was reached it is known from which one.
+pub(crate) fn path(reached: &BTreeMap<String, Seen>, begin: &str, last: Seen) -> Vec<Seen> {
     let mut path = vec![last];
-    while let Some(before) = path.last().and_then(|at| reached.get(at)) {
+    while let Some(before) = path.last().and_then(|at| reached.get(&at.uid)) {
         path.push(before.clone());
     }
-    debug_assert!(path.last() == Some(key), "the search began there");
+    debug_assert!(path.last().is_some_and(|at| at.uid == begin), "the search began there");
     path.reverse();
     path
 }

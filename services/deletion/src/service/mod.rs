@@ -15,7 +15,7 @@ use crate::cluster::carry_out::carry_out;
 use crate::cluster::follow::{Report, follow};
 use crate::cluster::follower::{Follower, Message};
 use crate::cluster::outcome::{Outcome, Task};
-use crate::decide::Step;
+use crate::decide::{Seen, Step};
 use crate::figures::Figures;
 use crate::object::{Key, Object};
 use crate::web::Posting;
@@ -83,7 +83,7 @@ struct Recorded {
     /// Whether that nothing is refused to it any more could not be written.
     is_left: bool,
     /// The path of the cycle that it is on.
-    cycle: Option<Vec<Key>>,
+    cycle: Option<Vec<Seen>>,
 }
 
 /// What ends beside the loop. A pause takes nobody's turn.
@@ -358,7 +358,7 @@ impl Deletion {
     }
 
     /// Whoever is on a cycle that was found may have been reported without it.
-    fn report_cycle(&self, work: &mut Work, running: &mut RunningTasks, path: &[Key]) {
+    fn report_cycle(&self, work: &mut Work, running: &mut RunningTasks, path: &[Seen]) {
         self.cycles.add(path);
         for overdue in work.on_cycle(path, Timestamp::now()) {
             running.notices.add_overdue(overdue);

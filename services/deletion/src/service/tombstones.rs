@@ -14,11 +14,11 @@ use crate::cluster::follower::Follower;
 use crate::cluster::outcome::Unanswered;
 use crate::cluster::tombstone::TombstoneProgress;
 use crate::cluster::{Cluster, OUTAGE};
-use crate::decide::{Step, Wait};
+use crate::decide::{Seen, Step, Wait};
 use crate::figures::Figures;
 use crate::kinds::name_of;
 use crate::notice::{cycle_notice, notice, unanswered};
-use crate::object::{Key, KindName, Object};
+use crate::object::{KindName, Object};
 
 use super::archived_cleanups::ArchivedCleanups;
 use super::walked::{Awaited, Walked};
@@ -46,18 +46,19 @@ impl Blocked {
     }
 }
 
-/// The objects of cycles that were found since a walk began. Those that are archived may have been reported before.
+/// The uids of objects on cycles that were found since a walk began. Those that are archived may have been reported
+/// before.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cycles(Arc<Mutex<BTreeSet<Key>>>);
+pub(super) struct Cycles(Arc<Mutex<BTreeSet<String>>>);
 
 impl Cycles {
     /// One was found.
-    pub(super) fn add(&self, path: &[Key]) {
+    pub(super) fn add(&self, path: &[Seen]) {
         let mut objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        objects.extend(path.iter().cloned());
+        objects.extend(path.iter().map(|seen| seen.uid.clone()));
     }
 
-    fn take(&self) -> BTreeSet<Key> {
+    fn take(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -68,8 +69,8 @@ pub(super) struct Walk {
     figures: Figures,
     blocked: Blocked,
     cycles: Cycles,
-    /// Of cycles that were found before this walk.
-    on_cycles: BTreeSet<Key>,
+    /// The uids of objects on cycles that were found before this walk.
+    on_cycles: BTreeSet<String>,
     follower: Follower,
     walked: Walked,
     cleanups: ArchivedCleanups,
@@ -206,7 +207,7 @@ impl Walk {
             let waits_for_holders = matches!(awaited, Awaited::Holders(_));
             if self.walked.waits(uid, kind, awaited, now) {
                 self.report(uid, &object, &step, waits_for_holders).await;
-            } else if self.on_cycles.contains(&object.key) && self.walked.may_turn_to_cycle(uid) {
+            } else if self.on_cycles.contains(uid) && self.walked.may_turn_to_cycle(uid) {
                 self.report_cycle(uid, &object).await;
             }
         } else {
@@ -231,7 +232,7 @@ impl Walk {
             return false;
         };
         self.walked.reported_as_cycle(uid);
-        self.cluster.report(object, &cycle_notice(&path)).await;
+        self.cluster.report(object, &cycle_notice(&Seen::keys(&path))).await;
         self.follower.cycle(path).await;
         true
     }

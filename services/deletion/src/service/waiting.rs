@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::decide::{Cause, Claim, HolderLocation, Step, Wait};
+use crate::decide::{Cause, Claim, Seen, Step, Wait};
 use crate::graph::{CycleSearch, Graph};
 use crate::holders::Holders;
 use crate::notice::{Notice, is_noticed, notice, waits_for_objects};
@@ -116,7 +116,8 @@ impl WaitingObjects {
             if !waiting.report(cycle.is_some(), now, blocked_after) {
                 continue;
             }
-            if let Some(notice) = notice(&waiting.step, cycle.as_deref()) {
+            let path = cycle.as_deref().map(Seen::keys);
+            if let Some(notice) = notice(&waiting.step, path.as_deref()) {
                 overdue.push(Overdue {
                     object: object.clone(),
                     notice: notice.with_roots(&roots(graph, &key), today),
@@ -137,17 +138,18 @@ impl WaitingObjects {
 
     /// A cycle was found, and the object with which its path begins is reported with it. The others on it that were
     /// reported without it, each once for each set of others.
-    pub(crate) fn on_cycle(&mut self, graph: &Graph, path: &[Key], today: Timestamp) -> Vec<Overdue> {
+    pub(crate) fn on_cycle(&mut self, graph: &Graph, path: &[Seen], today: Timestamp) -> Vec<Overdue> {
         let mut overdue = Vec::new();
-        for (at, key) in path.iter().enumerate() {
+        for (at, Seen { key, uid }) in path.iter().enumerate() {
             let holder = &path[(at + 1) % path.len()];
-            let (Some(object), Some(waiting)) = (graph.get(key), self.objects.get_mut(key)) else {
+            let object = graph.get(key).filter(|object| object.uid == *uid);
+            let (Some(object), Some(waiting)) = (object, self.objects.get_mut(key)) else {
                 continue;
             };
             if !waiting.turns_to_cycle(holder, graph) || at == 0 {
                 continue;
             }
-            let mut path = path.to_vec();
+            let mut path = Seen::keys(path);
             path.rotate_left(at);
             if let Some(notice) = notice(&waiting.step, Some(&path)) {
                 overdue.push(Overdue {
@@ -228,7 +230,7 @@ impl Waiting {
 
     /// It is on a cycle, on which this holder keeps it. Whether it was reported otherwise, and waits for that one: some
     /// other object, live or archived, may have had its name.
-    fn turns_to_cycle(&mut self, holder: &Key, graph: &Graph) -> bool {
+    fn turns_to_cycle(&mut self, holder: &Seen, graph: &Graph) -> bool {
         let is_known = self.reported.as_ref().is_none_or(|reported| reported.as_cycle);
         // There may be very many that it waits for: they are compared last.
         if is_known || !self.is_reported() || !self.waits_for(holder, graph) {
@@ -240,14 +242,15 @@ impl Waiting {
         true
     }
 
-    fn waits_for(&self, holder: &Key, graph: &Graph) -> bool {
+    fn waits_for(&self, holder: &Seen, graph: &Graph) -> bool {
         match &self.step {
             Step::Wait(Wait::Holders(claims, missing) | Wait::Owned(claims, missing)) => {
-                let mut seen = claims.iter().map(|claim| &claim.at);
-                seen.any(|at| *at == HolderLocation::Seen(holder.clone())) || missing.contains(holder)
+                let is_known = |known: &Object| known.uid == holder.uid;
+                claims.iter().any(|claim| claim.name.uid() == holder.uid)
+                    || (graph.get(&holder.key).is_some_and(is_known) && missing.contains(&holder.key))
             }
-            // Of many, only some are named.
-            Step::Wait(Wait::Archived(names)) => graph.get(holder).is_none() || names.contains(&holder.to_string()),
+            // Only some of them are named, and as people know them. Whoever found the path has asked the archive.
+            Step::Wait(Wait::Archived(_)) => true,
             _ => false,
         }
     }

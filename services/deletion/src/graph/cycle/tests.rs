@@ -52,13 +52,33 @@ fn a_cycle_is_found_over_what_another_service_says_of_its_deleted_object() {
     let graph = graph(vec![going("a", &["b"]), held_elsewhere()]);
     let cycle = |said: Option<&FoundHolder>| {
         let search = graph.search_cycle(&node("a"), |name| said.filter(|_| *name == foreign()));
-        search.cycle
+        search.cycle.map(|path| Seen::keys(&path))
     };
     let path = [node("a"), node("b"), found(true, &[]).key];
     assert_eq!(cycle(Some(&found(true, &["z", "a"]))).as_deref(), Some(&path[..]));
     assert_eq!(cycle(Some(&found(true, &["z"]))), None, "others hold it");
     assert_eq!(cycle(Some(&found(false, &["a"]))), None, "nobody deletes it");
     assert_eq!(cycle(None), None, "its service has not answered");
+}
+
+/// As if a name had one object: its service may know a deleted one beside the one that has its name now.
+#[test]
+fn objects_that_had_one_name_are_told_apart_by_their_uids() {
+    let said = [found(true, &["b"]), found(true, &["a"])];
+    let names = ["f", "f2"].map(|uid| ReferenceName::new("Cluster", "y.example.com", uid).expect("a name"));
+    let held = |name: &str, holder: &ReferenceName| {
+        let mut object = going(name, &[]);
+        object.references.insert(holder.clone());
+        object
+    };
+    let graph = graph(vec![held("a", &names[0]), held("b", &names[1])]);
+    let search = graph.search_cycle(&node("a"), |name| {
+        let at = names.iter().position(|one| one == name)?;
+        Some(&said[at])
+    });
+    let path = search.cycle.expect("a cycle");
+    let uids: Vec<_> = path.iter().map(|seen| seen.uid.as_str()).collect();
+    assert_eq!(uids, ["a", "f", "b", "f2"]);
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Work {
 
     /// A cycle was found, and the object with which its path begins is reported with it. The others that were reported
     /// without it, with what to tell.
-    pub(in super::super) fn on_cycle(&mut self, path: &[Key], today: Timestamp) -> Vec<Overdue> {
+    pub(in super::super) fn on_cycle(&mut self, path: &[Seen], today: Timestamp) -> Vec<Overdue> {
         self.waiting.on_cycle(&self.graph, path, today)
     }
 

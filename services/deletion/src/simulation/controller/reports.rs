@@ -45,14 +45,14 @@ impl Controller {
         match self.cycle_of(world, Seen::of(object)) {
             Some(path) => {
                 self.report_cycle(&path);
-                cycle_notice(&path)
+                cycle_notice(&Seen::keys(&path))
             }
             None => notice,
         }
     }
 
     /// The objects around one of its references back to an object, live or archived.
-    pub(in super::super) fn cycle_of(&self, world: &mut World, object: Seen) -> Option<Vec<Key>> {
+    pub(in super::super) fn cycle_of(&self, world: &mut World, object: Seen) -> Option<Vec<Seen>> {
         let mut search = Search::new(object);
         while let Some(holder) = search.next_holder() {
             for waiting in [self.graph.waiting_on(&holder), world.waiting_for(&holder)] {
@@ -65,7 +65,7 @@ impl Controller {
     }
 
     /// The object with which a cycle begins is reported with it: others on it may have been without it.
-    pub(in super::super) fn report_cycle(&mut self, path: &[Key]) {
+    pub(in super::super) fn report_cycle(&mut self, path: &[Seen]) {
         for overdue in self.waiting.on_cycle(&self.graph, path, Timestamp::UNIX_EPOCH) {
             self.notices.add_overdue(overdue);
         }

@@ -4,6 +4,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::super::Play;
 use super::calm;
+use crate::decide::Seen;
 use crate::notice::cycle_notice;
 use crate::object::Key;
 
@@ -23,7 +24,7 @@ fn objects_that_own_each_other_wait_and_the_path_names_both() {
         .search_cycle(&one, |_| None)
         .cycle
         .expect("a cycle");
-    assert_eq!(path, [one, other]);
+    assert_eq!(Seen::keys(&path), [one, other]);
 }
 
 /// One of them is deleted, and takes the others along. They all name each other still when an operator drops one of the
@@ -43,7 +44,7 @@ fn objects_of_a_cycle_go_once_any_of_their_references_is_dropped() {
             .search_cycle(&a, |_| None)
             .cycle
             .expect("a cycle");
-        assert_eq!(path, [a, c, b]);
+        assert_eq!(Seen::keys(&path), [a, c, b]);
 
         let reference = play.world.objects[&trees[dropped]].reference();
         let target = &trees[(dropped + 1) % 3];

@@ -88,7 +88,7 @@ impl Play {
     }
 
     /// The cycle that a tombstone is on.
-    pub(super) fn cycle_of(&mut self, key: &Key) -> Option<Vec<Key>> {
+    pub(super) fn cycle_of(&mut self, key: &Key) -> Option<Vec<Seen>> {
         let seen = Seen {
             key: key.clone(),
             uid: self.uid_of_archived(key)?,
@@ -258,7 +258,10 @@ fn wait_for_each_other(bug: Bug) -> Result<(), String> {
     }
     play.settle()?;
     let path = play.cycle_of(a);
-    demand(path.is_some_and(|path| path == networks), "the path names all three")?;
+    demand(
+        path.is_some_and(|path| Seen::keys(&path) == networks),
+        "the path names all three",
+    )?;
     demand(play.cycle_of(&waits).is_none(), "the fourth one holds none of them")?;
     play.world.archives.references.remove(&closing);
     play.world.version += 1;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cluster::outcome::Task;
+use crate::decide::Seen;
 use crate::notice::cycle_notice;
 use crate::service::waiting::Overdue;
 
@@ -9,6 +10,13 @@ const UIDS: [&str; 3] = ["n0", "n1", "n2"];
 
 fn at(number: usize) -> Key {
     key("Network", UIDS[number])
+}
+
+fn seen(number: usize) -> Seen {
+    Seen {
+        key: at(number),
+        uid: UIDS[number].to_owned(),
+    }
 }
 
 fn name(number: usize) -> ReferenceName {
@@ -120,17 +128,20 @@ fn whoever_was_reported_before_a_cycle_closed_is_reported_once_more_with_its_pat
 
 #[test]
 fn of_a_path_that_the_archive_knows_only_those_are_reported_that_wait_on_it() {
-    let archived = key("Network", "archived");
+    let archived = Seen {
+        key: key("Network", "archived"),
+        uid: "archived".to_owned(),
+    };
     let mut networks = Networks::new(vec![going(0, 1, &[1]), going(1, 2, &[])]);
     networks.look(0);
-    let path = [at(0), at(1), archived.clone()];
+    let path = [seen(0), seen(1), archived.clone()];
     assert!(
         networks.work.on_cycle(&path, Timestamp::UNIX_EPOCH).is_empty(),
         "nobody was reported yet"
     );
     networks.look(30);
     // Of an archived object with the name of a live one.
-    let of_others = [archived.clone(), at(0), archived.clone()];
+    let of_others = [archived.clone(), seen(0), archived.clone()];
     assert!(
         networks.work.on_cycle(&of_others, Timestamp::UNIX_EPOCH).is_empty(),
         "another one holds it"
@@ -141,11 +152,42 @@ fn of_a_path_that_the_archive_knows_only_those_are_reported_that_wait_on_it() {
         [(at(1), "DeletionCycle", false)],
         "the first one is reported by whoever found it"
     );
-    assert_eq!(reported[0].notice, cycle_notice(&[at(1), archived.clone(), at(0)]));
-    let from_archive = [archived, at(0), at(1)];
+    assert_eq!(reported[0].notice, cycle_notice(&[at(1), archived.key.clone(), at(0)]));
+    let from_archive = [archived, seen(0), seen(1)];
     assert!(
         networks.work.on_cycle(&from_archive, Timestamp::UNIX_EPOCH).is_empty(),
         "once"
+    );
+}
+
+/// As if a name had one object: an archived one and one that was created after it may both be deleted.
+#[test]
+fn namesakes_are_told_apart_on_a_path_that_the_archive_knows() {
+    let former = |number: usize| Seen {
+        key: at(number),
+        uid: "former".to_owned(),
+    };
+    let stage = || {
+        let mut networks = Networks::new(vec![going(0, 1, &[1]), going(1, 2, &[])]);
+        networks.look(0);
+        networks.look(30);
+        networks
+    };
+    let turned = |path: &[Seen]| said(&stage().work.on_cycle(path, Timestamp::UNIX_EPOCH));
+    let is_found = |number| vec![(at(number), "DeletionCycle", false)];
+    assert_eq!(
+        turned(&[former(2), former(0), seen(1)]),
+        is_found(1),
+        "not the live one of the name"
+    );
+    assert!(
+        turned(&[former(2), seen(0), former(1)]).is_empty(),
+        "another one of the name holds it"
+    );
+    assert_eq!(
+        turned(&[seen(0), seen(1), former(0)]),
+        is_found(1),
+        "held by a former one of a live name"
     );
 }
 
