@@ -8,7 +8,7 @@ use std::time::Duration;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use crate::decide::{Claim, FoundHolder, HolderLocation, Input};
+use crate::decide::{Claim, FoundHolder, HolderLocation, Input, Seen};
 use crate::graph::Graph;
 use crate::object::Key;
 use crate::questions::Questions;
@@ -70,6 +70,18 @@ impl Holders {
     /// What its service has answered about a holder.
     pub fn elsewhere(&self, name: &ReferenceName) -> Option<&FoundHolder> {
         self.answers.get(name).and_then(|answer| answer.found.as_ref())
+    }
+
+    /// Those of other services that are being deleted and wait for a holder, as their services have answered.
+    pub fn waiting_on(&self, holder: &ReferenceName) -> Vec<Seen> {
+        let found = self.answers.iter();
+        let found = found.filter_map(|(name, answer)| Some((name, answer.found.as_ref()?)));
+        let waiting = found.filter(|(_, found)| found.is_leaving && found.held_by.contains(holder));
+        let waiting = waiting.map(|(name, found)| Seen {
+            key: found.key.clone(),
+            uid: name.uid().to_owned(),
+        });
+        waiting.collect()
     }
 
     /// Its service has not answered.
@@ -216,6 +228,24 @@ mod tests {
         assert!(said(Some(found(true, &["n"]))), "it came back");
         assert_eq!(holders.elsewhere(&name("u")), Some(&found(true, &["n"])));
         assert_eq!(holders.elsewhere(&name("another")), None);
+    }
+
+    /// As if a search through the archive ended where another service's object waits for one of ours.
+    #[test]
+    fn whoever_is_deleted_elsewhere_waits_for_what_its_service_says() {
+        let (mut holders, now) = (Holders::new(AGAIN_AFTER), Instant::now());
+        let mut waiting = |answer| {
+            holders.answered(name("u"), answer, now);
+            holders.waiting_on(&name("n"))
+        };
+        let u = Seen {
+            key: key("Cluster", "a"),
+            uid: "u".to_owned(),
+        };
+        assert_eq!(waiting(Some(found(true, &["m", "n"]))), [u]);
+        assert!(waiting(Some(found(true, &["m"]))).is_empty());
+        assert!(waiting(Some(found(false, &["n"]))).is_empty(), "nobody deletes it");
+        assert!(waiting(None).is_empty());
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub struct CycleSearch {
     pub cycle: Option<Vec<Seen>>,
     /// The object and those on their way out that it waits for, as far as the search went.
     pub looked_at: Vec<Key>,
+    /// Whether one of them that is of another service waits for one of this service which is not known here: it may be
+    /// archived.
+    pub may_be_archived: bool,
 }
 
 /// One that a search comes to.
@@ -79,7 +82,7 @@ impl Graph {
         let begin = self.objects.get(key).map(Holder::Known);
         let mut reached: BTreeMap<String, Seen> = BTreeMap::new();
         let (mut next, mut looked_at): (VecDeque<_>, _) = (begin.into_iter().collect(), vec![key.clone()]);
-        let (mut left, mut cycle) = (REFERENCES_MAX, None);
+        let (mut left, mut cycle, mut may_be_archived) = (REFERENCES_MAX, None, false);
         'search: while let Some(target) = next.pop_front() {
             for name in target.held_by().iter().take(left) {
                 left -= 1;
@@ -88,6 +91,8 @@ impl Graph {
                     .map(Holder::Known)
                     .or_else(|| elsewhere(name).map(|found| Holder::Elsewhere(name.uid(), found)));
                 let Some(holder) = holder else {
+                    let is_elsewhere = target.key().kind.group != key.kind.group;
+                    may_be_archived |= is_elsewhere && name.group() == key.kind.group;
                     continue;
                 };
                 // Another one may have had its name.
@@ -102,7 +107,11 @@ impl Graph {
                 }
             }
         }
-        CycleSearch { cycle, looked_at }
+        CycleSearch {
+            cycle,
+            looked_at,
+            may_be_archived,
+        }
     }
 
     /// The objects that are being deleted and bear the reference of a holder, live or not: they wait for it.

@@ -97,6 +97,19 @@ fn all_are_known_that_a_search_has_looked_at() {
     assert_eq!((unknown.cycle, unknown.looked_at), (None, vec![node("a")]));
 }
 
+/// As if nobody asked the archive for the rest of a path that another service knows the beginning of.
+#[test]
+fn what_an_object_of_another_service_waits_for_may_be_archived() {
+    let graph = graph(vec![going("a", &["unknown", "b"]), held_elsewhere()]);
+    let may_be_archived = |held_by: &[&str]| {
+        let said = found(true, held_by);
+        let search = graph.search_cycle(&node("a"), |name| Some(&said).filter(|_| *name == foreign()));
+        search.may_be_archived
+    };
+    assert!(may_be_archived(&["b", "unknown"]));
+    assert!(!may_be_archived(&["b"]), "what ours wait for is known otherwise");
+}
+
 #[test]
 fn a_search_ends_at_so_many_references_on_all_objects_together() {
     let many: Vec<_> = (0..REFERENCES_MAX).map(|number| format!("n{number:05}")).collect();
