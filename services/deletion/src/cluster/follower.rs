@@ -40,10 +40,9 @@ impl Follower {
             .flatten()
     }
 
-    /// Who waits in the cluster for an object, by its reference. Nobody where nobody answers any more.
-    pub(super) async fn waiting_for(&self, holder: &Seen) -> Vec<Seen> {
-        let asked = self.ask(|answer| Message::Waiting(holder.clone(), answer));
-        asked.await.unwrap_or_default()
+    /// Who waits in the cluster for an object, by its reference. Nothing where nobody answers any more.
+    pub(super) async fn waiting_for(&self, holder: &Seen) -> Option<Vec<Seen>> {
+        self.ask(|answer| Message::Waiting(holder.clone(), answer)).await
     }
 
     /// The object with which a cycle begins is reported with it: others on it may have been without it.
@@ -55,7 +54,12 @@ impl Follower {
     async fn ask<A>(&self, question: impl FnOnce(oneshot::Sender<A>) -> Message) -> Option<A> {
         let (answer, answered) = oneshot::channel();
         self.messages.send(question(answer)).await.ok()?;
-        answered.await.ok()
+        // A question that arrives just as the loop ends may lie there unread as long as there is a follower.
+        tokio::select! {
+            biased;
+            answer = answered => answer.ok(),
+            () = self.messages.closed() => None,
+        }
     }
 }
 
@@ -85,9 +89,9 @@ mod tests {
         tokio::join!(answers, asks);
     }
 
-    /// As if what is recorded while the service stops waited for an answer for ever.
+    /// As if what is recorded while the service stops waited for an answer for ever, or took silence for one.
     #[tokio::test]
-    async fn nobody_waits_for_an_object_about_which_nobody_answers() {
+    async fn who_waits_for_an_object_is_not_known_where_nobody_answers() {
         let (holder, other) = (live(key("Cluster", "c"), "c"), live(key("Network", "n"), "n"));
         let [holder, other] = [&holder, &other].map(Seen::of);
         let (follower, mut received) = Follower::channel();
@@ -101,11 +105,26 @@ mod tests {
             drop(received);
         };
         let asks = async {
-            assert_eq!(follower.waiting_for(&holder).await, std::slice::from_ref(&other));
-            assert!(follower.waiting_for(&holder).await.is_empty(), "the question is lost");
-            assert!(follower.waiting_for(&holder).await.is_empty(), "nobody listens");
+            assert_eq!(follower.waiting_for(&holder).await, Some(vec![other.clone()]));
+            assert_eq!(follower.waiting_for(&holder).await, None, "the question is lost");
+            assert_eq!(follower.waiting_for(&holder).await, None, "nobody listens");
             follower.cycle(vec![holder.clone()]).await;
         };
         tokio::join!(answers, asks);
+    }
+
+    /// As if a question that is still there after the loop has ended were waited for: whoever asks keeps it there.
+    #[tokio::test]
+    async fn nobody_waits_for_an_answer_once_the_loop_has_ended() {
+        let holder = Seen::of(&live(key("Cluster", "c"), "c"));
+        let (follower, mut received) = Follower::channel();
+        let ends = async {
+            let question = received.recv().await.expect("it is asked");
+            drop(received);
+            question
+        };
+        let (question, answer) = tokio::join!(ends, follower.waiting_for(&holder));
+        assert_eq!(answer, None);
+        drop(question);
     }
 }

@@ -26,7 +26,7 @@ mod waiting;
 
 pub(crate) mod follower;
 
-mod cycle;
+pub(crate) mod cycle;
 
 mod archived;
 

@@ -12,11 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::cleanup_states::CallOutcome;
 use crate::cluster::Cluster;
 use crate::cluster::carry_out::carry_out;
+use crate::cluster::cycle::CycleAnswer;
 use crate::cluster::follow::{Report, follow};
 use crate::cluster::follower::{Follower, Message};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::{Seen, Step};
 use crate::figures::Figures;
+use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
 use crate::web::Posting;
 
@@ -40,7 +42,7 @@ mod tombstones;
 
 pub(crate) mod notices;
 
-use notices::{Due, Notices};
+use notices::{Due, Notices, Search};
 use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};
 use tombstones::{Blocked, Cycles, Walk};
 use troubles::Troubles;
@@ -50,6 +52,8 @@ use work::{Setup, Work};
 const STEPS_AT_A_TIME: usize = 64;
 /// Events that are recorded at a time: no step waits for them, though they may be many.
 const NOTICES_AT_A_TIME: usize = 2;
+/// Searches for cycles at a time.
+const SEARCHES_AT_A_TIME: usize = 1;
 /// Reports that wait to be read. That of a watch has the whole text of its object.
 const REPORTS_MAX: usize = 64;
 /// Between two looks at what waits.
@@ -82,8 +86,6 @@ struct Recorded {
     key: Key,
     /// Whether that nothing is refused to it any more could not be written.
     is_left: bool,
-    /// The path of the cycle that it is on.
-    cycle: Option<Vec<Seen>>,
 }
 
 /// What ends beside the loop. A pause takes nobody's turn.
@@ -96,6 +98,8 @@ struct RunningTasks {
     pauses: JoinSet<Key>,
     /// Events that are being recorded, and those that will be.
     recording: JoinSet<Recorded>,
+    /// Searches for cycles, which keep no notice of another object from its turn.
+    searches: JoinSet<(Search, CycleAnswer)>,
     notices: Notices,
 }
 
@@ -166,6 +170,9 @@ impl Deletion {
                 Some(done) = running.recording.join_next() => {
                     self.recorded(&mut work, &mut running, done.expect("no report panics"));
                 }
+                Some(ended) = running.searches.join_next() => {
+                    self.searched(&mut work, &mut running, ended.expect("no search panics"));
+                }
                 input = peers.next() => peers.take(input, &mut work, &self.troubles),
                 _ = looks.tick() => {
                     peers.hold(&work);
@@ -179,6 +186,7 @@ impl Deletion {
         peers.end().await;
         // What has come of them is asked again.
         running.cleanups.shutdown().await;
+        running.searches.shutdown().await;
         // A write that was sent is waited for: its outcome is in the cluster.
         while running.steps.join_next().await.is_some() {}
         while walks.join_next().await.is_some() {}
@@ -328,23 +336,60 @@ impl Deletion {
         }
     }
 
-    /// Begins to record events and conditions that are due.
+    /// Begins to search for the cycles that objects may be on.
+    fn search_due(&self, running: &mut RunningTasks, follower: &Follower) {
+        while running.searches.len() < SEARCHES_AT_A_TIME
+            && let Some(search) = running.notices.begin_search()
+        {
+            let (cluster, follower) = (self.cluster.clone(), follower.clone());
+            running.searches.spawn(async move {
+                let answer = cluster.cycle_of(&search.object, &follower).await;
+                (search, answer)
+            });
+        }
+    }
+
+    /// Begins to record events and conditions that are due, and to search where one waits for that.
     fn record_due(&self, running: &mut RunningTasks, follower: &Follower) {
+        self.search_due(running, follower);
         while running.recording.len() < NOTICES_AT_A_TIME
             && let Some((object, due)) = running.notices.begin()
         {
-            let (cluster, follower) = (self.cluster.clone(), follower.clone());
-            running.recording.spawn(record(cluster, follower, object, due));
+            running.recording.spawn(record(self.cluster.clone(), object, due));
         }
+    }
+
+    /// Without an answer of the archive, people are shown the holders, and the object is looked at again.
+    fn searched(&self, work: &mut Work, running: &mut RunningTasks, ended: (Search, CycleAnswer)) {
+        let (search, answer) = ended;
+        let Search {
+            object,
+            notice,
+            is_reported,
+        } = search;
+        let said = match answer {
+            CycleAnswer::Path(path) => {
+                self.report_cycle(work, running, &path);
+                Some(Notice {
+                    roots: notice.roots,
+                    ..cycle_notice(&Seen::keys(&path))
+                })
+            }
+            CycleAnswer::Absent => (!is_reported).then_some(notice),
+            CycleAnswer::Unread => {
+                let given_up = running.notices.give_up_searches();
+                work.search_again(given_up.iter().chain([&object.key]), Instant::now());
+                (!is_reported).then_some(notice)
+            }
+            CycleAnswer::Stopped => None,
+        };
+        running.notices.end_search(object, said);
     }
 
     fn recorded(&self, work: &mut Work, running: &mut RunningTasks, recorded: Recorded) {
         running.notices.end(&recorded.key);
         if recorded.is_left {
             work.unwritten(recorded.key, Instant::now());
-        }
-        if let Some(path) = recorded.cycle {
-            self.report_cycle(work, running, &path);
         }
     }
 
@@ -366,24 +411,17 @@ impl Deletion {
     }
 }
 
-async fn record(cluster: Cluster, follower: Follower, object: Object, due: Due) -> Recorded {
-    let (notice, cycle) = match due {
-        Due::Notice(notice) => (notice, None),
-        Due::Search(notice) => cluster.with_cycle(&object, notice, &follower).await,
-        Due::Placed => {
-            let is_left = !cluster.write_placed(&object).await;
-            return Recorded {
-                key: object.key,
-                is_left,
-                cycle: None,
-            };
+async fn record(cluster: Cluster, object: Object, due: Due) -> Recorded {
+    let is_left = match due {
+        Due::Notice(notice) => {
+            cluster.report(&object, &notice).await;
+            cluster.write_conditions(&object, &notice).await;
+            false
         }
+        Due::Placed => !cluster.write_placed(&object).await,
     };
-    cluster.report(&object, &notice).await;
-    cluster.write_conditions(&object, &notice).await;
     Recorded {
         key: object.key,
-        is_left: false,
-        cycle,
+        is_left,
     }
 }

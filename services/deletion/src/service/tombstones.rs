@@ -10,6 +10,7 @@ use kindex_kube_client::ClusterError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::cycle::CycleAnswer;
 use crate::cluster::follower::Follower;
 use crate::cluster::outcome::Unanswered;
 use crate::cluster::tombstone::TombstoneProgress;
@@ -71,6 +72,8 @@ pub(super) struct Walk {
     cycles: Cycles,
     /// The uids of objects on cycles that were found before this walk.
     on_cycles: BTreeSet<String>,
+    /// Those of which this walk could not find out whether they are on one.
+    unread: BTreeSet<String>,
     follower: Follower,
     walked: Walked,
     cleanups: ArchivedCleanups,
@@ -95,6 +98,7 @@ impl Walk {
             blocked,
             cycles,
             on_cycles: BTreeSet::new(),
+            unread: BTreeSet::new(),
             follower,
             walked: Walked::new(blocked_after),
             silent: BTreeSet::new(),
@@ -105,7 +109,7 @@ impl Walk {
     pub(super) async fn run(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let (began, mut is_whole) = (Instant::now(), true);
-            self.on_cycles = self.cycles.take();
+            self.on_cycles.extend(self.cycles.take());
             for kind in self.cluster.clone().kinds().all() {
                 let name = name_of(kind);
                 if let Err(error) = self.walk(&name, &stop).await {
@@ -119,6 +123,7 @@ impl Walk {
                 }
             }
             self.silent.clear();
+            self.end_cycles(is_whole);
             self.blocked.set(self.walked.end(Instant::now()));
             if is_whole {
                 self.cleanups.end_walk();
@@ -130,6 +135,12 @@ impl Walk {
             }
         }
         self.cleanups.end().await;
+    }
+
+    /// Those that are not looked at again in the next walk are forgotten: all that this one came to, if it is whole.
+    fn end_cycles(&mut self, is_whole: bool) {
+        let unread = std::mem::take(&mut self.unread);
+        self.on_cycles.retain(|uid| !is_whole || unread.contains(uid));
     }
 
     /// All of a kind, page by page.
@@ -176,6 +187,9 @@ impl Walk {
                     self.figures.failed(&kind.kind);
                     tracing::warn!(%kind, uid, %error, "The deletion of an archived object is tried again");
                     self.walked.unread(uid);
+                    if self.on_cycles.contains(uid) {
+                        self.unread.insert(uid.to_owned());
+                    }
                     return;
                 }
             }
@@ -217,24 +231,43 @@ impl Walk {
     }
 
     async fn report(&mut self, uid: &str, object: &Object, step: &Step, waits_for_holders: bool) {
-        if waits_for_holders && self.report_cycle(uid, object).await {
-            return;
-        }
-        if let Some(notice) = notice(step, None) {
+        let is_said = waits_for_holders && self.report_cycle(uid, object).await;
+        if let Some(notice) = notice(step, None).filter(|_| !is_said) {
             self.cluster.report(object, &notice).await;
         }
     }
 
-    /// Reports the cycle that an object is on. Whether there is one: without an answer, people are shown the holders.
+    /// Reports the cycle that an object is on. Whether nothing else is to be said: without an answer, people are shown
+    /// the holders.
     async fn report_cycle(&mut self, uid: &str, object: &Object) -> bool {
-        let found = self.cluster.cycle_of(object, &self.follower).await;
-        let Some(path) = found.unwrap_or_default() else {
-            return false;
-        };
-        self.walked.reported_as_cycle(uid);
-        self.cluster.report(object, &cycle_notice(&Seen::keys(&path))).await;
-        self.follower.cycle(path).await;
-        true
+        let answer = self.cluster.cycle_of(object, &self.follower).await;
+        self.searched(uid, &answer);
+        match answer {
+            CycleAnswer::Path(path) => {
+                let notice = cycle_notice(&Seen::keys(&path));
+                self.cluster.report(object, &notice).await;
+                self.follower.cycle(path).await;
+                true
+            }
+            CycleAnswer::Absent | CycleAnswer::Unread => false,
+            CycleAnswer::Stopped => true,
+        }
+    }
+
+    /// A tombstone is looked at again in the next walk if nobody has answered in this one.
+    fn searched(&mut self, uid: &str, answer: &CycleAnswer) {
+        match answer {
+            CycleAnswer::Path(_) => {
+                self.walked.reported_as_cycle(uid);
+                self.on_cycles.remove(uid);
+            }
+            CycleAnswer::Absent => _ = self.on_cycles.remove(uid),
+            CycleAnswer::Unread => {
+                self.on_cycles.insert(uid.to_owned());
+                self.unread.insert(uid.to_owned());
+            }
+            CycleAnswer::Stopped => {}
+        }
     }
 }
 
@@ -261,8 +294,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn only_a_service_that_is_silent_is_not_asked_again_in_a_walk() {
+    async fn walk() -> Walk {
         let nowhere = Address {
             name: "own".to_owned(),
             url: "http://127.0.0.1:1".to_owned(),
@@ -272,14 +304,39 @@ mod tests {
         let client = nowhere.client().await.expect("a client");
         let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
         let (follower, _) = Follower::channel();
-        let mut walk = Walk::new(
+        Walk::new(
             cluster,
             Figures::default(),
             Duration::MAX,
             Blocked::default(),
             Cycles::default(),
             follower,
-        );
+        )
+    }
+
+    /// As if an object were never looked at again because the archive was away when it was its turn.
+    #[tokio::test]
+    async fn whoever_may_be_on_a_cycle_is_looked_at_until_somebody_has_answered() {
+        let mut walk = walk().await;
+        let left = |walk: &Walk| walk.on_cycles.iter().cloned().collect::<Vec<_>>();
+        walk.on_cycles = ["absent", "live", "path", "unread"].map(ToOwned::to_owned).into();
+        walk.searched("absent", &CycleAnswer::Absent);
+        walk.searched("path", &CycleAnswer::Path(Vec::new()));
+        walk.searched("unread", &CycleAnswer::Unread);
+        walk.searched("new", &CycleAnswer::Unread);
+        walk.searched("live", &CycleAnswer::Stopped);
+        walk.end_cycles(false);
+        assert_eq!(left(&walk), ["live", "new", "unread"], "not all was read");
+        walk.searched("unread", &CycleAnswer::Unread);
+        walk.end_cycles(true);
+        assert_eq!(left(&walk), ["unread"]);
+        walk.end_cycles(true);
+        assert!(left(&walk).is_empty());
+    }
+
+    #[tokio::test]
+    async fn only_a_service_that_is_silent_is_not_asked_again_in_a_walk() {
+        let mut walk = walk().await;
         walk.note("u", waits_for("the service that refuses", false)).await;
         assert!(walk.silent.is_empty(), "it may release what others hold");
         walk.note("u", waits_for("the service that is away", true)).await;

@@ -7,14 +7,15 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::decide::{Cause, Claim, Seen, Step, Wait};
-use crate::graph::{CycleSearch, Graph};
+use crate::graph::Graph;
 use crate::holders::Holders;
 use crate::notice::{Notice, is_noticed, notice, waits_for_objects};
 use crate::object::{Key, Object};
 use crate::roots::roots;
 
-/// Until an object is decided on again that waits for others which hold no reference on it.
-const AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// Until an object is decided on again that waits for others which hold no reference on it, and until the archive is
+/// asked again for a cycle.
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// An object that waits, with what to report of it.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Overdue {
     pub(crate) notice: Notice,
     /// Whether it may be on a cycle of which only the archive knows.
     pub(crate) may_be_cycle: bool,
+    /// Whether the notice was reported before: only that cycle is worth another one.
+    pub(crate) is_reported: bool,
 }
 
 /// All objects that wait.
@@ -85,12 +88,13 @@ impl WaitingObjects {
         (count, longest)
     }
 
-    /// Another service says something else of a holder of these: what was reported of them is looked at again, as they
-    /// may be on a cycle by now.
-    pub(crate) fn look_again<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
+    /// Another service says something else of a holder of these, or the archive has said nothing: what was reported of
+    /// them is looked at again from then on, as they may be on a cycle.
+    pub(crate) fn look_again<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>, from: Instant) {
         for key in keys {
             if let Some(reported) = self.objects.get_mut(key).and_then(|waiting| waiting.reported.as_mut()) {
-                reported.look_again = true;
+                let before = reported.look_again.unwrap_or(from);
+                reported.look_again = Some(from.min(before));
             }
         }
     }
@@ -100,20 +104,24 @@ impl WaitingObjects {
     pub(crate) fn overdue(&mut self, graph: &Graph, holders: &Holders, now: Instant, today: Timestamp) -> Vec<Overdue> {
         let blocked_after = self.blocked_after;
         let due = self.objects.iter();
-        let due = due.filter(|(_, waiting)| waiting.is_overdue(now, blocked_after) || waiting.is_looked_at_again());
+        let due = due.filter(|(_, waiting)| waiting.is_overdue(now, blocked_after) || waiting.is_looked_at_again(now));
         let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
         let mut overdue = Vec::new();
         for key in due {
             let Some(object) = graph.get(&key) else {
                 continue;
             };
-            let CycleSearch { cycle, looked_at } = graph.search_cycle(&key, |name| holders.elsewhere(name));
-            let is_archived_on_the_way = looked_at.iter().any(|other| self.waits_for_archived(other));
+            let search = graph.search_cycle(&key, |name| holders.elsewhere(name));
+            let mut looked_at = search.looked_at.iter();
+            let may_be_archived = search.may_be_archived || looked_at.any(|other| self.waits_for_archived(other));
             let Some(waiting) = self.objects.get_mut(&key) else {
                 continue;
             };
-            let cycle = cycle.filter(|_| waits_for_objects(&waiting.step));
-            if !waiting.report(cycle.is_some(), now, blocked_after) {
+            let waits_for_objects = waits_for_objects(&waiting.step);
+            let cycle = search.cycle.filter(|_| waits_for_objects);
+            let may_be_cycle = cycle.is_none() && may_be_archived && waits_for_objects;
+            let is_reported = !waiting.report(cycle.is_some(), now, blocked_after);
+            if is_reported && cycle.is_none() && !may_be_cycle {
                 continue;
             }
             let path = cycle.as_deref().map(Seen::keys);
@@ -121,7 +129,8 @@ impl WaitingObjects {
                 overdue.push(Overdue {
                     object: object.clone(),
                     notice: notice.with_roots(&roots(graph, &key), today),
-                    may_be_cycle: cycle.is_none() && is_archived_on_the_way && waits_for_objects(&waiting.step),
+                    may_be_cycle,
+                    is_reported,
                 });
             }
             if let Some(path) = cycle {
@@ -156,6 +165,7 @@ impl WaitingObjects {
                     object: object.clone(),
                     notice: notice.with_roots(&roots(graph, key), today),
                     may_be_cycle: false,
+                    is_reported: false,
                 });
             }
         }
@@ -169,8 +179,8 @@ struct Reported {
     at: Instant,
     /// Whether it had the path of a cycle.
     as_cycle: bool,
-    /// Whether more may be known by now of those that hold it.
-    look_again: bool,
+    /// From when on more may be known of those that hold it.
+    look_again: Option<Instant>,
 }
 
 /// An object that waits.
@@ -211,21 +221,22 @@ impl Waiting {
             .is_some_and(|reported| reported.step == self.step)
     }
 
-    /// Whether there is something new to report, which counts as reported from now on.
+    /// Whether what it waits for is to be reported, which counts as reported from now on. Else it is looked at again,
+    /// and may turn out to be on a cycle.
     fn report(&mut self, as_cycle: bool, now: Instant, blocked_after: Duration) -> bool {
         if self.is_overdue(now, blocked_after) {
             self.reported = Some(Reported {
                 step: self.step.clone(),
                 at: now,
                 as_cycle,
-                look_again: false,
+                look_again: None,
             });
             return true;
         }
         if let Some(reported) = &mut self.reported {
-            (reported.as_cycle, reported.look_again) = (as_cycle, false);
+            (reported.as_cycle, reported.look_again) = (as_cycle, None);
         }
-        as_cycle
+        false
     }
 
     /// It is on a cycle, on which this holder keeps it. Whether it was reported otherwise, and waits for that one: some
@@ -256,9 +267,10 @@ impl Waiting {
     }
 
     /// Whether it is looked at again though it was reported.
-    fn is_looked_at_again(&self) -> bool {
+    fn is_looked_at_again(&self, now: Instant) -> bool {
         let reported = self.reported.as_ref().filter(|_| self.is_reported());
-        reported.is_some_and(|reported| reported.look_again && !reported.as_cycle)
+        let reported = reported.filter(|reported| !reported.as_cycle);
+        reported.is_some_and(|reported| reported.look_again.is_some_and(|from| from <= now))
     }
 
     /// Whether it still waits for the same while it is asked about that once more.

@@ -152,7 +152,7 @@ impl Work {
         }
         self.look_ups.ask_for_targets(&self.setup.foreign, &self.graph, &object);
         if self.setup.foreign.contains(&object.key.kind) {
-            self.look_again_if_leaving(&object);
+            self.look_again_if_leaving(&object, now);
         }
         let concerned = self.graph.apply(object);
         self.queue.extend(concerned);
@@ -188,7 +188,7 @@ impl Work {
     pub(super) fn found(&mut self, name: ReferenceName, found: Option<FoundHolder>, now: Instant) {
         let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
         if self.holders.answered(name, found, now) {
-            self.waiting.look_again(&bearers);
+            self.waiting.look_again(&bearers, now);
         }
         self.queue.extend(bearers);
     }

@@ -11,7 +11,7 @@ use crate::notice::Notice;
 use crate::object::{Key, Object};
 use crate::vanished::{Ended, Lost};
 
-use super::super::waiting::Overdue;
+use super::super::waiting::{AGAIN_AFTER, Overdue};
 use super::super::{RETRIES_DOUBLED, RETRY_AFTER};
 use super::Work;
 
@@ -64,20 +64,30 @@ impl Work {
         self.waiting.overdue(&self.graph, &self.holders, now, today)
     }
 
-    /// An object of another service was seen. What it holds may be on a cycle by now if it is being deleted, and that
-    /// or what it waits for is new: nobody here reports that object itself.
-    pub(super) fn look_again_if_leaving(&mut self, object: &Object) {
+    /// An object of another service was seen. What it holds, or is held by, may be on a cycle by now if it is being
+    /// deleted, and that or what it waits for is new: nobody here reports that object itself.
+    pub(super) fn look_again_if_leaving(&mut self, object: &Object, now: Instant) {
         let known = self.graph.get(&object.key).filter(|known| known.uid == object.uid);
         let as_known = |known: &Object| known.state == object.state && known.references == object.references;
         if object.is_leaving() && !known.is_some_and(as_known) {
             let held = self.graph.waiting_on(&Seen::of(object));
-            self.waiting.look_again(held.iter().map(|held| &held.key));
+            let holders = object.references.iter().filter_map(|name| self.graph.find(name.uid()));
+            self.waiting
+                .look_again(held.iter().map(|held| &held.key).chain(holders), now);
         }
     }
 
-    /// Who waits for a holder, live or not, by its reference.
+    /// The archive has not said whether these are on a cycle: they are looked at again after a while.
+    pub(in super::super) fn search_again<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>, now: Instant) {
+        self.waiting.look_again(keys, now + AGAIN_AFTER);
+    }
+
+    /// Who waits for a holder, live or not, by its reference. Of other services, as they say.
     pub(in super::super) fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
-        self.graph.waiting_on(holder)
+        let mut waiting = self.graph.waiting_on(holder);
+        let name = holder.reference_name();
+        waiting.extend(name.iter().flat_map(|name| self.holders.waiting_on(name)));
+        waiting
     }
 
     /// A cycle was found, and the object with which its path begins is reported with it. The others that were reported

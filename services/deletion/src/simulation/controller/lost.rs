@@ -42,7 +42,7 @@ impl Controller {
         }
         let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
         if self.holders.answered(name, found, self.now) {
-            self.waiting.look_again(&bearers);
+            self.waiting.look_again(&bearers, self.now);
         }
     }
 }

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use super::super::Bug;
 use super::super::world::World;
 use super::Controller;
-use crate::archive::cycle::Search;
+use crate::archive::cycle;
 use crate::cluster::event::digest;
 use crate::decide::Seen;
 use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
-use crate::service::notices::Due;
+use crate::service::notices::{Due, Search};
 
 impl Controller {
     /// What has waited for too long is to be reported.
@@ -30,30 +30,37 @@ impl Controller {
 
     /// Records the next event, which changes nothing where there is one of that name. What it is about, and says.
     pub(in super::super) fn record_event(&mut self, world: &mut World, bug: Bug) -> Option<(Key, Notice)> {
+        while let Some(search) = self.notices.begin_search() {
+            self.search(world, search);
+        }
         let (object, due) = self.notices.begin()?;
         self.notices.end(&object.key);
-        let notice = match due {
-            Due::Notice(notice) => notice,
-            Due::Search(notice) => self.with_cycle(world, &object, notice),
-            Due::Placed => return None,
+        let Due::Notice(notice) = due else {
+            return None;
         };
         world.record_event(event_name(&object, &notice, bug), &object.key, &notice);
         Some((object.key, notice))
     }
 
-    fn with_cycle(&mut self, world: &mut World, object: &Object, notice: Notice) -> Notice {
-        match self.cycle_of(world, Seen::of(object)) {
+    fn search(&mut self, world: &mut World, search: Search) {
+        let Search {
+            object,
+            notice,
+            is_reported,
+        } = search;
+        let said = match self.cycle_of(world, Seen::of(&object)) {
             Some(path) => {
                 self.report_cycle(&path);
-                cycle_notice(&Seen::keys(&path))
+                Some(cycle_notice(&Seen::keys(&path)))
             }
-            None => notice,
-        }
+            None => (!is_reported).then_some(notice),
+        };
+        self.notices.end_search(object, said);
     }
 
     /// The objects around one of its references back to an object, live or archived.
     pub(in super::super) fn cycle_of(&self, world: &mut World, object: Seen) -> Option<Vec<Seen>> {
-        let mut search = Search::new(object);
+        let mut search = cycle::Search::new(object);
         while let Some(holder) = search.next_holder() {
             for waiting in [self.graph.waiting_on(&holder), world.waiting_for(&holder)] {
                 if let Some(path) = search.awaited_by(&holder, waiting) {

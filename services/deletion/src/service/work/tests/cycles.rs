@@ -254,3 +254,50 @@ fn a_cycle_over_an_object_that_is_followed_is_reported_though_it_closed_after_th
         .seen(seen(3, DeletionState::Deleting, &[0]), networks.begun);
     assert!(networks.look(300).is_empty(), "once");
 }
+
+fn said_before(overdue: &[Overdue]) -> Vec<bool> {
+    overdue.iter().map(|one| one.is_reported).collect()
+}
+
+/// As if a cycle were lost for good because the archive did not answer when it was asked for it.
+#[test]
+fn the_archive_is_asked_again_after_a_while_if_it_has_not_answered() {
+    let mut networks = Networks::new(vec![going(0, 1, &[])]);
+    let blocked = [(at(0), "DeletionBlocked", true)];
+    networks.look(0);
+    let first = networks.look(30);
+    assert_eq!((said(&first), said_before(&first)), (blocked.to_vec(), vec![false]));
+    let then = networks.begun + Duration::from_secs(30);
+    networks.work.search_again([&at(0)], then);
+    assert!(networks.look(59).is_empty());
+    let second = networks.look(60);
+    assert_eq!((said(&second), said_before(&second)), (blocked.to_vec(), vec![true]));
+    assert!(networks.look(300).is_empty(), "once");
+    networks.work.search_again([&at(0)], then);
+    assert!(networks.work.on_cycle(&[seen(0)], Timestamp::UNIX_EPOCH).is_empty());
+    assert!(networks.look(301).is_empty(), "it is known to be on a cycle");
+}
+
+/// As if the archive were asked at the first report alone.
+#[test]
+fn the_archive_is_asked_again_once_another_service_deletes_what_waits_for_an_object() {
+    let project = key_in("y.example.com", "Project", "p");
+    let project_seen = |version, state| Object {
+        version: ResourceVersion(version),
+        state,
+        references: BTreeSet::from([name(0)]),
+        ..deleting(project.clone(), "p")
+    };
+    let mut networks = Networks::new(vec![going(0, 1, &[])]);
+    networks.work.setup.foreign.insert(project.kind.clone());
+    networks.work.seen(project_seen(1, DeletionState::Live), networks.begun);
+    networks.look(0);
+    assert_eq!(said_before(&networks.look(30)), [false]);
+    networks
+        .work
+        .seen(project_seen(2, DeletionState::Deleting), networks.begun);
+    let reported = networks.look(31);
+    assert_eq!(said(&reported), [(at(0), "DeletionBlocked", true)]);
+    assert_eq!(said_before(&reported), [true]);
+    assert!(networks.look(300).is_empty(), "once");
+}
