@@ -94,6 +94,18 @@ pub(super) enum Bug {
     WalkOnePage,
     /// What the Deleting annotation asks for is left to the ingester, also where there is none.
     LeaveRequested,
+    /// What an object held last by a row ends with that, whether or not it was deleted.
+    EndUnheld,
+    /// What is archived and names an object is found by its row alone.
+    SweepRowsAlone,
+    /// What is archived, held itself and without a row on what is deleted stays as it is.
+    SpareUnplaced,
+    /// Nobody asks the archive for what goes along with an object of another service.
+    LeaveAlong,
+    /// A tombstone ends, and what it holds at other services is not released.
+    EndUnreleased,
+    /// A service that does not answer counts as one that has released what a tombstone holds.
+    EndUnanswered,
     /// What the cluster does not have counts as gone, also where its kind is SQL-only.
     SqlOnlyIsGone,
     /// What was moved to an object that is being deleted goes along with it, though its former target holds it.
@@ -182,8 +194,8 @@ impl Bug {
         Self::NameByRoots,
     ];
 
-    /// Those that large graphs find, the last six of them alone.
-    pub(super) const IN_LARGE: [Self; 26] = [
+    /// Those that large graphs find, the last twelve of them alone.
+    pub(super) const IN_LARGE: [Self; 32] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::ForgetTombstone,
@@ -210,5 +222,11 @@ impl Bug {
         Self::WalkOnePage,
         Self::LeaveRequested,
         Self::SqlOnlyIsGone,
+        Self::EndUnheld,
+        Self::SweepRowsAlone,
+        Self::SpareUnplaced,
+        Self::LeaveAlong,
+        Self::EndUnreleased,
+        Self::EndUnanswered,
     ];
 }

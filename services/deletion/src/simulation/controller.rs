@@ -9,6 +9,8 @@ use tokio::time::Instant;
 
 mod task;
 
+mod along;
+
 mod lost;
 
 mod archived;
@@ -36,7 +38,7 @@ use crate::object::{DeletionState, Key, KindName, Object};
 use crate::service::notices::Notices;
 use crate::service::waiting::WaitingObjects;
 use crate::targets::Targets;
-use planted::{counts_as_gone, decide_with};
+use planted::{counts_as_gone, decide_with, release_rows};
 use task::Task;
 use tombstones::Visit;
 
@@ -79,6 +81,8 @@ pub(super) struct Controller {
     now: Instant,
     /// Of those whom a change concerns, how many are decided on again.
     wakes: usize,
+    /// Whether what is archived goes along with objects of other services.
+    across: bool,
 }
 
 impl Controller {
@@ -106,6 +110,7 @@ impl Controller {
             visit: None,
             now: Instant::now(),
             wakes: if bug == Bug::WakeFew { CONCERNED } else { usize::MAX },
+            across: world.archives.across,
         }
     }
 
@@ -146,8 +151,10 @@ impl Controller {
     }
 
     fn wake(&mut self, concerned: BTreeSet<Key>) {
-        let own = concerned.into_iter().filter(|key| key.kind.group == self.group);
-        self.queue.extend(own.take(self.wakes));
+        let own = concerned.into_iter();
+        let own = own.filter(|key| key.kind.group == self.group || self.sweeps_along(key));
+        let own: Vec<Key> = own.take(self.wakes).collect();
+        self.queue.extend(own);
     }
 
     /// The next report of a kind, and at times one from before it.
@@ -158,8 +165,8 @@ impl Controller {
         let is_own = kind.group == self.group;
         let log = world.log.get(kind).map_or(&[][..], Vec::as_slice);
         let Some(cursor) = self.cursors[kind] else {
-            let objects = world.objects.values().filter(|object| object.key.kind == *kind);
-            let objects = objects.map(|object| read(world, object, is_own, bug)).collect();
+            let objects = world.listed(kind, &self.group).into_iter();
+            let objects = objects.map(|object| read(world, &object, is_own, bug)).collect();
             let concerned = self.graph.replace(kind, ResourceVersion(world.version), objects);
             self.lose(concerned);
             self.cursors.insert(kind.clone(), Some(log.len()));
@@ -171,13 +178,10 @@ impl Controller {
         };
         let concerned = match log.get(at) {
             None => return,
+            Some(event) if !is_own && self.across => self.look_up(world, event.about(), bug),
+            Some(Event::Archived(_)) => BTreeSet::new(),
             Some(Event::Applied(object)) => self.apply(read(world, object, is_own, bug)),
-            Some(Event::Deleted(key, uid)) => {
-                let concerned = self.graph.remove(key, uid);
-                self.answers.forget(&concerned);
-                self.targets.forget(&concerned);
-                concerned
-            }
+            Some(Event::Deleted(key, uid)) => self.gone(key, uid),
         };
         if bug == Bug::ForgetTombstone {
             self.graph.forget_gone();
@@ -199,6 +203,9 @@ impl Controller {
         };
         if is_busy {
             return;
+        }
+        if key.kind.group != self.group {
+            return self.begin_along(&object, bug);
         }
         let step = self.step_of(&object, bug);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
@@ -266,6 +273,7 @@ impl Controller {
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
             Step::Hold { target, .. } => self.hold(world, task, target, bug),
             Step::Keep(names) => self.keep(world, task, names, lost, bug),
+            Step::Sweep if task.key.kind.group != self.group => self.sweep_along(world, task, bug),
             Step::Sweep => self.sweep(world, task, bug),
             Step::CleanUp => self.clean_up(world, task, lost, bug),
             Step::Free { confirm } => match confirm.get(task.done) {
@@ -274,7 +282,7 @@ impl Controller {
                 None => {
                     if let Some(object) = judged(world, task, Some(task.version)) {
                         if object.asked {
-                            world.release_rows(&object);
+                            release_rows(world, &object, bug);
                         }
                         world.judge_free(&object, strict);
                     }
@@ -298,7 +306,7 @@ impl Controller {
         if let (Cause::Target { target, held, .. }, 0) = (cause, task.done)
             && (!held || (target.key.kind.group != self.group && bug != Bug::TrustHeld))
         {
-            let deleted = match world.get(&target.key) {
+            let deleted = match world.look(&target.key, &self.group) {
                 Err(_) => return Progress::Again,
                 Ok(None) => false,
                 Ok(Some(found)) => found.uid == target.uid && found.terminating && found.phase.is_some(),
@@ -327,12 +335,11 @@ impl Controller {
 
     /// Reads what a field names, which must not bear the reference any more.
     fn confirm(&mut self, world: &World, task: &Task, key: &Key) -> Progress {
-        match world.get(key) {
+        match world.look(key, &self.group) {
             Err(_) => Progress::Again,
             Ok(None) => Progress::Next,
             Ok(Some(found)) => {
                 let bears = found.bears(&task.reference);
-                let found = found.clone();
                 self.know(world, &found);
                 match bears {
                     true => Progress::Again,
@@ -360,8 +367,7 @@ impl Controller {
     }
 
     fn refused(&mut self, world: &World, key: &Key, refusal: Refusal) -> Progress {
-        if let (Refusal::Conflict | Refusal::Invalid, Some(object)) = (refusal, world.objects.get(key)) {
-            let object = object.clone();
+        if let (Refusal::Conflict | Refusal::Invalid, Ok(Some(object))) = (refusal, world.look(key, &self.group)) {
             self.know(world, &object);
         }
         Progress::Again

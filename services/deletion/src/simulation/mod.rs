@@ -224,7 +224,9 @@ impl Play {
             _ => {}
         });
         // There may be no such object.
-        drop(written);
+        if let Some(object) = written.ok().filter(|object| what < 4 && object.asked) {
+            self.world.history.deleted_by_user(&object.uid);
+        }
     }
 
     /// A user changes or deletes what is archived, or lets a live object hold it.

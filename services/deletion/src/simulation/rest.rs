@@ -8,6 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::Play;
 use super::world::{Stored, World};
+use crate::archive::goes_along;
 use crate::object::Key;
 
 /// Rounds in which everybody does all they can, after which nothing changes any more.
@@ -131,6 +132,11 @@ impl Play {
                 assert!(written.is_ok(), "everything answers");
             }
         }
+        let uids = self.world.holders_elsewhere().map(ReferenceName::uid);
+        let gone: Vec<String> = uids.filter(|uid| !self.is_there(uid)).map(ToOwned::to_owned).collect();
+        for uid in gone {
+            self.world.drop_rows_elsewhere(&uid);
+        }
         before != self.world.version
     }
 
@@ -138,9 +144,12 @@ impl Play {
         self.world.objects.values().find(|object| object.uid == uid)
     }
 
-    /// Whether a holder is live, or holds by the API alone.
+    /// Whether a holder is live, holds by the API alone, or is archived and holds what is of other services.
     fn is_there(&self, uid: &str) -> bool {
-        self.world.api_holders.contains_key(uid) || self.holder(uid).is_some()
+        let archives = &self.world.archives;
+        (archives.across && archives.is_archived(uid))
+            || self.world.api_holders.contains_key(uid)
+            || self.holder(uid).is_some()
     }
 
     fn is_right(&self, object: &Stored, waits_for_archive: bool) -> Result<(), String> {
@@ -195,6 +204,10 @@ impl Play {
             .iter()
             .filter(|name| !self.world.api_holders.contains_key(name.uid()))
         {
+            if self.world.archives.across && self.world.archives.is_archived(name.uid()) {
+                self.may_stay_archived(object, name)?;
+                continue;
+            }
             let Some(holder) = self.holder(name.uid()) else {
                 return Err(format!("{} is held by {name}, which was dropped", object.key));
             };
@@ -212,6 +225,17 @@ impl Play {
             }
         }
         Ok(())
+    }
+
+    /// What is archived goes along with what is of another service, or waits for others itself.
+    fn may_stay_archived(&self, object: &Stored, name: &ReferenceName) -> Result<(), String> {
+        let row = &self.world.archives.rows[name.uid()];
+        let edges = self.world.edges(&row.object);
+        let goes = object.asked && goes_along(&edges, &object.key, object.phase);
+        match goes && !row.tombstone {
+            true => Err(format!("{} holds {} and should not", row.object.key, object.key)),
+            false => Ok(()),
+        }
     }
 
     fn is_borne(&self, holder: &Stored, target: &Key) -> bool {

@@ -20,9 +20,15 @@ mod archive;
 
 mod deletes;
 
+mod elsewhere;
+
 mod ends;
 
 mod events;
+
+mod formers;
+
+mod history;
 
 mod ingester;
 
@@ -32,6 +38,7 @@ mod tombstones;
 
 use archive::Archives;
 pub(super) use declared::{FIELDS, Field, KINDS, fields};
+use history::History;
 pub(super) use outside::has_cleanup;
 
 const INGESTER: &str = "ingester";
@@ -94,6 +101,8 @@ pub(super) fn names(group: &str) -> Names {
 pub(super) enum Event {
     Applied(Stored),
     Deleted(Key, String),
+    /// Something of an archived object has changed that other services may see.
+    Archived(Key),
 }
 
 /// Why an API server did not do what it was asked.
@@ -139,6 +148,7 @@ pub(super) struct World {
     pub(super) ends: BTreeMap<String, usize>,
     /// By name, what each event is about and says.
     pub(super) events: BTreeMap<String, (Key, Notice)>,
+    pub(super) history: History,
     /// The first rule that was broken.
     pub(super) broken: Option<String>,
 }
@@ -163,6 +173,7 @@ impl World {
             api_holders: BTreeMap::new(),
             ends: BTreeMap::new(),
             events: BTreeMap::new(),
+            history: History::default(),
             broken: None,
         }
     }
@@ -211,19 +222,6 @@ impl World {
     fn names(object: &Stored, target: &Key) -> bool {
         let mut of_kind = fields(&object.key.kind.kind).filter(|field| field.target == target.kind.kind);
         of_kind.any(|field| object.named.get(field.name).is_some_and(|name| **name == *target.name))
-    }
-
-    /// Whether an object that is not being deleted, and that no field names, bears the reference of one that was moved
-    /// from there, in the cluster or archived.
-    pub(super) fn has_former(&self, object: &Stored) -> bool {
-        let (reference, edges) = (object.reference(), self.edges(object));
-        let may_name = |kind: &KindName| fields(&object.key.kind.kind).any(|field| field.target == kind.kind);
-        let mut others = self.objects.values().filter(|other| other.key != object.key);
-        let in_cluster = others.any(|former| {
-            let is_named = edges.iter().any(|edge| edge.target == former.key);
-            !is_named && !former.asked && may_name(&former.key.kind) && former.bears(&reference)
-        });
-        in_cluster || self.has_archived_former(object)
     }
 
     /// The service of an object is restored from a backup in which the object was like this.
@@ -343,7 +341,7 @@ impl World {
     fn store(&mut self, mut object: Stored) -> Stored {
         self.version += 1;
         object.version = self.version;
-        self.note_end(&object);
+        self.note(&object);
         let log = self.log.entry(object.key.kind.clone()).or_default();
         if object.terminating && object.finalizers.is_empty() {
             log.push(Event::Deleted(object.key.clone(), object.uid.clone()));

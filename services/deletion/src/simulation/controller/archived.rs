@@ -36,7 +36,9 @@ impl Controller {
     }
 
     pub(super) fn apply(&mut self, object: Object) -> BTreeSet<Key> {
-        if let Some(known) = self.graph.get(&object.key) {
+        let known = self.graph.get(&object.key);
+        let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
+        if let Some(known) = known.filter(|known| known.key.kind.group == self.group) {
             self.answers.compare(known, &object);
         }
         self.graph.apply(object)
@@ -137,6 +139,9 @@ impl Controller {
         match task.done {
             0 => {
                 task.holders = world.row_holders(&task.key, &task.uid);
+                if bug == Bug::SweepRowsAlone {
+                    task.holders.retain(|holder| holder.reference.is_some());
+                }
                 return Progress::Next;
             }
             1 if task.holders.is_empty() => {}
@@ -151,20 +156,27 @@ impl Controller {
             }
             2 => {
                 task.holders = world.row_holders(&task.key, &task.uid);
-                if bug == Bug::SweepOnePage {
-                    task.holders.truncate(HOLDERS);
+                match bug {
+                    Bug::SweepOnePage => task.holders.truncate(HOLDERS),
+                    Bug::SweepRowsAlone => task.holders.retain(|holder| holder.reference.is_some()),
+                    _ => {}
                 }
                 return Progress::Next;
             }
             _ => {}
         }
+        self.delete_next(world, task, task.done.saturating_sub(3), bug)
+    }
+
+    /// Deletes the next one of the holders that go, then says who is left.
+    pub(super) fn delete_next(&mut self, world: &mut World, task: &mut Task, at: usize, bug: Bug) -> Progress {
         let phase = match bug {
             Bug::SweepOwnedAtOnce => task.phase.map(|_| Phase::Draining),
             _ => task.phase,
         };
         let going = task.holders.iter();
         let mut going = going.filter(|holder| action_on(holder, &task.key, phase) == HolderAction::Delete);
-        if let Some(holder) = going.nth(task.done.saturating_sub(3)) {
+        if let Some(holder) = going.nth(at) {
             let stale = bug == Bug::CascadeByStaleRow;
             if world.delete_archived(&task.uid, holder, stale, bug) {
                 task.gone.insert(holder.uid.clone());

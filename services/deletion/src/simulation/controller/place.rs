@@ -81,8 +81,7 @@ impl Controller {
 
     fn place_all(&mut self, world: &mut World, task: &Task, members: &[Member], target: &Seen) -> Progress {
         let is_own = target.key.kind.group == self.group;
-        let uid = is_own.then_some(target.uid.as_str());
-        let written = world.write(&target.key, uid, task.read, |object| {
+        let written = self.write_target(world, target, is_own, task.read, |object| {
             for member in members {
                 if !object.bears(&member.reference) {
                     object.finalizers.push(member.reference.clone());

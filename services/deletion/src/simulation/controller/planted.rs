@@ -3,7 +3,7 @@
 use kindex_model::deletion::Phase;
 
 use super::super::Bug;
-use super::super::world::World;
+use super::super::world::{Stored, World};
 use crate::decide::{Archived, Cause, CleanupState, HolderLocation, Input, Named, Seen, Step, decide};
 use crate::graph::Graph;
 use crate::object::{DeletionState, Key};
@@ -83,6 +83,22 @@ fn forget_at_peer(mut input: Input<'_>) -> Step {
             confirm: confirm.into_iter().filter(is_own).collect(),
         },
         step => step,
+    }
+}
+
+/// Releases the rows of an object that goes.
+pub(super) fn release_rows(world: &mut World, object: &Stored, bug: Bug) {
+    let reference = object.reference();
+    let rows = world.archives.references.iter();
+    let held = rows
+        .filter(|(_, name)| name.to_string() == reference)
+        .map(|(held, _)| held.clone());
+    let held: Vec<String> = held.filter(|_| bug == Bug::EndUnheld).collect();
+    world.release_rows(object);
+    for uid in held {
+        if world.archives.is_archived(&uid) && !world.archives.is_held(&uid) {
+            world.drop_row(&uid);
+        }
     }
 }
 

@@ -27,9 +27,8 @@ impl Controller {
         }
         if task.leaves {
             let members = task.members();
-            let found = world.objects.get(&target.key).filter(|found| found.uid == target.uid);
-            let found = found.filter(|found| task.read.is_none_or(|version| version == found.version));
-            if let Some(found) = found.cloned() {
+            let found = self.borne(world, target, task.read);
+            if let Some(found) = found.filter(|found| found.uid == target.uid) {
                 judge(world, &members, &found);
             }
             return self.take_off(world, &members, target, task.read, lost);
@@ -51,7 +50,7 @@ impl Controller {
             0 if bug == Bug::ReleaseUnconfirmed => Progress::Next,
             0 => self.holds_all(world, task),
             1 => {
-                let Ok(found) = world.get(&target.key) else {
+                let Ok(found) = world.look(&target.key, &self.group) else {
                     return Progress::Again;
                 };
                 task.read = found.filter(|found| found.uid == target.uid).map(|found| found.version);
@@ -66,9 +65,8 @@ impl Controller {
             }
             2 => {
                 // From here on, whoever lets the holder name the target again has placed the reference anew.
-                let found = world.objects.get(&target.key).filter(|found| found.uid == target.uid);
+                let found = self.borne(world, target, None).filter(|found| found.uid == target.uid);
                 if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
-                    let found = found.clone();
                     world.judge_release(&task.uid, &found);
                 }
                 self.detach(world, task)
@@ -78,14 +76,23 @@ impl Controller {
         }
     }
 
+    /// What is about to lose references, wherever it is, in a version that is known.
+    fn borne(&self, world: &World, target: &Seen, version: Option<u64>) -> Option<Stored> {
+        let found = match world.is_elsewhere(&target.key, &self.group) {
+            true => world.shown(&target.key),
+            false => world.objects.get(&target.key).cloned(),
+        };
+        found.filter(|found| version.is_none_or(|version| version == found.version))
+    }
+
     /// Whether all that its fields name bear the reference.
     fn holds_all(&mut self, world: &World, task: &Task) -> Progress {
         let holder = &world.objects[&task.key];
         let group = self.group.clone();
         let is_own = |target: &Key| target.kind.group == group;
         for edge in world.edges(holder) {
-            let found = match world.get(&edge.target) {
-                Ok(Some(found)) => found.clone(),
+            let found = match world.look(&edge.target, &self.group) {
+                Ok(Some(found)) => found,
                 Ok(None) if is_own(&edge.target) && world.bears_as_row(&edge.target, &task.reference) => continue,
                 Ok(None) | Err(_) => return Progress::Again,
             };
@@ -117,11 +124,12 @@ impl Controller {
         version: Option<u64>,
         lost: bool,
     ) -> Progress {
-        let found = world.objects.get(&target.key).filter(|_| version.is_none());
-        if let Some(found) = found.cloned() {
+        if version.is_none()
+            && let Some(found) = self.borne(world, target, None)
+        {
             judge(world, members, &found);
         }
-        let written = world.write(&target.key, Some(&target.uid), version, |object| {
+        let written = self.write_target(world, target, true, version, |object| {
             let released = |finalizer: &String| members.iter().any(|member| member.reference == *finalizer);
             object.finalizers.retain(|finalizer| !released(finalizer));
         });

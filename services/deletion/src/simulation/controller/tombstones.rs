@@ -3,7 +3,7 @@
 use kindex_model::deletion::Phase;
 
 use super::super::Bug;
-use super::super::world::World;
+use super::super::world::{Refusal, World};
 use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
@@ -31,6 +31,8 @@ pub(super) struct Visit {
     /// Whether its cleanup is to be called, and what came of the call.
     cleans_up: bool,
     outcome: Option<CallOutcome>,
+    /// What it holds at other services and is to be released before its end, the next one last.
+    elsewhere: Option<Vec<Key>>,
     /// Requests that were answered.
     done: usize,
 }
@@ -60,6 +62,7 @@ impl Controller {
                 former: Vec::new(),
                 cleans_up: false,
                 outcome: None,
+                elsewhere: None,
                 done: 0,
             });
             return true;
@@ -88,6 +91,9 @@ impl Controller {
     fn visit_on(&mut self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
         if visit.cleans_up {
             return self.clean_up_archived(world, visit, bug);
+        }
+        if visit.elsewhere.is_some() {
+            return release_elsewhere(world, visit, bug);
         }
         match visit.done {
             // Whether the cluster has the name is asked of it.
@@ -133,7 +139,7 @@ impl Controller {
                     if !visit.cleans_up {
                         finish(world, visit, &step, bug);
                     }
-                    visit.cleans_up
+                    visit.cleans_up || visit.elsewhere.is_some()
                 }
             },
         }
@@ -286,8 +292,39 @@ fn swept(visit: &Visit) -> Swept {
     }
 }
 
-fn finish(world: &mut World, visit: &Visit, step: &Step, bug: Bug) {
-    if bug == Bug::EndHeld || matches!(step, Step::Free { .. }) {
+/// Of so many requests to other services one does not arrive, and the answer to another one gets lost.
+const FAILS_OF: u64 = 6;
+
+/// Releases the next reference at another service, then ends the tombstone. Where there is no answer, another walk
+/// begins again. Whether another request follows.
+fn release_elsewhere(world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
+    let Some(target) = visit.elsewhere.as_mut().and_then(Vec::pop) else {
+        world.end_tombstone(&visit.uid, visit.version, false);
+        return false;
+    };
+    world.judge_release_elsewhere(&visit.uid, &target);
+    let reference = visit.object.reference_name().expect("a name").to_string();
+    let chance = world.version % FAILS_OF;
+    // Time goes on, and the next request has another chance.
+    world.version += 1;
+    let arrives = chance != 0;
+    let released = arrives.then(|| {
+        world.write_elsewhere(&target, None, None, |found| {
+            found.finalizers.retain(|finalizer| *finalizer != reference);
+        })
+    });
+    let is_answered = chance > 1 && !matches!(released, Some(Err(Refusal::Down)));
+    is_answered || bug == Bug::EndUnanswered
+}
+
+fn finish(world: &mut World, visit: &mut Visit, step: &Step, bug: Bug) {
+    let elsewhere = world
+        .tombstone(&visit.uid)
+        .map(|found| world.named_elsewhere(found))
+        .unwrap_or_default();
+    if matches!(step, Step::Free { .. }) && !elsewhere.is_empty() && bug != Bug::EndUnreleased {
+        visit.elsewhere = Some(elsewhere);
+    } else if bug == Bug::EndHeld || matches!(step, Step::Free { .. }) {
         world.end_tombstone(&visit.uid, visit.version, bug == Bug::EndHeld);
     } else if let Step::Record(phase) = step {
         let version = (bug != Bug::TombstoneAnyway).then_some(visit.version);

@@ -7,7 +7,7 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::bug::Bug;
-use super::{Refusal, Stored, World, fields, has_cleanup};
+use super::{Refusal, Stored, World, has_cleanup};
 use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
 use crate::decide::{FoundHolder, Seen};
 use crate::object::Key;
@@ -28,6 +28,8 @@ pub(in super::super) struct Archives {
     pub(in super::super) rows: BTreeMap<String, Row>,
     /// The uid of the object that is held, and the reference.
     pub(in super::super) references: BTreeSet<(String, ReferenceName)>,
+    /// Whether what is archived holds objects of other services, and is held from there.
+    pub(in super::super) across: bool,
 }
 
 impl Archives {
@@ -41,7 +43,7 @@ impl Archives {
     }
 
     /// What is archived, of a service.
-    fn archived(&self, group: &str) -> impl Iterator<Item = &Row> {
+    pub(super) fn archived(&self, group: &str) -> impl Iterator<Item = &Row> {
         let rows = self.rows.values();
         rows.filter(move |row| !row.deleted && row.object.key.kind.group == group)
     }
@@ -61,7 +63,7 @@ impl Archives {
         self.is_held(uid) || self.rows.get(uid).is_some_and(|row| row.tombstone && !row.deleted)
     }
 
-    pub(super) fn is_held(&self, uid: &str) -> bool {
+    pub(in super::super) fn is_held(&self, uid: &str) -> bool {
         self.references.iter().any(|(held, _)| held == uid)
     }
 }
@@ -147,24 +149,9 @@ impl World {
         named.is_some_and(|row| self.archives.has_row(&row.object, reference))
     }
 
-    /// Whether an archived object of its service that is not being deleted, and that no field names, bears the
-    /// reference of one that was moved from there.
-    pub(in super::super) fn has_archived_former(&self, object: &Stored) -> bool {
-        let (reference, edges) = (object.reference(), self.edges(object));
-        let may_name = |target: &Key| fields(&object.key.kind.kind).any(|field| field.target == target.kind.kind);
-        let mut rows = self
-            .archives
-            .archived(&object.key.kind.group)
-            .filter(|row| !row.tombstone);
-        rows.any(|Row { object: former, .. }| {
-            let is_named = edges.iter().any(|edge| edge.target == former.key);
-            !is_named && may_name(&former.key) && self.archives.has_row(former, &reference)
-        })
-    }
-
     /// Whether a live object names an archived one that does not bear its reference.
     pub(in super::super) fn lacks_row(&self, holder: &Stored, target: &Key) -> bool {
-        let is_own = target.kind.group == holder.key.kind.group;
+        let is_own = target.kind.group == holder.key.kind.group || self.archives.across;
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let of_name = archived.filter(|row| row.object.key == *target);
         let named = of_name.max_by_key(|row| row.object.born);
@@ -187,9 +174,11 @@ impl World {
     pub(in super::super) fn archived_holders(&mut self, target: &Key, uid: &str) -> Vec<Holder> {
         let rows = &self.archives.rows;
         let is_over = |name: &ReferenceName| rows.get(name.uid()).is_some_and(|row| row.deleted);
-        self.archives
-            .references
-            .retain(|(held, name)| held != uid || !is_over(name));
+        let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
+        let over = on_it.filter(|(held, name)| is_over(name) && !self.is_of_another(held, name));
+        for row in over.cloned().collect::<Vec<_>>() {
+            self.archives.references.remove(&row);
+        }
         let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
         let by_row: BTreeMap<&str, &ReferenceName> = on_it.map(|(_, name)| (name.uid(), name)).collect();
         let archived = self.archives.archived(&target.kind.group).map(|row| &row.object);
@@ -207,8 +196,8 @@ impl World {
     /// Whoever holds an object of the cluster out of the archive of its service, and whoever else has a row on it.
     pub(in super::super) fn row_holders(&mut self, target: &Key, uid: &str) -> Vec<Holder> {
         let mut holders = self.archived_holders(target, uid);
-        let mut rows = self.archives.references.iter();
-        if rows.any(|(held, name)| held == uid && !self.archives.rows.contains_key(name.uid())) {
+        let mut rows = self.archives.references.iter().filter(|(held, _)| held == uid);
+        if rows.any(|(held, name)| !self.archives.rows.contains_key(name.uid()) || self.is_of_another(held, name)) {
             let live = self.live_holders(target, uid).into_iter();
             holders.extend(live.filter(|holder| holder.reference.is_some()));
             holders.extend(self.orphaned_holders(uid));
@@ -231,11 +220,15 @@ impl World {
             return false;
         };
         let object = row.object.clone();
+        if bug == Bug::SpareUnplaced && holder.reference.is_none() && self.archives.is_held(&holder.uid) {
+            return false;
+        }
         if !row.tombstone {
             self.judge_deletion(&object);
         }
         let though_held = bug == Bug::DeleteHeldRow;
-        let waits = has_cleanup(&object.key.kind.kind) && bug != Bug::TakeUncleaned;
+        let is_cleaned_up = has_cleanup(&object.key.kind.kind) && bug != Bug::TakeUncleaned;
+        let waits = is_cleaned_up || !self.named_elsewhere(&object).is_empty();
         if waits || (!though_held && self.is_named_by_others(&object, with)) {
             self.make_tombstone(&object.uid);
             return false;
@@ -276,6 +269,8 @@ impl World {
         if !row.tombstone {
             row.tombstone = true;
             self.version += 1;
+            let key = row.object.key.clone();
+            self.tell(&key);
         }
     }
 
@@ -285,6 +280,8 @@ impl World {
         let version = self.version;
         if let Some(row) = self.any_archived(choice) {
             (row.object.named, row.object.version) = (named, version);
+            let changed = row.object.clone();
+            self.note_fields(&changed);
         }
     }
 
@@ -293,6 +290,7 @@ impl World {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let uids: Vec<_> = archived.map(|row| row.object.uid.clone()).collect();
         if let Some(at) = choice.checked_rem(uids.len()) {
+            self.history.deleted_by_user(&uids[at]);
             self.drop_row(&uids[at]);
         }
     }
@@ -300,7 +298,7 @@ impl World {
     /// A user deletes this one. What it holds is released by whoever finds its rows.
     pub(in super::super) fn drop_row(&mut self, uid: &str) {
         let row = self.archives.rows.get(uid);
-        if self.archives.is_held(uid) || row.is_some_and(|row| has_cleanup(&row.object.key.kind.kind)) {
+        if self.archives.is_held(uid) || row.is_some_and(|row| self.ends_by_walk(&row.object.key.kind)) {
             return self.make_tombstone(uid);
         }
         self.mark_deleted(uid);
@@ -313,6 +311,7 @@ impl World {
         let object = row.object.clone();
         self.judge_outside(&object);
         self.through(uid);
+        self.tell(&object.key);
     }
 
     /// One of those that nothing owns: who looks at what it owns may see it change.
@@ -326,14 +325,24 @@ impl World {
 
     fn erase(&mut self, uid: &str) {
         self.mark_deleted(uid);
-        self.archives.references.retain(|(_, name)| name.uid() != uid);
+        self.drop_rows(|name| name.uid() == uid);
     }
 
-    /// Releases all rows that an object of the cluster has.
+    /// Releases all rows that an object of the cluster has. Those at other services it has released before.
     pub(in super::super) fn release_rows(&mut self, holder: &Stored) {
         self.through(&holder.uid);
-        let holder = holder.reference();
-        self.archives.references.retain(|(_, name)| name.to_string() != holder);
+        let reference = holder.reference();
+        self.drop_rows(|name| name.to_string() == reference);
+        self.judge_rows_elsewhere(holder);
+    }
+
+    /// Drops rows of a service's holders on what is its own.
+    fn drop_rows(&mut self, of: impl Fn(&ReferenceName) -> bool) {
+        let rows = self.archives.references.iter().filter(|(_, name)| of(name));
+        let own = rows.filter(|(held, name)| !self.is_of_another(held, name));
+        for row in own.cloned().collect::<Vec<_>>() {
+            self.archives.references.remove(&row);
+        }
     }
 
     /// The rows by which others hold an object of the cluster, in a phase.

@@ -1,8 +1,19 @@
-//! The events that people are told by. While there is one, none of its name is added.
+//! The events of objects: those that watches report, and those that people are told by. Of the latter, none is added
+//! while there is one of its name.
 
-use super::World;
+use super::{Event, World};
 use crate::notice::Notice;
 use crate::object::Key;
+
+impl Event {
+    /// The object that a watch reports.
+    pub(in super::super) fn about(&self) -> &Key {
+        match self {
+            Self::Applied(object) => &object.key,
+            Self::Deleted(key, _) | Self::Archived(key) => key,
+        }
+    }
+}
 
 impl World {
     /// An event about an object is recorded, if its API server answers.

@@ -37,12 +37,12 @@ impl World {
         self.takes_references && owned.any(|name| self.of_uid(name.uid()).is_some())
     }
 
-    /// Whether nothing keeps what leaves for the archive but those who refer to it. References of other services are
-    /// released by these, and no row is played of them.
+    /// Whether nothing keeps what leaves for the archive but those who refer to it. Where nothing archived is held from
+    /// other services, these release their references before, and no row is played of them.
     fn is_archived_in_use(&self, object: &Stored) -> bool {
         let leaves = !object.asked && object.bears(INGESTER) && !object.bears(FOREIGN) && !self.owns(object);
         let is_own = |name: ReferenceName| name.group() == object.key.kind.group;
-        self.takes_references && leaves && object.references().all(is_own)
+        self.takes_references && leaves && (self.archives.across || object.references().all(is_own))
     }
 
     /// The references become rows in the transaction of the object's own, and are taken off with the finalizer.

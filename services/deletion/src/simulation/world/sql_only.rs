@@ -6,7 +6,6 @@
 use kindex_model::reference_name::ReferenceName;
 
 use super::World;
-use super::outside::has_cleanup;
 use crate::object::{Key, KindName};
 
 impl World {
@@ -58,7 +57,7 @@ impl World {
         for uid in held {
             self.version += 1;
             let found = self.tombstone(&uid).filter(|_| !self.archives.is_held(&uid));
-            if let Some(found) = found.filter(|found| !has_cleanup(&found.key.kind.kind)).cloned() {
+            if let Some(found) = found.filter(|found| !self.ends_by_walk(&found.key.kind)).cloned() {
                 self.erase_unless_held(&found, false);
             }
         }

@@ -70,11 +70,12 @@ impl World {
         holders.collect()
     }
 
-    /// Of the rows on an object, those whose holders nobody has any more, neither live nor archived.
+    /// Of the rows on an object, those whose holders nobody has any more, neither live nor archived, and those of
+    /// other services.
     pub(in super::super) fn orphaned_holders(&self, uid: &str) -> Vec<Holder> {
         let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
-        let orphaned =
-            on_it.filter(|(_, name)| self.of_uid(name.uid()).is_none() && !self.archives.rows.contains_key(name.uid()));
+        let is_nowhere = |uid: &str| self.of_uid(uid).is_none() && !self.archives.rows.contains_key(uid);
+        let orphaned = on_it.filter(|(held, name)| is_nowhere(name.uid()) || self.is_of_another(held, name));
         let holders = orphaned.map(|(_, name)| Holder {
             key: None,
             uid: name.uid().to_owned(),
@@ -187,12 +188,18 @@ impl World {
         let version = self.version;
         let row = self.archives.rows.get_mut(uid).expect("it is there");
         (row.object.phase, row.object.version) = (Some(phase), version);
+        self.tell(&found.key);
+        // What it holds elsewhere is released from now on.
+        if self.archives.across && phase == Phase::Finalizing {
+            self.through(uid);
+        }
     }
 
     /// Ends a tombstone that is as it was read, unless something holds it.
     pub(in super::super) fn end_tombstone(&mut self, uid: &str, version: u64, though_held: bool) {
         let found = self.tombstone(uid).filter(|found| found.version == version);
         if let Some(found) = found.cloned() {
+            self.judge_left_elsewhere(&found);
             self.erase_unless_held(&found, though_held);
         }
     }
