@@ -118,8 +118,6 @@ pub(super) enum Bug {
     TrustHeld,
     /// What was known of another service counts although it may have been restored from a backup.
     TrustDoubted,
-    /// A deletion of what is being deleted already begins anew.
-    DeleteAnew,
     /// The first phase is recorded whenever a deletion is decided on in it.
     RecordAgain,
     /// The reference of a holder that nobody finds holds nothing any more.
@@ -138,7 +136,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 53] = [
+    pub(super) const IN_SMALL: [Self; 52] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -184,7 +182,6 @@ impl Bug {
         Self::TakeFromFormer,
         Self::TrustHeld,
         Self::TrustDoubted,
-        Self::DeleteAnew,
         Self::RecordAgain,
         Self::DropLost,
         Self::BelieveOneAnswer,

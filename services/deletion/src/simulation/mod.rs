@@ -331,6 +331,7 @@ fn without_chance(bug: Bug) -> Result<(), String> {
     stories::tombstones::all(bug)?;
     stories::deleters::all(bug)?;
     stories::lost::all(bug)?;
+    stories::crashes::superseded(bug)?;
     stories::blocked::all(bug)
 }
 

@@ -13,7 +13,7 @@ pub(super) mod blocked;
 
 mod clocks;
 
-mod crashes;
+pub(super) mod crashes;
 
 mod cycles;
 

@@ -59,7 +59,7 @@ impl Play {
     /// Users delete these, as far as they are still there.
     fn delete_by_users(&mut self, keys: &[&Key]) -> Result<(), String> {
         for key in keys {
-            match self.world.delete(key, self.bug) {
+            match self.world.delete(key) {
                 Ok(()) | Err(Refusal::Gone) => {}
                 Err(refusal) => return Err(format!("{key} is not deleted: {refusal:?}")),
             }

@@ -270,7 +270,7 @@ impl World {
             row.tombstone = true;
             self.version += 1;
             let key = row.object.key.clone();
-            self.tell(&key);
+            self.log_archived(&key);
         }
     }
 
@@ -311,7 +311,7 @@ impl World {
         let object = row.object.clone();
         self.judge_outside(&object);
         self.through(uid);
-        self.tell(&object.key);
+        self.log_archived(&object.key);
     }
 
     /// One of those that nothing owns: who looks at what it owns may see it change.

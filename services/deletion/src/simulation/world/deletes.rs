@@ -2,16 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::super::bug::Bug;
 use super::{Refusal, World};
 use crate::object::Key;
 
 impl World {
     /// A user deletes an object. Whoever does so later gets the same answer: the first one counts, and no watch hears
     /// of the others.
-    pub(in super::super) fn delete(&mut self, key: &Key, bug: Bug) -> Result<(), Refusal> {
+    pub(in super::super) fn delete(&mut self, key: &Key) -> Result<(), Refusal> {
         let known = self.get(key)?.ok_or(Refusal::Gone)?;
-        if known.terminating && bug != Bug::DeleteAnew {
+        if known.terminating {
             return Ok(());
         }
         let now = self.now();

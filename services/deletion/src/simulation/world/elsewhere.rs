@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Something happened to an archived object of which other services hear.
-    pub(super) fn tell(&mut self, key: &Key) {
+    pub(super) fn log_archived(&mut self, key: &Key) {
         if self.archives.across {
             let log = self.log.entry(key.kind.clone()).or_default();
             log.push(Event::Archived(key.clone()));

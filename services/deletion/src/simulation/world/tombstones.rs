@@ -188,7 +188,7 @@ impl World {
         let version = self.version;
         let row = self.archives.rows.get_mut(uid).expect("it is there");
         (row.object.phase, row.object.version) = (Some(phase), version);
-        self.tell(&found.key);
+        self.log_archived(&found.key);
         // What it holds elsewhere is released from now on.
         if self.archives.across && phase == Phase::Finalizing {
             self.through(uid);
