@@ -291,7 +291,7 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
     }
     let done = target
         .operations
-        .delete_reference(&Caller::default(), &target.key(), reference)
+        .delete_reference(&Caller::default(), &target.key(), reference, None)
         .await;
     for held in &found.references {
         target.clear(held).await;

@@ -87,6 +87,7 @@ mod tests {
             uid: "t".to_owned(),
             state: Some(State::Deleting),
             archived: false,
+            resource_version: String::new(),
             released_reference: String::new(),
             released_references: Vec::new(),
         }

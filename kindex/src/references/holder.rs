@@ -136,6 +136,7 @@ mod tests {
             uid: "t".to_owned(),
             state: Some(state),
             archived: false,
+            resource_version: String::new(),
             released_reference: String::new(),
             released_references: Vec::new(),
         }

@@ -34,6 +34,7 @@ mod reference_limits;
 mod reference_names;
 mod references;
 mod references_across;
+mod renewed_references;
 mod replaced;
 mod request;
 mod rights;

@@ -1,6 +1,6 @@
 //! Moves to objects of another service: a field of a project here names a model there.
 
-use std::future::{IntoFuture as _, ready};
+use std::future::IntoFuture as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use kindex_kube_api::patch::PatchType;
 use kindex_model::kind::Kind;
 use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
 use kindex_query::Life;
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -265,11 +266,16 @@ async fn an_archived_holder_releases_the_former_target_at_its_service() {
 /// A region that says of every model that it is live, and writes down what is asked. One of its answers is an outage.
 async fn faulty_region(outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>) {
     let live = json!({"target": {"uid": "u", "state": "Live"}, "references": []});
-    region_that_says(live, outage).await
+    region_that_says(live, outage, None).await
 }
 
-/// The same, where this is said of every model.
-async fn region_that_says(of_model: Value, outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>) {
+/// The same, where this is said of every model. Before `a` is released, another move lets the project of this service
+/// name it again.
+async fn region_that_says(
+    of_model: Value,
+    outage: &'static str,
+    moved_back: Option<Client>,
+) -> (Peers, Arc<Mutex<Vec<String>>>) {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = asked.clone();
     let version = json!({"groupVersion": "michelangelo.api/v2", "version": "v2"});
@@ -288,10 +294,18 @@ async fn region_that_says(of_model: Value, outage: &'static str) -> (Peers, Arc<
         let query = request.uri().query().map(|query| format!("?{query}"));
         let what = format!("{} {model}{}", request.method(), query.unwrap_or_default());
         let code = if what == outage { 503 } else { 200 };
+        let moved_back = moved_back.clone().filter(|_| what == "DELETE a");
         noted.lock().unwrap().push(what);
         let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "down"});
         let (found, code) = if code == 503 { (status, code) } else { (found, code) };
-        ready((StatusCode::from_u16(code).unwrap(), Json(found)))
+        async move {
+            if let Some(client) = moved_back {
+                let back = json!({"spec": {"description": "a"}});
+                let (code, patched) = send(&client, "PATCH", &format!("{PROJECTS}/p"), &back).await;
+                assert_eq!(code, 200, "{patched}");
+            }
+            (StatusCode::from_u16(code).unwrap(), Json(found))
+        }
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -331,7 +345,7 @@ async fn an_answer_that_is_too_long_is_none() {
     both.create(json!({})).await;
     let long = "x".repeat(17 * 1024 * 1024);
     let long = json!({"target": {"uid": "u", "state": "Live"}, "references": [long]});
-    let (peers, _) = region_that_says(long, "").await;
+    let (peers, _) = region_that_says(long, "", None).await;
     let operations = both.compute.operations().with_peers(peers);
     let refused = both.try_to_move(&operations, "b", false).await.expect_err("too long");
     let why = "does not answer: its answer has more than 16777216 bytes";
@@ -343,11 +357,25 @@ async fn an_answer_that_is_too_long_is_none() {
 async fn what_was_placed_for_nothing_is_taken_back_also_where_no_answer_came() {
     let both = Both::start().await;
     both.create(json!({})).await;
-    let (peers, asked) = faulty_region("PUT b").await;
+    let (peers, asked) = faulty_region("PUT b?renew=true").await;
     let operations = both.compute.operations().with_peers(peers);
     let refused = both.try_to_move(&operations, "b", false).await.expect_err("no answer");
     assert_eq!((refused.code, both.named().await), (503, json!("a")), "{refused}");
-    assert_eq!(changes(&asked), ["PUT b", "DELETE b"]);
+    assert_eq!(changes(&asked), ["PUT b?renew=true", "DELETE b"]);
+    both.end().await;
+}
+
+/// As if an archived holder that is moved back, while its former target is released, needed no reference there.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_holder_that_is_moved_back_meanwhile_is_held_where_it_was() {
+    let both = Both::start().await;
+    both.create_archived().await;
+    let live = json!({"target": {"uid": "u", "state": "Live"}, "references": []});
+    let (peers, asked) = region_that_says(live, "", Some(both.compute.api.clone())).await;
+    let operations = both.compute.operations().with_peers(peers);
+    both.try_to_move(&operations, "b", false).await.expect("moved");
+    assert_eq!(both.named().await, "a", "it came back after that");
+    assert_eq!(changes(&asked), ["PUT b?renew=true", "PUT b", "DELETE a", "PUT a"]);
     both.end().await;
 }
 
@@ -365,7 +393,10 @@ async fn the_new_target_stays_held_where_the_former_one_is_not_released() {
     assert!(refused.code == 503 && refused.message.starts_with(why), "{refused}");
     assert_eq!(
         (both.named().await, changes(&asked)),
-        (json!("b"), vec!["PUT b".to_owned(), "DELETE a".to_owned()])
+        (
+            json!("b"),
+            ["PUT b?renew=true", "PUT b", "DELETE a"].map(str::to_owned).to_vec()
+        )
     );
     both.end().await;
 }

@@ -47,6 +47,7 @@ macro_rules! scenarios {
 
 mod agreement;
 mod archived_holders;
+mod archived_meanwhile;
 mod backfill;
 mod broken_json;
 mod changes;

@@ -68,7 +68,7 @@ static REGION: Service = Service {
     token_file: None,
 };
 /// Widgets that name networks of another service.
-static HOSTED: Kind = Kind {
+pub(super) static HOSTED: Kind = Kind {
     references: &[Field {
         targets: &[Target {
             service: Some(&REGION),
@@ -100,7 +100,7 @@ static KEEPING: Kind = Kind {
 
 pub(super) static LINKED_KINDS: [&Kind; 2] = [&LINKED, &KEEPSAKE];
 static KEEPING_KINDS: [&Kind; 2] = [&KEEPING, &KEPT];
-static HOSTED_KINDS: [&Kind; 1] = [&HOSTED];
+pub(super) static HOSTED_KINDS: [&Kind; 1] = [&HOSTED];
 
 pub(super) fn registry(kinds: &'static [&'static Kind]) -> Registry {
     Registry {

@@ -14,6 +14,12 @@ pub(super) enum About<'a> {
     Object,
     /// One reference on an object.
     One(&'a str),
+    /// The same, which is placed by a write in any case. A service of an older version does not write where it is there
+    /// already.
+    Renewed(&'a str),
+    /// The same, which is released only in this version of the object. A service of an older version releases it in any
+    /// version.
+    At(&'a str, &'a str),
 }
 
 impl About<'_> {
@@ -22,7 +28,7 @@ impl About<'_> {
         match self {
             // A reference with its holder takes up to 300 bytes, and archived holders may be hundreds of thousands.
             Self::All => 256 * 1024 * 1024,
-            Self::Object | Self::One(_) => 16 * 1024 * 1024,
+            Self::Object | Self::One(_) | Self::Renewed(_) | Self::At(..) => 16 * 1024 * 1024,
         }
     }
 }
@@ -40,6 +46,11 @@ pub(super) fn path(topic: &str, object: &ObjectName, about: About<'_>) -> String
         About::All => references,
         About::Object => format!("{references}?limit=0"),
         About::One(reference) => format!("{references}/{reference}"),
+        About::Renewed(reference) => format!("{references}/{reference}?renew=true"),
+        About::At(reference, version) => {
+            let version = utf8_percent_encode(version, NON_ALPHANUMERIC);
+            format!("{references}/{reference}?resourceVersion={version}")
+        }
     }
 }
 
@@ -97,6 +108,14 @@ mod tests {
             path(topic, &network("blue"), About::One(reference)),
             "/api/v1/networks.region.example.com/default/blue/references/cluster.compute.example.com/7f7a15ab"
         );
+        let one = path(topic, &network("blue"), About::One(reference));
+        for (about, query) in [
+            (About::Renewed(reference), "renew=true"),
+            (About::At(reference, "7"), "resourceVersion=7"),
+            (About::At(reference, "7&renew"), "resourceVersion=7%26renew"),
+        ] {
+            assert_eq!(path(topic, &network("blue"), about), format!("{one}?{query}"));
+        }
         assert_eq!(
             path(topic, &network("blue"), About::Object),
             "/api/v1/networks.region.example.com/default/blue/references?limit=0"

@@ -86,7 +86,20 @@ impl ForeignKind {
     /// # Errors
     /// [`ClusterError::Conflict`] where the object is being deleted, [`ClusterError::NotFound`] where there is none.
     pub async fn place_reference(&self, object: &ObjectName, reference: &str) -> Result<Value, ClusterError> {
-        match self.ask(Method::PUT, object, About::One(reference)).await {
+        self.put(object, About::One(reference)).await
+    }
+
+    /// Places a reference by a write in any case, so that no release which depends on an earlier version of the object
+    /// takes it off.
+    ///
+    /// # Errors
+    /// As [`place_reference`](Self::place_reference).
+    pub async fn renew_reference(&self, object: &ObjectName, reference: &str) -> Result<Value, ClusterError> {
+        self.put(object, About::Renewed(reference)).await
+    }
+
+    async fn put(&self, object: &ObjectName, about: About<'_>) -> Result<Value, ClusterError> {
+        match self.ask(Method::PUT, object, about).await {
             Ok(answer) => Ok(answer),
             Err(Unanswered::Status(status)) if status.code == 409 => {
                 Err(ClusterError::Conflict(status.message.clone()))
@@ -100,13 +113,24 @@ impl ForeignKind {
         }
     }
 
-    /// Releases a reference. That it or its object is not there is success.
+    /// Releases a reference; with a version, only if an object in the cluster has that still. That it or its object is
+    /// not there is success.
     ///
     /// # Errors
-    /// Where the service does not say that it is released.
-    pub async fn release_reference(&self, object: &ObjectName, reference: &str) -> Result<(), ClusterError> {
-        match self.ask(Method::DELETE, object, About::One(reference)).await {
+    /// [`ClusterError::Conflict`] where the object has another version; else where the service does not say that it is
+    /// released.
+    pub async fn release_reference(
+        &self,
+        object: &ObjectName,
+        reference: &str,
+        at: Option<&str>,
+    ) -> Result<(), ClusterError> {
+        let about = at.map_or(About::One(reference), |at| About::At(reference, at));
+        match self.ask(Method::DELETE, object, about).await {
             Ok(_) => Ok(()),
+            Err(Unanswered::Status(status)) if at.is_some() && status.code == 409 => {
+                Err(ClusterError::Conflict(status.message.clone()))
+            }
             Err(unanswered) if unanswered.is_absence(object) => Ok(()),
             Err(unanswered) => Err(self.why(unanswered)),
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{QueryError, Verb};
+use kindex_model::object::ResourceVersion;
 use tonic::{Request, Response, Status};
 
 use super::{Deadline, QUESTION_MAX_BYTES, status};
@@ -174,13 +175,19 @@ impl Calls for Served {
         request: Request<PutReferenceRequest>,
     ) -> Result<Response<PutReferenceResponse>, Status> {
         let context = RequestContext::of(&request)?;
-        let PutReferenceRequest { target, reference } = request.into_inner();
+        let PutReferenceRequest {
+            target,
+            reference,
+            renew,
+        } = request.into_inner();
         let named = self.named(target);
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
-            self.operations
-                .put_reference(&context.caller, &named.key(), &reference)
-                .await
+            let (caller, key) = (&context.caller, named.key());
+            match renew {
+                true => self.operations.renew_reference(caller, &key, &reference).await,
+                false => self.operations.put_reference(caller, &key, &reference).await,
+            }
         };
         let named = named.as_ref().map_err(Refusal::clone);
         let (said, operation) = self.done(&context, Verb::Update, named, answer).await?;
@@ -196,13 +203,17 @@ impl Calls for Served {
         request: Request<DeleteReferenceRequest>,
     ) -> Result<Response<DeleteReferenceResponse>, Status> {
         let context = RequestContext::of(&request)?;
-        let DeleteReferenceRequest { target, reference } = request.into_inner();
+        let DeleteReferenceRequest {
+            target,
+            reference,
+            resource_version,
+        } = request.into_inner();
         let named = self.named(target);
         let answer = async {
             let named = named.as_ref().map_err(Refusal::clone)?;
-            self.operations
-                .delete_reference(&context.caller, &named.key(), &reference)
-                .await
+            let (caller, key) = (&context.caller, named.key());
+            let at = version(&resource_version)?;
+            self.operations.delete_reference(caller, &key, &reference, at).await
         };
         let named = named.as_ref().map_err(Refusal::clone);
         let (said, operation) = self.done(&context, Verb::Delete, named, answer).await?;
@@ -254,6 +265,15 @@ impl Calls for Served {
     }
 }
 
+/// The version that a release depends on; none where nothing is said of it.
+fn version(text: &str) -> Result<Option<ResourceVersion>, Refusal> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let version = text.parse().map(|version| Some(ResourceVersion(version)));
+    version.map_err(|_| QueryError::Version(text.to_owned()).into())
+}
+
 /// How much of a tree is wanted.
 fn bounds(depth: Option<u32>) -> Result<Bounds, Refusal> {
     let most = Bounds::default();
@@ -281,6 +301,7 @@ fn target_of(said: &References) -> v1::Target {
         is_archived: target.archived,
         released_reference: target.released_reference,
         released_references: target.released_references,
+        resource_version: target.resource_version,
     }
 }
 

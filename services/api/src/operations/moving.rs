@@ -5,6 +5,10 @@
 //! Of a live holder, `kindex deletion` releases the old target, as of every field that changes; before, it writes to
 //! the holder. So whoever is about to let that holder name the same target again finds another version, and tries
 //! anew.
+//!
+//! Of an archived holder, whoever moves it releases the old target. Two moves at once may take that for each other's
+//! new one: whoever has released a reference reads the holder again, and places it anew where the holder names that
+//! target by then; whoever has written the field sees to it that the new target still has the reference.
 
 use kindex_kube_api::patch::PatchType;
 use kindex_model::reference::Reference;
@@ -102,7 +106,7 @@ impl Operations {
         if holder.as_ref().is_some_and(stays) {
             return;
         }
-        if let Err(error) = self.release_on(caller, to, name).await {
+        if let Err(error) = self.release_unbacked(caller, key, to, name).await {
             tracing::warn!(%error, reference = %name, object = %to, "A move leaves a reference behind");
         }
     }
@@ -172,16 +176,14 @@ impl Operations {
             Err(refusal) if refusal.code == 409 => return Ok(None),
             written => written?,
         }
-        *placed = None;
-        if let (State::Archived, Some(name), Some(from)) = (holder.state, &holder.name, &from) {
-            let released = self.release_former(caller, key, from, name).await;
-            released.map_err(|refusal| Refusal {
-                message: format!(
-                    "{} names {to} now, but still holds {from}: {}",
-                    moved.path, refusal.message
-                ),
-                ..refusal
-            })?;
+        let was_placed = placed.take().is_some();
+        if let (State::Archived, Some(name)) = (holder.state, &holder.name) {
+            if was_placed {
+                self.place_again(caller, to, name).await;
+            }
+            if let Some(from) = &from {
+                self.release_former(caller, key, from, name, &moved).await?;
+            }
         }
         Ok(Some(moved))
     }
@@ -218,6 +220,13 @@ impl Operations {
         written.map(drop)
     }
 
+    /// Another move of an archived holder may have released the new target before the field named it.
+    async fn place_again(&self, caller: &Caller, to: &NamedObject, name: &ReferenceName) {
+        if let Err(error) = self.keep_on(caller, to, name).await {
+            tracing::warn!(%error, reference = %name, object = %to, "A move does not know whether the target is held");
+        }
+    }
+
     /// Releases the old target of an archived holder, unless another reference of that one names it as well.
     async fn release_former(
         &self,
@@ -225,11 +234,42 @@ impl Operations {
         holder: &ObjectKey<'_>,
         from: &NamedObject,
         name: &ReferenceName,
+        moved: &Moved,
     ) -> Result<(), Refusal> {
-        let now = self.holder_of_move(caller, holder).await?;
-        if self.is_backed(holder, &now.text, from) {
-            return Ok(());
+        let released = match self.holder_of_move(caller, holder).await {
+            Ok(now) if self.is_backed(holder, &now.text, from) => Ok(()),
+            Ok(_) => self.release_unbacked(caller, holder, from, name).await,
+            Err(refusal) => Err(refusal),
+        };
+        let Moved { path, to, .. } = moved;
+        released.map_err(|refusal| Refusal {
+            message: format!("{path} names {to} now, but still holds {from}: {}", refusal.message),
+            ..refusal
+        })
+    }
+
+    /// Releases a reference of a holder that does not name the object. Another move may let it do so meanwhile, by the
+    /// reference that it has found there: then that is placed again.
+    async fn release_unbacked(
+        &self,
+        caller: &Caller,
+        holder: &ObjectKey<'_>,
+        object: &NamedObject,
+        name: &ReferenceName,
+    ) -> Result<(), Refusal> {
+        self.release_on(caller, object, name).await?;
+        let is_same = |now: &Holder| now.name.as_ref() == Some(name);
+        let kept = match self.holder_of_move(caller, holder).await {
+            Ok(now) if is_same(&now) && self.is_backed(holder, &now.text, object) => {
+                self.keep_on(caller, object, name).await
+            }
+            Ok(_) => Ok(()),
+            Err(refusal) if refusal.code == 404 => Ok(()),
+            Err(refusal) => Err(refusal),
+        };
+        if let Err(error) = kept {
+            tracing::warn!(%error, reference = %name, %object, "A move may have released what is named again");
         }
-        self.release_on(caller, from, name).await
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use axum::http::Method;
 use axum::response::Response;
 use kindex_kube_api::request::{Query, Verb, unescaped};
 use kindex_model::kind::{Kind, Scope};
+use kindex_model::object::ResourceVersion;
 
 use super::{Rest, exchange};
 use crate::operations::{Bounds, Caller, ObjectKey, Reason, Refusal, Resource};
@@ -213,8 +214,14 @@ async fn of_object(
             None => operations.references(caller, &key, None).await?,
         },
         (&Method::GET, reference) => operations.references(caller, &key, reference).await?,
-        (&Method::PUT, Some(reference)) => operations.put_reference(caller, &key, reference).await?,
-        (&Method::DELETE, Some(reference)) => operations.delete_reference(caller, &key, reference).await?,
+        (&Method::PUT, Some(reference)) => match query.flag("renew")? {
+            true => operations.renew_reference(caller, &key, reference).await?,
+            false => operations.put_reference(caller, &key, reference).await?,
+        },
+        (&Method::DELETE, Some(reference)) => {
+            let at = query.version()?.map(ResourceVersion);
+            operations.delete_reference(caller, &key, reference, at).await?
+        }
         _ => return Err(Refusal::method_not_allowed()),
     };
     Ok(exchange::json(said.into_answer().text))

@@ -108,7 +108,7 @@ async fn is_still(
 }
 
 /// Places references. Another process may have deleted a holder meanwhile, in the belief that it holds nothing: then
-/// its reference is taken back.
+/// its reference is taken back. It stays on an object of another service where the holder was archived meanwhile.
 async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
     let names = task.references();
     let Some(target) = task.target.as_ref().filter(|_| !names.is_empty()) else {
@@ -135,7 +135,11 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
     let (mut gone, mut result) = (Vec::new(), Ok(()));
     while let Some((holder, found)) = reads.next().await {
         match found.map(|found| learn(&Seen::of(holder), found, outcome)) {
-            Ok(None) => gone.extend(holder.reference_name().map(|name| name.to_string())),
+            Ok(None) => match cluster.holds_from_archive(holder, &target.key).await {
+                Ok(true) => {}
+                Ok(false) => gone.extend(holder.reference_name().map(|name| name.to_string())),
+                Err(error) => result = Err(error),
+            },
             Ok(Some(found)) if found.is_freed() => gone.extend(holder.reference_name().map(|name| name.to_string())),
             Ok(Some(_)) => {}
             Err(error) => result = Err(error),
@@ -155,7 +159,12 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
 /// One of a live holder stays where that has changed since: its field may name the target again. The holder may also
 /// be about to name it, by a move that has placed the reference already. So the target is read, then the holder is
 /// written, then the reference is released in the version of the target that was read. Either the move has written to
-/// the target in between, and the release is refused; or it has read the holder before, and its own write is.
+/// the target in between, and the release is refused; or it has read the holder before, and its own write is. The
+/// archived objects of other services have no version, and neither has any of a service of an older version: there, a
+/// late release takes the reference all the same, and it is placed again once the field is seen.
+///
+/// A holder that has left the cluster since, for the archive, goes on holding an object of another service that it
+/// names: its reference stays.
 ///
 /// What the fields name now is read before that: of an earlier release nobody may know that it was done, and a field
 /// may name that target again.
@@ -163,13 +172,16 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     let names = task.references();
     if task.object.is_leaving() {
         return match &task.target {
-            Some(known) => write_without(cluster, known, &names, outcome).await,
+            Some(known) => write_without(cluster, known, &names, None, outcome).await,
             None => Ok(()),
         };
     }
     sleep(MOVE_TIME).await;
     let Some(holder) = read(cluster, &Seen::of(&task.object), outcome).await? else {
-        return take_off(cluster, target, &names, outcome).await;
+        return match cluster.holds_from_archive(&task.object, &target.key).await? {
+            true => Ok(()),
+            false => take_off(cluster, target, &names, outcome).await,
+        };
     };
     if holder.version != task.object.version {
         return Ok(());
@@ -180,9 +192,13 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
+    let at = match cluster.peers.of(&found.key.kind) {
+        Some(peer) => peer.version(&found.key, &found.uid).await?,
+        None => None,
+    };
     let former = format!("{}@{}", found.uid, found.version);
     written(cluster.detach(&holder, &former).await, outcome)?;
-    write_without(cluster, &found, &names, outcome).await
+    write_without(cluster, &found, &names, at.as_deref(), outcome).await
 }
 
 /// That the target is gone, or does not bear the reference, is success.
@@ -195,19 +211,20 @@ async fn take_off(
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
-    write_without(cluster, &found, names, outcome).await
+    write_without(cluster, &found, names, None, outcome).await
 }
 
-/// For the version of the target that is known.
+/// For the version of the target that is known; of another service, for the one that it has said, if any.
 async fn write_without(
     cluster: &Cluster,
     found: &Object,
     names: &[String],
+    at: Option<&str>,
     outcome: &mut Outcome,
 ) -> Result<(), ClusterError> {
     if let Some(peer) = cluster.peers.of(&found.key.kind) {
         for name in names {
-            sent(peer.release(&found.key, name).await, outcome)?;
+            sent(peer.release(&found.key, name, at).await, outcome)?;
             outcome.writes.released.push(name.clone());
         }
         return read(cluster, &Seen::of(found), outcome).await.map(drop);

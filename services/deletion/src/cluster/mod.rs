@@ -158,6 +158,18 @@ impl Cluster {
         }
     }
 
+    /// Whether a holder that has left the cluster goes on holding an object of another service: it is archived, and
+    /// names that. Nobody places the reference of an archived object anew.
+    async fn holds_from_archive(&self, holder: &Object, target: &Key) -> Result<bool, ClusterError> {
+        match &self.archive {
+            Some(archive) if self.peers.of(&target.kind).is_some() => {
+                let names = archive.names(holder, target).await;
+                names.map_err(|error| failed(&error))
+            }
+            Some(_) | None => Ok(false),
+        }
+    }
+
     /// Whether an archived object from which this one was moved holds it still. The archives of other services are
     /// theirs: what is known of their objects says that.
     async fn has_archived_former(&self, object: &Object) -> Result<bool, ClusterError> {

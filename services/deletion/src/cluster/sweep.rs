@@ -84,7 +84,7 @@ async fn release_deleted(cluster: &Cluster, archive: &dyn Archive, target: &Obje
     for names in names.chunks(ASKED_AT_ONCE) {
         let deleted = archive.deleted(target, names).await.map_err(|error| failed(&error))?;
         for name in deleted {
-            peer.release(&target.key, &name.to_string()).await?;
+            peer.release(&target.key, &name.to_string(), None).await?;
         }
     }
     Ok(())

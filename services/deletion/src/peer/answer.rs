@@ -71,6 +71,14 @@ pub(super) fn is_deleting(uid: &str, answer: &Value) -> bool {
     target["uid"] == *uid && target["state"] == "Deleting"
 }
 
+/// The version in which a service has the object with this uid in its cluster. An older version of the service says
+/// none, nor does any of an archived object.
+pub(super) fn version(uid: &str, answer: &Value) -> Option<String> {
+    let target = &answer["target"];
+    let version = target["resourceVersion"].as_str();
+    version.filter(|_| target["uid"] == *uid).map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -121,6 +129,16 @@ mod tests {
         ] {
             assert!(!is_deleting("u", &unclear), "{unclear}");
         }
+    }
+
+    #[test]
+    fn only_the_version_of_the_very_object_counts() {
+        let mut answer = answer("Live");
+        assert_eq!(version("u", &answer), None, "an older version of the service");
+        answer["target"]["resourceVersion"] = json!("7");
+        assert_eq!(version("u", &answer).as_deref(), Some("7"));
+        assert_eq!(version("v", &answer), None, "another one has its name");
+        assert_eq!(version("u", &Value::Null), None);
     }
 
     /// An older version of the service has none of these fields, or says the last release alone.

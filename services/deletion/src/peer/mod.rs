@@ -16,7 +16,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
 
 use crate::object::{Key, KindName, Object};
-use answer::{is_deleting, object};
+use answer::{is_deleting, object, version};
 use holder::HolderService;
 
 mod answer;
@@ -175,12 +175,23 @@ impl Peer {
         placed.map(drop)
     }
 
-    /// Releases a reference. That it or its object is not there is success.
+    /// The version in which its service has this very object in the cluster; `None` where it says none.
     ///
     /// # Errors
-    /// Where the service does not say that it is released.
-    pub async fn release(&self, key: &Key, reference: &str) -> Result<(), ClusterError> {
-        self.service.release_reference(&object_name(key), reference).await
+    /// Where the service does not say whether there is one.
+    pub async fn version(&self, key: &Key, uid: &str) -> Result<Option<String>, ClusterError> {
+        let answer = self.service.look(&object_name(key)).await?;
+        Ok(answer.and_then(|answer| version(uid, &answer)))
+    }
+
+    /// Releases a reference; with a version, only if an object in the cluster has that still. That it or its object is
+    /// not there is success.
+    ///
+    /// # Errors
+    /// [`ClusterError::Conflict`] where the object has another version; else where the service does not say that it is
+    /// released.
+    pub async fn release(&self, key: &Key, reference: &str, at: Option<&str>) -> Result<(), ClusterError> {
+        self.service.release_reference(&object_name(key), reference, at).await
     }
 
     /// The objects that bear a reference of one of these kinds.

@@ -49,7 +49,23 @@ async fn references_are_set_listed_and_released() {
         let references = answer["references"].as_array().map_or(0, Vec::len);
         assert_eq!(references, shown, "{answer}");
     }
-    let answer = call(&client, "DeleteReference", put.clone()).await.unwrap();
+    let renewed = json!({"target": target, "reference": HOLDER, "renew": true});
+    call(&client, "PutReference", renewed).await.unwrap();
+    let release = |at: &Value| json!({"target": target, "reference": HOLDER, "resourceVersion": at});
+    let earlier = &created["metadata"]["resourceVersion"];
+    for (at, code) in [
+        (earlier, Code::FailedPrecondition),
+        (&json!("x"), Code::InvalidArgument),
+    ] {
+        let refused = call(&client, "DeleteReference", release(at)).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{at}: {refused}");
+    }
+    eventually("stored", async || stage.life("a").await == Some(Life::Live)).await;
+    let answer = call(&client, "ListReferences", json!({"target": target}))
+        .await
+        .unwrap();
+    let at = &answer["target"]["resourceVersion"];
+    let answer = call(&client, "DeleteReference", release(at)).await.unwrap();
     assert_eq!(answer["target"]["state"], "Live", "{answer}");
     let answer = call(&client, "ListReferences", json!({"target": target}))
         .await

@@ -77,6 +77,9 @@ pub struct Target {
     /// Whether it is archived, also while it waits for its deletion. The release of a reference is not recorded then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
+    /// The version of an object in the cluster, for a release that depends on it. Absent in answers to changes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
     /// The reference that was released last through the API, and the version before that, as `reference@version`.
     /// Absent where there is none, and in answers to changes.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -126,6 +129,7 @@ impl Target {
             uid: uid.to_owned(),
             state,
             archived: false,
+            resource_version: String::new(),
             released_reference: String::new(),
             released_references: Vec::new(),
         }

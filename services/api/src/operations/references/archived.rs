@@ -35,6 +35,7 @@ impl ArchivedObject {
             },
             held: self.references.contains(reference),
             itself: is_of(reference, key.resource.kind, &self.uid.0),
+            is_as_read: true,
         }
     }
 }

@@ -32,6 +32,8 @@ pub(in super::super) struct Seen {
     pub(in super::super) held: bool,
     /// Whether the reference is the object's own name: it would hold itself.
     pub(in super::super) itself: bool,
+    /// Whether the object has the version that a release depends on, if it depends on any.
+    pub(in super::super) is_as_read: bool,
 }
 
 /// What a request comes to.
@@ -56,6 +58,8 @@ pub(in super::super) enum RefusalReason {
     Itself,
     /// The object is being deleted, and may not be used any more.
     Leaving,
+    /// The object has changed since the version that the release depends on.
+    Changed,
 }
 
 /// Decides about one request.
@@ -64,13 +68,21 @@ pub(in super::super) enum RefusalReason {
 /// What is being deleted gets no reference that it does not have. Whoever repeats a request is answered as the first
 /// time.
 pub(in super::super) fn decide(change: Change, seen: Seen) -> Decision {
-    let Seen { standing, held, itself } = seen;
+    let Seen {
+        standing,
+        held,
+        itself,
+        is_as_read,
+    } = seen;
     match (change, standing) {
         (Change::Put, Standing::Absent) => Decision::Refuse(RefusalReason::Absent),
         (Change::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(RefusalReason::Itself),
         (Change::Put, Standing::Staying | Standing::Leaving) if held => Decision::Done,
         (Change::Put, Standing::Staying) => Decision::Add,
         (Change::Put, Standing::Leaving) => Decision::Refuse(RefusalReason::Leaving),
+        (Change::Delete, Standing::Staying | Standing::Leaving) if held && !is_as_read => {
+            Decision::Refuse(RefusalReason::Changed)
+        }
         (Change::Delete, Standing::Staying | Standing::Leaving) if held => Decision::Remove,
         (Change::Delete, Standing::Absent | Standing::Staying | Standing::Leaving) => Decision::Done,
     }
@@ -114,8 +126,33 @@ mod tests {
             (C::Delete, S::Leaving, true, true, D::Remove),
         ];
         for (change, standing, held, itself, expected) in cells {
-            let seen = Seen { standing, held, itself };
+            let seen = Seen {
+                standing,
+                held,
+                itself,
+                is_as_read: true,
+            };
             assert_eq!(decide(change, seen), expected, "{change:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_has_changed_since_it_was_read_loses_no_reference() {
+        use {Decision as D, Standing as S};
+        for (standing, held, expected) in [
+            (S::Absent, false, D::Done),
+            (S::Staying, false, D::Done),
+            (S::Leaving, false, D::Done),
+            (S::Staying, true, D::Refuse(RefusalReason::Changed)),
+            (S::Leaving, true, D::Refuse(RefusalReason::Changed)),
+        ] {
+            let seen = Seen {
+                standing,
+                held,
+                itself: false,
+                is_as_read: false,
+            };
+            assert_eq!(decide(Change::Delete, seen), expected, "{seen:?}");
         }
     }
 

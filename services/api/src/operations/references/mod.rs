@@ -43,7 +43,7 @@ mod live;
 mod race;
 
 use kindex_kube_api::request::Verb;
-use kindex_model::object::Uid;
+use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
@@ -80,21 +80,24 @@ impl Operations {
         key: &ObjectKey<'_>,
         reference: &str,
     ) -> Result<References, Refusal> {
-        self.change_reference(caller, key, reference, Change::Put).await
+        let reference = self.allowed(caller, key, named_in_lower_case(reference)?).await?;
+        self.change_reference(caller, key, &reference, Change::Put, None).await
     }
 
     /// Releases a reference, once its holder uses the object no more. Success as well where the object or the reference
-    /// is not there.
+    /// is not there. With a version, one in the cluster loses the reference only in that version.
     ///
     /// # Errors
-    /// 403 where the caller may not speak for the holder.
+    /// 403 where the caller may not speak for the holder, 409 where the object has another version.
     pub async fn delete_reference(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
         reference: &str,
+        at: Option<ResourceVersion>,
     ) -> Result<References, Refusal> {
-        self.change_reference(caller, key, reference, Change::Delete).await
+        let reference = self.allowed(caller, key, named(reference)?).await?;
+        self.change_reference(caller, key, &reference, Change::Delete, at).await
     }
 
     /// The references on an object; one of them where it is named.
@@ -163,21 +166,28 @@ impl Operations {
         Ok(references)
     }
 
+    /// The reference, if the caller may change it on the object.
+    async fn allowed(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: ReferenceName,
+    ) -> Result<ReferenceName, Refusal> {
+        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
+        self.allow_to_speak(caller, &reference).await?;
+        Ok(reference)
+    }
+
     async fn change_reference(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        reference: &str,
+        reference: &ReferenceName,
         change: Change,
+        at: Option<ResourceVersion>,
     ) -> Result<References, Refusal> {
-        let reference = match change {
-            Change::Put => named_in_lower_case(reference)?,
-            Change::Delete => named(reference)?,
-        };
-        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
-        self.allow_to_speak(caller, &reference).await?;
         for _ in 0..TRIES {
-            if let Some(done) = self.try_to_change(caller, key, &reference, change).await? {
+            if let Some(done) = self.try_to_change(caller, key, reference, change, at).await? {
                 return Ok(done);
             }
         }
@@ -197,12 +207,14 @@ impl Operations {
         key: &ObjectKey<'_>,
         reference: &ReferenceName,
         change: Change,
+        at: Option<ResourceVersion>,
     ) -> Result<Option<References>, Refusal> {
         let found = self.look(caller, key).await?;
         let absent = Seen {
             standing: Standing::Absent,
             held: false,
             itself: false,
+            is_as_read: true,
         };
         let mut seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
         // A row counts as well. As long as the object takes references, it gets one of its own for the cluster.
@@ -211,6 +223,9 @@ impl Operations {
         {
             let stored = self.stored_references(key.resource.kind, live.uid()).await?;
             seen.held = stored.contains(reference);
+        }
+        if let (Some(FoundObject::Cluster(live)), Some(at)) = (&found, at) {
+            seen.is_as_read = live.version() == at;
         }
         let decision = decide(change, seen);
         let is_done = match (&found, decision) {
@@ -239,6 +254,7 @@ impl Operations {
         let target = match found {
             // What was recorded before this change says nothing of it.
             Some(found) => Target {
+                resource_version: String::new(),
                 released_reference: String::new(),
                 released_references: Vec::new(),
                 ..found.shown(key)
@@ -420,5 +436,6 @@ fn refused(key: &ObjectKey<'_>, reference: &ReferenceName, reason: RefusalReason
             key,
             &format!("it is being deleted and takes no new references; {reference} must not use it"),
         ),
+        RefusalReason::Changed => Refusal::conflict(key, "it has changed since the version that was read"),
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kindex_model::deletion::Annotations;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
-use kindex_model::object::Object;
+use kindex_model::object::{Object, ResourceVersion};
 use kindex_model::reference_name::ReferenceName;
 use kindex_model::releases::Releases;
 use serde_json::{Value, json};
@@ -37,8 +37,8 @@ impl LiveObject {
     }
 
     /// The version in which it was read.
-    pub(in super::super) fn version(&self) -> String {
-        self.object.metadata.resource_version.to_string()
+    pub(in super::super) fn version(&self) -> ResourceVersion {
+        self.object.metadata.resource_version
     }
 
     pub(in super::super) fn state(&self) -> State {
@@ -53,6 +53,7 @@ impl LiveObject {
     pub(in super::super) fn shown(&self, key: &ObjectKey<'_>) -> Target {
         let releases: Vec<String> = self.releases().all().map(str::to_owned).collect();
         Target {
+            resource_version: self.version().to_string(),
             released_reference: releases.first().cloned().unwrap_or_default(),
             released_references: releases,
             ..Target::of(key, self.uid(), Some(self.state()))
@@ -78,6 +79,7 @@ impl LiveObject {
             },
             held: self.object.metadata.finalizers.contains(&reference.to_string()),
             itself: is_of(reference, kind, self.uid()),
+            is_as_read: true,
         }
     }
 
@@ -100,7 +102,7 @@ impl LiveObject {
     fn released(&self, finalizer: &str, earlier: &Releases) -> Bytes {
         let finalizers = self.object.metadata.finalizers.iter().map(String::as_str);
         let mut patch = self.patch(finalizers.filter(|known| *known != finalizer).collect());
-        let releases = earlier.with(finalizer, self.object.metadata.resource_version);
+        let releases = earlier.with(finalizer, self.version());
         patch["metadata"]["annotations"] = json!({ &self.released: releases.as_str() });
         Bytes::from(patch.to_string())
     }
@@ -113,7 +115,7 @@ impl LiveObject {
 
     fn patch(&self, finalizers: Vec<&str>) -> Value {
         json!({
-            "metadata": {"uid": self.uid(), "resourceVersion": self.version(), "finalizers": finalizers},
+            "metadata": {"uid": self.uid(), "resourceVersion": self.version().to_string(), "finalizers": finalizers},
         })
     }
 }
@@ -168,6 +170,7 @@ mod tests {
             name: "a",
         };
         let shown = object.shown(&key);
+        assert_eq!(shown.resource_version, "7");
         assert_eq!(shown.released_reference, "run.g/two@5");
         assert_eq!(shown.released_references, ["run.g/two@5", "run.g/three@4"]);
     }

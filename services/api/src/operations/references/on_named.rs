@@ -14,11 +14,11 @@ use tokio::time::timeout;
 
 use super::super::cluster::Call;
 use super::super::{Caller, ObjectKey, Operations, Refusal};
-use super::answer::State;
+use super::answer::{References, State};
 use super::decide::{Change, Decision, decide};
 use super::named_object::{Located, NamedObject};
 use super::silent::has_answered;
-use super::{FoundObject, TRIES, refused};
+use super::{FoundObject, TRIES, named_in_lower_case, refused};
 
 /// How long a write waits for another service.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -90,8 +90,26 @@ impl Operations {
         Ok(false)
     }
 
-    /// Places a reference on an object: it stays from then on. If `kindex deletion` is about to release that very
-    /// reference from an object of another service, it places it again once it sees the field.
+    /// Puts a reference on an object by a write in any case: a release that depends on an earlier version of the object
+    /// takes nothing off.
+    ///
+    /// # Errors
+    /// Those of [`Operations::put_reference`].
+    pub async fn renew_reference(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: &str,
+    ) -> Result<References, Refusal> {
+        let reference = self.allowed(caller, key, named_in_lower_case(reference)?).await?;
+        self.place_anew(caller, key, &reference).await?;
+        let found = self.look(caller, key).await?;
+        self.changed(caller, key, found.as_ref(), &reference, Change::Put).await
+    }
+
+    /// Places a reference on an object by a write in any case: it stays from then on, also if `kindex deletion` is
+    /// about to release that very reference. An archived object has no version that a release could depend on: there,
+    /// `kindex deletion` places the reference again once it sees the field.
     ///
     /// # Errors
     /// 404 where it is not there, 409 where it is being deleted, 503 where its service does not answer.
@@ -109,7 +127,7 @@ impl Operations {
                 name: at,
             } => {
                 let kind = self.peers.kind(service, kind);
-                let placed = kind.place_reference(&at, &name.to_string()).await;
+                let placed = kind.renew_reference(&at, &name.to_string()).await;
                 let placed = placed.map_err(|error| of_service(object, error))?;
                 // Where it was there before, it is no use: what is being deleted takes no part in moves.
                 match placed["target"]["state"].as_str() {
@@ -134,7 +152,7 @@ impl Operations {
                 (FoundObject::Cluster(found), Decision::Done) => {
                     let metadata = json!({"metadata": {
                         "uid": found.uid(),
-                        "resourceVersion": found.version(),
+                        "resourceVersion": found.version().to_string(),
                         "annotations": {(format!("{}/reference-renewed", self.registry.platform.group)):
                             self.now().to_string()},
                     }});
@@ -162,6 +180,35 @@ impl Operations {
         Err(Refusal::conflict(key, "others change it all the time; try again"))
     }
 
+    /// Places a reference on an object that is to have it already. Nothing is written where it has, also if it is being
+    /// deleted.
+    ///
+    /// # Errors
+    /// 404 where it is not there, 409 where it is being deleted and does not have the reference, 503 where its service
+    /// does not answer.
+    pub(in super::super) async fn keep_on(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+        name: &ReferenceName,
+    ) -> Result<(), Refusal> {
+        match object.located() {
+            Located::Own(key) => {
+                let placed = self.change_reference(caller, &key, name, Change::Put, None).await;
+                placed.map(drop)
+            }
+            Located::Foreign {
+                service,
+                kind,
+                name: at,
+            } => {
+                let kind = self.peers.kind(service, kind);
+                let placed = kind.place_reference(&at, &name.to_string()).await;
+                placed.map(drop).map_err(|error| of_service(object, error))
+            }
+        }
+    }
+
     /// Releases a reference on an object.
     ///
     /// # Errors
@@ -175,7 +222,11 @@ impl Operations {
         match object.located() {
             Located::Own(key) => {
                 for _ in 0..TRIES {
-                    if self.try_to_change(caller, &key, name, Change::Delete).await?.is_some() {
+                    if self
+                        .try_to_change(caller, &key, name, Change::Delete, None)
+                        .await?
+                        .is_some()
+                    {
                         break;
                     }
                 }
@@ -187,7 +238,7 @@ impl Operations {
                 name: at,
             } => {
                 let kind = self.peers.kind(service, kind);
-                let released = kind.release_reference(&at, &name.to_string()).await;
+                let released = kind.release_reference(&at, &name.to_string(), None).await;
                 released.map_err(|error| of_service(object, error))
             }
         }

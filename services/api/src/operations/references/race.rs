@@ -69,6 +69,7 @@ impl State {
                     standing,
                     held,
                     itself: false,
+                    is_as_read: true,
                 };
                 match decide(Change::Put, seen) {
                     Decision::Done => Step::Done(200),

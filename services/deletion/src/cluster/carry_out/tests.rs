@@ -1,8 +1,8 @@
 //! What is known of the writes of a step once it is over.
 
 use std::future::ready;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
@@ -12,7 +12,7 @@ use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference::{Named, OnDelete, Reference, Target};
 use kube::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -141,21 +141,33 @@ async fn a_step_that_ends_before_it_asks_for_the_release_has_released_nothing() 
 
 /// The service of projects, which shows one in this state. A cluster holds it, unless nobody wants to know that.
 async fn identity(state: &str) -> String {
+    identity_that_shows(json!({"uid": "p", "state": state}), Arc::default()).await
+}
+
+/// The same, which shows the project like this. It notes what releases depend on, and refuses those that depend on
+/// anything.
+async fn identity_that_shows(target: Value, noted: Arc<Mutex<Vec<String>>>) -> String {
     let version = json!({"groupVersion": "y.example.com/v1", "version": "v1"});
     let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
         "groups": [{"name": "y.example.com", "versions": [version], "preferredVersion": version}]});
     let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "y.example.com/v1",
         "resources": [{"name": "projects", "singularName": "project", "namespaced": true, "kind": "Project",
             "verbs": ["get"]}]});
-    let target = json!({"uid": "p", "state": state});
+    let refused = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409, "message": "changed"});
     let all = json!({"target": target, "references": [{"name": format!("cluster.{GROUP}/{UID}")}]});
     let none = json!({"target": target, "references": []});
-    let router: Router = Router::new().fallback(move |at: Uri| {
+    let router: Router = Router::new().fallback(move |method: Method, at: Uri| {
+        let condition = at.query().filter(|_| method == Method::DELETE);
+        noted
+            .lock()
+            .expect("nobody panics")
+            .extend(condition.map(str::to_owned));
         ready(match at.path() {
-            "/apis" => Json(groups.clone()),
-            "/apis/y.example.com/v1" => Json(resources.clone()),
-            _ if at.query() == Some("limit=0") => Json(none.clone()),
-            _ => Json(all.clone()),
+            "/apis" => (StatusCode::OK, Json(groups.clone())),
+            "/apis/y.example.com/v1" => (StatusCode::OK, Json(resources.clone())),
+            _ if condition.is_some() => (StatusCode::CONFLICT, Json(refused.clone())),
+            _ if at.query() == Some("limit=0") => (StatusCode::OK, Json(none.clone())),
+            _ => (StatusCode::OK, Json(all.clone())),
         })
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -178,6 +190,38 @@ async fn what_another_service_has_released_is_known() {
     let away = beside(cluster(|_| StatusCode::NOT_FOUND.into_response()), NOWHERE);
     let outcome = carry_out(&away, &task, Timestamp::UNIX_EPOCH).await;
     assert!(outcome.writes.released.is_empty() && outcome.writes.is_unclear);
+}
+
+/// As if a release that comes late could take the reference of a move that has come back meanwhile.
+#[tokio::test]
+async fn a_live_holder_releases_at_another_service_in_the_version_that_was_read() {
+    let holder = |version: &str| {
+        json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Cluster",
+            "metadata": {"name": "a", "namespace": "default", "uid": UID, "resourceVersion": version}})
+    };
+    let (before, after) = (holder("5"), holder("6"));
+    let task = release(live(key("Cluster", "a"), UID));
+    for (target, conditions) in [
+        (
+            json!({"uid": "p", "state": "Live", "resourceVersion": "7"}),
+            vec!["resourceVersion=7"],
+        ),
+        (json!({"uid": "p", "state": "Live"}), Vec::new()),
+    ] {
+        let (before, after) = (before.clone(), after.clone());
+        let cluster = cluster(move |method| {
+            let shown = if method == Method::GET { &before } else { &after };
+            Json(shown.clone()).into_response()
+        });
+        let noted: Arc<Mutex<Vec<String>>> = Arc::default();
+        let url = identity_that_shows(target, noted.clone()).await;
+        let outcome = carry_out(&beside(cluster, &url), &task, Timestamp::UNIX_EPOCH).await;
+        assert_eq!(outcome.failed, None);
+        assert_eq!(*noted.lock().expect("nobody panics"), conditions);
+        let is_refused = !conditions.is_empty();
+        assert_eq!(outcome.writes.is_overtaken, is_refused, "{:?}", outcome.writes);
+        assert_eq!(outcome.writes.released.is_empty(), is_refused, "{:?}", outcome.writes);
+    }
 }
 
 /// As if what bears a reference could only be as it was known: a service that was restored from a backup has back what

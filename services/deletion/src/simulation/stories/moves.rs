@@ -1,9 +1,15 @@
-//! Fields that change while a controller knows little of what they name, or past the server that would refuse it.
+//! Fields that change while a controller knows little of what they name, or past the server that would refuse it, or
+//! while a reference is being released.
 
-use super::super::{Bug, Play};
+use super::super::mover::{Ended, Move};
+use super::super::world::fields;
+use super::super::{Bug, Controller, Play};
 use super::calm;
 use crate::decide::{RefusalReason, Step, Wait};
 use crate::object::Key;
+
+/// A live holder, what its fields name, and its former target are read, the holder is written, and then that target.
+const RELEASE_REQUESTS: usize = 4;
 
 #[test]
 fn a_holder_that_comes_back_is_held_there_before_it_is_released() {
@@ -20,6 +26,13 @@ impl Play {
 
     fn bears(&self, target: &Key, holder: &Key) -> bool {
         self.world.objects[target].bears(&self.world.objects[holder].reference())
+    }
+
+    /// Whether a target that was deleted is there, and waits for a holder that is there.
+    fn waits(&self, target: &Key, holder: &Key) -> bool {
+        let objects = &self.world.objects;
+        let found = objects.get(target).zip(objects.get(holder));
+        found.is_some_and(|(target, holder)| target.terminating && target.bears(&holder.reference()))
     }
 
     fn hear_all(&mut self, of: &Key) {
@@ -58,6 +71,168 @@ pub(in super::super) fn come_back(bug: Bug) -> Result<(), String> {
     match play.bears(&old, &budget) && !play.bears(&new, &budget) {
         true => play.hold(),
         false => Err(format!("{budget} is not held where it came back to")),
+    }
+}
+
+impl Play {
+    fn begin_move(&self, holder: &Key, field: &str, to: &str) -> Result<Move, String> {
+        let field = fields(&holder.kind.kind).find(|known| known.name == field);
+        let begun = Move::begin(&self.world, holder, field.expect("a field"), to);
+        begun.ok_or_else(|| format!("{holder} cannot be moved to {to}"))
+    }
+
+    /// Somebody moves a holder, and nothing comes between.
+    fn move_to(&mut self, holder: &Key, field: &str, to: &str, bug: Bug) -> Result<(), String> {
+        let mut moving = self.begin_move(holder, field, to)?;
+        let placed = moving.send(&mut self.world, true, bug);
+        let written = moving.send(&mut self.world, true, bug);
+        match (placed, written) {
+            (None, Some(Ended::Moved)) => self.hold(),
+            refused => Err(format!("{holder} is not moved to {to}: {refused:?}")),
+        }
+    }
+
+    /// A holder was moved: its controller decides to release the former target, and sends some of the requests.
+    fn begin_release(&mut self, holder: &Key, target: &Key, requests: usize) -> Result<usize, String> {
+        let at = self.at_service(holder);
+        let controller = &mut self.controllers[at];
+        for key in [holder, target] {
+            for _ in 0..self.world.log[&key.kind].len() {
+                controller.hear(&self.world, &key.kind, None, self.bug);
+            }
+        }
+        controller.decide(0, self.bug);
+        for _ in 0..requests {
+            controller.send(&mut self.world, 0, false, true, self.bug);
+        }
+        self.hold().map(|()| at)
+    }
+}
+
+/// As if a request that was held back for long were as good as one that is sent at once.
+#[test]
+fn a_release_of_which_the_rest_comes_late_takes_nothing_from_a_holder_that_came_back() {
+    come_back_meanwhile(Bug::None).expect("nothing is broken");
+    for bug in [Bug::ReleaseUndetached, Bug::ReleaseAnyVersion, Bug::MoveWithoutWriting] {
+        assert!(come_back_meanwhile(bug).is_err(), "{bug:?}");
+    }
+}
+
+/// A process that releases the former target of a budget stands still after any of its requests. It sends the others
+/// while the budget is moved back, and after that. Another process has taken over at once, or does so later.
+pub(in super::super) fn come_back_meanwhile(bug: Bug) -> Result<(), String> {
+    for sent in 0..RELEASE_REQUESTS {
+        let left = RELEASE_REQUESTS - sent;
+        for before in 0..=left {
+            for between in 0..=left - before {
+                for is_taken_over in [false, true] {
+                    let come_back = come_back_between(bug, sent, [before, between], is_taken_over);
+                    come_back.map_err(|rule| format!("{sent}, {before} and {between} requests: {rule}"))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Some requests come before the target of the move is written, and some before the field is. Then that target is
+/// deleted, and has to wait for the budget.
+fn come_back_between(bug: Bug, sent: usize, late: [usize; 2], is_taken_over: bool) -> Result<(), String> {
+    let mut play = calm(false);
+    let [old, new] = ["a", "b"].map(|name| play.with("Project", name, &[]));
+    let budget = play.with("Budget", "a", &[("project", "a")]);
+    play.settle()?;
+    play.move_to(&budget, "project", "b", Bug::None)?;
+    play.bug = bug;
+    let at = play.begin_release(&budget, &new, sent)?;
+    let next = Controller::new(&play.world, &budget.kind.group, bug);
+    let mut superseded = std::mem::replace(&mut play.controllers[at], next);
+    if is_taken_over {
+        play.settle()?;
+    }
+    let mut send = |play: &mut Play, requests: usize| {
+        for _ in 0..requests {
+            superseded.send(&mut play.world, 0, false, true, bug);
+        }
+        play.hold()
+    };
+    let mut moving = play.begin_move(&budget, "project", "a")?;
+    send(&mut play, late[0])?;
+    if moving.send(&mut play.world, true, bug).is_some() {
+        return Err(format!("{old} takes no reference"));
+    }
+    send(&mut play, late[1])?;
+    // Who finds that the budget was written begins again.
+    if moving.send(&mut play.world, true, bug) != Some(Ended::Moved) {
+        play.move_to(&budget, "project", "a", bug)?;
+    }
+    send(&mut play, RELEASE_REQUESTS)?;
+    if play.erased(&old) {
+        return Err(format!("{old} is gone before anybody has deleted it"));
+    }
+    play.delete(&old);
+    play.settle()?;
+    match play.waits(&old, &budget) {
+        true => play.hold(),
+        false => Err(format!("{old} does not wait for {budget}, which names it")),
+    }
+}
+
+/// A budget names a cluster of another service, was moved to another one, and comes back while the release of the
+/// former one is held back before its last request. The clusters, and the budget.
+fn come_back_elsewhere(play: &mut Play, bug: Bug) -> [Key; 3] {
+    let [old, new] = ["a", "b"].map(|name| play.with("Cluster", name, &[]));
+    let budget = play.with("Budget", "a", &[("cluster", "a")]);
+    play.settled();
+    play.move_to(&budget, "cluster", "b", Bug::None).expect("it is moved");
+    let at = play.begin_release(&budget, &new, RELEASE_REQUESTS - 1);
+    let at = at.expect("nothing is broken");
+    play.move_to(&budget, "cluster", "a", bug).expect("it is moved");
+    play.controllers[at].send(&mut play.world, 0, false, true, Bug::None);
+    [old, new, budget]
+}
+
+/// As if only the controller of the target itself sent the version that it has read: another service is asked to
+/// release in that version, too, and a move writes to the target there in any case.
+#[test]
+fn a_late_release_takes_nothing_at_another_service() {
+    for is_deleted in [false, true] {
+        let mut play = calm(true);
+        let [old, new, budget] = come_back_elsewhere(&mut play, Bug::None);
+        assert!(play.bears(&old, &budget), "{is_deleted}: it came late");
+        if is_deleted {
+            play.delete(&old);
+        }
+        play.settled();
+        assert!(play.bears(&old, &budget) && !play.bears(&new, &budget), "{is_deleted}");
+        assert_eq!(play.waits(&old, &budget), is_deleted);
+    }
+}
+
+/// A service of an older version knows no version in its API: where the reference is there already, a move writes
+/// nothing to the target, and a release that was held back takes the reference all the same. It is placed again, unless
+/// the target is deleted before anybody has seen that: then the holder stays, is held where it was moved from, and says
+/// so.
+#[test]
+fn what_a_late_release_takes_at_a_service_of_an_older_version_is_placed_again_or_reported() {
+    for is_deleted in [false, true] {
+        let mut play = calm(true);
+        let [old, new, budget] = come_back_elsewhere(&mut play, Bug::MoveWithoutWriting);
+        assert!(!play.bears(&old, &budget), "{is_deleted}: it came late");
+        if !is_deleted {
+            play.settled();
+            assert!(play.bears(&old, &budget) && !play.bears(&new, &budget), "it is seen");
+            continue;
+        }
+        play.delete(&old);
+        play.settled();
+        assert!(play.erased(&old) && play.bears(&new, &budget));
+        assert!(!play.world.objects[&budget].terminating, "nothing follows from absence");
+        let Step::Rest(refused) = play.decided(&budget) else {
+            panic!("it rests");
+        };
+        let said: Vec<_> = refused.iter().map(|one| (&one.target, one.why)).collect();
+        assert_eq!(said, [(&old, RefusalReason::Absent)], "it is reported");
     }
 }
 
