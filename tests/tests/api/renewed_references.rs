@@ -69,9 +69,9 @@ async fn a_release_takes_nothing_after_the_reference_was_renewed() {
     stage.end().await;
 }
 
-/// Its references are rows, which have no part in its version.
+/// Its references are rows, which have no part in its version. Whoever has read one has read it in the cluster.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archived_object_has_no_version_that_a_release_depends_on() {
+async fn an_archived_object_loses_no_reference_in_a_version_that_it_had_in_the_cluster() {
     let stage = Stage::on_sqlite().await;
     stage.create_evicted("a", json!({}), json!({})).await;
     for _ in 0..2 {
@@ -84,7 +84,9 @@ async fn an_archived_object_has_no_version_that_a_release_depends_on() {
     }
     let (shown, count) = target(&stage).await;
     assert!(shown["resourceVersion"].is_null() && count == 1, "{shown}");
-    let (code, answer) = release_at(&stage, "1").await;
+    let (code, refused) = release_at(&stage, "1").await;
+    assert_eq!((code, target(&stage).await.1), (409, 1), "{refused}");
+    let (code, answer) = ask(&stage, "DELETE", "").await;
     assert_eq!((code, target(&stage).await.1), (200, 0), "{answer}");
     stage.end().await;
 }

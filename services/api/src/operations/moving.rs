@@ -7,8 +7,8 @@
 //! anew.
 //!
 //! Of an archived holder, whoever moves it releases the old target. Two moves at once may take that for each other's
-//! new one: whoever has released a reference reads the holder again, and places it anew where the holder names that
-//! target by then; whoever has written the field sees to it that the new target still has the reference.
+//! new one. So whoever has placed or released a reference reads the holder again, and is through with a target once
+//! what was written last is still what the holder names.
 
 use kindex_kube_api::patch::PatchType;
 use kindex_model::reference::Reference;
@@ -106,7 +106,7 @@ impl Operations {
         if holder.as_ref().is_some_and(stays) {
             return;
         }
-        if let Err(error) = self.release_unbacked(caller, key, to, name).await {
+        if let Err(error) = self.settle(caller, key, to, name).await {
             tracing::warn!(%error, reference = %name, object = %to, "A move leaves a reference behind");
         }
     }
@@ -177,14 +177,12 @@ impl Operations {
             written => written?,
         }
         let was_placed = placed.take().is_some();
-        if let (State::Archived, Some(name)) = (holder.state, &holder.name) {
-            if was_placed {
-                self.place_again(caller, to, name).await;
-            }
-            if let Some(from) = &from {
-                self.release_former(caller, key, from, name, &moved).await?;
-            }
-        }
+        self.settle_archived(caller, key, &holder, from.as_ref(), Some(to).filter(|_| was_placed))
+            .await
+            .map_err(|refusal| Refusal {
+                message: format!("{} names {to} now, but {}", moved.path, refusal.message),
+                ..refusal
+            })?;
         Ok(Some(moved))
     }
 
@@ -220,56 +218,75 @@ impl Operations {
         written.map(drop)
     }
 
-    /// Another move of an archived holder may have released the new target before the field named it.
-    async fn place_again(&self, caller: &Caller, to: &NamedObject, name: &ReferenceName) {
-        if let Err(error) = self.keep_on(caller, to, name).await {
-            tracing::warn!(%error, reference = %name, object = %to, "A move does not know whether the target is held");
+    /// Whether the holder is archived after a move that found it in this state. One that is gone holds nothing.
+    async fn is_archived_by_now(&self, caller: &Caller, key: &ObjectKey<'_>, found: State) -> bool {
+        match self.holder_of_move(caller, key).await {
+            Ok(now) => now.state == State::Archived,
+            Err(refusal) => refusal.code != 404 && found == State::Archived,
         }
     }
 
-    /// Releases the old target of an archived holder, unless another reference of that one names it as well.
-    async fn release_former(
+    /// Sees to the references of an archived holder after a move: on the new target, if one was placed there, and on
+    /// the old one. Of a live one, `kindex deletion` does that.
+    ///
+    /// # Errors
+    /// Where the old target is not released, for all that is known.
+    async fn settle_archived(
         &self,
         caller: &Caller,
-        holder: &ObjectKey<'_>,
-        from: &NamedObject,
-        name: &ReferenceName,
-        moved: &Moved,
+        key: &ObjectKey<'_>,
+        found: &Holder,
+        from: Option<&NamedObject>,
+        to: Option<&NamedObject>,
     ) -> Result<(), Refusal> {
-        let released = match self.holder_of_move(caller, holder).await {
-            Ok(now) if self.is_backed(holder, &now.text, from) => Ok(()),
-            Ok(_) => self.release_unbacked(caller, holder, from, name).await,
-            Err(refusal) => Err(refusal),
+        let Some(name) = &found.name else {
+            return Ok(());
         };
-        let Moved { path, to, .. } = moved;
-        released.map_err(|refusal| Refusal {
-            message: format!("{path} names {to} now, but still holds {from}: {}", refusal.message),
+        if !self.is_archived_by_now(caller, key, found.state).await {
+            return Ok(());
+        }
+        if let Some(to) = to
+            && let Err(error) = self.settle(caller, key, to, name).await
+        {
+            tracing::warn!(%error, reference = %name, object = %to, "A move may have left its target without it");
+        }
+        let Some(from) = from else {
+            return Ok(());
+        };
+        self.settle(caller, key, from, name).await.map_err(|refusal| Refusal {
+            message: format!("still holds {from}: {}", refusal.message),
             ..refusal
         })
     }
 
-    /// Releases a reference of a holder that does not name the object. Another move may let it do so meanwhile, by the
-    /// reference that it has found there: then that is placed again.
-    async fn release_unbacked(
+    /// Places or releases the reference of a holder on an object, as its fields say, until they still say so after the
+    /// write. A release that was decided on before a placement takes nothing, because that writes in any case.
+    ///
+    /// # Errors
+    /// Where one of the two does not answer, or others keep changing the holder.
+    async fn settle(
         &self,
         caller: &Caller,
         holder: &ObjectKey<'_>,
         object: &NamedObject,
         name: &ReferenceName,
     ) -> Result<(), Refusal> {
-        self.release_on(caller, object, name).await?;
-        let is_same = |now: &Holder| now.name.as_ref() == Some(name);
-        let kept = match self.holder_of_move(caller, holder).await {
-            Ok(now) if is_same(&now) && self.is_backed(holder, &now.text, object) => {
-                self.keep_on(caller, object, name).await
+        let mut done = None;
+        for _ in 0..TRIES {
+            let is_named = match self.holder_of_move(caller, holder).await {
+                Ok(now) => now.name.as_ref() == Some(name) && self.is_backed(holder, &now.text, object),
+                Err(refusal) if refusal.code == 404 => false,
+                Err(refusal) => return Err(refusal),
+            };
+            if done == Some(is_named) {
+                return Ok(());
             }
-            Ok(_) => Ok(()),
-            Err(refusal) if refusal.code == 404 => Ok(()),
-            Err(refusal) => Err(refusal),
-        };
-        if let Err(error) = kept {
-            tracing::warn!(%error, reference = %name, %object, "A move may have released what is named again");
+            match is_named {
+                true => self.place_on(caller, object, name).await?,
+                false => self.release_on(caller, object, name).await?,
+            }
+            done = Some(is_named);
         }
-        Ok(())
+        Err(Refusal::conflict(holder, "others change it all the time; try again"))
     }
 }

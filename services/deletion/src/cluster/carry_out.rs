@@ -15,12 +15,16 @@ use super::outcome::{Outcome, Task, holds_all, learn, read, sent, taken_off, wri
 use super::sweep::sweep;
 use crate::decide::{Cause, Seen, Step};
 use crate::object::{DeletionState, Key, Object};
+use crate::peer::Peer;
 
 /// How long a reference that no field names stays on a target: a move has placed it, and writes the field next. One
 /// that takes longer has to begin again, and nothing more.
 const MOVE_TIME: Duration = Duration::from_secs(1);
 /// Holders that are read at a time, of those whose references were placed.
 const READS_AT_A_TIME: usize = 8;
+
+/// Tries to release a reference at another service in the version that was read of its object.
+const RELEASES_MAX: usize = 4;
 
 /// Carries out a step.
 pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcome {
@@ -108,7 +112,7 @@ async fn is_still(
 }
 
 /// Places references. Another process may have deleted a holder meanwhile, in the belief that it holds nothing: then
-/// its reference is taken back. It stays on an object of another service where the holder was archived meanwhile.
+/// its reference is taken back.
 async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<(), ClusterError> {
     let names = task.references();
     let Some(target) = task.target.as_ref().filter(|_| !names.is_empty()) else {
@@ -135,12 +139,8 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
     let (mut gone, mut result) = (Vec::new(), Ok(()));
     while let Some((holder, found)) = reads.next().await {
         match found.map(|found| learn(&Seen::of(holder), found, outcome)) {
-            Ok(None) => match cluster.holds_from_archive(holder, &target.key).await {
-                Ok(true) => {}
-                Ok(false) => gone.extend(holder.reference_name().map(|name| name.to_string())),
-                Err(error) => result = Err(error),
-            },
-            Ok(Some(found)) if found.is_freed() => gone.extend(holder.reference_name().map(|name| name.to_string())),
+            Ok(None) => gone.push(holder),
+            Ok(Some(found)) if found.is_freed() => gone.push(holder),
             Ok(Some(_)) => {}
             Err(error) => result = Err(error),
         }
@@ -163,9 +163,6 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
 /// archived objects of other services have no version, and neither has any of a service of an older version: there, a
 /// late release takes the reference all the same, and it is placed again once the field is seen.
 ///
-/// A holder that has left the cluster since, for the archive, goes on holding an object of another service that it
-/// names: its reference stays.
-///
 /// What the fields name now is read before that: of an earlier release nobody may know that it was done, and a field
 /// may name that target again.
 async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Outcome) -> Result<(), ClusterError> {
@@ -178,10 +175,8 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     }
     sleep(MOVE_TIME).await;
     let Some(holder) = read(cluster, &Seen::of(&task.object), outcome).await? else {
-        return match cluster.holds_from_archive(&task.object, &target.key).await? {
-            true => Ok(()),
-            false => take_off(cluster, target, &names, outcome).await,
-        };
+        let holders: Vec<_> = task.objects().collect();
+        return take_off(cluster, target, &holders, outcome).await;
     };
     if holder.version != task.object.version {
         return Ok(());
@@ -189,29 +184,90 @@ async fn release(cluster: &Cluster, task: &Task, target: &Seen, outcome: &mut Ou
     if !holds_all(cluster, &holder, outcome).await? {
         return Ok(());
     }
-    let Some(found) = read(cluster, target, outcome).await? else {
-        return Ok(());
-    };
-    let at = match cluster.peers.of(&found.key.kind) {
-        Some(peer) => peer.version(&found.key, &found.uid).await?,
-        None => None,
-    };
-    let former = format!("{}@{}", found.uid, found.version);
-    written(cluster.detach(&holder, &former).await, outcome)?;
-    write_without(cluster, &found, &names, at.as_deref(), outcome).await
+    detach_and_release(cluster, holder, target, &names, outcome).await
 }
 
-/// That the target is gone, or does not bear the reference, is success.
+/// Many holders may release one object of another service at once, of which one alone finds the version that it has
+/// read: the others try again at once.
+async fn detach_and_release(
+    cluster: &Cluster,
+    mut holder: Object,
+    target: &Seen,
+    names: &[String],
+    outcome: &mut Outcome,
+) -> Result<(), ClusterError> {
+    let mut overtaken = Ok(());
+    for _ in 0..RELEASES_MAX {
+        let Some(found) = read(cluster, target, outcome).await? else {
+            return Ok(());
+        };
+        let at = match cluster.peers.of(&found.key.kind) {
+            Some(peer) => peer.version(&found.key, &found.uid).await?,
+            None => None,
+        };
+        let version = at.clone().unwrap_or_else(|| found.version.to_string());
+        let former = format!("{}@{version}", found.uid);
+        holder = cluster.detach(&holder, &former).await?;
+        written(Ok(holder.clone()), outcome)?;
+        match write_without(cluster, &found, names, at.as_deref(), outcome).await {
+            Err(ClusterError::Conflict(why)) if at.is_some() => overtaken = Err(ClusterError::Conflict(why)),
+            released => return released,
+        }
+    }
+    overtaken
+}
+
+/// Releases the references of holders that have left the cluster. That the target is gone, or does not bear them, is
+/// success.
 async fn take_off(
     cluster: &Cluster,
     target: &Seen,
-    names: &[String],
+    holders: &[&Object],
     outcome: &mut Outcome,
 ) -> Result<(), ClusterError> {
     let Some(found) = read(cluster, target, outcome).await? else {
         return Ok(());
     };
-    write_without(cluster, &found, names, None, outcome).await
+    if let Some(peer) = cluster.peers.of(&found.key.kind) {
+        for holder in holders {
+            take_off_peer(cluster, peer, &found, holder, outcome).await?;
+        }
+        return read(cluster, target, outcome).await.map(drop);
+    }
+    let names = holders.iter().filter_map(|holder| holder.reference_name());
+    let names: Vec<_> = names.map(|name| name.to_string()).collect();
+    write_without(cluster, &found, &names, None, outcome).await
+}
+
+/// The same of one holder, at another service. If it has left for the archive, it goes on holding what it names, and
+/// nobody places its reference anew. So the archive is asked after the version of the target: a move of the holder
+/// writes its field first, and then the target, and the release is refused if that came in between.
+async fn take_off_peer(
+    cluster: &Cluster,
+    peer: &Peer,
+    target: &Object,
+    holder: &Object,
+    outcome: &mut Outcome,
+) -> Result<(), ClusterError> {
+    let Some(name) = holder.reference_name().map(|name| name.to_string()) else {
+        return Ok(());
+    };
+    let mut overtaken = Ok(());
+    for _ in 0..RELEASES_MAX {
+        let at = peer.version(&target.key, &target.uid).await?;
+        if cluster.is_named_in_archive(holder, &target.key).await? {
+            return Ok(());
+        }
+        match sent(peer.release(&target.key, &name, at.as_deref()).await, outcome) {
+            Err(ClusterError::Conflict(why)) => overtaken = Err(ClusterError::Conflict(why)),
+            released => {
+                released?;
+                outcome.writes.released.push(name);
+                return Ok(());
+            }
+        }
+    }
+    overtaken
 }
 
 /// For the version of the target that is known; of another service, for the one that it has said, if any.

@@ -158,15 +158,14 @@ impl Cluster {
         }
     }
 
-    /// Whether a holder that has left the cluster goes on holding an object of another service: it is archived, and
-    /// names that. Nobody places the reference of an archived object anew.
-    async fn holds_from_archive(&self, holder: &Object, target: &Key) -> Result<bool, ClusterError> {
+    /// Whether a holder is archived, and names the object.
+    async fn is_named_in_archive(&self, holder: &Object, target: &Key) -> Result<bool, ClusterError> {
         match &self.archive {
-            Some(archive) if self.peers.of(&target.kind).is_some() => {
+            Some(archive) => {
                 let names = archive.names(holder, target).await;
                 names.map_err(|error| failed(&error))
             }
-            Some(_) | None => Ok(false),
+            None => Ok(false),
         }
     }
 

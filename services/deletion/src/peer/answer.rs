@@ -71,12 +71,16 @@ pub(super) fn is_deleting(uid: &str, answer: &Value) -> bool {
     target["uid"] == *uid && target["state"] == "Deleting"
 }
 
-/// The version in which a service has the object with this uid in its cluster. An older version of the service says
-/// none, nor does any of an archived object.
-pub(super) fn version(uid: &str, answer: &Value) -> Option<String> {
-    let target = &answer["target"];
-    let version = target["resourceVersion"].as_str();
-    version.filter(|_| target["uid"] == *uid).map(str::to_owned)
+/// Whether another object has the name of the one with this uid.
+pub(super) fn is_another(uid: &str, answer: &Value) -> bool {
+    let found = answer["target"]["uid"].as_str();
+    found.is_some_and(|found| found != uid)
+}
+
+/// The version in which a service has the object in its cluster. An older version of the service says none, nor does
+/// any of an archived object.
+pub(super) fn version(answer: &Value) -> Option<&str> {
+    answer["target"]["resourceVersion"].as_str()
 }
 
 #[cfg(test)]
@@ -132,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_version_of_the_very_object_counts() {
+    fn the_version_is_read_and_another_object_of_the_name_is_seen() {
         let mut answer = answer("Live");
-        assert_eq!(version("u", &answer), None, "an older version of the service");
+        assert_eq!(version(&answer), None, "an older version of the service");
         answer["target"]["resourceVersion"] = json!("7");
-        assert_eq!(version("u", &answer).as_deref(), Some("7"));
-        assert_eq!(version("v", &answer), None, "another one has its name");
-        assert_eq!(version("u", &Value::Null), None);
+        assert_eq!(version(&answer), Some("7"));
+        assert!(is_another("v", &answer) && !is_another("u", &answer));
+        assert!(!is_another("u", &Value::Null));
     }
 
     /// An older version of the service has none of these fields, or says the last release alone.

@@ -16,7 +16,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
 
 use crate::object::{Key, KindName, Object};
-use answer::{is_deleting, object, version};
+use answer::{is_another, is_deleting, object, version};
 use holder::HolderService;
 
 mod answer;
@@ -175,13 +175,19 @@ impl Peer {
         placed.map(drop)
     }
 
-    /// The version in which its service has this very object in the cluster; `None` where it says none.
+    /// The version in which its service has this very object in the cluster; `None` where it says none, or has none.
     ///
     /// # Errors
-    /// Where the service does not say whether there is one.
+    /// [`ClusterError::Conflict`] where another object has its name; else where the service does not say whether there
+    /// is one.
     pub async fn version(&self, key: &Key, uid: &str) -> Result<Option<String>, ClusterError> {
-        let answer = self.service.look(&object_name(key)).await?;
-        Ok(answer.and_then(|answer| version(uid, &answer)))
+        let Some(answer) = self.service.look(&object_name(key)).await? else {
+            return Ok(None);
+        };
+        match is_another(uid, &answer) {
+            true => Err(ClusterError::Conflict(format!("another object is {key} now"))),
+            false => Ok(version(&answer).map(str::to_owned)),
+        }
     }
 
     /// Releases a reference; with a version, only if an object in the cluster has that still. That it or its object is

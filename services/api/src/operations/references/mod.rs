@@ -5,6 +5,8 @@ mod answer;
 
 mod decide;
 
+mod parse;
+
 mod object;
 
 mod archived;
@@ -57,6 +59,7 @@ pub(super) use checks::{may_name_in, waiting_paths};
 use decide::{Change, Decision, RefusalReason, Seen, Standing, decide};
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
+use parse::{named, named_in_lower_case};
 pub use peers::Peers;
 pub use question::Question;
 pub use tree::{Bounds, Field, NamingField, Node};
@@ -85,7 +88,7 @@ impl Operations {
     }
 
     /// Releases a reference, once its holder uses the object no more. Success as well where the object or the reference
-    /// is not there. With a version, one in the cluster loses the reference only in that version.
+    /// is not there. With a version, it loses the reference only in that version; an archived one has none.
     ///
     /// # Errors
     /// 403 where the caller may not speak for the holder, 409 where the object has another version.
@@ -210,22 +213,14 @@ impl Operations {
         at: Option<ResourceVersion>,
     ) -> Result<Option<References>, Refusal> {
         let found = self.look(caller, key).await?;
-        let absent = Seen {
-            standing: Standing::Absent,
-            held: false,
-            itself: false,
-            is_as_read: true,
-        };
-        let mut seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
-        // A row counts as well. As long as the object takes references, it gets one of its own for the cluster.
-        if let (Some(FoundObject::Cluster(live)), false) = (&found, seen.held)
-            && (change == Change::Delete || seen.standing == Standing::Leaving)
-        {
-            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
-            seen.held = stored.contains(reference);
-        }
-        if let (Some(FoundObject::Cluster(live)), Some(at)) = (&found, at) {
-            seen.is_as_read = live.version() == at;
+        let mut seen = self.seen(key, found.as_ref(), reference, change).await?;
+        if let Some(at) = at {
+            seen.is_as_read = match &found {
+                Some(FoundObject::Cluster(live)) => live.version() == at,
+                // It has left the cluster since.
+                Some(FoundObject::Sql(_)) => false,
+                None => true,
+            };
         }
         let decision = decide(change, seen);
         let is_done = match (&found, decision) {
@@ -240,6 +235,31 @@ impl Operations {
         self.changed(caller, key, found.as_ref(), reference, change)
             .await
             .map(Some)
+    }
+
+    /// What a decision depends on. Of a live object, a row counts as well; as long as it takes references, it gets one
+    /// of its own for the cluster.
+    async fn seen(
+        &self,
+        key: &ObjectKey<'_>,
+        found: Option<&FoundObject>,
+        reference: &ReferenceName,
+        change: Change,
+    ) -> Result<Seen, Refusal> {
+        let absent = Seen {
+            standing: Standing::Absent,
+            held: false,
+            itself: false,
+            is_as_read: true,
+        };
+        let mut seen = found.map_or(absent, |found| found.seen(key, reference));
+        if let (Some(FoundObject::Cluster(live)), false) = (found, seen.held)
+            && (change == Change::Delete || seen.standing == Standing::Leaving)
+        {
+            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
+            seen.held = stored.contains(reference);
+        }
+        Ok(seen)
     }
 
     /// What is said of a change that is done: the object, and the reference if it has it now.
@@ -391,31 +411,6 @@ impl References {
     /// As an answer to whoever asked.
     pub fn into_answer(self) -> Answer {
         self.answer()
-    }
-}
-
-/// What a request names. Finalizers of controllers may have the same form with a word in the place of the uid: nobody
-/// releases these as references.
-fn named(reference: &str) -> Result<ReferenceName, Refusal> {
-    let parsed = reference.parse::<ReferenceName>();
-    let parsed = parsed.map_err(|error| Refusal::bad_request(error.to_string()))?;
-    ReferenceName::of_finalizer(reference).ok_or_else(|| {
-        let uid = parsed.uid();
-        Refusal::bad_request(format!(
-            "{reference:?} is no reference: {uid:?} is no UUID, as uids are, like 7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
-        ))
-    })
-}
-
-/// The same of a reference that is to be set. Uids are in lower case, so that no holder would have another one. One
-/// that an object bears from earlier is shown and released as any.
-fn named_in_lower_case(reference: &str) -> Result<ReferenceName, Refusal> {
-    let named = named(reference)?;
-    match named.in_lower_case() {
-        None => Ok(named),
-        Some(lower) => Err(Refusal::bad_request(format!(
-            "{reference:?} is the reference of no holder, since uids are in lower case: write {lower:?}"
-        ))),
     }
 }
 

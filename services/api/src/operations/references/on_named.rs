@@ -17,8 +17,9 @@ use super::super::{Caller, ObjectKey, Operations, Refusal};
 use super::answer::{References, State};
 use super::decide::{Change, Decision, decide};
 use super::named_object::{Located, NamedObject};
+use super::parse::named_in_lower_case;
 use super::silent::has_answered;
-use super::{FoundObject, TRIES, named_in_lower_case, refused};
+use super::{FoundObject, TRIES, refused};
 
 /// How long a write waits for another service.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -129,7 +130,7 @@ impl Operations {
                 let kind = self.peers.kind(service, kind);
                 let placed = kind.renew_reference(&at, &name.to_string()).await;
                 let placed = placed.map_err(|error| of_service(object, error))?;
-                // Where it was there before, it is no use: what is being deleted takes no part in moves.
+                // A reference that was there already does not help: what is being deleted takes no part in moves.
                 match placed["target"]["state"].as_str() {
                     Some("Deleting") => Err(of_service(
                         object,
@@ -145,8 +146,10 @@ impl Operations {
     /// it, is refused by the version.
     async fn place_anew(&self, caller: &Caller, key: &ObjectKey<'_>, name: &ReferenceName) -> Result<(), Refusal> {
         for _ in 0..TRIES {
-            let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
-            let decision = decide(Change::Put, found.seen(key, name));
+            let found = self.look(caller, key).await?;
+            let seen = self.seen(key, found.as_ref(), name, Change::Put).await?;
+            let found = found.ok_or_else(|| Refusal::not_found(key))?;
+            let decision = decide(Change::Put, seen);
             let is_done = match (&found, decision) {
                 (_, Decision::Refuse(why)) => return Err(refused(key, name, why)),
                 (FoundObject::Cluster(found), Decision::Done) => {
@@ -180,35 +183,6 @@ impl Operations {
         Err(Refusal::conflict(key, "others change it all the time; try again"))
     }
 
-    /// Places a reference on an object that is to have it already. Nothing is written where it has, also if it is being
-    /// deleted.
-    ///
-    /// # Errors
-    /// 404 where it is not there, 409 where it is being deleted and does not have the reference, 503 where its service
-    /// does not answer.
-    pub(in super::super) async fn keep_on(
-        &self,
-        caller: &Caller,
-        object: &NamedObject,
-        name: &ReferenceName,
-    ) -> Result<(), Refusal> {
-        match object.located() {
-            Located::Own(key) => {
-                let placed = self.change_reference(caller, &key, name, Change::Put, None).await;
-                placed.map(drop)
-            }
-            Located::Foreign {
-                service,
-                kind,
-                name: at,
-            } => {
-                let kind = self.peers.kind(service, kind);
-                let placed = kind.place_reference(&at, &name.to_string()).await;
-                placed.map(drop).map_err(|error| of_service(object, error))
-            }
-        }
-    }
-
     /// Releases a reference on an object.
     ///
     /// # Errors
@@ -221,16 +195,8 @@ impl Operations {
     ) -> Result<(), Refusal> {
         match object.located() {
             Located::Own(key) => {
-                for _ in 0..TRIES {
-                    if self
-                        .try_to_change(caller, &key, name, Change::Delete, None)
-                        .await?
-                        .is_some()
-                    {
-                        break;
-                    }
-                }
-                Ok(())
+                let released = self.change_reference(caller, &key, name, Change::Delete, None).await;
+                released.map(drop)
             }
             Located::Foreign {
                 service,

@@ -204,7 +204,7 @@ async fn a_live_holder_releases_at_another_service_in_the_version_that_was_read(
     for (target, conditions) in [
         (
             json!({"uid": "p", "state": "Live", "resourceVersion": "7"}),
-            vec!["resourceVersion=7"],
+            vec!["resourceVersion=7"; RELEASES_MAX],
         ),
         (json!({"uid": "p", "state": "Live"}), Vec::new()),
     ] {
