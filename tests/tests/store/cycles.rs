@@ -1,4 +1,4 @@
-//! Archived objects that hold each other in a circle, by rows and by fields, and the deletion service that takes them
+//! Archived objects that hold each other in a cycle, by rows and by fields, and the deletion service that takes them
 //! as far as it can. The cluster has none of them, and notes what is reported.
 
 use std::future::ready;
@@ -29,14 +29,14 @@ use super::widget::{Widget, at};
 scenarios!(
     archived_objects_that_go_with_each_other_end_once_a_reference_is_dropped,
     archived_objects_that_only_name_each_other_end_by_themselves,
-    the_path_of_a_circle_leads_through_the_cluster_and_the_archive,
+    the_path_of_a_cycle_leads_through_the_cluster_and_the_archive,
     whoever_only_names_what_is_deleted_is_waited_for_while_others_hold_it,
     who_waits_for_an_object_is_found_by_rows_and_by_fields,
     a_field_of_a_live_object_that_goes_with_nothing_holds_only_what_bears_its_reference,
 );
 
 /// Each names the next one, and the last the first.
-const CIRCLE: [(&str, &str); 3] = [("a", "b"), ("b", "c"), ("c", "a")];
+const CYCLE: [(&str, &str); 3] = [("a", "b"), ("b", "c"), ("c", "a")];
 
 /// A live object. Its reference can be a finalizer, as its uid is one of Kubernetes.
 const LIVE: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -118,18 +118,18 @@ async fn delete(linked: &Linked, uid: &str) {
 /// As if a field alone held its target, where nobody can release anything.
 async fn archived_objects_that_go_with_each_other_end_once_a_reference_is_dropped(backend: Backend) {
     let linked = Linked::on(backend).await;
-    for (uid, named) in CIRCLE {
+    for (uid, named) in CYCLE {
         linked.evict(uid, named).await;
     }
-    for (holder, target) in CIRCLE {
+    for (holder, target) in CYCLE {
         linked.hold(target, holder).await;
     }
-    for (uid, _) in CIRCLE {
+    for (uid, _) in CYCLE {
         linked.delete_held(uid).await;
     }
     let service = Service::over(&linked);
     service.until_path(&["a", "c", "b", "a"]).await;
-    for (uid, _) in CIRCLE {
+    for (uid, _) in CYCLE {
         assert_eq!(linked.backend.life(uid).await, Some(Life::Archived), "{uid} waits");
     }
     let dropped = linked.archive.release(&seen("a", "a"), &name("c")).await;
@@ -141,7 +141,7 @@ async fn archived_objects_that_go_with_each_other_end_once_a_reference_is_droppe
 /// The same where there is no reference that anybody could drop.
 async fn archived_objects_that_only_name_each_other_end_by_themselves(backend: Backend) {
     let linked = Linked::on(backend).await;
-    for (uid, named) in CIRCLE {
+    for (uid, named) in CYCLE {
         linked.evict(uid, named).await;
     }
     delete(&linked, "a").await;
@@ -150,8 +150,8 @@ async fn archived_objects_that_only_name_each_other_end_by_themselves(backend: B
     service.end().await;
 }
 
-/// A live widget that is deleted, between two archived ones. As if each half of a circle were searched by itself.
-async fn the_path_of_a_circle_leads_through_the_cluster_and_the_archive(backend: Backend) {
+/// A live widget that is deleted, between two archived ones. As if each half of a cycle were searched by itself.
+async fn the_path_of_a_cycle_leads_through_the_cluster_and_the_archive(backend: Backend) {
     let linked = Linked::on(backend).await;
     linked.evict("a", "l").await;
     linked.evict("c", "a").await;
