@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use kindex_events::http_source::{HttpSource, Token};
 use kindex_events::resume::{Next, Resume};
 use kindex_events::{Event, Message, Position, Source, SourceError, Subscribe};
+use kindex_kube_api::meta;
 use kindex_model::kind::Registry;
 use kindex_nats::{Connection, NatsSource};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::cli::{EventForm, EventsArgs};
+use crate::cli::{EventForm, EventsArgs, Form};
 use crate::error::{CommandError, CommandResult};
 use crate::target::kind_of;
 use crate::{interrupt, nats, output, say, url};
@@ -22,6 +23,8 @@ const ATTEMPTS: usize = 5;
 /// What is done about a position that is refused: one that was given, and one that came with an event.
 const WITHOUT_POSITION: &str = "leave out --from";
 const ANEW: &str = "run the command again: it begins with all that exists";
+/// Of the table.
+const HEADS: [&str; 4] = ["STATE", "DELETED", "UID", "OBJECT"];
 
 /// Prints events until there are no more, or until Ctrl-C.
 pub(crate) async fn run(registry: &Registry, args: &EventsArgs) -> CommandResult {
@@ -43,6 +46,8 @@ struct Following<'a> {
     resume: Resume,
     /// Whether anything came.
     has_begun: bool,
+    /// Whether an event was printed.
+    has_printed: bool,
     /// Since the position changed.
     failures: usize,
 }
@@ -63,6 +68,7 @@ impl<'a> Following<'a> {
             source: source(args).await?,
             resume: Resume::new(&subscribe),
             has_begun: false,
+            has_printed: false,
             failures: 0,
         })
     }
@@ -138,12 +144,12 @@ impl<'a> Following<'a> {
         }
     }
 
-    fn print(&self, message: &Message) -> CommandResult {
+    fn print(&mut self, message: &Message) -> CommandResult {
         match message {
-            Message::Event(event, position) => say::line(match self.args.output {
-                EventForm::Text => text(event),
-                EventForm::Json => json(event, position.as_ref()).to_string(),
-            }),
+            Message::Event(event, position) => {
+                let is_first = !std::mem::replace(&mut self.has_printed, true);
+                say::print(shown(self.args.output, event, position.as_ref(), is_first)?)
+            }
             Message::Replayed(_) if self.args.follow => {
                 say::note("note: that is all that exists; what changes follows");
                 Ok(())
@@ -252,25 +258,64 @@ fn over_http(args: &EventsArgs) -> CommandResult<HttpSource> {
         .map_err(|error| CommandError::usage(error).hint("--ca-file names a file of certificates in PEM"))
 }
 
-/// `Deleting  prod/blue  7f7a15ab-…  2026-11-24T12:00:00Z`.
-fn text(event: &Event) -> String {
-    let state = match (event.erased, event.deletion_timestamp) {
+/// What is printed of an event. The first one has the heads of the table above it, every other document a separator.
+fn shown(form: EventForm, event: &Event, position: Option<&Position>, is_first: bool) -> CommandResult<String> {
+    Ok(match form {
+        EventForm::Text => text(event) + "\n",
+        EventForm::Table if is_first => columns(HEADS) + &row(event),
+        EventForm::Table => row(event),
+        EventForm::Json => format!("{}\n", json(event, position)),
+        EventForm::Yaml => {
+            let separator = if is_first { "" } else { "---\n" };
+            separator.to_owned() + &output::document(&json(event, position), Form::Yaml)?
+        }
+    })
+}
+
+fn state(event: &Event) -> &'static str {
+    match (event.erased, event.deletion_timestamp) {
         (true, _) => "Erased",
         (false, Some(_)) => "Deleting",
         (false, None) => "Exists",
-    };
-    let name = match event.namespace.as_str() {
+    }
+}
+
+/// The name, with its namespace where it has one.
+fn object(event: &Event) -> String {
+    match event.namespace.as_str() {
         "" => event.name.clone(),
         namespace => format!("{namespace}/{}", event.name),
-    };
+    }
+}
+
+/// `Deleting  prod/blue  7f7a15ab-…  2026-11-24T12:00:00Z`.
+fn text(event: &Event) -> String {
     let time = event.deletion_timestamp.map(|time| time.to_string());
     let line = format!(
-        "{state:<8}  {}  {}  {}",
-        output::visible(&name),
+        "{:<8}  {}  {}  {}",
+        state(event),
+        output::visible(&object(event)),
         output::visible(&event.resource_id.0),
         time.unwrap_or_default()
     );
     line.trim_end().to_owned()
+}
+
+fn row(event: &Event) -> String {
+    // In whole seconds, so that all have one width.
+    let deleted = event.deletion_timestamp.map(meta::time);
+    columns([
+        state(event),
+        deleted.as_deref().unwrap_or("<none>"),
+        &output::visible(&event.resource_id.0),
+        &output::visible(&object(event)),
+    ])
+}
+
+/// A line of the table. Its widths are fixed, for it is printed before the next event is known; the name comes last,
+/// as it may have any length.
+fn columns([state, deleted, uid, object]: [&str; 4]) -> String {
+    format!("{state:<8}   {deleted:<20}   {uid:<36}   {object}\n")
 }
 
 fn json(event: &Event, position: Option<&Position>) -> Value {

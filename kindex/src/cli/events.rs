@@ -12,8 +12,12 @@ use crate::nats::NatsArgs;
 pub enum EventForm {
     /// State, name, uid and time of the deletion.
     Text,
+    /// The same in columns, below their names.
+    Table,
     /// A JSON object a line, with the position after it.
     Json,
+    /// The same as YAML: a document an event, with `---` between two.
+    Yaml,
 }
 
 /// Flags of `kindex events`.
@@ -78,5 +82,6 @@ Examples:
   kindex events network                              all networks, live and archived
   kindex events network --follow                     and what happens to them from now on
   kindex events network --deleting --follow          deletions alone
+  kindex events network --follow -o table            in columns
   kindex events networks.region.example.com --url https://region.example.com:6443 --token-file token -o json
   kindex events networks.region.example.com --follow --nats tls://nats:4222 --nats-token-file token";

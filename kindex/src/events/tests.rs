@@ -27,6 +27,7 @@ fn following<'a>(args: &'a EventsArgs, source: impl Source + 'static, subscribe:
         source: Box::new(source),
         resume: Resume::new(subscribe),
         has_begun: false,
+        has_printed: false,
         failures: 0,
     }
 }
@@ -213,6 +214,66 @@ fn a_line_says_what_is_known_of_an_object() {
     let line = json(&event, Some(&position));
     assert_eq!((&line["resourceID"], &line["erased"]), (&json!("7f7a"), &json!(true)));
     assert_eq!(line["position"], position.as_str());
+}
+
+/// A deletion, and before it an object whose name would make a column wider.
+fn two_events() -> [Event; 2] {
+    let deleted = Event {
+        resource_id: Uid::from("7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"),
+        deletion_timestamp: "2026-11-24T12:00:00.25Z".parse().ok(),
+        topic: TOPIC.to_owned(),
+        namespace: "prod".to_owned(),
+        name: "blue".to_owned(),
+        erased: false,
+    };
+    let exists = Event {
+        deletion_timestamp: None,
+        name: "long-".repeat(20) + "\u{1b}[2J",
+        ..deleted.clone()
+    };
+    [exists, deleted]
+}
+
+#[test]
+fn a_table_has_its_heads_once_and_columns_that_line_up_whatever_comes_next() {
+    let [first, second] = two_events();
+    let line = |event, is_first| shown(EventForm::Table, event, None, is_first).expect("a text");
+    let long = "long-".repeat(20);
+    assert_eq!(
+        line(&first, true) + &line(&second, false),
+        format!(
+            "STATE      DELETED                UID                                    OBJECT\n\
+             Exists     <none>                 7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce   prod/{long}\\u{{1b}}[2J\n\
+             Deleting   2026-11-24T12:00:00Z   7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce   prod/blue\n"
+        )
+    );
+}
+
+#[test]
+fn each_event_is_a_line_of_json_or_a_document_of_yaml_with_the_position_after_it() {
+    let [first, second] = two_events();
+    let position = position(1);
+    let both = |form| {
+        let text = |event, is_first| shown(form, event, Some(&position), is_first).expect("a text");
+        text(&first, true) + &text(&second, false)
+    };
+    let lines = both(EventForm::Json);
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let documents = both(EventForm::Yaml);
+    assert!(
+        !documents.starts_with("---") && documents.ends_with('\n'),
+        "{documents}"
+    );
+    let documents: Vec<Value> = documents
+        .split("---\n")
+        .map(|document| serde_saphyr::from_str(document).expect("YAML"))
+        .collect();
+    assert_eq!(documents, lines);
+    assert_eq!(lines[1]["position"], position.as_str());
+    assert_eq!(lines[1]["deletionTimestamp"], "2026-11-24T12:00:00.25Z");
 }
 
 #[test]
