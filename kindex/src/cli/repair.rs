@@ -100,6 +100,9 @@ pub struct VerifyArgs {
 }
 
 const VERIFY_EXAMPLES: &str = "\
+The columns: OBJECTS that the cluster lists; ROWS of SQL, live, archived and deleted; DIFFERING, objects and rows with a
+difference; UNSETTLED, objects that changed at every look while their rows followed, which is no difference.
+
 Without --kind and --namespace, references are compared as well: declared fields, references on objects, and rows.
 Other services are asked about their objects that fields name, and about holders of theirs.
 Exits 1 where anything differs, and where a kind could not be compared because the cluster does not serve it.
