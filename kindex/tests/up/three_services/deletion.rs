@@ -1,13 +1,21 @@
 //! `kindex deletion` of a service in a cluster of others, as a process that is killed and comes back.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use crate::process::Running;
+
+/// Lines of the log that are shown where the test fails.
+const LINES_SHOWN: usize = 60;
 
 pub(super) struct Deletion {
     command: Command,
     child: Child,
+    /// What all its lives write to stderr. They share the position in it, and it outlives the directory of the run.
+    log: File,
 }
 
 impl Deletion {
@@ -21,10 +29,10 @@ impl Deletion {
             .args(["--lease-seconds", "3", "--health-addr", "127.0.0.1:0", "--kubeconfig"])
             .arg(kubeconfig)
             .args(flags)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let child = command.spawn().expect("kindex starts");
-        Self { command, child }
+            .stdout(Stdio::null());
+        let log = tempfile::tempfile().expect("a temporary file");
+        let child = begin(&mut command, &log);
+        Self { command, child, log }
     }
 
     /// SIGKILL.
@@ -34,8 +42,22 @@ impl Deletion {
     }
 
     pub(super) fn restart(&mut self) {
-        self.child = self.command.spawn().expect("kindex starts");
+        self.child = begin(&mut self.command, &self.log);
     }
+
+    /// The end of its log, as far as that can be read.
+    fn last_lines(&mut self) -> String {
+        let mut log = Vec::new();
+        let _read = self.log.rewind().and_then(|()| self.log.read_to_end(&mut log));
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
+    }
+}
+
+fn begin(command: &mut Command, log: &File) -> Child {
+    let log = log.try_clone().expect("it is open");
+    command.stderr(log).spawn().expect("kindex starts")
 }
 
 impl Drop for Deletion {
@@ -43,5 +65,9 @@ impl Drop for Deletion {
         // It may have ended by itself.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
+        if thread::panicking() {
+            let lines = self.last_lines();
+            println!("{:?} deletion said at last:\n{lines}", self.command.get_program());
+        }
     }
 }
