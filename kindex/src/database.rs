@@ -140,6 +140,14 @@ fn unusable(error: &StoreError) -> CommandError {
 /// # Errors
 /// The database does not answer, or has no such table.
 pub(crate) async fn answering(store: &Store, kind: &Kind) -> CommandResult {
+    ask(store, kind).await.map_err(|error| unanswered(&error))
+}
+
+/// The same for a command that may go on without the database.
+///
+/// # Errors
+/// As the store says it.
+pub(crate) async fn ask(store: &Store, kind: &Kind) -> Result<(), StoreError> {
     let nobody = Uid::from("");
     let mut asked = store.get_by_id(kind, &nobody);
     let answer = match timeout(ANSWER_WITHIN, &mut asked).await {
@@ -149,7 +157,7 @@ pub(crate) async fn answering(store: &Store, kind: &Kind) -> CommandResult {
             asked.await
         }
     };
-    answer.map(drop).map_err(|error| unanswered(&error))
+    answer.map(drop)
 }
 
 /// Says that a command waits for its database, where it does. That it lacks tables is found later, if these are needed.

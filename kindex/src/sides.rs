@@ -121,6 +121,12 @@ pub(crate) async fn operations(registry: &Registry, access: &Access, store: &Sto
     sql_only::beside(operations, registry, store).await
 }
 
+/// The same over the cluster alone, while the database is away for this reason.
+pub(crate) fn operations_of_cluster(registry: &Registry, access: &Access, why: &str) -> CommandResult<Operations> {
+    let operations = Operations::without_storage(*registry, access.cluster_access(), why, RightsOf::Server);
+    operations.map_err(|error| CommandError::usage(chain(&error)))
+}
+
 /// The database alone: `--database`, else the configuration file's, else the data directory's. A SQLite file must
 /// exist.
 pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Store> {

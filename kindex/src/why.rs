@@ -1,5 +1,6 @@
 //! `kindex why`: what an object waits for, down to what nothing holds. What is known of it comes from the operations of
-//! the API server, which need not run for that.
+//! the API server, which need not run for that. While the database is away, that is what the cluster and other services
+//! know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, State};
 use kindex_model::kind::{Registry, Scope};
 
 use crate::cli::{Form, WhyArgs, WhyForm};
-use crate::error::{CommandError, CommandResult};
+use crate::error::{CommandError, CommandResult, chain};
 use crate::last_event::{self, LastEvent};
 use crate::target::{check_namespace, kind_and_name};
 use crate::{database, other_services, output, say, service_flag, sides};
@@ -25,10 +26,22 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let services = service_flag::addresses(registry, &args.services)?;
     let peers = other_services::of_holders(registry, &services);
     let store = sides::store(registry, &args.sides.store)?;
-    database::answering(&store, kind).await?;
-    let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+    let away = match database::ask(&store, kind).await {
+        Ok(()) => None,
+        // No cluster knows an object of a SQL-only kind.
+        Err(error) if error.is_outage() && kind.cluster => Some(error),
+        Err(error) => return Err(database::unanswered(&error)),
+    };
+    let access = match (sides::answering(sides::cluster(&args.sides).await?).await, &away) {
+        (Err(_), Some(error)) => return Err(database::unanswered(error)),
+        (access, _) => access?,
+    };
     let client = access.client.clone();
-    let operations = sides::operations(registry, &access, &store).await?.with_peers(peers);
+    let operations = match &away {
+        None => sides::operations(registry, &access, &store).await?,
+        Some(error) => sides::operations_of_cluster(registry, &access, &chain(error))?,
+    };
+    let operations = operations.with_peers(peers);
     let key = ObjectKey {
         resource: kind.into(),
         namespace: match kind.scope {
@@ -44,10 +57,15 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let tree = operations.holders(&Caller::default(), &key, bounds).await;
     drop(operations);
     store.close().await;
-    let tree = tree.map_err(|refusal| match refusal.code {
-        404 => CommandError::failure(refusal).hint("another namespace? name it with -n"),
+    let mut tree = tree.map_err(|refusal| match (refusal.code, &away) {
+        // It may be archived.
+        (404, Some(error)) => database::unanswered(error),
+        (404, None) => CommandError::failure(refusal).hint("another namespace? name it with -n"),
         _ => CommandError::failure(refusal),
     })?;
+    if let Some(error) = &away {
+        note_missing(&mut tree, &chain(error));
+    }
     let events = last_event::of_roots(&client, &tree).await;
     say::print(render(&tree, &events, args.output, Timestamp::now())?)?;
     for note in other_services::unasked(registry, &services, groups(&tree).into_iter()) {
@@ -57,6 +75,22 @@ pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
         true => Ok(()),
         false => Err(CommandError::failure("a part of it is missing: see the notes")),
     }
+}
+
+/// Says what is not known without the database: holders of this service are found there, live ones too.
+fn note_missing(tree: &mut Node, why: &str) {
+    note_unknown(tree);
+    tree.notes.push(format!(
+        "what is archived is unknown, and so is what names the object by a field: {why}"
+    ));
+}
+
+/// A holder that was not looked up has not left its reference behind.
+fn note_unknown(node: &mut Node) {
+    if node.service.is_empty() && node.state == State::Unknown {
+        node.notes.push("the database does not answer".to_owned());
+    }
+    node.holders.iter_mut().for_each(note_unknown);
 }
 
 /// Those of all objects of other services in the tree. No service is asked about objects of this program.
@@ -132,7 +166,11 @@ fn as_tree(tree: &Node, events: &BTreeMap<String, LastEvent>, now: Timestamp) ->
             text.push_str(&last_event(node));
         }
     } else {
-        text.push_str(&format!("\nNothing refers to it: {}\n", tree.reason()));
+        let nothing = match tree.notes.is_empty() {
+            true => "Nothing refers to it",
+            false => "Nothing is known to refer to it",
+        };
+        text.push_str(&format!("\n{nothing}: {}\n", tree.reason()));
         text.push_str(&last_event(tree));
     }
     text
@@ -293,6 +331,38 @@ In the end it waits for:
             !as_tree(&tree(), &events, now).contains("ago"),
             "its holders are what it waits for"
         );
+    }
+
+    /// As if its reference were left over, or nothing referred to the object.
+    #[test]
+    fn a_holder_that_the_database_was_not_asked_about_is_unknown() {
+        let now = NOW.parse().expect("a time");
+        let mut away = tree();
+        away.holders.remove(0);
+        away.holders[0] = Node {
+            name: String::new(),
+            state: State::Unknown,
+            since: None,
+            fields: Vec::new(),
+            ..away.holders[0].clone()
+        };
+        note_missing(&mut away, "connection refused");
+        assert_eq!(
+            as_tree(&away, &BTreeMap::new(), now),
+            "\
+network/prod/n  Deleting 5m
+│   note: what is archived is unknown, and so is what names the object by a field: connection refused
+└── job.g/3  Unknown  (reference)
+        note: the database does not answer
+
+In the end it waits for:
+  job.g/3: nothing more is known of it
+"
+        );
+        away.holders.clear();
+        let text = as_tree(&away, &BTreeMap::new(), now);
+        let end = "\nNothing is known to refer to it: is being deleted\n";
+        assert!(text.ends_with(end) && !away.is_whole(), "{text}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::process::Output;
 
+use kindex_harness::ports::Closed;
 use serde_json::Value;
 
 use super::process::{Running, kubectl_is_there, wait_for};
@@ -146,6 +147,48 @@ fn why_shows_what_is_known_where_a_service_does_not_answer() {
     assert!(
         said.ends_with("\n  hint: `kindex references list` shows them\n"),
         "{said}"
+    );
+}
+
+/// As if the cluster knew nothing of it, or a holder that was not looked up were gone.
+#[test]
+fn why_shows_what_the_cluster_knows_while_the_database_is_away() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    let server = format!("http://{}", run.api().expect("it says where"));
+    run.kubectl(&["apply", "-f", "-"], OBJECTS);
+    let uid = run.kubectl(&["get", "model", "one", "-o", "jsonpath={.metadata.uid}"], "");
+    wait_for("the model in SQL", || {
+        run.get(&["models", "-n", "default"]).contains("one")
+    });
+    let references = [format!("model.michelangelo.api/{uid}"), FOREIGN.to_owned()];
+    for reference in &references {
+        let held = format!("{REFERENCES}/{reference}");
+        run.kubectl(&["--server", &server, "replace", "--raw", &held, "-f", "-"], "{}");
+    }
+    let closed = Closed::take();
+    let database = format!("mysql://root@{}/michelangelo", closed.address);
+    let without = |object: &str| run.command(&["why", object, "--database", &database]);
+
+    let why = without("modelfamily/fraud");
+    let said = text(&why);
+    assert_eq!(why.status.code(), Some(1), "{said}{}", notes(&why));
+    assert!(said.starts_with("modelfamily/default/fraud  Live"), "{said}");
+    assert!(said.contains("note: what is archived is unknown"), "{said}");
+    for reference in &references {
+        assert!(said.contains(&format!("{reference}  Unknown")), "{said}");
+    }
+    assert!(!said.contains("left over"), "{said}");
+    assert!(notes(&why).contains("a part of it is missing"), "{}", notes(&why));
+
+    let absent = without("modelfamily/absent");
+    let said = notes(&absent);
+    assert_eq!(absent.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("hint: does the database run") && !said.contains("not found"),
+        "it may be archived: {said}"
     );
 }
 
