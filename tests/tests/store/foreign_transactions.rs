@@ -1,12 +1,18 @@
 //! Transactions of others on the same server, open for as long as they like: who follows the outbox waits for none.
 
+use std::time::Duration;
+
 use kindex_store::Address;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+use tokio::time::timeout;
 
 use super::backend::Backend;
 use super::outbox::EVENTFUL;
 use super::outbox_histories::no_position_is_skipped;
+
+/// Readers that take longer wait for something that does not end. They take seconds.
+const READ_WITHIN: Duration = Duration::from_secs(180);
 
 scenarios!(who_follows_the_outbox_waits_for_no_transaction_of_others);
 
@@ -18,7 +24,8 @@ async fn who_follows_the_outbox_waits_for_no_transaction_of_others(backend: Back
     let backend = backend.with_registry(EVENTFUL).await;
     let name = &backend.database.as_ref().expect("a server's").name;
     let others = Others::begin(&options, name).await;
-    no_position_is_skipped(&[&backend], &[&[&backend]]).await;
+    let read = timeout(READ_WITHIN, no_position_is_skipped(&[&backend], &[&[&backend]])).await;
+    read.expect("no reader stands still");
     others.end(&options).await;
 }
 
