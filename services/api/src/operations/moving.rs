@@ -218,16 +218,9 @@ impl Operations {
         written.map(drop)
     }
 
-    /// Whether the holder is archived after a move that found it in this state. One that is gone holds nothing.
-    async fn is_archived_by_now(&self, caller: &Caller, key: &ObjectKey<'_>, found: State) -> bool {
-        match self.holder_of_move(caller, key).await {
-            Ok(now) => now.state == State::Archived,
-            Err(refusal) => refusal.code != 404 && found == State::Archived,
-        }
-    }
-
-    /// Sees to the references of an archived holder after a move: on the new target, if one was placed there, and on
-    /// the old one. Of a live one, `kindex deletion` does that.
+    /// Sees to the references of an archived holder after a move that found it in this state: on the new target, if one
+    /// was placed there, and on the old one. Of a live one, `kindex deletion` does that, and the deletion of one
+    /// releases what it names by then.
     ///
     /// # Errors
     /// Where the old target is not released, for all that is known.
@@ -242,15 +235,18 @@ impl Operations {
         let Some(name) = &found.name else {
             return Ok(());
         };
-        if !self.is_archived_by_now(caller, key, found.state).await {
-            return Ok(());
-        }
-        if let Some(to) = to
+        let state = match self.holder_of_move(caller, key).await {
+            Ok(now) => Some(now.state),
+            Err(refusal) if refusal.code == 404 => None,
+            Err(_) => Some(found.state),
+        };
+        let is_archived = state == Some(State::Archived);
+        if let Some(to) = to.filter(|_| is_archived)
             && let Err(error) = self.settle(caller, key, to, name).await
         {
-            tracing::warn!(%error, reference = %name, object = %to, "A move may have left its target without it");
+            tracing::warn!(%error, reference = %name, object = %to, "A move may leave a reference behind");
         }
-        let Some(from) = from else {
+        let Some(from) = from.filter(|_| is_archived || found.state == State::Archived) else {
             return Ok(());
         };
         self.settle(caller, key, from, name).await.map_err(|refusal| Refusal {
@@ -260,10 +256,11 @@ impl Operations {
     }
 
     /// Places or releases the reference of a holder on an object, as its fields say, until they still say so after the
-    /// write. A release that was decided on before a placement takes nothing, because that writes in any case.
+    /// write. A release depends on the version that the object had before the fields were read, and a placement writes
+    /// in any case: one that was decided on before another move takes nothing after it.
     ///
     /// # Errors
-    /// Where one of the two does not answer, or others keep changing the holder.
+    /// Where one of the two does not answer, or others keep changing them.
     async fn settle(
         &self,
         caller: &Caller,
@@ -273,20 +270,35 @@ impl Operations {
     ) -> Result<(), Refusal> {
         let mut done = None;
         for _ in 0..TRIES {
-            let is_named = match self.holder_of_move(caller, holder).await {
-                Ok(now) => now.name.as_ref() == Some(name) && self.is_backed(holder, &now.text, object),
-                Err(refusal) if refusal.code == 404 => false,
+            let at = self.version_of(caller, object).await?;
+            let naming = match self.holder_of_move(caller, holder).await {
+                Ok(now) => Some(now).filter(|now| self.is_backed_by(now, holder, object, name)),
+                Err(refusal) if refusal.code == 404 => None,
                 Err(refusal) => return Err(refusal),
             };
-            if done == Some(is_named) {
+            let is_named = naming.is_some();
+            // One that is being deleted releases what it names.
+            if done == Some(is_named) || naming.is_some_and(|now| now.state == State::Deleting) {
                 return Ok(());
             }
-            match is_named {
-                true => self.place_on(caller, object, name).await?,
-                false => self.release_on(caller, object, name).await?,
+            if is_named {
+                if let Err(error) = self.place_on(caller, object, name).await {
+                    tracing::warn!(%error, reference = %name, %object, "A move may have released what is named again");
+                    return Ok(());
+                }
+            } else {
+                match self.release_on(caller, object, name, at).await {
+                    Err(refusal) if at.is_some() && refusal.code == 409 => continue,
+                    released => released?,
+                }
             }
             done = Some(is_named);
         }
         Err(Refusal::conflict(holder, "others change it all the time; try again"))
+    }
+
+    /// Whether this is the holder of that reference, and names the object.
+    fn is_backed_by(&self, now: &Holder, holder: &ObjectKey<'_>, object: &NamedObject, name: &ReferenceName) -> bool {
+        now.name.as_ref() == Some(name) && self.is_backed(holder, &now.text, object)
     }
 }

@@ -142,8 +142,8 @@ pub trait Archive: Send + Sync {
     /// Whether the archived object of that name bears a reference.
     async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;
 
-    /// Whether an object is archived and names this one by a field.
-    async fn names(&self, holder: &Object, target: &Key) -> Result<bool, ArchiveError>;
+    /// Whether an archived object names this one by a field; `None` where it is not archived.
+    async fn names(&self, holder: &Object, target: &Key) -> Result<Option<bool>, ArchiveError>;
 
     /// Those of these holders of an object, at most a page of them, that were archived and have been deleted since. One
     /// that was restored is not among them as long as the restored object names the target and has no reference on it.

@@ -218,12 +218,12 @@ impl Archive for SqlArchive {
         Ok(held.any(|row| row.kind == kind.name && row.uid == *uid && row.name == reference.to_string()))
     }
 
-    async fn names(&self, holder: &Object, target: &Key) -> Result<bool, ArchiveError> {
+    async fn names(&self, holder: &Object, target: &Key) -> Result<Option<bool>, ArchiveError> {
         let kind = self.kind(&holder.key.kind)?;
         let found = self.store.get_by_id(kind, &Uid::from(holder.uid.as_str())).await;
         let found = found.map_err(failed)?.filter(|found| found.life == Life::Archived);
         let read = found.map(|found| self.kinds.read_stored(&self.registry.platform, kind, &found.object));
-        Ok(read.is_some_and(|read| read.edges.iter().any(|edge| edge.target == *target)))
+        Ok(read.map(|read| read.edges.iter().any(|edge| edge.target == *target)))
     }
 
     async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {

@@ -23,8 +23,10 @@ const MOVE_TIME: Duration = Duration::from_secs(1);
 /// Holders that are read at a time, of those whose references were placed.
 const READS_AT_A_TIME: usize = 8;
 
-/// Tries to release a reference at another service in the version that was read of its object.
+/// Tries to release a reference at another service in the version that was read of its object: of a live holder, which
+/// is decided on again, and of an archived one, which is not.
 const RELEASES_MAX: usize = 4;
+const TRIES_MAX: usize = 32;
 
 /// Carries out a step.
 pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcome {
@@ -229,10 +231,13 @@ async fn take_off(
         return Ok(());
     };
     if let Some(peer) = cluster.peers.of(&found.key.kind) {
+        let mut result = Ok(());
         for holder in holders {
-            take_off_peer(cluster, peer, &found, holder, outcome).await?;
+            let released = take_off_peer(cluster, peer, &found, holder, outcome).await;
+            result = result.and(released);
         }
-        return read(cluster, target, outcome).await.map(drop);
+        read(cluster, target, outcome).await?;
+        return result;
     }
     let names = holders.iter().filter_map(|holder| holder.reference_name());
     let names: Vec<_> = names.map(|name| name.to_string()).collect();
@@ -240,8 +245,8 @@ async fn take_off(
 }
 
 /// The same of one holder, at another service. If it has left for the archive, it goes on holding what it names, and
-/// nobody places its reference anew. So the archive is asked after the version of the target: a move of the holder
-/// writes its field first, and then the target, and the release is refused if that came in between.
+/// nobody places its reference anew. So the version of the target is read, and then the archive is asked: a move of the
+/// holder writes its field first, and then the target, and the release is refused if that came in between.
 async fn take_off_peer(
     cluster: &Cluster,
     peer: &Peer,
@@ -253,11 +258,14 @@ async fn take_off_peer(
         return Ok(());
     };
     let mut overtaken = Ok(());
-    for _ in 0..RELEASES_MAX {
-        let at = peer.version(&target.key, &target.uid).await?;
-        if cluster.is_named_in_archive(holder, &target.key).await? {
-            return Ok(());
-        }
+    for _ in 0..TRIES_MAX {
+        let version = peer.version(&target.key, &target.uid).await?;
+        let at = match cluster.archived_names(holder, &target.key).await? {
+            Some(true) => return Ok(()),
+            Some(false) => version,
+            // It is gone for good, and uses nothing any more.
+            None => None,
+        };
         match sent(peer.release(&target.key, &name, at.as_deref()).await, outcome) {
             Err(ClusterError::Conflict(why)) => overtaken = Err(ClusterError::Conflict(why)),
             released => {

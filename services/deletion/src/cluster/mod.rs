@@ -158,14 +158,14 @@ impl Cluster {
         }
     }
 
-    /// Whether a holder is archived, and names the object.
-    async fn is_named_in_archive(&self, holder: &Object, target: &Key) -> Result<bool, ClusterError> {
+    /// Whether an archived holder names the object; `None` where it is not archived.
+    async fn archived_names(&self, holder: &Object, target: &Key) -> Result<Option<bool>, ClusterError> {
         match &self.archive {
             Some(archive) => {
                 let names = archive.names(holder, target).await;
                 names.map_err(|error| failed(&error))
             }
-            None => Ok(false),
+            None => Ok(None),
         }
     }
 

@@ -8,6 +8,7 @@ use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::status::{Details, Reason};
 use kindex_kube_client::other_service::ForeignKind;
 use kindex_kube_client::{ClusterError, ObjectName};
+use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use serde_json::json;
 use tokio::time::timeout;
@@ -183,19 +184,44 @@ impl Operations {
         Err(Refusal::conflict(key, "others change it all the time; try again"))
     }
 
-    /// Releases a reference on an object.
+    /// The version of an object in the cluster, on which a release may depend. None of an archived one, and none where
+    /// a service of an older version does not say it.
     ///
     /// # Errors
     /// 503 where its service does not answer.
+    pub(in super::super) async fn version_of(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+    ) -> Result<Option<ResourceVersion>, Refusal> {
+        match object.located() {
+            Located::Own(key) => Ok(match self.look(caller, &key).await? {
+                Some(FoundObject::Cluster(live)) => Some(live.version()),
+                Some(FoundObject::Sql(_)) | None => None,
+            }),
+            Located::Foreign { service, kind, name } => {
+                let said = self.peers.kind(service, kind).look(&name).await;
+                let said = said.map_err(|error| of_service(object, error))?.unwrap_or_default();
+                let version = said["target"]["resourceVersion"].as_str();
+                Ok(version.and_then(|version| version.parse().ok()).map(ResourceVersion))
+            }
+        }
+    }
+
+    /// Releases a reference on an object; with a version, only if it has that still.
+    ///
+    /// # Errors
+    /// 409 where it has another version, 503 where its service does not answer.
     pub(in super::super) async fn release_on(
         &self,
         caller: &Caller,
         object: &NamedObject,
         name: &ReferenceName,
+        version: Option<ResourceVersion>,
     ) -> Result<(), Refusal> {
         match object.located() {
             Located::Own(key) => {
-                let released = self.change_reference(caller, &key, name, Change::Delete, None).await;
+                let released = self.change_reference(caller, &key, name, Change::Delete, version).await;
                 released.map(drop)
             }
             Located::Foreign {
@@ -204,7 +230,8 @@ impl Operations {
                 name: at,
             } => {
                 let kind = self.peers.kind(service, kind);
-                let released = kind.release_reference(&at, &name.to_string(), None).await;
+                let version = version.map(|version| version.to_string());
+                let released = kind.release_reference(&at, &name.to_string(), version.as_deref()).await;
                 released.map_err(|error| of_service(object, error))
             }
         }
