@@ -51,7 +51,7 @@ pub struct WhyArgs {
 const WHY_EXAMPLES: &str = "\
 Exits 0 when everything is shown, also where nothing holds the object; 1 when there is no such object, or a part is
 missing, such as that of a service that does not answer; 2 when the command line is wrong. While the database is away,
-the object and the references on it are shown, and its holders of this service without what is known of them.
+the object and the references on it are shown; holders of this service only by kind and uid.
 
 Examples:
   kindex why project/a
