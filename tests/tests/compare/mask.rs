@@ -20,6 +20,9 @@ const FIELDS: &[&str] = &[
     "continue",
 ];
 
+/// What stands at a path that nobody serves.
+const NO_PAGE: &str = "404 page not found";
+
 static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
@@ -95,6 +98,10 @@ impl Masks<'_> {
     }
 
     fn text(&self, text: &str) -> String {
+        // So does this answer.
+        if text.trim_end() == NO_PAGE {
+            return text.to_owned();
+        }
         let text = text.replace(self.address, "ADDRESS");
         // Short numbers stand in too many places to be taken for a version.
         let is_version = |value: &str| value.len() > 2 && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -109,10 +116,10 @@ impl Masks<'_> {
     }
 }
 
-/// As if the code of a warning were a version where an object has that one.
+/// As if the code of a warning, or of an answer, were a version where an object has that one.
 #[test]
-fn the_code_of_a_warning_is_no_version() {
-    let saved = [("version".to_owned(), "299".to_owned())];
+fn a_code_is_no_version() {
+    let saved = ["299", "404"].map(|version| ("version".to_owned(), version.to_owned()));
     let masks = Masks {
         address: "http://cluster",
         saved: &saved,
@@ -121,4 +128,6 @@ fn the_code_of_a_warning_is_no_version() {
         masks.warning("299 - \"version 299 of http://cluster\""),
         "299 - \"version VERSION of ADDRESS\""
     );
+    assert_eq!(masks.text("404 page not found\n"), "404 page not found\n");
+    assert_eq!(masks.text("page 404 of objects"), "page VERSION of objects");
 }
