@@ -74,9 +74,9 @@ pub(super) fn follow(services: [&Service; 3], graph: &Graph, nats: Option<&Nats>
 }
 
 /// Events of several services, and of several kinds, may arrive in any order, and a process may be killed between
-/// releasing a target and its own object's end. What is certain is that a holder is deleted because of its target, and
-/// that the target is erased, or has nothing left to do but to release others, after that was true of its holder. All
-/// times are of one machine's clock.
+/// releasing a target and its own object's end. What is certain is that a holder is deleted because of one of its
+/// targets, and that a target is erased, or has nothing left to do but to release others, after that was true of its
+/// holder. All times are of one machine's clock.
 pub(super) fn assert_order(services: [&Service; 3], log: &EventLog, graph: &Graph) {
     for object in graph.objects() {
         assert!(log.is_in_order(object), "{object}: {:?}", log.of(object));
@@ -85,9 +85,15 @@ pub(super) fn assert_order(services: [&Service; 3], log: &EventLog, graph: &Grap
         .objects()
         .map(|object| (object.name, of(services, object).last(object)));
     let last: BTreeMap<_, _> = last.collect();
+    for holder in graph.objects() {
+        let targets = graph.references().filter(|(naming, _)| *naming == holder);
+        let causes = targets.map(|(_, target)| log.deleted_at(target));
+        if let Some(cause) = causes.min() {
+            let effect = log.deleted_at(holder);
+            assert!(cause <= effect, "its first target at {cause}, {holder} at {effect}");
+        }
+    }
     for (holder, target) in graph.references() {
-        let [cause, effect] = [target, holder].map(|object| log.deleted_at(object));
-        assert!(cause <= effect, "{target} at {cause}, {holder} at {effect}");
         let through = last[holder.name].finalizing_since(holder).expect("it refers to others");
         let erased = of(services, target).erased_at(target);
         assert!(through <= erased, "{holder} at {through}, {target} at {erased}");
