@@ -7,8 +7,9 @@ use crate::Input;
 use crate::diag::{Collector, Diagnostics, messages};
 use crate::graph::{Edge, Graph, Part};
 use crate::lower::deletion;
-use crate::model::Kind;
+use crate::model::{Kind, default_plural};
 use crate::source::{FileId, Sources, Span, Text};
+use crate::spec::ServiceKindSpec;
 
 /// The graph of all of them, seen from the first one.
 pub(super) fn graph(declarations: &[Input]) -> Result<Graph, Diagnostics> {
@@ -75,7 +76,7 @@ fn refuse_doubles(declarations: &[Input], files: &[FileId], found: &mut Collecto
     }
 }
 
-/// Refuses kinds of a service that the file with its group does not declare.
+/// Refuses kinds of a service that the file with its group does not declare, or declares with another plural.
 fn refuse_missing(declarations: &[Input], files: &[FileId], found: &mut Collector) {
     for (input, file) in declarations.iter().zip(files) {
         for service in &input.spec.services {
@@ -85,16 +86,34 @@ fn refuse_missing(declarations: &[Input], files: &[FileId], found: &mut Collecto
                 .iter()
                 .find(|other| other.lowered.model.kinds.iter().any(|kind| of_group(&kind)));
             let Some(declared) = declared else { continue };
-            let kinds = declared.lowered.model.kinds.iter().filter(of_group);
-            let kinds: Vec<&str> = kinds.map(|kind| kind.name.as_str()).collect();
-            let missing = service
-                .kinds
-                .iter()
-                .filter(|text| !kinds.contains(&text.value.as_str()));
-            for text in missing {
-                let path = &declared.sources.file(declared.sources.crds()).path;
-                found.push(messages::kind_missing_in_its_file(&moved(text, *file), path, &kinds));
+            let kinds: Vec<&Kind> = declared.lowered.model.kinds.iter().filter(of_group).collect();
+            let path = &declared.sources.file(declared.sources.crds()).path;
+            for spec in &service.kinds {
+                match kinds.iter().find(|kind| kind.name == *spec.name.value) {
+                    Some(kind) => refuse_plural(spec, kind, *file, path, found),
+                    None => {
+                        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+                        let name = moved(&spec.name, *file);
+                        found.push(messages::kind_missing_in_its_file(&name, path, &kinds));
+                    }
+                }
             }
         }
+    }
+}
+
+/// Rights to a kind are by its plural, so that both files have to mean the same one.
+fn refuse_plural(spec: &ServiceKindSpec, kind: &Kind, file: FileId, path: &str, found: &mut Collector) {
+    let declared = spec.plural.as_ref().map(|text| text.value.clone());
+    let plural = declared.unwrap_or_else(|| default_plural(&spec.name.value));
+    if plural != kind.plural {
+        let place = in_file(spec.plural.as_ref().unwrap_or(&spec.name).span, file);
+        let name = kind.name.as_str();
+        found.push(messages::plural_unlike_that_of_its_file(
+            place,
+            (name, plural.as_str()),
+            path,
+            &kind.plural,
+        ));
     }
 }

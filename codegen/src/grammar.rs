@@ -4,7 +4,7 @@
 mod references;
 mod versions;
 
-pub use references::{REFERENCE, SERVICE};
+pub use references::{REFERENCE, SERVICE, SERVICE_KIND};
 pub use versions::{MAPPING, VERSION};
 
 /// A table with a fixed set of keys.
@@ -56,6 +56,13 @@ pub enum Sort {
         shorthand: Option<&'static str>,
         /// What the chosen names look like, as a regular expression for editors.
         names: &'static str,
+    },
+    /// A list of tables with fixed keys, each of which may be a plain string.
+    Entries {
+        /// The section of each item.
+        section: &'static Section,
+        /// The key that a plain string stands for.
+        shorthand: &'static str,
     },
     /// The shape of a message: names to types, nested tables to nested messages, lists of strings to enums.
     Fields,

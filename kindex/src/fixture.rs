@@ -12,6 +12,7 @@ pub(crate) static REGION: Service = Service {
     name: "region",
     group: GROUP,
     cluster_scoped: &[],
+    plurals: &[],
     refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,

@@ -58,6 +58,9 @@ fn property(key: &Key) -> Value {
             shorthand,
             names,
         } => each(section, shorthand, names),
+        Sort::Entries { section, shorthand } => {
+            json!({ "type": "array", "items": entry(section, Some(shorthand)) })
+        }
         Sort::Fields => parts(),
     };
     schema["description"] = json!(key.doc);
@@ -66,12 +69,17 @@ fn property(key: &Key) -> Value {
 
 /// A table whose keys people choose.
 fn each(section: &Section, shorthand: Option<&str>, names: &str) -> Value {
+    let entry = entry(section, shorthand);
+    json!({ "type": "object", "patternProperties": { names: entry }, "additionalProperties": false })
+}
+
+/// A table with fixed keys, or the string that stands for one of them.
+fn entry(section: &Section, shorthand: Option<&str>) -> Value {
     let entry = Value::Object(table(section));
-    let entry = match shorthand.and_then(|name| section.key(name)) {
+    match shorthand.and_then(|name| section.key(name)) {
         Some(short) => json!({ "anyOf": [{ "type": "string", "description": short.doc }, entry] }),
         None => entry,
-    };
-    json!({ "type": "object", "patternProperties": { names: entry }, "additionalProperties": false })
+    }
 }
 
 fn parts() -> Value {

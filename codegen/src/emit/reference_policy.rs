@@ -28,7 +28,7 @@ const TAKEN_OFF: &str = "oldObject.metadata.finalizers.filter(f, \
     && !(f in variables.kept))";
 /// Those of them that nobody names, or whose holder the user may not speak for. That is the right which the API wants
 /// of whoever releases a reference of a holder that it does not know: to update `references` of all objects of its
-/// kind. As there, the plural of a kind of another service is taken to be the kind and an `s`.
+/// kind. As there, the plural of a kind that is not among the plurals is taken to be the kind and an `s`.
 ///
 /// Of what an expression may cost (`PerCallLimit` of `k8s.io/apiserver/pkg/apis/cel`), a check takes more than a third
 /// (`CallCost` of `k8s.io/apiserver/pkg/cel/library`): with three of them, kube-apiserver refuses the change.
@@ -118,13 +118,19 @@ fn binding(model: &Model) -> Manifest<Binding> {
     }
 }
 
-/// Of each kind, as references call it, the plural.
+/// Of each kind, as references call it, the plural. Of other services those alone that nobody can guess.
 fn plurals(model: &Model) -> String {
-    let plural = |kind: &Kind| {
-        let name = kind.name.as_str().to_ascii_lowercase();
-        format!("'{name}.{}': '{}'", kind.group.as_str(), kind.plural)
-    };
-    let plurals: Vec<_> = model.kinds.iter().map(plural).collect();
+    let own = model.kinds.iter();
+    let own = own.map(|kind| (kind.name.as_str(), &kind.group, kind.plural.as_str()));
+    let others = model.services.iter().flat_map(|service| {
+        let (group, plurals) = (&service.group, service.odd_plurals());
+        plurals.map(move |(kind, plural)| (kind, group, plural))
+    });
+    let plurals = own.chain(others).map(|(kind, group, plural)| {
+        let kind = kind.to_ascii_lowercase();
+        format!("'{kind}.{group}': '{plural}'")
+    });
+    let plurals: Vec<_> = plurals.collect();
     format!("{{{}}}", plurals.join(", "))
 }
 

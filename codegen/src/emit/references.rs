@@ -133,6 +133,7 @@ fn service(service: &Service) -> TokenStream {
     };
     let (ca_file, token_file) = (file(&service.ca_file), file(&service.token_file));
     let cluster_scoped = service.cluster_scoped.iter().map(KindName::as_str);
+    let plurals = service.odd_plurals().map(|(kind, plural)| quote!((#kind, #plural)));
     let refers_to = service.refers_to.iter().map(KindName::as_str);
     quote! {
         #[doc = #doc]
@@ -140,6 +141,7 @@ fn service(service: &Service) -> TokenStream {
             name: #name,
             group: #group,
             cluster_scoped: &[#(#cluster_scoped),*],
+            plurals: &[#(#plurals),*],
             refers_to: &[#(#refers_to),*],
             address: #address,
             ca_file: #ca_file,

@@ -60,8 +60,12 @@ pub static SERVICE: Section = Section {
         required("group", Sort::Text, "API group of its kinds, a DNS name."),
         required(
             "kinds",
-            Sort::Texts,
-            "Its kinds that references of this file name, or whose objects refer to kinds of this file.",
+            Sort::Entries {
+                section: &SERVICE_KIND,
+                shorthand: "kind",
+            },
+            "Its kinds that references of this file name, or whose objects refer to kinds of this file. A plain string \
+             is the kind.",
         ),
         required(
             "address",
@@ -89,6 +93,20 @@ pub static SERVICE: Section = Section {
             "token_file",
             Sort::Text,
             "File with the token that it is asked with. Default: none.",
+        ),
+    ],
+};
+
+/// An item of `kinds` in `[services.<name>]`.
+pub static SERVICE_KIND: Section = Section {
+    name: "kind of a service",
+    doc: "A kind of another service.",
+    keys: &[
+        required("kind", Sort::Text, "Its name in PascalCase."),
+        key(
+            "plural",
+            Sort::Text,
+            "Its plural name in URLs, as the service itself declares it. Default: the lower-case kind with an `s`.",
         ),
     ],
 };

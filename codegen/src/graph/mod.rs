@@ -112,7 +112,7 @@ impl Graph {
         }
         for service in parts.iter().flat_map(|part| part.services) {
             for kind in &service.kinds {
-                graph.add_kind((service.group.as_str(), kind.as_str()), false, &names, &mut known);
+                graph.add_kind((service.group.as_str(), kind.name.as_str()), false, &names, &mut known);
             }
         }
         for (at, part) in parts.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::diag::{Collector, messages};
 use crate::dialect;
-use crate::model::{ApiVersion, GroupName, Platform, TableName};
+use crate::model::{ApiVersion, GroupName, Platform, TableName, default_plural};
 use crate::source::{Span, Text};
 use crate::spec::{KindSpec, PlatformSpec};
 
@@ -108,16 +108,9 @@ pub(super) struct ResourceNames {
 /// Fills in and checks the names of one kind.
 pub(super) fn resource_names(spec: &KindSpec, found: &mut Collector) -> ResourceNames {
     let singular = spec.name.value.to_lowercase();
-    let plural = match &spec.plural {
-        Some(text) => text.value.clone(),
-        None => format!("{singular}s"),
-    };
-    let declared = spec.plural.iter();
-    for text in declared.chain(&spec.short_names).chain(&spec.categories) {
-        let is_label = !text.value.contains('.') && GroupName::parse(&text.value).is_ok();
-        if !is_label {
-            found.push(messages::not_a_resource_name(text));
-        }
+    let plural = plural(&spec.name, spec.plural.as_ref(), found);
+    for text in spec.short_names.iter().chain(&spec.categories) {
+        check_label(text, found);
     }
     let values = |texts: &[Text]| texts.iter().map(|text| text.value.clone()).collect();
     ResourceNames {
@@ -125,6 +118,22 @@ pub(super) fn resource_names(spec: &KindSpec, found: &mut Collector) -> Resource
         singular,
         short_names: values(&spec.short_names),
         categories: values(&spec.categories),
+    }
+}
+
+/// The plural of a kind, which may be of another service.
+pub(super) fn plural(kind: &Text, declared: Option<&Text>, found: &mut Collector) -> String {
+    let Some(text) = declared else {
+        return default_plural(&kind.value);
+    };
+    check_label(text, found);
+    text.value.clone()
+}
+
+fn check_label(text: &Text, found: &mut Collector) {
+    let is_label = !text.value.contains('.') && GroupName::parse(&text.value).is_ok();
+    if !is_label {
+        found.push(messages::not_a_resource_name(text));
     }
 }
 

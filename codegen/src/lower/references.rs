@@ -25,7 +25,7 @@ impl Known {
         let own = self.kinds.iter().map(KindName::to_string);
         let of_services = self.services.iter().flat_map(|service| {
             let kinds = service.kinds.iter();
-            kinds.map(|kind| format!("{}.{kind}", service.name))
+            kinds.map(|kind| format!("{}.{}", service.name, kind.name))
         });
         own.chain(of_services).collect()
     }
@@ -52,7 +52,8 @@ impl Known {
             found.push(errors::unknown_service(text, dot, &self.services));
             return None;
         };
-        let kind = service.kinds.iter().find(|kind| **kind == text.value[dot + 1..]);
+        let mut kinds = service.kinds.iter().map(|kind| &kind.name);
+        let kind = kinds.find(|kind| **kind == text.value[dot + 1..]);
         if kind.is_none() {
             found.push(errors::unknown_kind_of_a_service(text, dot, service));
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::draft::Draft;
 use super::names;
 use crate::diag::{Collector, messages as errors};
-use crate::model::{GroupName, KindName, Service, ServiceName};
+use crate::model::{GroupName, KindName, Service, ServiceKind, ServiceName};
 use crate::source::{Span, Text};
-use crate::spec::Spec;
+use crate::spec::{ServiceKindSpec, Spec};
 
 /// Checks every service against the others and the groups of this platform. One with an error is kept as far as it has
 /// a name: references to it are not wrong.
@@ -27,13 +27,13 @@ pub(super) fn lower(spec: &Spec, drafts: &[Draft<'_>], found: &mut Collector) ->
                 found.push(errors::file_without_tls(file));
             }
         }
-        let kinds = kinds(&service.kinds, found);
-        let cluster_scoped = self::kinds(&service.cluster_scoped, found);
-        let is_listed = |text: &&Text| service.kinds.iter().any(|kind| kind.value == text.value);
+        let kinds = with_plurals(&service.kinds, found);
+        let cluster_scoped = kind_names(&service.cluster_scoped, found);
+        let is_listed = |text: &&Text| service.kinds.iter().any(|kind| kind.name.value == text.value);
         for text in service.cluster_scoped.iter().filter(|text| !is_listed(text)) {
             found.push(errors::not_among_the_kinds(text, &service.name));
         }
-        let refers_to = self::kinds(&service.refers_to, found);
+        let refers_to = kind_names(&service.refers_to, found);
         let is_own = |text: &&Text| drafts.iter().any(|draft| draft.spec.name.value == text.value);
         for text in service.refers_to.iter().filter(|text| !is_own(text)) {
             let own = drafts.iter().map(|draft| draft.spec.name.value.as_str());
@@ -75,7 +75,30 @@ fn refuse_taken(
     }
 }
 
-fn kinds(texts: &[Text], found: &mut Collector) -> Vec<KindName> {
+/// Its kinds, no two of one name or one plural.
+fn with_plurals(specs: &[ServiceKindSpec], found: &mut Collector) -> Vec<ServiceKind> {
+    let mut kinds: Vec<ServiceKind> = Vec::new();
+    let mut taken: BTreeMap<String, Span> = BTreeMap::new();
+    for spec in specs {
+        match KindName::parse(&spec.name.value) {
+            Err(error) => found.push(errors::bad_name(&spec.name, error)),
+            Ok(name) if kinds.iter().any(|kind| kind.name == name) => {
+                found.push(errors::kind_listed_twice(&spec.name));
+            }
+            Ok(name) => {
+                let plural = names::plural(&spec.name, spec.plural.as_ref(), found);
+                let span = spec.plural.as_ref().unwrap_or(&spec.name).span;
+                if let Some(first) = taken.insert(plural.clone(), span) {
+                    found.push(errors::duplicate_plural(&plural, span, first));
+                }
+                kinds.push(ServiceKind { name, plural });
+            }
+        }
+    }
+    kinds
+}
+
+fn kind_names(texts: &[Text], found: &mut Collector) -> Vec<KindName> {
     let mut kinds: Vec<KindName> = Vec::new();
     for text in texts {
         match KindName::parse(&text.value) {

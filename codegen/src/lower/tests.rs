@@ -147,8 +147,9 @@ fn find_missing(section: &Section, tables: &[&toml::Table], missing: &mut Vec<St
         let inner: Vec<&toml::Table> = values.iter().filter_map(|value| value.as_table()).collect();
         match key.sort {
             Sort::Table(section) => find_missing(section, &inner, missing),
-            Sort::Each { section, .. } => {
-                let entries = inner.iter().flat_map(|table| table.values());
+            Sort::Each { section, .. } | Sort::Entries { section, .. } => {
+                let items = values.iter().filter_map(|value| value.as_array()).flatten();
+                let entries = inner.iter().flat_map(|table| table.values()).chain(items);
                 let entries: Vec<&toml::Table> = entries.filter_map(toml::Value::as_table).collect();
                 find_missing(section, &entries, missing);
             }

@@ -38,10 +38,10 @@ pub use message::{
 };
 pub use name::{
     ApiVersion, ColumnName, EnumName, GroupName, KeyName, KindName, MessageName, NameError, QualifiedName, QueryName,
-    ServiceName, TableName, snake_case,
+    ServiceName, TableName, default_plural, snake_case,
 };
 pub use query::{ColumnRef, Comparison, Condition, Direction, Literal, Operand, Order, Query};
-pub use reference::{Holder, Named, OnDelete, Reference, ReferenceTarget, Service, TargetKind};
+pub use reference::{Holder, Named, OnDelete, Reference, ReferenceTarget, Service, ServiceKind, TargetKind};
 pub use sql_type::SqlType;
 
 /// Everything that is emitted, in its final order.

@@ -273,6 +273,12 @@ fn qualified(text: &str) -> Result<(), NameError> {
     }
 }
 
+/// The plural of a kind that names none: the kind in lower case and an `s`, whatever English says. The model of kinds
+/// and the policy for references have the same rule.
+pub fn default_plural(kind: &str) -> String {
+    format!("{}s", kind.to_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,6 +326,17 @@ mod tests {
             ("trainingFramework", "training_framework"),
         ] {
             assert_eq!(snake_case(from), to);
+        }
+    }
+
+    #[test]
+    fn a_plural_that_is_not_named_is_the_kind_and_an_s() {
+        for (kind, plural) in [
+            ("PipelineRun", "pipelineruns"),
+            ("CloudIdentity", "cloudidentitys"),
+            ("Address", "addresss"),
+        ] {
+            assert_eq!(default_plural(kind), plural);
         }
     }
 

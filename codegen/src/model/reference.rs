@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{ColumnName, GroupName, KindName, Path, ServiceName};
+use super::{ColumnName, GroupName, KindName, Path, ServiceName, default_plural};
 
 /// Another service with kinds of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Service {
     /// API group of its kinds, which is no group of this platform.
     pub group: GroupName,
     /// Its kinds that references may name, each once.
-    pub kinds: Vec<KindName>,
+    pub kinds: Vec<ServiceKind>,
     /// Those of them whose objects have no namespace.
     pub cluster_scoped: Vec<KindName>,
     /// Kinds of this platform that objects of its kinds refer to, each once.
@@ -24,6 +24,23 @@ pub struct Service {
     pub ca_file: Option<String>,
     /// File with the token that it is asked with.
     pub token_file: Option<String>,
+}
+
+impl Service {
+    /// Its kinds with the plurals that nobody can guess from them.
+    pub fn odd_plurals(&self) -> impl Iterator<Item = (&str, &str)> {
+        let kinds = self.kinds.iter().map(|kind| (kind.name.as_str(), kind.plural.as_str()));
+        kinds.filter(|(kind, plural)| *plural != default_plural(kind))
+    }
+}
+
+/// A kind of another service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceKind {
+    /// `CloudIdentity`.
+    pub name: KindName,
+    /// `cloudidentities`; unique in its service.
+    pub plural: String,
 }
 
 /// A field that names an object of another kind.

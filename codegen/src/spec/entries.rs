@@ -1,4 +1,4 @@
-//! Tables whose keys people choose.
+//! Tables whose keys people choose, and lists of tables.
 
 use toml::de::DeValue;
 
@@ -40,4 +40,24 @@ pub(super) fn each(
             }
         }
     }
+}
+
+/// Opens every item of the list under `key` as `section`. A plain string is taken for the value of `shorthand`.
+pub(super) fn listed<'t, 'i>(
+    reader: &mut Reader<'_>,
+    parent: &Table<'t, 'i>,
+    key: &str,
+    section: &'static Section,
+    shorthand: &'static str,
+) -> Vec<Table<'t, 'i>> {
+    let items = parent.value(key).and_then(|value| value.get_ref().as_array());
+    let items = items.into_iter().flat_map(|items| items.iter());
+    let tables = items.map(|item| match item.get_ref() {
+        DeValue::Table(table) => {
+            let span = reader.span(item);
+            reader.open(section, span, table)
+        }
+        _ => Table::of_one(shorthand, item),
+    });
+    tables.collect()
 }

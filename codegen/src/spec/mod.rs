@@ -238,7 +238,7 @@ pub struct ServiceSpec {
     /// API group.
     pub group: Option<Text>,
     /// Kinds, in file order.
-    pub kinds: Vec<Text>,
+    pub kinds: Vec<ServiceKindSpec>,
     /// Those without a namespace.
     pub cluster_scoped: Vec<Text>,
     /// Kinds of this file that its objects refer to.
@@ -249,6 +249,15 @@ pub struct ServiceSpec {
     pub ca_file: Option<Text>,
     /// Token.
     pub token_file: Option<Text>,
+}
+
+/// An item of `kinds` in `[services.<name>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceKindSpec {
+    /// Name of the kind.
+    pub name: Text,
+    /// Plural name.
+    pub plural: Option<Text>,
 }
 
 /// `[queries.<name>]`.

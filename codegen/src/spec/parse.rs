@@ -3,15 +3,16 @@
 
 use toml::de::DeTable;
 
-use super::entries::each;
+use super::entries::{each, listed};
 use super::fields::inline_fields;
 use super::table::{Reader, Table};
 use super::versions::versions;
 use super::{
-    AllowSpec, ColumnSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, RetentionSpec, ServiceSpec, Spec,
+    AllowSpec, ColumnSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, RetentionSpec, ServiceKindSpec,
+    ServiceSpec, Spec,
 };
 use crate::diag::{Collector, messages};
-use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, SERVICE};
+use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, SERVICE, SERVICE_KIND};
 use crate::source::{Sources, Span, Text};
 
 /// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
@@ -167,11 +168,19 @@ fn reference(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> Referenc
     }
 }
 
-fn service(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> ServiceSpec {
+fn service(reader: &mut Reader<'_>, name: Text, table: &Table<'_, '_>) -> ServiceSpec {
+    let kinds = listed(reader, table, "kinds", &SERVICE_KIND, "kind");
+    let kinds = kinds.iter().filter_map(|kind| {
+        Some(ServiceKindSpec {
+            name: kind.text("kind", reader)?,
+            plural: kind.text("plural", reader),
+        })
+    });
+    let kinds = kinds.collect();
     ServiceSpec {
         name,
         group: table.text("group", reader),
-        kinds: table.texts("kinds", reader),
+        kinds,
         cluster_scoped: table.texts("cluster_scoped", reader),
         refers_to: table.texts("refers_to", reader),
         address: table.text("address", reader),

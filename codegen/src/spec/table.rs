@@ -84,6 +84,13 @@ impl Reader<'_> {
                     .is_some_and(|list| list.iter().all(|item| item.get_ref().is_str()));
                 (strings, "a list of strings")
             }
+            Sort::Entries { .. } => {
+                let entries = inner.as_array().is_some_and(|list| {
+                    let mut items = list.iter().map(|item| item.get_ref());
+                    items.all(|item| item.is_str() || item.is_table())
+                });
+                (entries, "a list of strings and tables")
+            }
         };
         let span = self.span(value);
         if !right {

@@ -17,11 +17,20 @@ impl Registry {
             .find(|kind| [kind.name, kind.singular, kind.plural].iter().any(is_meant))
             .or_else(|| kinds().find(|kind| kind.short_names.iter().any(is_meant)))
     }
+
+    /// The plural of a kind of another service, as references and rights call it: that of crds.toml, else the kind in
+    /// lower case and an `s`, as of every kind that names no other.
+    pub fn plural_elsewhere(&self, group: &str, kind: &str) -> String {
+        let mut services = self.services.iter().filter(|service| service.group == group);
+        let named = services.find_map(|service| service.plural(kind));
+        named.map_or_else(|| format!("{}s", kind.to_ascii_lowercase()), str::to_owned)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::Service;
 
     const RUN: Kind = Kind {
         name: "Run",
@@ -58,5 +67,33 @@ mod tests {
             }
         }
         assert_eq!(found("jobs.g.example.com"), None);
+    }
+
+    #[test]
+    fn a_kind_of_another_service_has_the_plural_of_its_declaration_or_an_s() {
+        static REGION: Service = Service {
+            name: "region",
+            group: "region.example.com",
+            cluster_scoped: &[],
+            plurals: &[("CloudIdentity", "cloudidentities")],
+            refers_to: &[],
+            address: "https://region.example.com",
+            ca_file: None,
+            token_file: None,
+        };
+        static SERVICES: [&Service; 1] = [&REGION];
+        let registry = Registry {
+            services: &SERVICES,
+            ..Registry::EMPTY
+        };
+        for (group, kind, plural) in [
+            ("region.example.com", "cloudidentity", "cloudidentities"),
+            ("region.example.com", "CloudIdentity", "cloudidentities"),
+            ("region.example.com", "network", "networks"),
+            ("region.example.com", "Address", "addresss"),
+            ("compute.example.com", "cloudidentity", "cloudidentitys"),
+        ] {
+            assert_eq!(registry.plural_elsewhere(group, kind), plural, "{kind}.{group}");
+        }
     }
 }

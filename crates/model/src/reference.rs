@@ -10,6 +10,8 @@ pub struct Service {
     pub group: &'static str,
     /// Those of its kinds whose objects have no namespace.
     pub cluster_scoped: &'static [&'static str],
+    /// The plurals of those of its kinds where it is not the kind and an `s`, each after the kind.
+    pub plurals: &'static [(&'static str, &'static str)],
     /// Kinds of this program that objects of its kinds refer to.
     pub refers_to: &'static [&'static str],
     /// URL of its API, without a slash at the end.
@@ -24,6 +26,13 @@ impl Service {
     /// Whether the objects of one of its kinds have namespaces.
     pub fn has_namespaces(&self, kind: &str) -> bool {
         !self.cluster_scoped.contains(&kind)
+    }
+
+    /// The plural of one of its kinds, in whatever case that is written, where crds.toml names it.
+    pub fn plural(&self, kind: &str) -> Option<&'static str> {
+        let mut plurals = self.plurals.iter();
+        let named = plurals.find(|(name, _)| name.eq_ignore_ascii_case(kind));
+        named.map(|(_, plural)| *plural)
     }
 }
 
@@ -111,6 +120,7 @@ mod tests {
         name: "region",
         group: "region.example.com",
         cluster_scoped: &[],
+        plurals: &[],
         refers_to: &[],
         address: "https://region.example.com",
         ca_file: None,

@@ -212,6 +212,40 @@ fn a_kind_that_its_service_lacks_is_refused() {
     assert!(reported.contains("did you mean \"Network\"?"), "{reported}");
 }
 
+/// Rights to the references of the kind would be checked by a name that nobody grants them by.
+#[test]
+fn a_plural_that_its_service_does_not_have_is_refused() {
+    let root = TempDir::new().expect("a temporary directory");
+    let identity = "[kinds.CloudIdentity]\nplural = \"cloudidentities\"\nfields = { spec = { a = \"string\" } }\n";
+    declare(root.path(), "region", identity);
+    let args = ["--root", "compute", "--with", "region"];
+    let cluster = "[kinds.Cluster]\nfields = { spec = { a = \"string\" } }\n";
+    for (kinds, plural) in [
+        ("\"CloudIdentity\"", "cloudidentitys"),
+        ("{ kind = \"CloudIdentity\", plural = \"identities\" }", "identities"),
+    ] {
+        declare(
+            root.path(),
+            "compute",
+            &format!("{cluster}{}", service("region", kinds)),
+        );
+        let output = graph(root.path(), &args);
+        let reported = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{reported}");
+        let both =
+            format!("the plural of CloudIdentity is \"{plural}\" here, and \"cloudidentities\" in region/crds.toml\n");
+        let help = "help: list it with the plural: { kind = \"CloudIdentity\", plural = \"cloudidentities\" }";
+        assert!(reported.contains(&both) && reported.contains(help), "{reported}");
+    }
+    let kinds = "{ kind = \"CloudIdentity\", plural = \"cloudidentities\" }";
+    declare(
+        root.path(),
+        "compute",
+        &format!("{cluster}{}", service("region", kinds)),
+    );
+    printed(root.path(), &args);
+}
+
 #[test]
 fn a_kind_of_two_files_is_refused() {
     let root = two_that_wait_for_each_other();

@@ -37,6 +37,7 @@ static IDENTITY: Service = Service {
     name: "identity",
     group: "michelangelo.api",
     cluster_scoped: &[],
+    plurals: &[],
     refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,

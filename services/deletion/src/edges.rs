@@ -186,6 +186,7 @@ mod tests {
             name: "compute",
             group: "compute.example.com",
             cluster_scoped: &[],
+            plurals: &[],
             refers_to: &["Alone"],
             address: "https://compute.example.com",
             ca_file: None,

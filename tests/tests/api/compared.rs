@@ -28,6 +28,7 @@ static REGION: Service = Service {
     name: "region",
     group: "region.example.com",
     cluster_scoped: &[],
+    plurals: &[],
     refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,

@@ -31,6 +31,7 @@ static REGION: Service = Service {
     name: "region",
     group: GROUP,
     cluster_scoped: &[],
+    plurals: &[],
     refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,

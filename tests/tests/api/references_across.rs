@@ -19,6 +19,7 @@ static IDENTITY: Service = Service {
     name: "identity",
     group: GROUP,
     cluster_scoped: &[],
+    plurals: &[],
     refers_to: &[],
     address: "http://127.0.0.1:1",
     ca_file: None,

@@ -62,6 +62,7 @@ static REGION: Service = Service {
     name: "region",
     group: "region.example.com",
     cluster_scoped: &[],
+    plurals: &[],
     refers_to: &[],
     address: "https://region.example.com",
     ca_file: None,

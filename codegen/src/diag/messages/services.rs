@@ -2,7 +2,7 @@
 
 use super::suggestion;
 use crate::diag::Diagnostic;
-use crate::model::{KindName, Service};
+use crate::model::Service;
 use crate::source::{Span, Text};
 
 pub(crate) fn unknown_service(text: &Text, dot: usize, services: &[Service]) -> Diagnostic {
@@ -19,7 +19,7 @@ pub(crate) fn unknown_kind_of_a_service(text: &Text, dot: usize, service: &Servi
     let name = &text.value[dot + 1..];
     let title = format!("service \"{}\" has no kind \"{name}\"", service.name);
     let mut diagnostic = Diagnostic::at(text.part(dot + 1..text.value.len()), title);
-    let candidates = service.kinds.iter().map(KindName::as_str);
+    let candidates = service.kinds.iter().map(|kind| kind.name.as_str());
     diagnostic.help.extend(suggestion(name, candidates, "its kinds are"));
     diagnostic
 }
@@ -81,4 +81,16 @@ pub(crate) fn kind_missing_in_its_file(text: &Text, path: &str, kinds: &[&str]) 
     let help = suggestion(&text.value, kinds.iter().copied(), "its kinds are");
     diagnostic.help.extend(help);
     diagnostic
+}
+
+pub(crate) fn plural_unlike_that_of_its_file(
+    span: Span,
+    (kind, plural): (&str, &str),
+    path: &str,
+    declared: &str,
+) -> Diagnostic {
+    let title = format!("the plural of {kind} is \"{plural}\" here, and \"{declared}\" in {path}");
+    Diagnostic::at(span, title).help(format!(
+        "list it with the plural: {{ kind = \"{kind}\", plural = \"{declared}\" }}"
+    ))
 }

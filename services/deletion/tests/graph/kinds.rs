@@ -156,6 +156,7 @@ static IDENTITY: Service = Service {
     name: "identity",
     group: "identity.example.com",
     cluster_scoped: &["Organization"],
+    plurals: &[],
     refers_to: &[],
     address: "https://identity.example.com",
     ca_file: None,

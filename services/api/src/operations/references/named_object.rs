@@ -209,6 +209,7 @@ mod tests {
         name: "identity",
         group: "identity.example.com",
         cluster_scoped: &["Zone"],
+        plurals: &[],
         refers_to: &[],
         address: "",
         ca_file: None,

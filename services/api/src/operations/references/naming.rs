@@ -201,6 +201,7 @@ mod tests {
         name: "region",
         group: "r",
         cluster_scoped: &["Zone"],
+        plurals: &[],
         refers_to: &[],
         address: "",
         ca_file: None,
