@@ -101,7 +101,7 @@ impl Attributes {
 
 /// Jane reads, creates and deletes in `default`; the root does everything; a deputy acts as Jane, a warden as the robot
 /// of `default`, and the robot reads there; `only-VERB` and `only-VERB/SUBRESOURCE` have this one right to models,
-/// everywhere, `only-VERB+VERB` two.
+/// everywhere, `only-VERB+VERB` two, and `only-VERB@RESOURCE` one to another resource.
 fn allows(user: &str, attributes: &Attributes) -> bool {
     let verb = attributes.verb.as_str();
     match user {
@@ -119,7 +119,10 @@ fn allows(user: &str, attributes: &Attributes) -> bool {
                 subresource => format!("{verb}/{subresource}"),
             };
             let rights = user.strip_prefix("only-").unwrap_or_default();
-            rights.split('+').any(|right| right == own) && attributes.resource == "models"
+            rights.split('+').any(|right| {
+                let (verb, resource) = right.split_once('@').unwrap_or((right, "models"));
+                verb == own && attributes.resource == resource
+            })
         }
     }
 }

@@ -27,6 +27,7 @@ mod moves_in_versions;
 mod namesakes;
 mod nonsense;
 mod pages;
+mod plurals_across;
 mod program;
 mod races;
 mod real;

@@ -55,12 +55,12 @@ pub(super) struct Ground {
     pub(super) directory: TempDir,
     pub(super) proxy: AuthProxy,
     pub(super) plane: Option<ControlPlane>,
-    registry: Registry,
+    pub(super) registry: Registry,
     /// By which definitions name a conversion webhook.
     webhook: Value,
     config: Config,
     /// The same, or the proxy before it.
-    seen_by_the_server: Config,
+    pub(super) seen_by_the_server: Config,
     stop: CancellationToken,
 }
 

@@ -31,7 +31,11 @@ impl Operations {
             Some(kind) => self.stored_holder(kind, reference).await?,
             None => None,
         };
-        let spoken = spoken_for(reference, kind, holder.as_ref());
+        let plural = match kind {
+            Some(kind) => kind.plural.to_owned(),
+            None => self.registry.plural_elsewhere(reference.group(), reference.kind()),
+        };
+        let spoken = spoken_for(reference, plural, holder.as_ref());
         self.rights.allow_holder(&self.upstream, caller, &spoken).await
     }
 
@@ -127,13 +131,12 @@ pub(super) fn no_holder(reference: &ReferenceName) -> Refusal {
 }
 
 /// On which object the right is wanted. That of a holder that SQL does not have, of another service above all, is
-/// wanted on all objects of its kind. If that is of another service, its plural is taken to be the kind and an `s`, as
-/// of every kind that names no other.
-fn spoken_for(reference: &ReferenceName, kind: Option<&Kind>, holder: Option<&Stored>) -> Spoken {
+/// wanted on all objects of its kind.
+fn spoken_for(reference: &ReferenceName, plural: String, holder: Option<&Stored>) -> Spoken {
     let metadata = holder.map(|stored| &stored.object.metadata);
     Spoken {
         group: reference.group().to_owned(),
-        resource: kind.map_or_else(|| format!("{}s", reference.kind()), |kind| kind.plural.to_owned()),
+        resource: plural,
         namespace: metadata.map(|metadata| metadata.namespace.clone()).unwrap_or_default(),
         name: metadata.map(|metadata| metadata.name.clone()).unwrap_or_default(),
     }
