@@ -10,6 +10,7 @@ mod creations_at_once;
 mod each_right;
 mod early;
 mod encrypted;
+mod encrypted_peers;
 mod events;
 mod expired;
 mod final_objects;

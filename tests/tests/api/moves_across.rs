@@ -24,10 +24,10 @@ use tokio::time::timeout;
 use super::stage::{FINAL, Stage, model as model_at, send};
 
 pub(super) const GROUP: &str = "michelangelo.api";
-const PROJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default/projects";
+pub(super) const PROJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default/projects";
 
 /// Nobody answers where crds.toml says.
-static REGION: Service = Service {
+pub(super) static REGION: Service = Service {
     name: "region",
     group: GROUP,
     cluster_scoped: &[],

@@ -4,7 +4,7 @@ use kindex_api::operations::RightsOf;
 use kindex_model::reference::Service;
 use serde_json::json;
 
-use super::stage::{Ground, MODELS, Stage, manifest, send_with};
+use super::stage::{MODELS, Stage, manifest, send_with};
 
 /// Where crds.toml says, nobody answers.
 static REGION: Service = Service {
@@ -19,18 +19,9 @@ static REGION: Service = Service {
 };
 static SERVICES: &[&Service] = &[&REGION];
 
-/// Beside the region, behind a proxy that knows whose tokens allow what.
-async fn beside_the_region() -> Stage {
-    let mut ground = Ground::embedded().await;
-    ground.registry.services = SERVICES;
-    ground.seen_by_the_server = ground.proxy.serve_before(ground.config(), ground.stop()).await;
-    let address = ground.sqlite();
-    Stage::on(ground, &address, None, RightsOf::Caller).await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_right_to_references_of_another_service_is_to_the_plural_that_crds_toml_names() {
-    let stage = beside_the_region().await;
+    let stage = Stage::proxied(RightsOf::Caller, |registry| registry.services = SERVICES).await;
     let headers = [
         ("authorization", "Bearer root-token"),
         ("content-type", "application/json"),

@@ -55,12 +55,12 @@ pub(super) struct Ground {
     pub(super) directory: TempDir,
     pub(super) proxy: AuthProxy,
     pub(super) plane: Option<ControlPlane>,
-    pub(super) registry: Registry,
+    registry: Registry,
     /// By which definitions name a conversion webhook.
     webhook: Value,
     config: Config,
     /// The same, or the proxy before it.
-    pub(super) seen_by_the_server: Config,
+    seen_by_the_server: Config,
     stop: CancellationToken,
 }
 
@@ -208,18 +208,21 @@ impl Stage {
 
     /// On SQLite, behind a proxy that knows whose tokens allow what.
     pub(super) async fn with_rights() -> Self {
-        let mut ground = Ground::embedded().await;
-        ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
-        let address = ground.sqlite();
-        Self::on(ground, &address, None, RightsOf::Caller).await
+        Self::proxied(RightsOf::Caller, |_| ()).await
     }
 
     /// On SQLite, behind a proxy that counts requests and lets everybody by.
     pub(super) async fn behind_a_proxy() -> Self {
+        Self::proxied(RightsOf::Server, |_| ()).await
+    }
+
+    /// On SQLite, behind the proxy, with what this changes of the registry.
+    pub(super) async fn proxied(rights: RightsOf, change: impl FnOnce(&mut Registry)) -> Self {
         let mut ground = Ground::embedded().await;
+        change(&mut ground.registry);
         ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
         let address = ground.sqlite();
-        Self::on(ground, &address, None, RightsOf::Server).await
+        Self::on(ground, &address, None, rights).await
     }
 
     /// On MariaDB; nothing where it is absent and not required.
@@ -246,11 +249,7 @@ impl Stage {
 
     /// The same, behind a proxy that knows whose tokens allow what.
     pub(super) async fn with_sql_only_projects_and_rights() -> Self {
-        let mut ground = Ground::embedded().await;
-        ground.registry.kinds = ALONE;
-        ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
-        let address = ground.sqlite();
-        Self::on(ground, &address, None, RightsOf::Caller).await
+        Self::proxied(RightsOf::Caller, |registry| registry.kinds = ALONE).await
     }
 
     pub(super) async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
