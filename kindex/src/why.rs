@@ -151,6 +151,7 @@ fn as_tree(tree: &Node, events: &BTreeMap<String, LastEvent>, now: Timestamp) ->
     };
     let mut text = format!("{}\n", line(tree, now));
     branches(tree, "", now, &mut text);
+    text.push_str(&phases(tree, now));
     if !tree.holders.is_empty() {
         let (head, last) = match tree.state {
             State::Live | State::Archived => (
@@ -172,6 +173,20 @@ fn as_tree(tree: &Node, events: &BTreeMap<String, LastEvent>, now: Timestamp) ->
         };
         text.push_str(&format!("\n{nothing}: {}\n", tree.reason()));
         text.push_str(&last_event(tree));
+    }
+    text
+}
+
+/// The phases that the deletion of the tree's object has entered. Those of the others are in JSON and YAML.
+fn phases(tree: &Node, now: Timestamp) -> String {
+    let mut text = match tree.phases.is_empty() {
+        true => String::new(),
+        false => "\nIts deletion so far:\n".to_owned(),
+    };
+    for phase in &tree.phases {
+        let age = output::age(Some(phase.last_transition_time), now);
+        let [name, reason, message] = [&phase.name, &phase.reason, &phase.message].map(|said| output::visible(said));
+        text.push_str(&format!("  {name} {age} ago: {reason}, {message}\n"));
     }
     text
 }
@@ -252,6 +267,34 @@ In the end it waits for:
 "
         );
         assert!(!tree().is_whole());
+    }
+
+    #[test]
+    fn the_phases_of_a_deletion_are_below_the_tree_in_their_order() {
+        let now = NOW.parse().expect("a time");
+        let draining = Node {
+            phases: serde_json::from_value(serde_json::json!([
+                {"type": "Deleting", "status": "True", "reason": "InUse", "message": "others hold or name it",
+                    "lastTransitionTime": "2026-11-24T11:55:00Z"},
+                {"type": "Draining", "status": "True", "reason": "NotInUse", "message": "\u{1b}[2J",
+                    "lastTransitionTime": "2026-11-24T11:58:00Z"},
+            ]))
+            .expect("phases"),
+            holders: Vec::new(),
+            ..tree()
+        };
+        assert_eq!(
+            as_tree(&draining, &BTreeMap::new(), now),
+            "\
+network/prod/n  Deleting 5m
+
+Its deletion so far:
+  Deleting 5m ago: InUse, others hold or name it
+  Draining 2m ago: NotInUse, \\u{1b}[2J
+
+Nothing refers to it: is being deleted
+"
+        );
     }
 
     /// As if its deletion had begun, and did not go on.

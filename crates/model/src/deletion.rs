@@ -2,8 +2,6 @@
 //! server gives one, in its deletionTimestamp. Phases only go forward, and each may be skipped.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -11,53 +9,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::object::Metadata;
-
-/// How far the deletion of an object is. Once it is done, the object is gone, and nothing is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// It waits until nothing refers to it. What cascades goes meanwhile.
-    Deleting,
-    /// It waits until what it owns is gone, and what it has outside is cleaned up.
-    Draining,
-    /// It releases the objects that it refers to.
-    Finalizing,
-}
-
-/// A text that is no phase.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no phase of a deletion")]
-pub struct NotAPhase(String);
-
-impl Phase {
-    /// All of them, in order.
-    pub const ALL: [Self; 3] = [Self::Deleting, Self::Draining, Self::Finalizing];
-
-    /// As it is recorded.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deleting => "DELETING",
-            Self::Draining => "DRAINING",
-            Self::Finalizing => "FINALIZING",
-        }
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Phase {
-    type Err = NotAPhase;
-
-    fn from_str(text: &str) -> Result<Self, NotAPhase> {
-        let mut phases = Self::ALL.into_iter();
-        phases
-            .find(|phase| phase.as_str() == text)
-            .ok_or_else(|| NotAPhase(text.to_owned()))
-    }
-}
+use crate::phases;
+pub use crate::phases::{NotAPhase, Phase, PhaseCondition, PhaseStart};
 
 /// The condition that names the phase of a deletion.
 pub const PHASE_CONDITION: &str = "DeletionPhase";
@@ -75,6 +28,8 @@ pub struct Annotations {
     pub phase: String,
     /// The time at which it began.
     pub since: String,
+    /// All phases up to this one, as [`PhaseCondition`]s in JSON.
+    pub phases: String,
     /// The conditions of an object whose status has no place for them, as JSON.
     pub conditions: String,
     /// On a holder that stays: the target whose reference is released next.
@@ -92,6 +47,7 @@ impl Annotations {
         Self {
             phase: format!("{group}/deletion-phase"),
             since: format!("{group}/deletion-since"),
+            phases: format!("{group}/deletion-phases"),
             conditions: format!("{group}/deletion-conditions"),
             detached: format!("{group}/detached-from"),
             release: format!("{group}/release-references"),
@@ -100,16 +56,17 @@ impl Annotations {
     }
 
     /// All of them.
-    pub fn names(&self) -> [&str; 6] {
+    pub fn names(&self) -> [&str; 7] {
         let Self {
             phase,
             since,
+            phases,
             conditions,
             detached,
             release,
             released,
         } = self;
-        [phase, since, conditions, detached, release, released]
+        [phase, since, phases, conditions, detached, release, released]
     }
 
     /// The conditions among the annotations of an object, where a status has them.
@@ -125,18 +82,29 @@ impl Annotations {
         metadata.annotations.contains_key(&self.phase)
     }
 
+    /// The phases that the deletion of an object has entered, in their order.
+    pub fn phases_in(&self, annotations: &BTreeMap<String, String>) -> Vec<PhaseCondition> {
+        phases::read(annotations.get(&self.phases).map(String::as_str))
+    }
+
+    /// The annotations that an object gets which enters a phase after others.
+    pub fn of_start(&self, before: &[PhaseCondition], start: &PhaseStart) -> Map<String, Value> {
+        let said = [
+            (&self.phase, start.phase.to_string()),
+            (&self.since, start.since.to_string()),
+            (&self.phases, phases::with(before, start)),
+        ];
+        said.into_iter()
+            .map(|(name, text)| (name.clone(), text.into()))
+            .collect()
+    }
+
     /// The text of an archived object whose deletion, requested at a time, enters a phase. Everything but the metadata
     /// stays byte for byte.
     ///
     /// # Errors
     /// A text that is no object.
-    pub fn record(
-        &self,
-        text: &str,
-        phase: Phase,
-        since: Timestamp,
-        requested: Timestamp,
-    ) -> serde_json::Result<String> {
+    pub fn record(&self, text: &str, start: &PhaseStart, requested: Timestamp) -> serde_json::Result<String> {
         let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
         let mut metadata: Map<String, Value> = match parts.get("metadata") {
             Some(metadata) => serde_json::from_str(metadata.get())?,
@@ -146,8 +114,8 @@ impl Annotations {
             Some(said) => serde_json::from_value::<Option<_>>(said)?.unwrap_or_default(),
             None => Map::new(),
         };
-        said.insert(self.phase.clone(), phase.as_str().into());
-        said.insert(self.since.clone(), since.to_string().into());
+        let before = phases::read(said.get(&self.phases).and_then(Value::as_str));
+        said.extend(self.of_start(&before, start));
         metadata.insert("annotations".to_owned(), said.into());
         metadata.insert("deletionTimestamp".to_owned(), json!(Time(requested)));
         parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
@@ -164,31 +132,36 @@ mod tests {
     fn a_record_has_the_phase_and_the_times_and_changes_nothing_else() {
         let annotations = Annotations::of("g");
         let at = |second| Timestamp::from_second(second).expect("a time");
+        let start = |phase| PhaseStart {
+            phase,
+            since: at(9),
+            reason: "InUse",
+            message: String::new(),
+        };
         let left = r#","annotations":{"x":"y"},"deletionTimestamp":"2026-01-01T00:00:00Z""#;
         for (said, others) in [("", 0), (r#","annotations":null"#, 0), (left, 1)] {
             let metadata = format!(r#"{{"name":"a","uid":"u","resourceVersion":"7"{said}}}"#);
             let text = &format!(r#"{{"metadata":{metadata},"spec":{{"n":1.0e0}}}}"#);
             assert!(!annotations.is_recorded(&Object::parse_str(text).expect("an object").metadata));
-            let recorded = annotations
-                .record(text, Phase::Deleting, at(9), at(7))
-                .expect("an object");
+            let recorded = annotations.record(text, &start(Phase::Deleting), at(7));
+            let recorded = recorded.expect("an object");
             assert!(recorded.contains(r#""spec":{"n":1.0e0}"#), "{recorded}");
             let metadata = Object::parse_str(&recorded).expect("an object").metadata;
             assert!(annotations.is_recorded(&metadata), "{recorded}");
             assert_eq!(metadata.deletion_timestamp, Some(at(7)));
             assert_eq!(metadata.annotations["g/deletion-phase"], "DELETING");
             assert_eq!(metadata.annotations["g/deletion-since"], "1970-01-01T00:00:09Z");
-            assert_eq!(metadata.annotations.len(), others + 2);
+            assert_eq!(metadata.annotations.len(), others + 3);
+            let later = annotations.record(&recorded, &start(Phase::Finalizing), at(7));
+            let metadata = Object::parse_str(&later.expect("an object"))
+                .expect("an object")
+                .metadata;
+            assert_eq!(metadata.annotations["g/deletion-phase"], "FINALIZING");
+            let phases = annotations.phases_in(&metadata.annotations);
+            let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+            assert_eq!(names, ["Deleting", "Finalizing"]);
+            assert_eq!(metadata.annotations.len(), others + 3);
         }
-        assert!(annotations.record("[]", Phase::Deleting, at(9), at(7)).is_err());
-    }
-
-    #[test]
-    fn phases_are_in_order_and_read_as_they_are_written() {
-        assert!(Phase::ALL.is_sorted());
-        for phase in Phase::ALL {
-            assert_eq!(phase.to_string().parse(), Ok(phase));
-        }
-        assert!("deleting".parse::<Phase>().is_err());
+        assert!(annotations.record("[]", &start(Phase::Deleting), at(7)).is_err());
     }
 }

@@ -43,6 +43,8 @@ pub mod checkpoint;
 
 pub mod releases;
 
+mod phases;
+
 pub mod deletion;
 
 pub mod head;

@@ -132,6 +132,7 @@ fn an_archived_pipeline_takes_its_runs_along_and_waits_for_a_model_over_kills() 
     });
     let why = text_of(&run.command(&["why", "pipeline/p"]).stdout);
     assert!(why.contains("model/default/m  Live"), "{why}");
+    assert!(why.contains("\nIts deletion so far:\n  Deleting "), "{why}");
     assert_eq!(
         count(&run, "pipeline", "name = 'p' AND delete_time IS NULL"),
         1,

@@ -206,7 +206,7 @@ fn spelt(word: &str, field: &Value) -> Option<String> {
 
 fn phase(deletion: Deletion<'_>) -> Condition<'static> {
     let (reason, message) = match deletion.phase {
-        Some(phase) => (reason_of(phase), phase.to_string()),
+        Some(phase) => (phase.condition_type(), phase.to_string()),
         None => ("Requested", "no phase is recorded yet".to_owned()),
     };
     let since = deletion.since.map_or(String::new(), |since| format!(" since {since}"));
@@ -248,14 +248,6 @@ pub fn may_be_reported(status: &Value) -> bool {
 
 fn has(conditions: &[Value], name: &str) -> bool {
     conditions.iter().any(|condition| condition["type"] == name)
-}
-
-const fn reason_of(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Deleting => "Deleting",
-        Phase::Draining => "Draining",
-        Phase::Finalizing => "Finalizing",
-    }
 }
 
 #[cfg(test)]

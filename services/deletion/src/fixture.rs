@@ -39,6 +39,7 @@ pub(crate) fn live(key: Key, uid: &str) -> Object {
         others: BTreeSet::new(),
         phase: None,
         since: None,
+        phases: Vec::new(),
         released: Released::default(),
         refused: false,
         edges: Vec::new(),

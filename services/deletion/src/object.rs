@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_model::deletion::{Annotations, Phase};
+use kindex_model::deletion::{Annotations, Phase, PhaseCondition};
 use kindex_model::kind::Platform;
 use kindex_model::object::{Metadata, ResourceVersion};
 use kindex_model::reference::OnDelete;
@@ -215,6 +215,8 @@ pub struct Object {
     pub phase: Option<Phase>,
     /// Since when.
     pub since: Option<Timestamp>,
+    /// The phases up to this one.
+    pub phases: Vec<PhaseCondition>,
     /// What it says of references that were released.
     pub released: Released,
     /// Whether a condition of it says that it cannot hold what it names.
@@ -260,6 +262,7 @@ impl Object {
                 .annotations
                 .get(&names.recorded.since)
                 .and_then(|since| since.parse().ok()),
+            phases: names.recorded.phases_in(&metadata.annotations),
             released: Released::read(metadata, &names.recorded),
             refused: false,
             edges,

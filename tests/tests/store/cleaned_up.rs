@@ -47,6 +47,12 @@ async fn what_has_something_outside_gets_a_tombstone_where_others_go_at_once(bac
     assert_eq!(object["spec"]["group"], "t");
     let read = linked.read("h").await.expect("a tombstone");
     assert_eq!(read.phase, Some(Phase::Draining));
+    assert!(linked.record(&read, Phase::Finalizing).await);
+    let read = linked.read("h").await.expect("a tombstone");
+    let entered = read.phases.iter();
+    let entered: Vec<(&str, &str)> = entered.map(|one| (&*one.name, &*one.reason)).collect();
+    assert_eq!(entered, [("Draining", "NotInUse"), ("Finalizing", "NothingLeft")]);
+    assert_eq!(read.phases[0].last_transition_time, at(3), "when it was recorded");
     assert!(linked.end(&read).await);
     assert_eq!(linked.backend.life("h").await, Some(Life::Deleted));
 }

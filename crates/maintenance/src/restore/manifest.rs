@@ -200,7 +200,7 @@ pub(super) mod tests {
         "creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-02T00:00:00Z",
         "deletionGracePeriodSeconds":0,"managedFields":[{"manager":"x"}],"labels":{"team":"risk"},
         "finalizers":["test/Ingester","others/hold"],"ownerReferences":[{"uid":"o"}],
-        "annotations":{"test.kindex/deletion-phase":"DELETING",
+        "annotations":{"test.kindex/deletion-phase":"DELETING","test.kindex/deletion-phases":"[]",
         "test/Immutable":"true","test/Deleting":"true","note":"kept","test/RestoredFrom":"u0"}},
         "spec":{"rate":1.5000e1, "z":0,"a":18446744073709551616},"status":{"phase":"Done"},"data":{"k": "v"}}"#;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use kindex_kube_api::request::{QueryError, Verb};
+use kindex_model::deletion::PhaseCondition;
 use kindex_model::object::ResourceVersion;
 use tonic::{Request, Response, Status};
 
@@ -334,6 +335,7 @@ fn node(known: Node) -> v1::Node {
         service: known.service,
         state: known.state.as_str().to_owned(),
         since: known.since.map(|since| since.to_string()).unwrap_or_default(),
+        phases: known.phases.into_iter().map(phase).collect(),
         holds: known.holds,
         fields: known.fields.into_iter().map(field).collect(),
         finalizers: known.finalizers,
@@ -342,6 +344,16 @@ fn node(known: Node) -> v1::Node {
         notes: known.notes,
         holders: known.holders.into_iter().map(node).collect(),
         targets: known.targets.into_iter().map(naming_field).collect(),
+    }
+}
+
+fn phase(known: PhaseCondition) -> v1::Phase {
+    v1::Phase {
+        r#type: known.name,
+        status: known.status,
+        reason: known.reason,
+        message: known.message,
+        last_transition_time: known.last_transition_time.to_string(),
     }
 }
 

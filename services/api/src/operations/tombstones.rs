@@ -1,6 +1,6 @@
 //! Archived objects that are deleted, as tombstones: which of them wait for `kindex deletion`, and how they are shown.
 
-use kindex_model::deletion::{Annotations, Phase};
+use kindex_model::deletion::{Annotations, Phase, PhaseStart};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Object;
 use kindex_query::Stored;
@@ -43,7 +43,13 @@ impl Operations {
         let (Some(tombstone), Ok(kept)) = (tombstones.first(), view.kept(&found.object)) else {
             return Ok(None);
         };
-        let text = annotations.record(kept.text(), Phase::Deleting, now, tombstone.requested);
+        let start = PhaseStart {
+            phase: Phase::Deleting,
+            since: now,
+            reason: "Requested",
+            message: "somebody asked for it".to_owned(),
+        };
+        let text = annotations.record(kept.text(), &start, tombstone.requested);
         let Some(object) = text.ok().and_then(|text| Object::parse_str(&text).ok()) else {
             return Ok(None);
         };

@@ -29,6 +29,7 @@ use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
 use crate::object::{DeletionState, Key, KindName, Object};
+use crate::phase_start;
 
 use rows::failed;
 
@@ -359,7 +360,7 @@ impl Archive for SqlArchive {
         let own = own.map_err(|error| ArchiveError::wrong(error.to_string()))?;
         let recorded = &self.kinds.names.recorded;
         let wanted = recorded
-            .record(own.text(), phase, now, tombstone.requested)
+            .record(own.text(), &phase_start::of_archived(phase, now), tombstone.requested)
             .map_err(|error| error.to_string())
             .and_then(|text| Text::parse_str(&text).map_err(|error| error.to_string()));
         let wanted = wanted.map_err(|error| ArchiveError::wrong(format!("{}: {error}", object.key)))?;

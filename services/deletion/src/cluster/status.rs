@@ -21,6 +21,7 @@ use crate::conditions::{Deletion, Form, may_be_reported};
 use crate::kinds;
 use crate::notice::{About, Notice};
 use crate::object::{DeletionState, Object};
+use crate::phase_start;
 
 /// A write that met another one is tried again with what is there then.
 const ATTEMPTS: usize = 4;
@@ -49,14 +50,12 @@ enum ConditionUpdate<'a> {
 }
 
 impl Cluster {
-    /// Records the phase of an object that is being deleted: as annotations, which count, and in its conditions.
+    /// Records the phase of an object that is being deleted: as annotations, which count, and in conditions that say
+    /// that it waits.
     pub(super) async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<Object, ClusterError> {
-        let names = &self.kinds.names.recorded;
-        let annotations = json!({
-            &names.phase: phase.as_str(),
-            &names.since: now.to_string(),
-        });
-        let written = self.annotate(object, &annotations).await?;
+        let start = phase_start::of(object, phase, now);
+        let annotations = self.kinds.names.recorded.of_start(&object.phases, &start);
+        let written = self.annotate(object, &Value::Object(annotations)).await?;
         let recorded = self.kinds.read(self.kind(&object.key), &written);
         let with_conditions = self.write_phase(&recorded, written).await;
         Ok(with_conditions.unwrap_or(recorded))

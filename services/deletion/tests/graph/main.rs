@@ -235,6 +235,19 @@ impl Stage {
     }
 }
 
+/// The phases that an object has entered, with their reasons and without their times.
+fn phases(object: &DynamicObject) -> Vec<Value> {
+    let text = &object.annotations()["platform.example.com/deletion-phases"];
+    let phases: Vec<Value> = serde_json::from_str(text).expect("JSON");
+    assert!(
+        phases.iter().all(|phase| phase["lastTransitionTime"].is_string()),
+        "{text}"
+    );
+    let said = phases.iter();
+    said.map(|phase| json!([phase["type"], phase["reason"], phase["message"]]))
+        .collect()
+}
+
 fn assert_order(order: &[&str]) {
     assert_eq!(order.len(), PROJECT.len(), "{order:?}");
     let at = |kind: &str| order.iter().position(|gone| *gone == kind).expect("it went");
@@ -276,6 +289,17 @@ async fn a_project_goes_last_and_what_holds_it_is_named_meanwhile() {
     assert_eq!(network.annotations()["platform.example.com/deletion-phase"], "DELETING");
     let cluster = stage.get("Cluster", "c").await.expect("it waits");
     assert_eq!(cluster.annotations()["platform.example.com/deletion-phase"], "DRAINING");
+    let reference = stage.reference("Cluster", "c").await;
+    assert_eq!(
+        phases(&network),
+        [json!([
+            "Deleting",
+            "InUse",
+            format!("others hold or name it: {reference}")
+        ])]
+    );
+    let left = "only what it owns and its cleanup are left: example.com/cleanup";
+    assert_eq!(phases(&cluster), [json!(["Draining", "NotInUse", left])]);
 
     let left: Vec<_> = cluster
         .finalizers()

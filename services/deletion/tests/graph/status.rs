@@ -12,7 +12,7 @@ use kube::api::{DynamicObject, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
 use super::kubernetes::start;
-use super::{Stage, between};
+use super::{Stage, between, phases};
 
 const CLEANUP: &str = "example.com/cleanup";
 const RECORDED: &str = "platform.example.com/deletion-conditions";
@@ -109,6 +109,9 @@ impl Stage {
             .await;
         self.until_condition(network, "DeletionBlocked", "True", "DeletionDraining", CLEANUP)
             .await;
+        let entered = phases(&self.get("Network", "n").await.expect("it waits"));
+        let entered: Vec<&Value> = entered.iter().map(|phase| &phase[0]).collect();
+        assert_eq!(entered, ["Deleting", "Draining"]);
         self.finish("Network", "n").await;
         self.until(|| self.is_empty()).await;
         let said = self.said_of("Network", &before).await;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
+use kindex_model::deletion::{Annotations, PhaseCondition};
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
@@ -92,6 +93,7 @@ impl<'a> Looker<'a> {
         let platform = &self.operations.registry.platform;
         Node {
             finalizers: others(&object.metadata.finalizers, platform, state),
+            phases: self.phases(object, state),
             notes,
             ..node(kind, object, state, since)
         }
@@ -105,13 +107,25 @@ impl<'a> Looker<'a> {
             Life::Archived => match self.operations.with_references(kind, stored).await {
                 Ok(archived) => {
                     self.note(&object.metadata.uid.0, archived.references);
-                    node(kind, object, archived.state, archived.since)
+                    Node {
+                        phases: self.phases(object, archived.state),
+                        ..node(kind, object, archived.state, archived.since)
+                    }
                 }
                 Err(refusal) => Node {
                     notes: vec![format!("its references: {}", refusal.message)],
                     ..node(kind, object, State::Archived, stored.evicted_time)
                 },
             },
+        }
+    }
+
+    /// The phases that its deletion has entered, if it is being deleted.
+    fn phases(&self, object: &Object, state: State) -> Vec<PhaseCondition> {
+        let annotations = Annotations::of(self.operations.registry.platform.group);
+        match state {
+            State::Deleting => annotations.phases_in(&object.metadata.annotations),
+            State::Live | State::Archived | State::Deleted | State::Unknown => Vec::new(),
         }
     }
 
@@ -403,6 +417,7 @@ fn unknown(kind: &str, group: &str, uid: &str, state: State) -> Node {
         service: String::new(),
         state,
         since: None,
+        phases: Vec::new(),
         holds: false,
         fields: Vec::new(),
         targets: Vec::new(),

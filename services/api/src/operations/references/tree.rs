@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use kindex_model::deletion::PhaseCondition;
 use serde::{Deserialize, Serialize};
 
 use super::answer::State;
@@ -32,6 +33,9 @@ pub struct Node {
     /// Since when: its creation, its archiving or its deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// The phases that its deletion has entered, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseCondition>,
     /// Whether it has a reference on the object above it, which does not go before that is released.
     #[serde(default)]
     pub holds: bool,
@@ -290,6 +294,7 @@ pub(super) mod tests {
             service: String::new(),
             state: State::Live,
             since: None,
+            phases: Vec::new(),
             holds: true,
             fields: Vec::new(),
             targets: Vec::new(),
