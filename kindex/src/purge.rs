@@ -25,6 +25,7 @@ pub(crate) async fn run(platform: &Platform, args: &PurgeArgs) -> CommandResult 
     }
     let options = Options {
         mode: if args.dry_run { Mode::DryRun } else { Mode::Remove },
+        has_deletion: args.deletion,
         ..Options::default()
     };
     let bar = Bar::new();
@@ -83,15 +84,17 @@ fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
             kind.rule.clone(),
             kind.deleted.to_string(),
             kind.evicted.to_string(),
+            kind.requested.to_string(),
             time(kind.oldest),
             time(kind.newest),
         ]
     });
-    let [deleted, archived] = match args.dry_run {
-        true => ["deleted, would go", "archived, would go"],
-        false => ["deleted, gone", "archived, gone"],
+    let [deleted, archived, requested] = match args.dry_run {
+        true => ["deleted, would go", "archived, would go", "archived, would be deleted"],
+        false => ["deleted, gone", "archived, gone", "archived, being deleted"],
     };
-    Ok(table(&["kind", "rule", deleted, archived, "oldest", "newest"], rows))
+    let heads = ["kind", "rule", deleted, archived, requested, "oldest", "newest"];
+    Ok(table(&heads, rows))
 }
 
 #[cfg(test)]
@@ -118,6 +121,7 @@ mod tests {
         PurgeArgs {
             kinds: Vec::new(),
             dry_run,
+            deletion: false,
             output: Form::Table,
             store: crate::cli::StoreArgs {
                 config: None,
@@ -154,15 +158,17 @@ mod tests {
             rule: "keep 30 days; deleted".to_owned(),
             deleted: 12,
             evicted: 0,
+            requested: 3,
             oldest: jiff::Timestamp::from_second(0).ok(),
             newest: None,
         }];
         let text = render(&purged, &args(true, None)).expect("a table");
         let (head, line) = text.split_once('\n').expect("two lines");
-        assert!(head.contains("DELETED, WOULD GO   ARCHIVED, WOULD GO"), "{head}");
+        let columns = "DELETED, WOULD GO   ARCHIVED, WOULD GO   ARCHIVED, WOULD BE DELETED";
+        assert!(head.contains(columns), "{head}");
         assert_eq!(
             line.split_whitespace().collect::<Vec<_>>().join(" "),
-            "Job keep 30 days; deleted 12 0 1970-01-01T00:00:00Z -"
+            "Job keep 30 days; deleted 12 0 3 1970-01-01T00:00:00Z -"
         );
         assert!(
             render(&purged, &args(false, None))

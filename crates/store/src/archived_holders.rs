@@ -96,6 +96,8 @@ struct DeleteAsRead<'a> {
     work: &'a Work<'a>,
     objects: &'a [ReadVersion],
     mode: DeletionMode,
+    /// Whether those that references hold are left out.
+    leaves_held: bool,
 }
 
 impl<D: Driver> InTransaction<D> for Keep<'_> {
@@ -159,6 +161,11 @@ impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
         rows.sort_unstable_by(|one, other| one.uid.cmp(&other.uid));
         // One that is named twice has one event all the same.
         rows.dedup_by(|one, other| one.uid == other.uid);
+        if self.leaves_held {
+            let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
+            let counts = batch.reference_counts(&uids).await?;
+            rows.retain(|row| !counts.contains_key(&row.uid));
+        }
         let deletions = batch.delete_archived(&rows, self.mode).await?;
         batch.release_held_by(&deletions.deleted).await?;
         let uids = |uids: &[&str]| uids.iter().map(|uid| Uid::from(*uid)).collect();
@@ -224,7 +231,8 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
     }
 
     async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
-        self.delete_as_read(kind, objects, DeletionMode::Unheld, now).await
+        self.delete_as_read(kind, objects, (DeletionMode::Unheld, false), now)
+            .await
     }
 
     async fn make_tombstones(
@@ -233,17 +241,28 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
         objects: &[ReadVersion],
         now: Timestamp,
     ) -> Result<Vec<Uid>, StoreError> {
-        let deleted = self.delete_as_read(kind, objects, DeletionMode::Tombstone, now).await;
-        Ok(deleted?.held)
+        let mode = (DeletionMode::Tombstone, false);
+        Ok(self.delete_as_read(kind, objects, mode, now).await?.held)
     }
 }
 
 impl<D: Driver> SqlStore<D> {
+    /// As [`make_tombstones`](ArchivedHolders::make_tombstones), of those that no reference holds.
+    pub(crate) async fn make_unheld_tombstones(
+        &self,
+        kind: &Kind,
+        objects: &[ReadVersion],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError> {
+        let mode = (DeletionMode::Tombstone, true);
+        Ok(self.delete_as_read(kind, objects, mode, now).await?.held)
+    }
+
     async fn delete_as_read(
         &self,
         kind: &Kind,
         objects: &[ReadVersion],
-        mode: DeletionMode,
+        (mode, leaves_held): (DeletionMode, bool),
         now: Timestamp,
     ) -> Result<TakenAlong, StoreError> {
         if objects.is_empty() {
@@ -254,6 +273,7 @@ impl<D: Driver> SqlStore<D> {
             work: &self.reference_work(kind, &texts, now),
             objects,
             mode,
+            leaves_held,
         };
         let done = self.connections.transact(&delete).await;
         done.map_err(|error| failure::<D>(kind.name, error))

@@ -88,6 +88,11 @@ pub struct PurgeArgs {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// `kindex deletion` runs: of kinds that name objects of other services, or have a cleanup, request the deletion of
+    /// archived objects. Without this, these stay.
+    #[arg(long)]
+    pub deletion: bool,
+
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     pub output: Form,

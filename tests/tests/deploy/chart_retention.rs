@@ -58,13 +58,15 @@ fn the_container_runs_a_purge_that_the_program_takes() {
     let config = purge.store.config.expect("the file of the ConfigMap");
     assert_eq!(config.to_str(), Some("/etc/kindex/config/config.yaml"));
     assert_eq!((purge.kinds, purge.dry_run), (Vec::new(), false));
+    assert!(!purge.deletion, "nobody would carry it out");
     assert_eq!(purge.output, Form::Json, "for logs");
     let purge = command(&[
         ON,
         "--set=retention.kinds={pipelineruns,models}",
         "--set=retention.dryRun=true",
+        "--set=deletion.enabled=true",
     ]);
-    assert_eq!((purge.kinds.len(), purge.dry_run), (2, true));
+    assert_eq!((purge.kinds.len(), purge.dry_run, purge.deletion), (2, true, true));
 }
 
 /// Two at once would do the same work twice.

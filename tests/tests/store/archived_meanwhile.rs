@@ -75,7 +75,7 @@ fn known(holder: &str) -> Object {
 }
 
 /// The service of networks, which has all of them, and the requests that change references on these.
-async fn region() -> (Peers, Arc<Mutex<Vec<String>>>) {
+pub(super) async fn region() -> (Peers, Arc<Mutex<Vec<String>>>) {
     let version = json!({"groupVersion": "region.example.com/v1", "version": "v1"});
     let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
         "groups": [{"name": GROUP, "versions": [version], "preferredVersion": version}]});

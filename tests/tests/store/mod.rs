@@ -85,6 +85,7 @@ mod pages;
 mod past_list;
 mod prepare;
 mod purge;
+mod purge_by_deletion;
 mod quarantine;
 mod questions;
 mod reads;

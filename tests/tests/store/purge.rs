@@ -111,6 +111,7 @@ async fn purged(backend: &Backend, rule: &Retention, mode: Mode) -> Purged {
     let options = Options {
         mode,
         has_outside: false,
+        has_deletion: false,
         page_rows: 2,
         retry_budget: RetryBudget(Duration::from_secs(60)),
     };

@@ -12,8 +12,30 @@ const HOURS_OF_A_DAY: i64 = 24;
 /// Times in SQL are in microseconds.
 const TICK: SignedDuration = SignedDuration::from_micros(1);
 
+/// What becomes of archived objects of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OfArchived {
+    /// The rule does not cover them.
+    Uncovered,
+    /// Their rows are removed.
+    Removed,
+    /// They are deleted, which releases what they hold elsewhere, and cleans up. Their rows are removed after that.
+    Deleted,
+    /// They stay: nobody would carry out their deletion.
+    Kept,
+}
+
+/// What is done with the rows that are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowAction {
+    /// They are removed.
+    Remove,
+    /// The deletion of their objects is requested.
+    Delete,
+}
+
 /// The rule as text, for people, and how far it is followed.
-pub(super) fn describe(rule: &Retention, followed: &Retention) -> String {
+pub(super) fn describe(rule: &Retention, archived: OfArchived) -> String {
     let mut text = match rule.states {
         [] => String::new(),
         states => format!("{}: ", states.join(", ")),
@@ -26,36 +48,48 @@ pub(super) fn describe(rule: &Retention, followed: &Retention) -> String {
         limits.push(format!("the last {rows} of a namespace"));
     }
     write!(text, "keep {}", limits.join(" and ")).expect("a String takes all text");
-    text += match (rule.evicted, followed.evicted) {
-        (true, true) => "; deleted and archived",
-        (true, false) => {
+    text += match archived {
+        OfArchived::Removed => "; deleted and archived",
+        OfArchived::Deleted => "; deleted; archived ones are deleted first",
+        OfArchived::Kept => {
             "; deleted, not archived: these may hold objects of other services, or have something outside of the \
              cluster, until they are deleted"
         }
-        (false, _) => "; deleted",
+        OfArchived::Uncovered => "; deleted",
     };
     text
 }
 
-/// The rule as far as it may be followed. An archived object that may hold objects of other services, or have something
-/// outside, is not purged: its deletion releases them, and cleans up.
-pub(super) fn of_kind(kind: &Kind, rule: &Retention, has_outside: bool) -> Retention {
+/// How far the rule may be followed. An archived object that may hold objects of other services, or have something
+/// outside, is not removed: its deletion releases them, and cleans up, if somebody carries it out.
+pub(super) fn of_archived(kind: &Kind, rule: &Retention, has_outside: bool, has_deletion: bool) -> OfArchived {
     let waiting = kind.references.iter().filter(|reference| reference.waits());
     let mut targets = waiting.flat_map(|reference| reference.targets);
     let holds_elsewhere = targets.any(|target| target.service.is_some());
-    Retention {
-        evicted: rule.evicted && !holds_elsewhere && !has_outside,
-        ..*rule
+    match (rule.evicted, holds_elsewhere || has_outside) {
+        (false, _) => OfArchived::Uncovered,
+        (true, false) => OfArchived::Removed,
+        (true, true) if has_deletion => OfArchived::Deleted,
+        (true, true) => OfArchived::Kept,
     }
 }
 
-/// The rows that a rule covers, regardless of age.
-pub(super) fn covered(rule: &Retention) -> Gone {
-    Gone {
-        deleted: true,
-        evicted: rule.evicted,
+/// The rows that a rule covers, regardless of age, and what is done with them. Those of archived objects that are
+/// deleted first are apart: counted together, those that were deleted last would push out the others.
+pub(super) fn covered(rule: &Retention, archived: OfArchived) -> Vec<(Gone, RowAction)> {
+    let gone = |deleted, evicted| Gone {
+        deleted,
+        evicted,
         states: rule.state_column.zip((!rule.states.is_empty()).then_some(rule.states)),
         ..Gone::default()
+    };
+    match archived {
+        OfArchived::Removed => vec![(gone(true, true), RowAction::Remove)],
+        OfArchived::Uncovered | OfArchived::Kept => vec![(gone(true, false), RowAction::Remove)],
+        OfArchived::Deleted => vec![
+            (gone(true, false), RowAction::Remove),
+            (gone(false, true), RowAction::Delete),
+        ],
     }
 }
 
@@ -135,38 +169,57 @@ mod tests {
     #[test]
     fn a_rule_reads_like_a_sentence() {
         let text = "DONE, FAILED: keep 30 days and the last 5 of a namespace; deleted";
-        assert_eq!(describe(&RULE, &RULE), text);
+        assert_eq!(describe(&RULE, OfArchived::Uncovered), text);
         let bare = Retention {
             keep_last_per_namespace: None,
             states: &[],
             evicted: true,
             ..RULE
         };
-        assert_eq!(describe(&bare, &bare), "keep 30 days; deleted and archived");
-        let followed = Retention { evicted: false, ..bare };
-        let text = describe(&bare, &followed);
+        let text = describe(&bare, OfArchived::Removed);
+        assert_eq!(text, "keep 30 days; deleted and archived");
+        let text = describe(&bare, OfArchived::Kept);
         assert!(text.starts_with("keep 30 days; deleted, not archived: "), "{text}");
+        let text = describe(&bare, OfArchived::Deleted);
+        assert_eq!(text, "keep 30 days; deleted; archived ones are deleted first");
     }
 
     #[test]
     fn archived_rows_are_covered_only_where_the_rule_says_so() {
-        assert!(!covered(&RULE).evicted && covered(&RULE).deleted);
-        assert_eq!(covered(&RULE).states, Some(("state", RULE.states)));
-        let stateless = Retention {
-            states: &[],
-            evicted: true,
-            ..RULE
-        };
-        assert!(covered(&stateless).evicted);
-        assert_eq!(covered(&stateless).states, None);
+        let stateless = Retention { states: &[], ..RULE };
+        for (archived, lives) in [
+            (OfArchived::Uncovered, vec![(true, false, RowAction::Remove)]),
+            (OfArchived::Kept, vec![(true, false, RowAction::Remove)]),
+            (OfArchived::Removed, vec![(true, true, RowAction::Remove)]),
+            (
+                OfArchived::Deleted,
+                vec![(true, false, RowAction::Remove), (false, true, RowAction::Delete)],
+            ),
+        ] {
+            let found = covered(&RULE, archived);
+            assert!(
+                found
+                    .iter()
+                    .all(|(gone, _)| gone.states == Some(("state", RULE.states)))
+            );
+            let found = found.iter().map(|(gone, action)| (gone.deleted, gone.evicted, *action));
+            assert_eq!(found.collect::<Vec<_>>(), lives, "{archived:?}");
+            let found = covered(&stateless, archived);
+            assert!(found.iter().all(|(gone, _)| gone.states.is_none()), "{archived:?}");
+        }
     }
 
     /// What they have outside would stay for ever.
     #[test]
-    fn archived_objects_that_may_have_something_outside_are_not_purged() {
+    fn archived_objects_that_may_have_something_outside_are_not_removed() {
         let rule = Retention { evicted: true, ..RULE };
-        assert_eq!(of_kind(&Kind::EMPTY, &rule, false), rule);
-        assert_eq!(of_kind(&Kind::EMPTY, &rule, true), RULE);
+        let of = |rule, has_outside, has_deletion| of_archived(&Kind::EMPTY, rule, has_outside, has_deletion);
+        for has_deletion in [false, true] {
+            assert_eq!(of(&rule, false, has_deletion), OfArchived::Removed);
+            assert_eq!(of(&RULE, true, has_deletion), OfArchived::Uncovered);
+        }
+        assert_eq!(of(&rule, true, false), OfArchived::Kept);
+        assert_eq!(of(&rule, true, true), OfArchived::Deleted);
     }
 
     #[test]
@@ -194,7 +247,7 @@ mod tests {
         let last = LastKept::from(row("m", 7));
         assert!(last.is_before(&row("a", 7)) && last.is_before(&row("z", 6)));
         assert!(!last.is_before(&row("m", 7)) && !last.is_before(&row("n", 7)));
-        let narrowed = last.narrow(covered(&RULE));
+        let narrowed = last.narrow(covered(&RULE, OfArchived::Uncovered).remove(0).0);
         assert!(
             narrowed.before > Some(row("m", 7).gone_time),
             "its own moment is looked at"

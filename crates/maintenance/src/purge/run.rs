@@ -6,10 +6,10 @@ use kindex_model::kind::{Kind, Retention};
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::progress::Progress;
-use kindex_store::{Gone, GoneRow, Purge, StoreError};
+use kindex_store::{Gone, GoneRow, Purge, ReadVersion, StoreError};
 use serde::Serialize;
 
-use super::rule::{Age, LastKept, age, covered, describe, of_kind};
+use super::rule::{Age, LastKept, RowAction, age, covered, describe, of_archived};
 use crate::retries::{RetryBudget, with_retries};
 
 /// Whether anything is removed.
@@ -28,6 +28,8 @@ pub struct Options {
     pub mode: Mode,
     /// Whether objects of the kind may have something outside that their deletion removes.
     pub has_outside: bool,
+    /// Whether somebody carries out the deletions of archived objects, as `kindex deletion` does.
+    pub has_deletion: bool,
     /// Most rows that are found and removed at a time.
     pub page_rows: u32,
     /// How long failures in a row are retried.
@@ -39,6 +41,7 @@ impl Default for Options {
         Self {
             mode: Mode::Remove,
             has_outside: false,
+            has_deletion: false,
             page_rows: 500,
             retry_budget: RetryBudget::default(),
         }
@@ -57,6 +60,8 @@ pub struct Purged {
     pub deleted: u64,
     /// Rows of archived objects.
     pub evicted: u64,
+    /// Archived objects whose deletion was requested. Their rows go once they are deleted, by the same rule.
+    pub requested: u64,
     /// When the first of these objects left.
     pub oldest: Option<Timestamp>,
     /// When the last of these objects left.
@@ -64,10 +69,11 @@ pub struct Purged {
 }
 
 impl Purged {
-    fn count(&mut self, row: &GoneRow) {
-        match row.life {
-            Life::Archived => self.evicted += 1,
-            Life::Deleted | Life::Live => self.deleted += 1,
+    fn count(&mut self, row: &GoneRow, action: RowAction) {
+        match (action, row.life) {
+            (RowAction::Delete, _) => self.requested += 1,
+            (RowAction::Remove, Life::Archived) => self.evicted += 1,
+            (RowAction::Remove, Life::Deleted | Life::Live) => self.deleted += 1,
         }
         let time = row.gone_time;
         self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));
@@ -84,7 +90,8 @@ impl Purged {
 ///
 /// # Guarantees
 /// Never removes a live row, even if it is revived in between: every condition is checked again under the row's lock.
-/// Rows of archived objects are removed only if the rule covers them. No transaction holds more than a page. An
+/// Rows of archived objects are removed only if the rule covers them. One that may hold objects of other services, or
+/// have something outside, is never removed before it was deleted. No transaction holds more than a page. An
 /// ingester may run at the same time.
 ///
 /// # Errors
@@ -97,7 +104,7 @@ pub async fn purge(
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<Purged, StoreError> {
-    let followed = of_kind(kind, rule, options.has_outside);
+    let archived = of_archived(kind, rule, options.has_outside, options.has_deletion);
     let mut walk = Walk {
         storage,
         kind,
@@ -105,34 +112,19 @@ pub async fn purge(
         progress,
         purged: Purged {
             kind: kind.name,
-            rule: describe(rule, &followed),
+            rule: describe(rule, archived),
             deleted: 0,
             evicted: 0,
+            requested: 0,
             oldest: None,
             newest: None,
         },
     };
     progress.begin(kind.name, None);
-    let covered = covered(&followed);
     let now = with_retries(options.retry_budget, || storage.clock()).await?;
-    let gone = match age(rule, now) {
-        Age::Any => covered.clone(),
-        Age::Before(time) => Gone {
-            before: Some(time),
-            ..covered.clone()
-        },
-        Age::None => return Ok(walk.end()),
-    };
-    match rule.keep_last_per_namespace {
-        None | Some(0) => walk.over(&gone, None).await?,
-        Some(place) => {
-            // The last rows are those of all that the rule covers, including the ones that are too young.
-            let last = || storage.nth_newest_gone(kind, &covered, place);
-            for row in with_retries(options.retry_budget, last).await? {
-                let last = LastKept::from(row);
-                walk.over(&last.narrow(gone.clone()), Some(&last)).await?;
-            }
-        }
+    let age = age(rule, now);
+    for (covered, action) in covered(rule, archived) {
+        walk.by_rule(rule, age, &covered, action).await?;
     }
     Ok(walk.end())
 }
@@ -146,7 +138,37 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    async fn over(&mut self, gone: &Gone, last: Option<&LastKept>) -> Result<(), StoreError> {
+    /// Over the rows that the rule covers, those that it lets go.
+    async fn by_rule(
+        &mut self,
+        rule: &Retention,
+        age: Age,
+        covered: &Gone,
+        action: RowAction,
+    ) -> Result<(), StoreError> {
+        let gone = match age {
+            Age::Any => covered.clone(),
+            Age::Before(time) => Gone {
+                before: Some(time),
+                ..covered.clone()
+            },
+            Age::None => return Ok(()),
+        };
+        let place = match rule.keep_last_per_namespace {
+            None | Some(0) => return self.over(&gone, None, action).await,
+            Some(place) => place,
+        };
+        let (storage, kind) = (self.storage, self.kind);
+        // The last rows are those of all that are covered, including the ones that are too young.
+        let last = || storage.nth_newest_gone(kind, covered, place);
+        for row in with_retries(self.options.retry_budget, last).await? {
+            let last = LastKept::from(row);
+            self.over(&last.narrow(gone.clone()), Some(&last), action).await?;
+        }
+        Ok(())
+    }
+
+    async fn over(&mut self, gone: &Gone, last: Option<&LastKept>, action: RowAction) -> Result<(), StoreError> {
         let Options {
             mode,
             page_rows,
@@ -161,16 +183,33 @@ impl Walk<'_> {
             after = Some(row.arrival);
             page.retain(|row| last.is_none_or(|last| last.is_before(row)));
             if mode == Mode::Remove && !page.is_empty() {
-                let uids: Vec<Uid> = page.iter().map(|row| row.uid.clone()).collect();
-                let now = with_retries(retry_budget, || self.storage.clock()).await?;
-                let remove = || self.storage.remove(self.kind, gone, &uids, now);
-                let mut removed = with_retries(retry_budget, remove).await?;
-                removed.sort_unstable();
-                page.retain(|row| removed.binary_search(&row.uid).is_ok());
+                let mut done = self.carry_out(gone, &page, action).await?;
+                done.sort_unstable();
+                page.retain(|row| done.binary_search(&row.uid).is_ok());
             }
             self.progress.advance(page.len() as u64);
             for row in &page {
-                self.purged.count(row);
+                self.purged.count(row, action);
+            }
+        }
+    }
+
+    /// Those of a page that are still as they were found.
+    async fn carry_out(&self, gone: &Gone, page: &[GoneRow], action: RowAction) -> Result<Vec<Uid>, StoreError> {
+        let budget = self.options.retry_budget;
+        let now = with_retries(budget, || self.storage.clock()).await?;
+        match action {
+            RowAction::Remove => {
+                let uids: Vec<Uid> = page.iter().map(|row| row.uid.clone()).collect();
+                with_retries(budget, || self.storage.remove(self.kind, gone, &uids, now)).await
+            }
+            RowAction::Delete => {
+                let read = page.iter().map(|row| ReadVersion {
+                    uid: row.uid.clone(),
+                    version: row.res_version.pack(),
+                });
+                let read: Vec<ReadVersion> = read.collect();
+                with_retries(budget, || self.storage.request_deletions(self.kind, &read, now)).await
             }
         }
     }

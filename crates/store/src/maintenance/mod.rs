@@ -22,6 +22,7 @@ use kindex_model::tables::Side;
 use kindex_model::value::Value;
 use kindex_query::Life;
 
+use crate::archived_holders::ReadVersion;
 use crate::driver::Driver;
 use crate::error::StoreError;
 use crate::row::Arrival;
@@ -133,6 +134,18 @@ pub trait Purge: Send + Sync {
         kind: &'static Kind,
         gone: &Gone,
         uids: &[Uid],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError>;
+
+    /// Requests the deletion of archived objects that are as they were read: they get tombstones, and whoever ends the
+    /// deletions of these goes on. Gives back which have one.
+    ///
+    /// # Guarantees
+    /// An object that references hold when its row is locked is left alone.
+    async fn request_deletions(
+        &self,
+        kind: &'static Kind,
+        objects: &[ReadVersion],
         now: Timestamp,
     ) -> Result<Vec<Uid>, StoreError>;
 
@@ -265,6 +278,15 @@ impl<D: Driver> Purge for SqlStore<D> {
             draw: self.draw,
         };
         gone::remove(&self.connections, &work, gone, uids).await
+    }
+
+    async fn request_deletions(
+        &self,
+        kind: &'static Kind,
+        objects: &[ReadVersion],
+        now: Timestamp,
+    ) -> Result<Vec<Uid>, StoreError> {
+        self.make_unheld_tombstones(kind, objects, now).await
     }
 
     async fn clock(&self) -> Result<Timestamp, StoreError> {
