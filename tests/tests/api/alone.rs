@@ -13,6 +13,14 @@ pub(super) static SQL_ONLY_PROJECT: Kind = Kind {
 };
 /// Models, and such projects with events.
 pub(super) static NOTICED: &[&Kind] = &[&model::KIND, &NOTICED_PROJECT];
+/// Models that no cluster has, and projects.
+pub(super) static SQL_ONLY_MODELS: &[&Kind] = &[&SQL_ONLY_MODEL, &project::KIND];
+/// Models that no cluster has, and that no deletion waits for but by references that are placed over HTTP.
+static SQL_ONLY_MODEL: Kind = Kind {
+    cluster: false,
+    references: &[],
+    ..model::KIND
+};
 /// Projects that no cluster has, with events.
 pub(super) static NOTICED_PROJECT: Kind = Kind {
     cluster: false,

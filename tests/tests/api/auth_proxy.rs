@@ -146,9 +146,14 @@ impl AuthProxy {
 
     /// Serves before a cluster; the configuration with which it is asked.
     pub(super) async fn serve_before(&self, cluster: Config, stop: &CancellationToken) -> Config {
+        self.serve_before_client(Client::try_from(cluster).unwrap(), stop).await
+    }
+
+    /// The same before whatever this is a client of.
+    pub(super) async fn serve_before_client(&self, cluster: Client, stop: &CancellationToken) -> Config {
         let state = ProxyState {
             proxy: self.clone(),
-            cluster: Client::try_from(cluster).unwrap(),
+            cluster,
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -2,19 +2,23 @@
 
 use std::sync::{Arc, Mutex};
 
-use kindex_generated::kinds::{model, pipeline_run};
 use kindex_harness::wait::eventually;
+use kindex_model::kind::Kind;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, manifest, model as model_at, send, send_with};
+use super::alone::SQL_ONLY_MODELS;
+use super::stage::{KINDS, MODELS, Stage, manifest, model as model_at, send, send_with};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
 
 const NOBODY: &str = "model.michelangelo.api/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
 
-const OBJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default";
+/// With models in the cluster, and with models of a SQL-only kind: the references of both are the same to everybody.
+fn both_sides() -> [&'static [&'static Kind]; 2] {
+    [KINDS, SQL_ONLY_MODELS]
+}
 
 fn of(name: &str) -> String {
     format!("/api/v1/models/default/{name}/references")
@@ -24,11 +28,11 @@ fn one(name: &str, reference: &str) -> String {
     format!("{}/{}", of(name), reference.replace('/', "%2F"))
 }
 
-async fn get(stage: &Stage, path: &str) -> (u16, Value) {
+pub(super) async fn get(stage: &Stage, path: &str) -> (u16, Value) {
     send(&stage.api, "GET", path, &Value::Null).await
 }
 
-async fn put(stage: &Stage, path: &str) -> (u16, Value) {
+pub(super) async fn put(stage: &Stage, path: &str) -> (u16, Value) {
     send(&stage.api, "PUT", path, &Value::Null).await
 }
 
@@ -41,14 +45,19 @@ fn names(answer: &Value) -> Vec<&str> {
     references.iter().map(|held| held["name"].as_str().unwrap()).collect()
 }
 
-/// Waits until the ingester has come to a model.
-async fn stored(stage: &Stage, name: &str) {
+/// Waits until SQL has a model.
+pub(super) async fn stored(stage: &Stage, name: &str) {
     eventually("stored", async || stage.life(name).await == Some(Life::Live)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_stays_as_long_as_somebody_holds_it() {
-    let stage = Stage::on_sqlite().await;
+    for kinds in both_sides() {
+        stays_while_it_is_held(Stage::of_kinds(kinds).await).await;
+    }
+}
+
+async fn stays_while_it_is_held(stage: Stage) {
     let created = stage.create("a", json!({}), json!({})).await;
     stored(&stage, "a").await;
     let (code, answer) = put(&stage, &one("a", HOLDER)).await;
@@ -186,7 +195,12 @@ async fn an_object_on_its_way_to_the_archive_takes_references() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_reference_is_said() {
-    let stage = Stage::on_sqlite().await;
+    for kinds in both_sides() {
+        errors_are_said(Stage::of_kinds(kinds).await).await;
+    }
+}
+
+async fn errors_are_said(stage: Stage) {
     let created = stage.create("a", json!({}), json!({})).await;
     let itself = format!(
         "model.michelangelo.api/{}",
@@ -235,10 +249,18 @@ async fn what_is_wrong_with_a_reference_is_said() {
     stage.end().await;
 }
 
-/// Between what a request has read and what it writes, the other one happens.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
-    let stage = Stage::behind_a_proxy().await;
+    for kinds in both_sides() {
+        one_of_two_wins(Stage::behind_a_proxy_with(kinds).await).await;
+    }
+}
+
+/// Between what a request has read and what it writes, the other one happens.
+async fn one_of_two_wins(stage: Stage) {
+    let (registry, store) = (stage.ground.registry(), stage.store.clone());
+    let beside = kindex::sql_only::with_cluster(stage.cluster.clone(), &registry, store).await;
+    let beside = beside.unwrap();
     for name in ["a", "b", "c"] {
         // So that it is there until the test is at its end.
         let metadata = json!({"name": name, "finalizers": ["example.com/hold"]});
@@ -247,7 +269,7 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
         stored(&stage, name).await;
     }
     let aside = |method: &'static str, path: String| {
-        let (client, said) = (stage.cluster.clone(), Arc::new(Mutex::new(0)));
+        let (client, said) = (beside.clone(), Arc::new(Mutex::new(0)));
         let code = said.clone();
         let work = async move { *code.lock().unwrap() = send(&client, method, &path, &Value::Null).await.0 };
         (work, said)
@@ -263,11 +285,12 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
     let (code, refused) = put(&stage, &one("c", HOLDER)).await;
     assert_eq!((code, *deleted.lock().unwrap()), (409, 200), "{refused}");
     // The reference comes between the reading and the deletion.
-    let holding = json!({"metadata": {"finalizers": ["michelangelo/Ingester", "example.com/hold", HOLDER]}});
-    let client = stage.cluster.clone();
-    let path = model_at("b");
+    let (_, found) = get(&stage, &model_at("b")).await;
+    let mut finalizers = found["metadata"]["finalizers"].clone();
+    finalizers.as_array_mut().unwrap().push(json!(HOLDER));
     let work = async move {
-        let (code, answer) = send(&client, "PATCH", &path, &holding).await;
+        let holding = json!({"metadata": {"finalizers": finalizers}});
+        let (code, answer) = send(&beside, "PATCH", &model_at("b"), &holding).await;
         assert_eq!(code, 200, "{answer}");
     };
     stage.ground.proxy.overtake("DELETE", &model_at("b"), work);
@@ -284,7 +307,12 @@ async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reference_is_its_holders() {
-    let stage = Stage::with_rights().await;
+    for kinds in both_sides() {
+        is_its_holders(Stage::with_rights_to(kinds).await).await;
+    }
+}
+
+async fn is_its_holders(stage: Stage) {
     let ask_as = async |user: &str, method: &str, path: &str| {
         let token = format!("Bearer {user}-token");
         send_with(&stage.api, method, path, &[("authorization", &token)], String::new()).await
@@ -341,93 +369,5 @@ async fn a_reference_is_its_holders() {
     assert_eq!(code, 403, "{refused}");
     let (code, answer) = ask_as("jane", "GET", &of("target")).await;
     assert_eq!((code, names(&answer)), (200, vec![holder.as_str()]));
-    stage.end().await;
-}
-
-/// A pipeline with a run in the cluster, one archived, and a model that holds it. The uid of the model.
-async fn pipeline_with_holders(stage: &Stage) -> String {
-    let create = async |plural: &str, kind: &str, metadata: Value, spec: Value| {
-        let body = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": spec});
-        let (code, created) = send(&stage.api, "POST", &format!("{OBJECTS}/{plural}"), &body).await;
-        assert_eq!(code, 201, "{created}");
-        created
-    };
-    create("pipelines", "Pipeline", json!({"name": "p"}), json!({})).await;
-    let names_it = json!({"pipeline": {"name": "p", "namespace": "default"}});
-    create("pipelineruns", "PipelineRun", json!({"name": "live"}), names_it.clone()).await;
-    let archived = json!({"name": "archived", "annotations": {FINAL: "true"}});
-    create("pipelineruns", "PipelineRun", archived, names_it).await;
-    let holder = create("models", "Model", json!({"name": "m"}), json!({})).await;
-    stored(stage, "m").await;
-    let uid = holder["metadata"]["uid"].as_str().unwrap();
-    let path = format!("/api/v1/pipelines/default/p/references/model.michelangelo.api/{uid}");
-    let (code, answer) = put(stage, &path).await;
-    assert_eq!(code, 200, "{answer}");
-    let life = async |name: &str| {
-        let rows = stage
-            .store
-            .rows_of_name(&pipeline_run::KIND, "default", name)
-            .await
-            .unwrap();
-        rows.first().map(|row| row.life)
-    };
-    eventually("both are stored", async || {
-        (life("archived").await, life("live").await) == (Some(Life::Archived), Some(Life::Live))
-    })
-    .await;
-    uid.to_owned()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
-    let stage = Stage::of_all_kinds().await;
-    let uid = pipeline_with_holders(&stage).await;
-    let (code, tree) = get(&stage, "/api/v1/pipelines/default/p/references?resolve=true").await;
-    assert_eq!(code, 200, "{tree}");
-    let shown = |holder: &Value| {
-        let text = |field: &str| holder[field].as_str().unwrap_or_default().to_owned();
-        let field = holder["fields"][0]["onDelete"].as_str().unwrap_or_default().to_owned();
-        (text("name"), text("state"), holder["holds"] == true, field)
-    };
-    let holders: Vec<_> = tree["holders"].as_array().unwrap().iter().map(shown).collect();
-    let expected = [
-        ("m", "Live", true, ""),
-        ("archived", "Archived", false, "cascade"),
-        ("live", "Live", false, "cascade"),
-    ];
-    let expected =
-        expected.map(|(name, state, holds, field)| (name.to_owned(), state.to_owned(), holds, field.to_owned()));
-    assert_eq!(holders, expected, "{tree}");
-    // The same by the name that its own references have.
-    let by_name = format!("/api/v1/references/model.michelangelo.api/{uid}");
-    let (code, alone) = get(&stage, &by_name).await;
-    assert_eq!((code, &alone["name"]), (200, &json!("m")), "{alone}");
-    // What a deletion comes to is told by a dry run.
-    let request = http::Request::delete(format!("{OBJECTS}/pipelines/p?dryRun=All"));
-    let request = request.body(kube::client::Body::empty()).unwrap();
-    let response = stage.api.send(request).await.unwrap();
-    let warnings: Vec<&str> = response
-        .headers()
-        .get_all("warning")
-        .iter()
-        .map(|warning| warning.to_str().unwrap())
-        .collect();
-    assert_eq!(warnings.len(), 3, "{warnings:?}");
-    assert!(warnings[0].contains("waits for model/default/m"), "{warnings:?}");
-    assert!(
-        warnings[1].contains("pipelinerun/default/archived would be deleted first"),
-        "{warnings:?}"
-    );
-    let (_, there) = get(&stage, &format!("{OBJECTS}/pipelines/p")).await;
-    assert!(there["metadata"]["deletionTimestamp"].is_null());
-    assert_eq!(
-        stage
-            .store
-            .get_by_name(&model::KIND, "default", "m")
-            .await
-            .unwrap()
-            .map(|row| row.life),
-        Some(Life::Live)
-    );
     stage.end().await;
 }

@@ -247,7 +247,7 @@ async fn discovery_names_them_beside_what_the_cluster_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_takes_the_same_rights() {
-    let stage = Stage::with_sql_only_projects_and_rights().await;
+    let stage = Stage::with_rights_to(ALONE).await;
     let path = PROJECTS.replace("nowhere", "other");
     for (method, path) in [
         ("POST", path.clone()),

@@ -7,8 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::figures::Figures;
 use kindex_api::operations::{Operations, Pace, RightsOf, Sizes};
-use kindex_api::server::{self, Limits};
-use kindex_api::{grpc, rest::Rest};
+use kindex_api::server::Limits;
 use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::{model, project};
 use kindex_harness::controlplane::ControlPlane;
@@ -17,7 +16,7 @@ use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
-use kindex_serve::{listen::FrontProxy, listen::Tls, watches::WatchLimits};
+use kindex_serve::{listen::Tls, watches::WatchLimits};
 use kindex_store::{Address, MetadataStorage};
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::{Database, patient};
@@ -27,14 +26,15 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::alone::ALONE;
 use super::auth_proxy::AuthProxy;
 use super::request::install;
+use super::serving::{keys, serve_within};
 
 pub(super) use super::request::{send, send_with};
+pub(super) use super::serving::{CERTIFICATE, KEY, client_of, serve};
 
 /// Changes in SQL count as seen by everybody before a test is at its end.
 const PACE: Pace = Pace {
@@ -44,7 +44,7 @@ const PACE: Pace = Pace {
     events: Duration::from_millis(50),
 };
 /// Models keep their history, projects do not.
-static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
+pub(super) static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
 /// Where models are.
 pub(super) const MODELS: &str = "/apis/michelangelo.api/v2/namespaces/default/models";
 /// The annotation that evicts.
@@ -61,6 +61,8 @@ pub(super) struct Ground {
     config: Config,
     /// The same, or the proxy before it.
     seen_by_the_server: Config,
+    /// Whether the proxy is before what answers for SQL-only kinds, too.
+    is_before_sql: bool,
     stop: CancellationToken,
 }
 
@@ -106,8 +108,18 @@ impl Ground {
             },
             webhook: Value::Null,
             seen_by_the_server: config.clone(),
+            is_before_sql: false,
             config,
             stop,
+        }
+    }
+
+    /// What the API server asks about SQL-only kinds.
+    async fn sql_only(&self, store: &Arc<dyn MetadataStorage>) -> Option<Client> {
+        let own = kindex::sql_only::client(&self.registry, store.clone()).await.unwrap()?;
+        match self.is_before_sql {
+            true => Some(Client::try_from(self.proxy.serve_before_client(own, &self.stop).await).unwrap()),
+            false => Some(own),
         }
     }
 
@@ -208,18 +220,29 @@ impl Stage {
 
     /// On SQLite, behind a proxy that knows whose tokens allow what.
     pub(super) async fn with_rights() -> Self {
-        Self::proxied(RightsOf::Caller, |_| ()).await
+        Self::with_rights_to(KINDS).await
+    }
+
+    /// The same, with these kinds.
+    pub(super) async fn with_rights_to(kinds: &'static [&'static Kind]) -> Self {
+        Self::proxied(RightsOf::Caller, |registry| registry.kinds = kinds).await
     }
 
     /// On SQLite, behind a proxy that counts requests and lets everybody by.
     pub(super) async fn behind_a_proxy() -> Self {
-        Self::proxied(RightsOf::Server, |_| ()).await
+        Self::behind_a_proxy_with(KINDS).await
+    }
+
+    /// The same, with these kinds.
+    pub(super) async fn behind_a_proxy_with(kinds: &'static [&'static Kind]) -> Self {
+        Self::proxied(RightsOf::Server, |registry| registry.kinds = kinds).await
     }
 
     /// On SQLite, behind the proxy, with what this changes of the registry.
     pub(super) async fn proxied(rights: RightsOf, change: impl FnOnce(&mut Registry)) -> Self {
         let mut ground = Ground::embedded().await;
         change(&mut ground.registry);
+        ground.is_before_sql = rights == RightsOf::Server;
         ground.seen_by_the_server = ground.proxy.serve_before(ground.config.clone(), &ground.stop).await;
         let address = ground.sqlite();
         Self::on(ground, &address, None, rights).await
@@ -241,15 +264,7 @@ impl Stage {
 
     /// With projects that no cluster has.
     pub(super) async fn with_sql_only_projects() -> Self {
-        let mut ground = Ground::embedded().await;
-        ground.registry.kinds = ALONE;
-        let address = ground.sqlite();
-        Self::on(ground, &address, None, RightsOf::Server).await
-    }
-
-    /// The same, behind a proxy that knows whose tokens allow what.
-    pub(super) async fn with_sql_only_projects_and_rights() -> Self {
-        Self::proxied(RightsOf::Caller, |registry| registry.kinds = ALONE).await
+        Self::of_kinds(ALONE).await
     }
 
     pub(super) async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
@@ -262,7 +277,7 @@ impl Stage {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });
-        let sql_only = kindex::sql_only::client(&registry, store.clone()).await.unwrap();
+        let sql_only = ground.sql_only(&store).await;
         let operations = || {
             let config = ground.seen_by_the_server.clone();
             let operations = Operations::new(registry, config, store.clone(), rights).unwrap();
@@ -408,42 +423,4 @@ pub(super) fn names(list: &Value) -> Vec<&str> {
         .iter()
         .map(|item| item["metadata"]["name"].as_str().unwrap())
         .collect()
-}
-
-/// The certificate that the server shows, and clients trust. A client that shows it itself is the front proxy.
-pub(super) const CERTIFICATE: &str = include_str!("tls/first.crt");
-/// Its key.
-pub(super) const KEY: &str = include_str!("tls/first.key");
-
-fn keys(directory: &TempDir) -> Tls {
-    let (certificate, key) = (directory.path().join("tls.crt"), directory.path().join("tls.key"));
-    std::fs::write(&certificate, CERTIFICATE).unwrap();
-    std::fs::write(&key, KEY).unwrap();
-    let front_proxy = FrontProxy::new(CERTIFICATE, vec!["kindex first".to_owned()]).unwrap();
-    Tls::read(&certificate, &key, Some(front_proxy)).unwrap()
-}
-
-pub(super) async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
-    serve_within(operations, tls, Limits::default(), Figures::default(), stop).await
-}
-
-async fn serve_within(
-    operations: Operations,
-    tls: Option<Tls>,
-    limits: Limits,
-    figures: Figures,
-    stop: &CancellationToken,
-) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let operations = Arc::new(operations);
-    let rest = Rest::new(operations.clone()).router();
-    let router = grpc::beside(rest, operations.clone()).await.unwrap();
-    let stop = stop.clone();
-    tokio::spawn(server::serve(listener, router, operations, tls, limits, figures, stop));
-    address
-}
-
-pub(super) fn client_of(address: SocketAddr) -> Client {
-    Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
 }
