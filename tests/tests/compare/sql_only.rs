@@ -1,7 +1,9 @@
-//! The scripts again, where the objects are of kinds that no cluster has: the same requests, answered from SQL, against
-//! a kube-apiserver that has the definitions.
+//! The scripts again, where the objects are of kinds that no cluster has: the same requests, answered from SQL on each
+//! engine, against a kube-apiserver that has the definitions.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -11,7 +13,8 @@ use kindex_cluster::ClusterOptions;
 use kindex_harness::controlplane::ControlPlane;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_store::Address;
-use kindex_tests::databases::patient;
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::{Database, mysql, patient};
 use kindex_tests::embedded::Embedded;
 use kube::{Client, Config};
 use tokio::net::TcpListener;
@@ -19,7 +22,7 @@ use tokio::sync::oneshot;
 
 use super::script::parse;
 use super::server::Server;
-use super::{PREPARATION, both, difference, listed};
+use super::{PREPARATION, SCRIPTS, both, difference, listed};
 use crate::store::widget::{KEEPSAKE_PARTS, PARTS, REGISTRY};
 
 /// Answers that differ beside those of the embedded cluster: a namespace need not exist, and what becomes of dependents
@@ -45,8 +48,21 @@ const LEFT_OUT: &[&str] = &[
     "delete/stray-goes",
 ];
 
+/// Scripts of which nothing applies.
+const OF_A_CLUSTER: &[&str] = &[
+    // They create and change definitions: those of SQL-only kinds are fixed when a program starts.
+    "definitions",
+    "rules",
+    "versions",
+    "webhooks",
+    // A namespace is a part of the names of such objects: it is neither created for them nor deleted with them.
+    "namespaces",
+];
+
 macro_rules! scripts {
     ($($name:ident),* $(,)?) => {
+        /// The scripts that apply.
+        const COMPARED: &[&str] = &[$(stringify!($name)),*];
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
@@ -56,15 +72,52 @@ macro_rules! scripts {
     };
 }
 
-scripts!(create, delete, patch, read, status, update, watch);
+scripts!(create, delete, discovery, errors, patch, read, status, update, watch);
 
-/// The same requests with other stages: these are objects of the whole cluster, and the comparison of the embedded
-/// cluster creates them on the same kube-apiserver.
-fn of_other_stages(script: &str) -> String {
+#[test]
+fn every_script_is_compared_or_says_why_not() {
+    let known: BTreeSet<&str> = [COMPARED, OF_A_CLUSTER].concat().into_iter().collect();
+    let all: BTreeSet<&str> = SCRIPTS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(known, all);
+}
+
+/// The same requests with other stages: these are objects of the whole cluster, and the comparisons of the embedded
+/// cluster and of other engines create them on the same kube-apiserver.
+fn of_other_stages(script: &str, engine: &str) -> String {
     let names = ["create-stage", "create-other"].into_iter();
     names.fold(script.to_owned(), |script, name| {
-        script.replace(name, &format!("sql-only-{name}"))
+        script.replace(name, &format!("{engine}-{name}"))
     })
+}
+
+/// A new database.
+struct Engine {
+    name: &'static str,
+    address: Address,
+    /// Where it is a server's.
+    _database: Option<Database>,
+}
+
+/// One on each engine, but for those that are absent and not required.
+fn engines(directory: &Path) -> Vec<Engine> {
+    let sqlite = format!("sqlite:{}", directory.join("rows.db").display());
+    let mut engines = vec![Engine {
+        name: "sqlite",
+        address: sqlite.parse().unwrap(),
+        _database: None,
+    }];
+    let servers = [
+        ("mariadb", mariadb::database(Flavour::Plain)),
+        ("mysql", mysql::database()),
+    ];
+    for (name, database) in servers {
+        engines.extend(database.map(|database| Engine {
+            name,
+            address: database.address(),
+            _database: Some(database),
+        }));
+    }
+    engines
 }
 
 /// The kinds of the scripts, with these definitions.
@@ -102,11 +155,15 @@ struct Both {
     sql_only: Client,
 }
 
+/// What these kinds are, to whoever asks for no more than their group.
+const DOCUMENTS: &[&str] = &["/apis/example.com", "/apis/example.com/v1"];
+
 /// Requests about these kinds go to SQL, and all others to the cluster.
 async fn answer(State(both): State<Both>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let is_ours = ["/widgets", "/stages"].iter().any(|plural| path.contains(plural)) && path.contains("example.com");
+    let is_ours = is_ours || DOCUMENTS.contains(&path);
     let client = if is_ours { &both.sql_only } else { &both.cluster };
     let body = body.collect().await.unwrap().to_bytes();
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));
@@ -128,11 +185,21 @@ async fn served(embedded: &Embedded, sql_only: Client) -> SocketAddr {
 async fn compare(script: &str, text: &str) {
     let Some(real) = ControlPlane::shared() else { return };
     let directory = tempfile::tempdir().unwrap();
+    for engine in engines(directory.path()) {
+        let findings = findings_on(&engine, real, directory.path(), script, text).await;
+        assert!(
+            findings.is_empty(),
+            "{} findings on {}:\n{}",
+            findings.len(),
+            engine.name,
+            findings.join("\n")
+        );
+    }
+}
+
+async fn findings_on(engine: &Engine, real: &ControlPlane, directory: &Path, script: &str, text: &str) -> Vec<String> {
     let registry = registry();
-    let address: Address = format!("sqlite:{}", directory.path().join("rows.db").display())
-        .parse()
-        .unwrap();
-    let store = kindex_store::open(&address, registry, &patient()).unwrap();
+    let store = kindex_store::open(&engine.address, registry, &patient()).unwrap();
     store.prepare().await.unwrap();
     let sql_only = kindex::sql_only::client(&registry, store.clone())
         .await
@@ -141,16 +208,16 @@ async fn compare(script: &str, text: &str) {
     let (_stop, stopped) = oneshot::channel::<()>();
     let (embedded, _) = Embedded::serve(ClusterOptions::default(), async { drop(stopped.await) }).await;
     let address = served(&embedded, sql_only).await;
-    let kubeconfig = directory.path().join("kubeconfig");
+    let kubeconfig = directory.join(format!("kubeconfig-{}", engine.name));
     std::fs::write(&kubeconfig, kindex_cluster::kubeconfig(address, &embedded.token)).unwrap();
-    let namespace = format!("sql-only-{script}");
+    let namespace = format!("{}-{script}", engine.name);
     let mut ours = Server::new(&kubeconfig, &namespace).await;
     let mut theirs = Server::new(real.kubeconfig(), &namespace).await;
     for request in parse(PREPARATION) {
         tokio::join!(ours.send(&request), theirs.send(&request));
     }
     let mut findings = Vec::new();
-    for request in parse(&of_other_stages(text)) {
+    for request in parse(&of_other_stages(text, engine.name)) {
         let name = format!("{script}/{}", request.name);
         if LEFT_OUT.contains(&name.as_str()) {
             continue;
@@ -163,10 +230,5 @@ async fn compare(script: &str, text: &str) {
         }
         findings.extend(listed::judge(&name, &found));
     }
-    assert!(
-        findings.is_empty(),
-        "{} findings:\n{}",
-        findings.len(),
-        findings.join("\n")
-    );
+    findings
 }
