@@ -131,6 +131,11 @@ impl Controller {
         read && self.queue.is_empty() && self.tasks.is_empty()
     }
 
+    /// Whether it has a request to send.
+    pub(super) fn has_requests(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
     /// The watch of a kind breaks: it is listed anew.
     pub(super) fn relist(&mut self, kind: &KindName) {
         self.cursors.insert(kind.clone(), None);

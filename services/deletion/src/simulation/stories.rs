@@ -21,6 +21,8 @@ pub(super) mod deleters;
 
 mod early;
 
+mod every_request;
+
 pub(super) mod freed;
 
 pub(super) mod holds;
