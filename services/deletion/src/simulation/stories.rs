@@ -11,6 +11,8 @@ mod absent;
 
 pub(super) mod blocked;
 
+mod by_hand;
+
 mod clocks;
 
 pub(super) mod crashes;
@@ -30,6 +32,8 @@ pub(super) mod holds;
 pub(super) mod lost;
 
 pub(super) mod moves;
+
+mod redelivered;
 
 pub(super) mod restored;
 
