@@ -99,7 +99,6 @@ impl Play {
             && self.moves.len() < 3
             && let Some(begun) = Move::begin(&self.world, key, field, name)
         {
-            self.world.moved.insert(begun.uid.clone());
             return self.moves.push(begun);
         }
         if self.moves.is_empty() {
@@ -110,7 +109,11 @@ impl Play {
         if choice.is_multiple_of(11) {
             return;
         }
+        let to = self.world.objects.get(&one.to).filter(|_| !one.placed);
+        let placed = to.map(|to| (one.uid.clone(), to.uid.clone()));
         if one.send(&mut self.world, !self.setting.meddling, self.bug).is_none() {
+            // The holder may go before its controller has heard of this, also where its field has named it meanwhile.
+            self.world.excused.extend(placed);
             self.moves.push(one);
         }
     }

@@ -89,7 +89,7 @@ impl Play {
         self.hold()
     }
 
-    /// Only holders that were archived, or had no chance to release, may leave references behind.
+    /// Only holders that were archived, or had no chance to release, may leave references behind, and a move may.
     fn left_behind(&self) -> Result<(), String> {
         for object in self.world.objects.values() {
             for name in object.references() {
@@ -97,23 +97,22 @@ impl Play {
                 if is_ours && self.world.archives.is_archived(name.uid()) {
                     return Err(format!("{} bears {name}, whose holder is archived", object.key));
                 }
-                let known = self.is_there(name.uid())
-                    || self.world.vanished.contains(name.uid())
-                    || self.world.moved.contains(name.uid());
-                if !known && self.setting.strict() {
+                if !self.may_be_left(&object.uid, &name) && self.setting.strict() {
                     return Err(format!("{} bears {name}, whose holder left it behind", object.key));
                 }
             }
         }
         let orphaned = self.world.orphaned_rows();
-        let is_known = |name: &&ReferenceName| {
-            let uid = name.uid();
-            self.is_there(uid) || self.world.vanished.contains(uid) || self.world.moved.contains(uid)
-        };
-        match orphaned.iter().find(|name| !is_known(name)) {
-            Some(name) if self.setting.strict() => Err(format!("{name} is a row, and its holder left it behind")),
+        match orphaned.iter().find(|(target, name)| !self.may_be_left(target, name)) {
+            Some((_, name)) if self.setting.strict() => Err(format!("{name} is a row, and its holder left it behind")),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Whether a reference on a target may be there although its holder is not.
+    fn may_be_left(&self, target: &str, name: &ReferenceName) -> bool {
+        let uid = name.uid();
+        self.is_there(uid) || self.world.vanished.contains(uid) || self.world.is_excused(uid, target)
     }
 
     fn drop_what_is_left_behind(&mut self) -> bool {
@@ -227,10 +226,16 @@ impl Play {
         Ok(())
     }
 
-    /// What is archived goes along with what is of another service, or waits for others itself.
+    /// What is archived goes along with what is of another service, or waits for others itself. What it does not name,
+    /// it holds only if it was archived, changed or moved so: a plain change of an archived object releases nothing. Of
+    /// two controllers, one may place a reference late and die before it has taken it back.
     fn may_stay_archived(&self, object: &Stored, name: &ReferenceName) -> Result<(), String> {
         let row = &self.world.archives.rows[name.uid()];
         let edges = self.world.edges(&row.object);
+        let is_named = edges.iter().any(|edge| edge.target == object.key);
+        if !is_named && self.setting.strict() && !self.world.is_excused(name.uid(), &object.uid) {
+            return Err(format!("{} holds {} and does not name it", row.object.key, object.key));
+        }
         let goes = object.asked && goes_along(&edges, &object.key, object.phase);
         match goes && !row.tombstone {
             true => Err(format!("{} holds {} and should not", row.object.key, object.key)),

@@ -134,8 +134,9 @@ pub(super) struct World {
     erased: BTreeMap<Key, Stored>,
     /// What left the cluster.
     pub(super) archives: Archives,
-    /// Uids of holders that somebody moved: what they place last may be left behind, when the holder goes meanwhile.
-    pub(super) moved: BTreeSet<String>,
+    /// By the uids of holder and target, references that somebody other than the holder's controller has placed, or of
+    /// which it cannot know that they are to be released: they may be left behind.
+    pub(super) excused: BTreeSet<(String, String)>,
     /// Whether the ingester archives what is in use, with the references on it as rows, and only what owns nothing in
     /// the cluster; else what is in use stays there until it is not.
     pub(super) takes_references: bool,
@@ -167,7 +168,7 @@ impl World {
             lenient: false,
             erased: BTreeMap::new(),
             archives: Archives::default(),
-            moved: BTreeSet::new(),
+            excused: BTreeSet::new(),
             takes_references: false,
             sql_only_kinds: BTreeSet::new(),
             api_holders: BTreeMap::new(),
@@ -352,6 +353,7 @@ impl World {
             } else {
                 self.vanished.insert(object.uid.clone());
                 self.archives.add(object.clone());
+                self.excuse_unnamed(&object);
             }
         } else {
             log.push(Event::Applied(object.clone()));
@@ -430,12 +432,16 @@ impl World {
             self.broken(format!("{} is freed before it is drained", object.key));
         }
         let reference = object.reference();
-        let left: Vec<_> = self.objects.values().filter(|other| other.bears(&reference)).collect();
-        if let (Some(left), true) = (left.first(), strict && !self.moved.contains(&object.uid)) {
-            let broken = format!("{} is freed, and {} still bears its reference", object.key, left.key);
-            self.broken(broken);
-        } else if !left.is_empty() {
-            self.vanished.insert(object.uid.clone());
+        let mut left = self.objects.values().filter(|other| other.bears(&reference));
+        let left = left.find(|other| !strict || !self.is_excused(&object.uid, &other.uid));
+        match left.map(|left| left.key.clone()) {
+            Some(left) if strict => {
+                self.broken(format!("{} is freed, and {left} still bears its reference", object.key));
+            }
+            Some(_) => {
+                self.vanished.insert(object.uid.clone());
+            }
+            None => {}
         }
     }
 }

@@ -159,15 +159,15 @@ impl World {
         named.is_some_and(|row| !self.archives.has_row(&row.object, &holder.reference()))
     }
 
-    /// The rows on archived objects whose holders are not archived, and never were.
-    pub(in super::super) fn orphaned_rows(&self) -> Vec<ReferenceName> {
+    /// The rows on archived objects whose holders are not archived, and never were, with the uids of these objects.
+    pub(in super::super) fn orphaned_rows(&self) -> Vec<(String, ReferenceName)> {
         let rows = self
             .archives
             .references
             .iter()
             .filter(|(held, _)| self.archives.is_archived(held));
         let orphaned = rows.filter(|(_, name)| !self.archives.rows.contains_key(name.uid()));
-        orphaned.map(|(_, name)| name.clone()).collect()
+        orphaned.cloned().collect()
     }
 
     /// Who holds an object out of the archive of its service. Rows of what was deleted there are released.
@@ -282,6 +282,7 @@ impl World {
             (row.object.named, row.object.version) = (named, version);
             let changed = row.object.clone();
             self.note_fields(&changed);
+            self.excuse_unnamed(&changed);
         }
     }
 

@@ -197,11 +197,15 @@ impl World {
         let held = rows.filter_map(|(held, _)| self.archives.rows.get(held));
         let left: Vec<Stored> = held.filter(|row| !row.deleted).map(|row| row.object.clone()).collect();
         for object in left {
-            if !self.lenient && !self.moved.contains(&holder.uid) && self.is_shown(&object) {
+            let is_excused = self.is_excused(&holder.uid, &object.uid);
+            if self.lenient {
+                self.vanished.insert(holder.uid.clone());
+            } else if !is_excused && self.is_shown(&object) {
                 let broken = format!("{} is freed, and {} still bears its reference", holder.key, object.key);
                 self.broken(broken);
+            } else {
+                self.excused.insert((holder.uid.clone(), object.uid));
             }
-            self.vanished.insert(holder.uid.clone());
         }
     }
 

@@ -5,6 +5,21 @@ use super::{Stored, World, fields};
 use crate::object::{Key, KindName};
 
 impl World {
+    /// Whether a reference may be left behind.
+    pub(in super::super) fn is_excused(&self, holder: &str, target: &str) -> bool {
+        self.excused.contains(&(holder.to_owned(), target.to_owned()))
+    }
+
+    /// What is archived from now on, or changed in the archive, names others than those that bear its reference. Nobody
+    /// follows the fields of an archived holder: a former target of another service keeps the reference.
+    pub(super) fn excuse_unnamed(&mut self, holder: &Stored) {
+        let (reference, edges) = (holder.reference(), self.edges(holder));
+        let bearing = self.objects.values().filter(|other| other.bears(&reference));
+        let unnamed = bearing.filter(|other| edges.iter().all(|edge| edge.target != other.key));
+        let unnamed: Vec<_> = unnamed.map(|other| (holder.uid.clone(), other.uid.clone())).collect();
+        self.excused.extend(unnamed);
+    }
+
     /// Whether an object that is not being deleted, and that no field names, bears the reference of one that was moved
     /// from there, in the cluster or archived.
     pub(in super::super) fn has_former(&self, object: &Stored) -> bool {

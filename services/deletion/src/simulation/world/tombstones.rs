@@ -154,8 +154,8 @@ impl World {
         if let Some(name) = ReferenceName::of_finalizer(&holder.reference()) {
             // Nobody releases it for a holder that goes before it is guarded.
             let is_guarded = holder.bears(&super::names(&holder.key.kind.group).finalizer);
-            let uid = (!is_guarded).then(|| holder.uid.clone());
-            self.moved.extend(uid);
+            let excused = (!is_guarded).then(|| (holder.uid.clone(), target.clone()));
+            self.excused.extend(excused);
             self.version += 1;
             self.archives.references.insert((target.clone(), name));
         }
