@@ -25,6 +25,8 @@ pub enum Item {
     /// All that exists was seen, and what is absent is not to be trusted: nothing is to be deleted, and somebody is to
     /// be told.
     Stopped(Stop),
+    /// These are held no more: they are in partitions that the source does not have, or has no more. They may exist.
+    Left(Vec<Uid>),
     /// The subscription was cut and is about to be resumed.
     Cut(SourceError),
 }
@@ -34,6 +36,9 @@ pub enum Item {
 /// # Guarantees
 /// An event that was returned counts as dealt with when the next one is asked for: who stops in between gets it
 /// again. After a cut nothing is missing.
+///
+/// Where the source has other partitions than before, objects that are in none of them are given as [`Item::Left`] and
+/// never as gone. Those of partitions that came anew are replayed, and the replay ends as the first one did.
 pub struct Consumer {
     source: Arc<dyn Source>,
     look_up: Arc<dyn LookUp>,
@@ -86,15 +91,9 @@ impl Consumer {
             self.resume.took(&message);
         }
         loop {
-            match self.message().await {
-                Ok(message) => {
-                    let absent = self.held.take(&message);
-                    if let Some(item) = self.item(&message, absent).await {
-                        self.pending = Some(message);
-                        return Ok(item);
-                    }
-                    self.resume.took(&message);
-                }
+            match self.step().await {
+                Ok(Some(item)) => return Ok(item),
+                Ok(None) => {}
                 Err(error) => {
                     self.subscription = None;
                     match self.resume.ended(Some(&error)) {
@@ -105,6 +104,23 @@ impl Consumer {
                 }
             }
         }
+    }
+
+    /// Begins a subscription, or takes a message of the one that there is.
+    async fn step(&mut self) -> Result<Option<Item>, SourceError> {
+        let Some(subscription) = &mut self.subscription else {
+            let left = self.begin().await?;
+            return Ok((!left.is_empty()).then_some(Item::Left(left)));
+        };
+        let message = subscription.next().await;
+        let message = message.unwrap_or_else(|| Err(SourceError::interrupted("the server ended the subscription")))?;
+        let absent = self.held.take(&message);
+        let item = self.item(&message, absent).await;
+        match item {
+            Some(_) => self.pending = Some(message),
+            None => self.resume.took(&message),
+        }
+        Ok(item)
     }
 
     async fn item(&mut self, message: &Message, absent: Option<Absent>) -> Option<Item> {
@@ -119,22 +135,18 @@ impl Consumer {
         }
     }
 
-    async fn message(&mut self) -> Result<Message, SourceError> {
-        let subscription = match &mut self.subscription {
-            Some(subscription) => subscription,
-            none => {
-                if let Some(Next::After(pause)) = self.next.take() {
-                    tokio::time::sleep(pause).await;
-                }
-                let begun = self.source.subscribe(&self.resume.subscribe()).await?;
-                if let Some(beginning) = self.resume.beginning() {
-                    self.held.begin(beginning);
-                }
-                none.insert(begun)
-            }
-        };
-        let message = subscription.next().await;
-        message.unwrap_or_else(|| Err(SourceError::interrupted("the server ended the subscription")))
+    /// What is held and is not in the part that the subscription has.
+    async fn begin(&mut self) -> Result<Vec<Uid>, SourceError> {
+        if let Some(Next::After(pause)) = self.next.take() {
+            tokio::time::sleep(pause).await;
+        }
+        let (share, begun) = self.source.follow(&self.resume.subscribe()).await?;
+        let left = share.map_or_else(Vec::new, |share| self.held.keep(&share));
+        if let Some(beginning) = self.resume.beginning() {
+            self.held.begin(beginning);
+        }
+        self.subscription = Some(begun);
+        Ok(left)
     }
 }
 

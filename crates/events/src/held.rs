@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use kindex_model::object::Uid;
 
 use crate::event::Message;
+use crate::source::Share;
 
 /// Why a subscription begins from nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +188,24 @@ impl Held {
             unseen: self.uids.clone(),
             is_empty: true,
         });
+    }
+
+    /// A subscription begins that has a part of the objects. What is held of others is forgotten, and returned: nothing
+    /// follows from that. Partitions that came anew are replayed, by themselves or with a replay that is under way.
+    pub fn keep(&mut self, share: &Share) -> Vec<Uid> {
+        let left: Vec<Uid> = self.uids.iter().filter(|uid| !share.has(uid)).cloned().collect();
+        left.iter().for_each(|uid| self.remove(uid));
+        if !share.added.is_empty() {
+            let replay = self.replay.get_or_insert_with(|| Replay {
+                beginning: Beginning::Fresh,
+                unseen: BTreeSet::new(),
+                // Others were seen before. That a few partitions have no object says nothing.
+                is_empty: false,
+            });
+            let added = self.uids.iter().filter(|uid| share.replays(uid));
+            replay.unseen.extend(added.cloned());
+        }
+        left
     }
 
     /// A message of the subscription, or of one that resumed it. What is absent, once a replay has ended that was

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The longest text that is read.
-const TEXT_BYTES_MAX: usize = 2048;
+/// The longest text that is read. One of NATS may name each of 1024 partitions.
+const TEXT_BYTES_MAX: usize = 8192;
 
 /// A place in the events of a topic. Opaque to clients: letters, digits, `-` and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,11 @@
 //! The contract of a transport. Says what a subscription gives, not how.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use kindex_model::object::Uid;
 
 use crate::event::Message;
 use crate::position::{Position, PositionError};
@@ -33,6 +35,28 @@ impl Subscribe {
 /// The messages of a subscription, in the order of each object's changes. The last item is an error, or there is none
 /// after a while because the server ends: either way it is resumed from the last position.
 pub type Subscription = BoxStream<'static, Result<Message, SourceError>>;
+
+/// The part of a topic that a subscription has: the objects in some of the topic's partitions.
+pub struct Share {
+    /// The partition of an object.
+    pub partition_of: Box<dyn Fn(&Uid) -> u32 + Send + Sync>,
+    /// Those that the subscription has.
+    pub partitions: BTreeSet<u32>,
+    /// Those of them that were not read before the position: what exists of them is replayed.
+    pub added: BTreeSet<u32>,
+}
+
+impl Share {
+    /// Whether the subscription has the events of an object.
+    pub fn has(&self, uid: &Uid) -> bool {
+        self.partitions.contains(&(self.partition_of)(uid))
+    }
+
+    /// Whether it begins with the object, if that exists.
+    pub fn replays(&self, uid: &Uid) -> bool {
+        self.added.contains(&(self.partition_of)(uid))
+    }
+}
 
 /// Why there is no subscription, or no more of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,4 +110,11 @@ impl SourceError {
 pub trait Source: Send + Sync {
     /// Begins a subscription.
     async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError>;
+
+    /// Begins a subscription, and says which part of the topic it has; `None`: all of it. A position of another part
+    /// is resumed: what exists of the partitions that came anew is sent too, with the end of a replay once all of that
+    /// was sent.
+    async fn follow(&self, to: &Subscribe) -> Result<(Option<Share>, Subscription), SourceError> {
+        Ok((None, self.subscribe(to).await?))
+    }
 }

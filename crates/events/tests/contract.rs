@@ -1,6 +1,8 @@
-//! The tests of the contract, tested: a transport in memory passes them, and none with a planted bug does.
+//! The tests of the contract, tested: a transport in memory passes them, and none with a planted bug does. What a
+//! consumer is given over such a transport.
 
 mod board;
+mod partitions;
 
 use std::sync::Arc;
 

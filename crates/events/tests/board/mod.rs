@@ -1,6 +1,6 @@
-//! A transport in memory, one row an object, with bugs that can be planted.
+//! A transport in memory, one row an object, in partitions whose set may change, with bugs that can be planted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,13 +8,19 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream;
 use kindex_events::contract::Stage;
-use kindex_events::{Event, Message, Position, Source, SourceError, Subscribe, Subscription};
+use kindex_events::{Event, Message, Position, Share, Source, SourceError, Subscribe, Subscription};
 use kindex_model::object::Uid;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 pub(crate) const TOPIC: &str = "runs.example.com";
 const VIA: &str = "board";
+const PARTITIONS: u32 = 4;
+
+/// Names that differ by one in their last letter are in partitions that follow each other.
+pub(crate) fn partition_of(uid: &Uid) -> u32 {
+    uid.0.bytes().map(u32::from).sum::<u32>() % PARTITIONS
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
@@ -41,12 +47,23 @@ struct Row {
 }
 
 /// Where a subscription stands.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Cursor {
     epoch: u64,
     number: u64,
     /// The last of the replay that was sent, while there is one.
     replayed: Option<String>,
+    partitions: BTreeSet<u32>,
+    /// Until those that came anew have come to where the others are.
+    added: Option<Added>,
+}
+
+/// A replay of some partitions.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Added {
+    partitions: BTreeSet<u32>,
+    /// The last that was sent.
+    sent: String,
 }
 
 #[derive(Clone)]
@@ -56,6 +73,7 @@ struct Inner {
     bug: Option<Bug>,
     rows: Mutex<BTreeMap<Uid, Row>>,
     last: watch::Sender<u64>,
+    partitions: watch::Sender<BTreeSet<u32>>,
     epoch: AtomicUsize,
     /// After so many messages the next subscription is cut.
     cut: AtomicUsize,
@@ -67,6 +85,7 @@ impl Board {
             bug,
             rows: Mutex::default(),
             last: watch::Sender::new(0),
+            partitions: watch::Sender::new((0..PARTITIONS).collect()),
             epoch: AtomicUsize::new(1),
             cut: AtomicUsize::new(usize::MAX),
         }))
@@ -86,6 +105,11 @@ impl Board {
 
     pub(crate) fn cut_after(&self, messages: usize) {
         self.0.cut.store(messages, Ordering::SeqCst);
+    }
+
+    /// From now on only these partitions are sent.
+    pub(crate) fn want(&self, partitions: impl IntoIterator<Item = u32>) {
+        self.0.partitions.send_replace(partitions.into_iter().collect());
     }
 
     /// As a database that was restored from a backup that has not this object.
@@ -141,8 +165,13 @@ impl Board {
     /// The next message after a place.
     fn next(&self, place: &mut Cursor, deleting: bool) -> Option<Message> {
         let rows = self.rows();
+        if let Some(message) = self.next_added(&rows, place, deleting) {
+            return Some(message);
+        }
+        let partitions = place.partitions.clone();
+        let is_wanted = |uid: &Uid| partitions.contains(&partition_of(uid));
         if let Some(after) = place.replayed.clone() {
-            let rest = rows.iter().filter(|(uid, _)| *uid.0 > *after);
+            let rest = rows.iter().filter(|(uid, _)| *uid.0 > *after && is_wanted(uid));
             let mut rest = rest.filter(|(_, row)| !row.event.erased && self.passes(row, deleting));
             let mut rest = rest
                 .by_ref()
@@ -157,7 +186,9 @@ impl Board {
             place.replayed = Some(uid.to_string());
             return Some(Message::Event(self.shown(row), self.position(place)));
         }
-        let later = rows.values().filter(|row| row.number > place.number);
+        let later = rows
+            .values()
+            .filter(|row| row.number > place.number && is_wanted(&row.event.resource_id));
         let row = later.min_by_key(|row| row.number)?;
         place.number = row.number;
         let is_lost = row.event.erased && self.has(Bug::WithoutTombstones)
@@ -168,19 +199,42 @@ impl Board {
         }
     }
 
+    /// The next message of the partitions that came anew: their objects, up to where the replay of the others is, or
+    /// all of them and then the end of a replay.
+    fn next_added(&self, rows: &BTreeMap<Uid, Row>, place: &mut Cursor, deleting: bool) -> Option<Message> {
+        let added = place.added.as_mut()?;
+        let replayed = place.replayed.as_deref();
+        let found = rows.iter().find(|(uid, row)| {
+            let is_next = *uid.0 > *added.sent && replayed.is_none_or(|replayed| *uid.0 <= *replayed);
+            let is_added = added.partitions.contains(&partition_of(uid));
+            is_next && is_added && !row.event.erased && self.passes(row, deleting)
+        });
+        if let Some((uid, row)) = found {
+            added.sent = uid.to_string();
+            return Some(Message::Event(self.shown(row), self.position(place)));
+        }
+        place.added = None;
+        // Otherwise the replay that is under way is theirs too.
+        let is_over = place.replayed.is_none();
+        is_over.then(|| Message::Replayed(self.position(place)))
+    }
+
     fn passes(&self, row: &Row, deleting: bool) -> bool {
         !deleting || row.event.is_deleted() || self.has(Bug::WithoutFilter)
     }
 
-    fn begin(&self, to: &Subscribe) -> Result<Cursor, SourceError> {
+    /// Where a subscription begins, and the partitions that its position has not.
+    fn begin(&self, to: &Subscribe, wanted: &BTreeSet<u32>) -> Result<(Cursor, BTreeSet<u32>), SourceError> {
         let epoch = self.0.epoch.load(Ordering::SeqCst) as u64;
         let from_nothing = Cursor {
             epoch,
             number: *self.0.last.borrow(),
             replayed: Some(String::new()),
+            partitions: wanted.clone(),
+            added: None,
         };
         let Some(position) = &to.from else {
-            return Ok(from_nothing);
+            return Ok((from_nothing, wanted.clone()));
         };
         let mut place: Cursor = position.decode(VIA, &to.topic)?;
         let is_near = self.has(Bug::ComparesTheNumberAlone) && place.number <= from_nothing.number;
@@ -195,13 +249,36 @@ impl Board {
                 place = Cursor {
                     replayed: None,
                     number: 0,
-                    epoch,
+                    ..place
                 }
             }
             _ => {}
         }
-        Ok(place)
+        let added = wanted - &place.partitions;
+        place.turn_to(wanted, &added);
+        Ok((place, added))
     }
+}
+
+impl Cursor {
+    fn turn_to(&mut self, wanted: &BTreeSet<u32>, added: &BTreeSet<u32>) {
+        let unfinished = self.added.take();
+        let before = unfinished.as_ref().map(|unfinished| &unfinished.partitions & wanted);
+        let replayed = &before.unwrap_or_default() | added;
+        if !replayed.is_empty() {
+            // What was sent of those before is sent again if others join them.
+            let sent = unfinished.filter(|_| added.is_empty());
+            self.added = Some(Added {
+                partitions: replayed,
+                sent: sent.map_or_else(String::new, |unfinished| unfinished.sent),
+            });
+        }
+        self.partitions = wanted.clone();
+    }
+}
+
+fn others_wanted() -> SourceError {
+    SourceError::interrupted("other partitions are wanted")
 }
 
 fn is_deleting(event: &Event) -> bool {
@@ -216,6 +293,7 @@ struct Following {
     /// Messages until it is cut.
     left: usize,
     last: watch::Receiver<u64>,
+    partitions: watch::Receiver<BTreeSet<u32>>,
     /// Sent next: a second end of the replay.
     again: Option<Message>,
 }
@@ -230,6 +308,9 @@ impl Following {
             return Some(Ok(message));
         }
         loop {
+            if self.partitions.has_changed().unwrap_or(false) {
+                return Some(Err(others_wanted()));
+            }
             self.last.borrow_and_update();
             if self.place.epoch != self.board.0.epoch.load(Ordering::SeqCst) as u64 {
                 return Some(Err(SourceError::Gone("restored".to_owned())));
@@ -239,7 +320,10 @@ impl Following {
                 self.again = Some(message.clone()).filter(|_| is_end && self.board.has(Bug::TwoEnds));
                 return Some(Ok(message));
             }
-            self.last.changed().await.ok()?;
+            tokio::select! {
+                changed = self.last.changed() => changed.ok()?,
+                Ok(()) = self.partitions.changed() => return Some(Err(others_wanted())),
+            }
         }
     }
 }
@@ -247,11 +331,19 @@ impl Following {
 #[async_trait]
 impl Source for Board {
     async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+        self.follow(to).await.map(|(_, subscription)| subscription)
+    }
+
+    async fn follow(&self, to: &Subscribe) -> Result<(Option<Share>, Subscription), SourceError> {
         if to.topic != TOPIC && !self.has(Bug::TakesAnyTopic) {
             return Err(SourceError::UnknownTopic(to.topic.clone()));
         }
+        let mut partitions = self.0.partitions.subscribe();
+        let wanted = partitions.borrow_and_update().clone();
+        let (place, added) = self.begin(to, &wanted)?;
         let following = Following {
-            place: self.begin(to)?,
+            place,
+            partitions,
             deleting: to.deleting,
             left: self.0.cut.swap(usize::MAX, Ordering::SeqCst),
             last: self.0.last.subscribe(),
@@ -264,7 +356,12 @@ impl Source for Board {
             let following = message.is_ok().then_some(following);
             Some((message, following))
         });
-        Ok(messages.boxed())
+        let share = Share {
+            partition_of: Box::new(partition_of),
+            partitions: wanted,
+            added,
+        };
+        Ok((Some(share), messages.boxed()))
     }
 }
 
@@ -282,7 +379,7 @@ impl Stage for Board {
         let place = Cursor {
             epoch: 0,
             number: 1 << 40,
-            replayed: None,
+            ..Cursor::default()
         };
         Position::encode(VIA, TOPIC, &place)
     }

@@ -1,0 +1,233 @@
+//! A consumer whose set of partitions changes while it runs: what left the set is no deletion, what came with it is
+//! replayed, and of the rest nothing is repeated and nothing lost. Each look-up says that an object is gone, so one
+//! absence too many would be a deletion.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kindex_events::consumer::{Consumer, Item};
+use kindex_events::held::{Existence, Limits, LookUp, Stop};
+use kindex_model::object::Uid;
+
+use super::board::{Board, TOPIC, partition_of};
+
+struct AllGone;
+
+#[async_trait]
+impl LookUp for AllGone {
+    async fn look_up(&self, _: &Uid) -> Existence {
+        Existence::Gone
+    }
+}
+
+/// Twelve objects, three in each partition.
+fn board() -> (Arc<Board>, BTreeSet<Uid>) {
+    let board = Arc::new(Board::new(None));
+    let uids = ('a'..='l')
+        .map(|letter| board.put(&letter.to_string(), false))
+        .collect();
+    (board, uids)
+}
+
+/// A consumer that holds all of these.
+fn consumer<'u>(board: &Arc<Board>, held: impl IntoIterator<Item = &'u Uid>) -> Consumer {
+    let held = held.into_iter().cloned();
+    Consumer::new(board.clone(), Arc::new(AllGone), TOPIC, held, Limits::default())
+}
+
+/// Those of these partitions.
+fn of<const N: usize>(uids: &BTreeSet<Uid>, partitions: [u32; N]) -> BTreeSet<Uid> {
+    let wanted = uids.iter().filter(|uid| partitions.contains(&partition_of(uid)));
+    wanted.cloned().collect()
+}
+
+/// One that exists nowhere, in this partition.
+fn absent(partition: u32, number: usize) -> Uid {
+    let mut uids = ('a'..='d').map(|letter| Uid::from(format!("absent-{number}{letter}").as_str()));
+    uids.find(|uid| partition_of(uid) == partition)
+        .expect("four follow each other")
+}
+
+/// What a consumer was given.
+#[derive(Debug, Default)]
+struct Received {
+    events: Vec<Uid>,
+    left: BTreeSet<Uid>,
+    cuts: usize,
+}
+
+impl Received {
+    async fn item(&mut self, consumer: &mut Consumer) -> Option<Item> {
+        match consumer.next().await.expect("it goes on") {
+            Item::Event(event) => self.events.push(event.resource_id),
+            Item::Left(uids) => self.left.extend(uids),
+            Item::Cut(_) => self.cuts += 1,
+            end => return Some(end),
+        }
+        None
+    }
+
+    /// Until a replay has ended.
+    async fn replayed(consumer: &mut Consumer) -> (Self, Item) {
+        let mut received = Self::default();
+        loop {
+            if let Some(end) = received.item(consumer).await {
+                return (received, end);
+            }
+        }
+    }
+
+    /// Until this event.
+    async fn until(consumer: &mut Consumer, last: &Uid) -> Self {
+        let mut received = Self::default();
+        while received.events.last() != Some(last) {
+            let end = received.item(consumer).await;
+            assert_eq!(end, None, "{received:?}");
+        }
+        received
+    }
+
+    /// The objects whose events came, each once.
+    fn once(&self) -> BTreeSet<Uid> {
+        let uids: BTreeSet<Uid> = self.events.iter().cloned().collect();
+        assert_eq!(uids.len(), self.events.len(), "repeated: {self:?}");
+        uids
+    }
+}
+
+fn nothing_gone() -> Item {
+    Item::Replayed { gone: Vec::new() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_of_other_partitions_is_forgotten_at_the_beginning() {
+    let (board, uids) = board();
+    board.want([0, 1]);
+    let mut consumer = consumer(&board, &uids);
+    let (received, end) = Received::replayed(&mut consumer).await;
+    assert_eq!((received.once(), end), (of(&uids, [0, 1]), nothing_gone()));
+    assert_eq!(received.left, of(&uids, [2, 3]));
+    assert_eq!(consumer.held().len(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_shrinks_deletes_nothing_and_repeats_nothing() {
+    let (board, uids) = board();
+    let mut consumer = consumer(&board, &uids);
+    Received::replayed(&mut consumer).await;
+    board.want([1]);
+    for name in ["a", "c"] {
+        board.put(name, false);
+    }
+    let later = board.put("b", false);
+    let received = Received::until(&mut consumer, &later).await;
+    assert_eq!(received.left, of(&uids, [0, 2, 3]));
+    assert_eq!(received.events, [later]);
+    assert_eq!(received.cuts, 1, "a change of the set is no lost position");
+    assert_eq!(consumer.held().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_grows_replays_what_came_with_it_and_finds_what_is_gone_of_that() {
+    let (board, uids) = board();
+    board.want([0]);
+    let mut consumer = consumer(&board, &of(&uids, [0]));
+    Received::replayed(&mut consumer).await;
+    let gone = absent(2, 0);
+    for uid in of(&uids, [2]).into_iter().chain([gone.clone()]) {
+        consumer.held().add(uid);
+    }
+    board.want([0, 2]);
+    let (received, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(received.once(), of(&uids, [2]));
+    assert_eq!(end, Item::Replayed { gone: vec![gone] });
+    assert_eq!(received.left, BTreeSet::new());
+    for name in ["a", "b", "c"] {
+        board.put(name, false);
+    }
+    let received = Received::until(&mut consumer, &Uid::from("uid-c")).await;
+    assert_eq!(
+        received.once(),
+        BTreeSet::from([Uid::from("uid-a"), Uid::from("uid-c")])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_swapped_forgets_one_part_and_replays_the_other() {
+    let (board, uids) = board();
+    board.want([0, 1]);
+    let mut consumer = consumer(&board, &of(&uids, [0, 1]));
+    Received::replayed(&mut consumer).await;
+    for (wanted, left, replayed) in [([1, 2], 0, 2), ([2, 3], 1, 3), ([0, 1], 2, 0)] {
+        board.want(wanted);
+        let (received, end) = Received::replayed(&mut consumer).await;
+        assert_eq!(end, nothing_gone());
+        assert!(of(&uids, [left]).is_subset(&received.left), "{received:?}");
+        assert!(of(&uids, [replayed]).is_subset(&received.once()), "{received:?}");
+        for uid in of(&uids, wanted) {
+            consumer.held().add(uid);
+        }
+    }
+}
+
+/// The set changes after each number of events of the replay.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_all_of_the_new_one() {
+    for events in 0..=9 {
+        let (board, uids) = board();
+        board.want([0, 1, 2]);
+        let gone = absent(1, 0);
+        let mut consumer = consumer(&board, uids.iter().chain([&gone]));
+        let mut received = Received::default();
+        while received.events.len() < events {
+            assert_eq!(received.item(&mut consumer).await, None);
+        }
+        board.want([1, 3]);
+        of(&uids, [3]).into_iter().for_each(|uid| consumer.held().add(uid));
+        let (rest, end) = Received::replayed(&mut consumer).await;
+        assert_eq!(end, Item::Replayed { gone: vec![gone] }, "after {events}");
+        received.events.extend(rest.events);
+        received.left.extend(rest.left);
+        let of_the_set = of(&received.once(), [1, 3]);
+        assert_eq!(of_the_set, of(&uids, [1, 3]), "after {events}");
+        assert!(of(&uids, [0, 2]).is_subset(&received.left), "after {events}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_absences_than_the_limits_allow_stop_also_where_the_set_grows() {
+    let (board, uids) = board();
+    board.want([0, 1, 2]);
+    let mut consumer = consumer(&board, &of(&uids, [0, 1, 2]));
+    Received::replayed(&mut consumer).await;
+    for number in 0..=Limits::DEFAULT.few {
+        consumer.held().add(absent(3, number));
+    }
+    board.want([0, 3]);
+    let (received, end) = Received::replayed(&mut consumer).await;
+    let Item::Stopped(Stop::TooMany { gone, held, .. }) = end else {
+        panic!("{end:?}");
+    };
+    assert_eq!((gone, held), (11, 3 + 11));
+    assert_eq!(received.left, of(&uids, [1, 2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_position_stops_for_what_is_absent_of_the_set_and_for_nothing_else() {
+    let (board, uids) = board();
+    let mut consumer = consumer(&board, &uids);
+    Received::replayed(&mut consumer).await;
+    board.want([0, 1]);
+    // Lost in the part that left the set.
+    board.restore_without(&Uid::from("uid-c"));
+    let (received, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(end, nothing_gone());
+    assert_eq!(received.left, of(&uids, [2, 3]));
+    board.restore_without(&Uid::from("uid-a"));
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(
+        matches!(end, Item::Stopped(Stop::Restored { absent: 1, held: 6, .. })),
+        "{end:?}"
+    );
+}
