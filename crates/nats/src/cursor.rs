@@ -1,34 +1,54 @@
 //! Where a subscription stands in a stream, as its positions hold it. Pure.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use kindex_events::{Position, SourceError};
 use serde::{Deserialize, Serialize};
+
+use crate::partitions::ranges;
 
 /// The transport in positions.
 const VIA: &str = "nats";
 /// How long tombstones are kept. Behind an older position one may be missing.
 pub(crate) const TOMBSTONES_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// How far one life of a stream was read.
+/// How far one life of a stream was read. Partitions that came anew are read up to where the others are, and then all
+/// of them together.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Cursor {
     /// When the stream was made, in nanoseconds as text: the next one of its name is another.
     pub(crate) stream: String,
-    /// The partitions that were read up to here.
-    pub(crate) partitions: String,
-    /// The last message that was seen.
+    /// The partitions that are read.
+    #[serde(with = "ranges")]
+    pub(crate) partitions: BTreeSet<u32>,
+    /// The last message of them that was seen.
     pub(crate) sequence: u64,
+    /// Partitions that were read further, the nearest first: they join the others there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ahead: Vec<Part>,
     /// The last message of the replay, while that goes on.
     pub(crate) replay_end: Option<u64>,
-    /// When the server had it, in seconds since 1970.
+    /// Since when no deletion is missing that came after what was seen: when the server had the last message, or the
+    /// replay began. In seconds since 1970.
     pub(crate) seconds: i64,
+}
+
+/// Partitions that are not read now.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) struct Part {
+    #[serde(with = "ranges")]
+    pub(crate) partitions: BTreeSet<u32>,
+    /// The last message of them that was seen.
+    pub(crate) sequence: u64,
 }
 
 /// A stream as it is when a subscription begins.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamState {
     pub(crate) stream: String,
-    pub(crate) partitions: String,
+    /// Those that are wanted of it.
+    pub(crate) partitions: BTreeSet<u32>,
     pub(crate) last: u64,
     pub(crate) time: Timestamp,
 }
@@ -40,29 +60,90 @@ impl Cursor {
             stream: state.stream.clone(),
             partitions: state.partitions.clone(),
             sequence: 0,
+            ahead: Vec::new(),
             replay_end: Some(state.last),
             seconds: state.time.as_second(),
         }
     }
 
-    /// Reads a position.
+    /// Reads a position. With the partitions that it has not: they are read from the beginning.
     ///
     /// # Errors
     /// One that is of another topic or transport, or is not known any more.
-    pub(crate) fn resumed(position: &Position, topic: &str, state: &StreamState) -> Result<Self, SourceError> {
-        let place: Self = position.decode(VIA, topic)?;
+    pub(crate) fn resumed(
+        position: &Position,
+        topic: &str,
+        state: &StreamState,
+    ) -> Result<(Self, BTreeSet<u32>), SourceError> {
+        let mut place: Self = position.decode(VIA, topic)?;
         let gone = |why: &str| Err(SourceError::gone(why));
         let kept_since = state.time.as_second() - TOMBSTONES_KEPT.as_secs();
-        if place.stream != state.stream || place.sequence > state.last {
+        if place.stream != state.stream || place.furthest() > state.last {
             return gone("the stream was made anew");
-        }
-        if place.partitions != state.partitions {
-            return gone("it is one of other partitions");
         }
         if place.seconds < kept_since {
             return gone("it is older than seven days");
         }
-        Ok(place)
+        let added = place.turn_to(state);
+        Ok((place, added))
+    }
+
+    /// Goes on with the partitions that are wanted, and returns those that were not read so far.
+    fn turn_to(&mut self, state: &StreamState) -> BTreeSet<u32> {
+        let furthest = self.furthest();
+        let first = Part {
+            partitions: std::mem::take(&mut self.partitions),
+            sequence: self.sequence,
+        };
+        let mut read: Vec<Part> = std::iter::once(first).chain(self.ahead.drain(..)).collect();
+        let known: BTreeSet<u32> = read.iter().flat_map(|part| &part.partitions).copied().collect();
+        let added = &state.partitions - &known;
+        for part in &mut read {
+            part.partitions.retain(|number| state.partitions.contains(number));
+        }
+        read.retain(|part| !part.partitions.is_empty());
+        if !added.is_empty() {
+            if read.is_empty() {
+                self.seconds = state.time.as_second();
+            }
+            let partitions = added.clone();
+            read.insert(
+                0,
+                Part {
+                    partitions,
+                    sequence: 0,
+                },
+            );
+            self.replay_end = Some(state.last);
+        }
+        let mut read = read.into_iter();
+        // Where nothing is wanted, nothing is read again either.
+        let first = read.next().unwrap_or(Part {
+            partitions: BTreeSet::new(),
+            sequence: furthest,
+        });
+        self.partitions = first.partitions;
+        self.sequence = first.sequence;
+        self.ahead = read.collect();
+        added
+    }
+
+    fn furthest(&self) -> u64 {
+        self.ahead.last().map_or(self.sequence, |ahead| ahead.sequence)
+    }
+
+    /// Up to where the partitions that are read are behind others.
+    pub(crate) fn behind(&self) -> Option<u64> {
+        self.ahead.first().map(|ahead| ahead.sequence)
+    }
+
+    /// All was seen up to where others are: from there they are read together.
+    pub(crate) fn join(&mut self) {
+        if !self.ahead.is_empty() {
+            let joined = self.ahead.remove(0);
+            self.partitions.extend(joined.partitions);
+            self.sequence = joined.sequence;
+        }
     }
 
     pub(crate) fn position(&self, topic: &str) -> Position {
@@ -73,13 +154,14 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::partitions::PARTITIONS_MAX;
 
     const TOPIC: &str = "runs.example.com";
 
     fn state() -> StreamState {
         StreamState {
             stream: "17".to_owned(),
-            partitions: "all".to_owned(),
+            partitions: BTreeSet::from([0, 1]),
             last: 100,
             time: Timestamp::from_second(10_000_000).expect("a time"),
         }
@@ -94,7 +176,24 @@ mod tests {
     }
 
     fn resumed(place: &Cursor) -> Result<Cursor, SourceError> {
-        Cursor::resumed(&place.position(TOPIC), TOPIC, &state())
+        Cursor::resumed(&place.position(TOPIC), TOPIC, &state()).map(|(place, _)| place)
+    }
+
+    /// A place where these partitions are wanted, and those that are replayed.
+    fn turned<const N: usize>(place: &Cursor, partitions: [u32; N]) -> (Cursor, BTreeSet<u32>) {
+        let state = StreamState {
+            partitions: partitions.into(),
+            ..state()
+        };
+        let position = place.position(TOPIC);
+        Cursor::resumed(&position, TOPIC, &state).expect("it is known")
+    }
+
+    fn ahead<const N: usize>(partitions: [u32; N], sequence: u64) -> Part {
+        Part {
+            partitions: partitions.into(),
+            sequence,
+        }
     }
 
     #[test]
@@ -121,7 +220,7 @@ mod tests {
                 ..place()
             },
             Cursor {
-                partitions: "0,1".to_owned(),
+                ahead: vec![ahead([2], 101)],
                 ..place()
             },
             Cursor {
@@ -131,5 +230,78 @@ mod tests {
         ] {
             assert!(matches!(resumed(&wrong), Err(SourceError::Gone(_))), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_set_that_shrinks_goes_on_where_it_was() {
+        let (shrunk, added) = turned(&place(), [1]);
+        let wanted = Cursor {
+            partitions: BTreeSet::from([1]),
+            ..place()
+        };
+        assert_eq!((shrunk, added), (wanted, BTreeSet::new()));
+        let (empty, added) = turned(&place(), []);
+        assert_eq!((empty.sequence, &empty.partitions), (90, &added), "nothing is wanted");
+        let (again, added) = turned(&empty, [1]);
+        assert_eq!((again.sequence, again.replay_end), (0, Some(100)));
+        assert_eq!(added, BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn what_came_anew_is_read_from_the_beginning_up_to_where_the_others_are() {
+        let (grown, added) = turned(&place(), [0, 1, 2]);
+        assert_eq!(added, BTreeSet::from([2]));
+        let mut wanted = Cursor {
+            partitions: added,
+            sequence: 0,
+            ahead: vec![ahead([0, 1], 90)],
+            replay_end: Some(100),
+            ..place()
+        };
+        assert_eq!(grown, wanted);
+        // Changed once more before they have met, with one that leaves.
+        wanted.sequence = 40;
+        let (mut again, added) = turned(&wanted, [1, 2, 3]);
+        assert_eq!((again.behind(), added), (Some(40), BTreeSet::from([3])));
+        assert_eq!(again.ahead, [ahead([2], 40), ahead([1], 90)]);
+        again.join();
+        assert_eq!((again.sequence, &again.partitions), (40, &BTreeSet::from([2, 3])));
+        again.join();
+        assert_eq!((again.sequence, again.behind()), (90, None));
+        assert_eq!(again.partitions, BTreeSet::from([1, 2, 3]));
+    }
+
+    #[test]
+    fn a_set_of_which_nothing_stays_is_a_replay() {
+        let old = Cursor {
+            seconds: state().time.as_second() - 1,
+            ..place()
+        };
+        let (swapped, added) = turned(&old, [2]);
+        let wanted = StreamState {
+            partitions: added,
+            ..state()
+        };
+        assert_eq!(swapped, Cursor::at_first(&wanted));
+    }
+
+    #[test]
+    fn a_position_with_each_partition_can_be_read() {
+        let even: BTreeSet<u32> = (0..PARTITIONS_MAX).step_by(2).collect();
+        let odd = (1..PARTITIONS_MAX).step_by(2).collect();
+        let place = Cursor {
+            partitions: even,
+            ahead: vec![Part {
+                partitions: odd,
+                sequence: 91,
+            }],
+            ..place()
+        };
+        let wanted = StreamState {
+            partitions: (0..PARTITIONS_MAX).collect(),
+            ..state()
+        };
+        let read = Cursor::resumed(&place.position(TOPIC), TOPIC, &wanted);
+        assert_eq!(read, Ok((place, BTreeSet::new())));
     }
 }

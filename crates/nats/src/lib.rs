@@ -5,6 +5,7 @@
 //! - A stream has the events of all objects before anybody reads a replay from it.
 //! - One process feeds a stream: what another one sends that thinks it still does is refused by the server.
 //! - What a cut connection loses on its way to a subscriber ends the subscription, which is resumed before it.
+//! - A subscriber whose set of partitions changes goes on where it was, after a replay of those that came anew.
 //! - A stream that lost its disk, or whose database was restored, is made anew. All positions in the old one are gone
 //!   then, and every subscriber replays.
 //!

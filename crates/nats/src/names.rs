@@ -28,7 +28,7 @@ impl Names {
 
     /// Where the event of an object is sent.
     pub fn sent(&self, uid: &Uid) -> String {
-        format!("{ROOT}.events.{}.{}", self.token, escaped(&uid.0).replace('.', "%2E"))
+        format!("{ROOT}.events.{}.{}", self.token, token(uid))
     }
 
     /// All subjects to which events are sent.
@@ -53,6 +53,21 @@ impl Names {
         format!("{ROOT}.events.{}.*.*", self.token)
     }
 
+    /// How many partitions there are where [`stored_as`](Self::stored_as) gave this subject.
+    pub fn partitions(stored_as: &str) -> Option<u32> {
+        let (_, arguments) = stored_as.split_once("partition(")?;
+        let (number, _) = arguments.split_once(',')?;
+        number.parse().ok().filter(|number| *number > 0)
+    }
+
+    /// The partition, of so many, in which the server stores the event of an object: by the hash FNV-1a of its token.
+    pub fn partition_of(uid: &Uid, partitions: u32) -> u32 {
+        let hash = token(uid).bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        hash % partitions
+    }
+
     /// The mark of the outbox up to which the stream is fed.
     pub fn mark(&self) -> String {
         format!("{ROOT}.mark.{}", self.token)
@@ -62,6 +77,11 @@ impl Names {
     pub fn feeder(&self) -> String {
         format!("{ROOT}.feeder.{}", self.token)
     }
+}
+
+/// An object in a subject.
+fn token(uid: &Uid) -> String {
+    escaped(&uid.0).replace('.', "%2E")
 }
 
 /// Bytes that a subject or a stream's name may not have, as `%` and two digits.
@@ -89,6 +109,15 @@ mod tests {
                 assert_ne!(name.stream(), other.stream());
                 assert_ne!(name.sent_all(), other.sent_all());
             }
+        }
+    }
+
+    #[test]
+    fn the_number_of_partitions_is_read_from_where_events_are_stored() {
+        let names = Names::of("runs.example.com");
+        assert_eq!(Names::partitions(&names.stored_as(16)), Some(16));
+        for other in ["kindex.events.runs.*", "{{partition(0,1)}}", "{{partition(16)}}"] {
+            assert_eq!(Names::partitions(other), None, "{other}");
         }
     }
 

@@ -47,12 +47,44 @@ impl FromStr for Partitions {
 }
 
 impl Partitions {
-    /// The same in as few numbers as say it, for positions.
-    pub(crate) fn text(&self) -> String {
+    /// The numbers of a stream with so many of them.
+    pub(crate) fn numbers(&self, count: u32) -> BTreeSet<u32> {
         match self {
-            Self::All => "all".to_owned(),
-            Self::Only(numbers) => numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+            Self::All => (0..count).collect(),
+            Self::Only(numbers) => numbers.clone(),
         }
+    }
+}
+
+/// Numbers in as few ranges as say them, for positions. What cannot be read names none: all is read anew then.
+pub(crate) mod ranges {
+    use std::collections::BTreeSet;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Partitions;
+
+    pub(crate) fn serialize<S: Serializer>(numbers: &BTreeSet<u32>, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for number in numbers {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == *number => *last = *number,
+                _ => ranges.push((*number, *number)),
+            }
+        }
+        let text = |(first, last): &(u32, u32)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        };
+        serializer.serialize_str(&ranges.iter().map(text).collect::<Vec<_>>().join(","))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<u32>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(match text.parse::<Partitions>() {
+            Ok(Partitions::Only(numbers)) => numbers,
+            Ok(Partitions::All) | Err(_) => BTreeSet::new(),
+        })
     }
 }
 
@@ -68,6 +100,23 @@ mod tests {
         for wrong in ["", "a", "3-1", "1,,2", "-1", "1024", "0-1024"] {
             let refused = wrong.parse::<Partitions>();
             assert_eq!(refused, Err(PartitionsError(wrong.to_owned())), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_in_ranges_and_read_again() {
+        let cases: [(&[u32], &str); 4] = [
+            (&[], ""),
+            (&[7], "7"),
+            (&[0, 1, 2, 3, 7], "0-3,7"),
+            (&[1, 3, 4], "1,3-4"),
+        ];
+        for (numbers, text) in cases {
+            let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
+            let written = ranges::serialize(&numbers, serde_json::value::Serializer);
+            let written = written.expect("a text");
+            assert_eq!(written, text);
+            assert_eq!(ranges::deserialize(written).ok(), Some(numbers));
         }
     }
 }

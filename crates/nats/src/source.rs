@@ -1,6 +1,7 @@
-//! Reads the stream of a topic: a consumer made anew for each subscription, over all partitions or some.
+//! Reads the stream of a topic: a consumer made anew for each subscription, over all partitions or some. Where some
+//! came anew, they have a consumer of their own until they have come to where the others are.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull::{self, Config, MessagesErrorKind};
@@ -10,7 +11,7 @@ use async_nats::jetstream::{self};
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
-use kindex_events::{Event, Message, Source, SourceError, Subscribe, Subscription};
+use kindex_events::{Event, Message, Share, Source, SourceError, Subscribe, Subscription};
 use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -18,8 +19,8 @@ use tokio::time::timeout;
 use crate::connection::Connection;
 use crate::cursor::{Cursor, StreamState};
 use crate::names::Names;
-use crate::partitions::Partitions;
-use crate::stream::{found, last, life};
+use crate::partitions::{PARTITIONS_MAX, Partitions};
+use crate::stream::{found, last, life, partitions};
 
 /// How long the server keeps a consumer that nobody reads.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
@@ -36,8 +37,8 @@ pub struct NatsSource {
 }
 
 impl NatsSource {
-    /// Reads all partitions, or those in `partitions`. When these change, every subscription ends, and the next one
-    /// replays what the new ones have.
+    /// Reads all partitions, or those in `partitions`. When these change, every subscription is interrupted. Whoever
+    /// resumes it goes on with the new set: partitions that came anew are replayed.
     pub fn new(connection: Connection, partitions: watch::Receiver<Partitions>, now: fn() -> Timestamp) -> Self {
         Self {
             connection,
@@ -50,29 +51,38 @@ impl NatsSource {
 #[async_trait]
 impl Source for NatsSource {
     async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+        self.follow(to).await.map(|(_, subscription)| subscription)
+    }
+
+    async fn follow(&self, to: &Subscribe) -> Result<(Option<Share>, Subscription), SourceError> {
         let names = Names::of(&to.topic);
-        let mut partitions = self.partitions.clone();
-        let wanted = partitions.borrow_and_update().clone();
         let found = found(&self.connection.context, &names).await;
         let stream = match (found.map_err(SourceError::interrupted)?, &to.from) {
             (Some(stream), _) => stream,
             (None, None) => return Err(SourceError::UnknownTopic(to.topic.clone())),
             (None, Some(_)) => return Err(SourceError::interrupted("the stream is not there at present")),
         };
+        let Some(count) = partitions(&stream) else {
+            let message = format!(
+                "the stream {} has no partitions: Kindex did not make it",
+                names.stream()
+            );
+            return Err(SourceError::Refused(message));
+        };
+        let mut wanted = self.partitions.clone();
         let state = StreamState {
             stream: life(&stream),
-            partitions: wanted.text(),
+            partitions: wanted.borrow_and_update().numbers(count),
             last: stream.cached_info().state.last_sequence,
             time: (self.now)(),
         };
-        let place = to.from.as_ref().map(|from| Cursor::resumed(from, &to.topic, &state));
-        let place = place.transpose()?.unwrap_or_else(|| Cursor::at_first(&state));
+        let resumed = to.from.as_ref().map(|from| Cursor::resumed(from, &to.topic, &state));
+        let resumed = resumed.transpose()?;
+        let (place, added) = resumed.unwrap_or_else(|| (Cursor::at_first(&state), state.partitions.clone()));
         let fed = last::<IgnoredAny>(&stream, &names.mark()).await;
         if fed.map_err(SourceError::interrupted)?.is_none() {
             return Err(SourceError::interrupted("the stream is being filled"));
         }
-        let consumer = stream.create_consumer(config(&names, &wanted, &stream, &place)).await;
-        let consumer = consumer.map_err(SourceError::interrupted)?;
         let mut reader = MessageReader {
             topic: to.topic.clone(),
             deleting: to.deleting,
@@ -80,42 +90,81 @@ impl Source for NatsSource {
             place,
             deliveries: 0,
         };
-        if consumer.cached_info().num_pending == 0 {
-            reader.end_replay();
-        }
-        let messages = consumer.stream().heartbeat(HEARTBEAT).messages().await;
-        let messages = messages.map_err(SourceError::interrupted)?;
+        let opened = OpenedStream { names, stream, count };
+        let (consumer, messages) = opened.consume(&mut reader).await?;
         let subscribed = Subscribed {
+            opened,
             reader,
             consumer,
             messages,
-            partitions,
+            partitions: wanted,
             handled: None,
             is_ended: false,
         };
-        Ok(stream::unfold(subscribed, Subscribed::next).boxed())
+        let share = Share {
+            partition_of: Box::new(move |uid| Names::partition_of(uid, count)),
+            partitions: state.partitions,
+            added,
+        };
+        Ok((Some(share), stream::unfold(subscribed, Subscribed::next).boxed()))
     }
 }
 
-fn config(names: &Names, partitions: &Partitions, stream: &Stream<Info>, place: &Cursor) -> Config {
-    let filter_subjects = match partitions {
-        Partitions::All => vec![names.all_partitions()],
-        Partitions::Only(numbers) => numbers.iter().map(|number| names.partition(*number)).collect(),
-    };
-    let first = stream.cached_info().state.first_sequence;
-    Config {
-        deliver_policy: match place.sequence {
-            0 => DeliverPolicy::LastPerSubject,
-            sequence => DeliverPolicy::ByStartSequence {
-                start_sequence: (sequence + 1).max(first),
+/// The stream of a topic, as it was when a subscription began.
+struct OpenedStream {
+    names: Names,
+    stream: Stream<Info>,
+    /// How many partitions it has.
+    count: u32,
+}
+
+impl OpenedStream {
+    /// Makes the consumer of what follows on the place.
+    async fn consume(&self, reader: &mut MessageReader) -> Result<(PullConsumer, pull::Stream), SourceError> {
+        let consumer = loop {
+            let consumer = self.stream.create_consumer(self.config(&reader.place)).await;
+            let consumer = consumer.map_err(SourceError::interrupted)?;
+            if consumer.cached_info().num_pending > 0 {
+                break consumer;
+            }
+            if reader.place.behind().is_none() {
+                reader.end_replay();
+                break consumer;
+            }
+            reader.join();
+        };
+        let messages = consumer.stream().heartbeat(HEARTBEAT).messages().await;
+        Ok((consumer, messages.map_err(SourceError::interrupted)?))
+    }
+
+    fn config(&self, place: &Cursor) -> Config {
+        let first = self.stream.cached_info().state.first_sequence;
+        Config {
+            deliver_policy: match place.sequence {
+                0 => DeliverPolicy::LastPerSubject,
+                sequence => DeliverPolicy::ByStartSequence {
+                    start_sequence: (sequence + 1).max(first),
+                },
             },
-        },
-        ack_policy: AckPolicy::Explicit,
-        max_deliver: -1,
-        inactive_threshold: ABANDONED_AFTER,
-        memory_storage: true,
-        filter_subjects,
-        ..Config::default()
+            ack_policy: AckPolicy::Explicit,
+            max_deliver: -1,
+            inactive_threshold: ABANDONED_AFTER,
+            memory_storage: true,
+            filter_subjects: self.subjects(&place.partitions),
+            ..Config::default()
+        }
+    }
+
+    /// Of the events in these partitions.
+    fn subjects(&self, partitions: &BTreeSet<u32>) -> Vec<String> {
+        if partitions.is_empty() {
+            // A consumer without subjects would have all of the stream.
+            return vec![self.names.partition(PARTITIONS_MAX)];
+        }
+        match (0..self.count).all(|number| partitions.contains(&number)) {
+            true => vec![self.names.all_partitions()],
+            false => partitions.iter().map(|number| self.names.partition(*number)).collect(),
+        }
     }
 }
 
@@ -141,25 +190,31 @@ struct Received<'a> {
 }
 
 impl MessageReader {
-    /// Reads a message.
+    /// Reads a message. Whether the partitions that are read have come to where others are.
     ///
     /// # Errors
     /// One before it is missing: the connection was cut while it was on its way. The server delivers it again, but
     /// only after later ones, so all that follow the place are read by another subscription.
-    fn take(&mut self, received: &Received<'_>) -> Result<(), SourceError> {
+    fn take(&mut self, received: &Received<'_>) -> Result<bool, SourceError> {
         if received.delivery != self.deliveries + 1 {
             return Err(SourceError::interrupted("messages were lost on the way"));
         }
         self.deliveries = received.delivery;
         // None is missing before the place, so one that is delivered again was handled.
         if received.sequence <= self.place.sequence {
-            return Ok(());
+            return Ok(false);
+        }
+        let behind = self.place.behind();
+        if behind.is_some_and(|others| received.sequence > others) {
+            // It is delivered once more to the consumer of all.
+            return Ok(true);
         }
         if self.place.replay_end.is_some_and(|end| received.sequence > end) {
             self.end_replay();
         }
         self.place.sequence = received.sequence;
-        self.place.seconds = received.seconds;
+        // What a replay has may be old, and is read as it is now.
+        self.place.seconds = self.place.seconds.max(received.seconds);
         // What another program sends is no event.
         if let Ok(event) = serde_json::from_slice::<Event>(received.payload)
             && (!self.deleting || event.is_deleted())
@@ -167,10 +222,16 @@ impl MessageReader {
             let position = self.place.position(&self.topic);
             self.ready.push_back(Message::Event(event, Some(position)));
         }
-        if received.pending == 0 {
+        if received.pending == 0 && behind.is_none() {
             self.end_replay();
         }
-        Ok(())
+        Ok(received.pending == 0 && behind.is_some())
+    }
+
+    /// From here on, the messages are those of another consumer.
+    fn join(&mut self) {
+        self.place.join();
+        self.deliveries = 0;
     }
 
     fn end_replay(&mut self) {
@@ -187,6 +248,7 @@ impl MessageReader {
 }
 
 struct Subscribed {
+    opened: OpenedStream,
     reader: MessageReader,
     consumer: PullConsumer,
     messages: pull::Stream,
@@ -208,6 +270,9 @@ impl Subscribed {
 
     async fn message(&mut self) -> Result<Message, SourceError> {
         loop {
+            if self.partitions.has_changed().unwrap_or(false) {
+                return Err(others_wanted());
+            }
             if let Some(message) = self.reader.ready.pop_front() {
                 return Ok(message);
             }
@@ -215,16 +280,21 @@ impl Subscribed {
                 handled.ack().await.map_err(SourceError::interrupted)?;
             }
             let received = tokio::select! {
-                Ok(()) = self.partitions.changed() => {
-                    return Err(SourceError::gone("other partitions are wanted"));
-                }
+                Ok(()) = self.partitions.changed() => return Err(others_wanted()),
                 received = timeout(ALIVE_EVERY, self.messages.next()) => received,
             };
             let Ok(received) = received else {
                 if lacks_messages(&self.consumer).await? {
                     continue;
                 }
-                return Ok(self.reader.alive());
+                // What was pending has expired if nothing came of it.
+                if self.reader.place.behind().is_some() {
+                    self.join().await?;
+                    continue;
+                }
+                self.reader.end_replay();
+                let ready = self.reader.ready.pop_front();
+                return Ok(ready.unwrap_or_else(|| self.reader.alive()));
             };
             let received = received.ok_or_else(|| SourceError::interrupted("the server ended the consumer"))?;
             let received = received.map_err(|error| match error.kind() {
@@ -232,7 +302,7 @@ impl Subscribed {
                 _ => SourceError::interrupted(error),
             })?;
             let info = received.info().map_err(SourceError::interrupted)?;
-            self.reader.take(&Received {
+            let is_joined = self.reader.take(&Received {
                 delivery: info.consumer_sequence,
                 sequence: info.stream_sequence,
                 pending: info.pending,
@@ -240,8 +310,21 @@ impl Subscribed {
                 payload: &received.payload,
             })?;
             self.handled = Some(received);
+            if is_joined {
+                self.join().await?;
+            }
         }
     }
+
+    async fn join(&mut self) -> Result<(), SourceError> {
+        self.reader.join();
+        (self.consumer, self.messages) = self.opened.consume(&mut self.reader).await?;
+        Ok(())
+    }
+}
+
+fn others_wanted() -> SourceError {
+    SourceError::interrupted("other partitions are wanted")
 }
 
 /// Whether there are messages that have not arrived. One that was lost in a cut is delivered again only after a while,
@@ -254,11 +337,12 @@ async fn lacks_messages(consumer: &PullConsumer) -> Result<bool, SourceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::Part;
 
     fn reader() -> MessageReader {
         let state = StreamState {
             stream: "17".to_owned(),
-            partitions: "all".to_owned(),
+            partitions: (0..4).collect(),
             last: 0,
             time: Timestamp::UNIX_EPOCH,
         };
@@ -285,7 +369,7 @@ mod tests {
     fn a_message_that_is_delivered_again_is_told_once() {
         let mut reader = reader();
         for (delivery, sequence) in [(1, 5), (2, 7), (3, 5), (4, 7), (5, 8)] {
-            assert_eq!(reader.take(&received(delivery, sequence)), Ok(()), "{delivery}");
+            assert_eq!(reader.take(&received(delivery, sequence)), Ok(false), "{delivery}");
         }
         let events = reader.ready.iter().filter(|message| message.event().is_some());
         assert_eq!((events.count(), reader.place.sequence), (3, 8));
@@ -294,9 +378,56 @@ mod tests {
     #[test]
     fn a_delivery_that_is_missing_ends_the_subscription_where_it_was_before() {
         let mut reader = reader();
-        assert_eq!(reader.take(&received(1, 5)), Ok(()));
+        assert_eq!(reader.take(&received(1, 5)), Ok(false));
         let lost = reader.take(&received(3, 7));
         assert!(matches!(lost, Err(SourceError::Interrupted { .. })), "{lost:?}");
         assert_eq!(reader.place.sequence, 5);
+    }
+
+    #[test]
+    fn partitions_that_came_anew_are_read_up_to_where_the_others_are() {
+        let mut reader = reader();
+        reader.place.replay_end = None;
+        reader.place.ahead = vec![Part {
+            partitions: BTreeSet::from([7]),
+            sequence: 6,
+        }];
+        assert_eq!(reader.take(&received(1, 5)), Ok(false));
+        assert_eq!(reader.take(&received(2, 9)), Ok(true), "the consumer of all has it");
+        assert_eq!((reader.ready.len(), reader.place.sequence), (1, 5));
+        reader.join();
+        assert_eq!(reader.place.sequence, 6);
+        assert_eq!(reader.take(&received(1, 9)), Ok(false));
+        let last = Received {
+            pending: 0,
+            ..received(1, 5)
+        };
+        let mut reader = MessageReader {
+            place: Cursor {
+                sequence: 0,
+                ahead: vec![Part {
+                    partitions: BTreeSet::new(),
+                    sequence: 6,
+                }],
+                ..reader.place
+            },
+            deliveries: 0,
+            ..reader
+        };
+        assert_eq!(reader.take(&last), Ok(true), "nothing more comes before the others");
+    }
+
+    #[test]
+    fn a_replay_of_old_objects_is_resumed_as_one_that_began_now() {
+        let mut reader = reader();
+        reader.place.seconds = 100;
+        assert_eq!(reader.take(&received(1, 5)), Ok(false));
+        assert_eq!(reader.place.seconds, 100);
+        let later = Received {
+            seconds: 200,
+            ..received(2, 6)
+        };
+        assert_eq!(reader.take(&later), Ok(false));
+        assert_eq!(reader.place.seconds, 200);
     }
 }

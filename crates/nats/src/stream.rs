@@ -42,6 +42,12 @@ pub(crate) async fn made(
     context.create_stream(config).await
 }
 
+/// How many partitions a stream has that [`made`] made.
+pub(crate) fn partitions(stream: &Stream<Info>) -> Option<u32> {
+    let transform = stream.cached_info().config.subject_transform.as_ref()?;
+    Names::partitions(&transform.destination)
+}
+
 /// What tells one life of a stream from the next one of its name.
 pub(crate) fn life(stream: &Stream<Info>) -> String {
     stream.cached_info().created.unix_timestamp_nanos().to_string()

@@ -3,6 +3,7 @@
 
 mod delivery;
 mod outbox;
+mod partitions;
 mod projects;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -335,35 +336,6 @@ async fn a_stream_that_is_not_filled_yet_is_not_read() {
     let refused = source.subscribe(&Subscribe::to(TOPIC)).await.map(drop);
     let filling = SourceError::interrupted("the stream is being filled");
     assert_eq!(refused, Err(filling));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn each_object_is_in_one_partition_and_a_reader_changes_its_set_while_it_runs() {
-    let Some(harness) = Harness::open().await else { return };
-    let names: Vec<String> = (0..40).map(|number| format!("object-{number}")).collect();
-    for name in &names {
-        harness.board.create(name);
-    }
-    harness
-        .shows(&names.iter().map(String::as_str).collect::<Vec<_>>())
-        .await;
-    let mut parts = Vec::new();
-    for number in 0..4 {
-        harness.partitions.send_replace(Partitions::Only([number].into()));
-        parts.push(harness.replay().await.into_keys().collect::<BTreeSet<_>>());
-    }
-    let all: BTreeSet<String> = parts.iter().flatten().cloned().collect();
-    assert_eq!(all.len(), names.len());
-    assert_eq!(parts.iter().map(BTreeSet::len).sum::<usize>(), names.len());
-    assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
-
-    let mut subscription = harness.subscribe(None).await;
-    while !matches!(next(&mut subscription).await, Ok(Message::Replayed(_))) {}
-    harness.partitions.send_replace(Partitions::Only([0, 3].into()));
-    let ended = next(&mut subscription).await;
-    assert!(matches!(ended, Err(SourceError::Gone(_))), "{ended:?}");
-    let of_both: BTreeSet<String> = parts[0].union(&parts[3]).cloned().collect();
-    assert_eq!(harness.replay().await.into_keys().collect::<BTreeSet<_>>(), of_both);
 }
 
 #[tokio::test(flavor = "multi_thread")]
