@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use kindex_api::operations::RightsOf;
 use kindex_events::contract::{self, Stage as Contract};
 use kindex_events::http_source::{HttpSource, Token};
 use kindex_events::list_watch::ListWatch;
@@ -211,11 +212,9 @@ async fn server_sent_events_of_what_no_cluster_has_fulfil_the_contract() {
     stage.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn lists_and_watches_fulfil_the_contract() {
-    let stage = Stage::with_events().await;
+async fn check_lists_and_watches(stage: &Stage) {
     let mut transport = Transport {
-        stage: &stage,
+        stage,
         subject: &OF_THE_CLUSTER,
         source: ListWatch::new(stage.api.clone()),
         forgotten: Position::encode("watch", TOPIC, &SQL_GAVE_IT),
@@ -229,6 +228,21 @@ async fn lists_and_watches_fulfil_the_contract() {
     assert_eq!(contract::check(&transport).await, Ok(()));
     transport.forgotten = Position::encode("watch", TOPIC, &NO_CLUSTER_CAME_TO_IT);
     assert_eq!(contract::what_is_not_known_is_refused(&transport).await, Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_watches_fulfil_the_contract() {
+    let stage = Stage::with_events().await;
+    check_lists_and_watches(&stage).await;
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_watches_over_kube_apiserver_fulfil_the_contract() {
+    let Some(stage) = Stage::on_control_plane(RightsOf::Server).await else {
+        return;
+    };
+    check_lists_and_watches(&stage).await;
     stage.end().await;
 }
 
