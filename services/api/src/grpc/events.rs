@@ -1,4 +1,4 @@
-//! `kindex.events.v1`: events as a stream. What a subscription gives is said in `operations`.
+//! `kindex.events.v1`: events as a stream, and the event of one object. What they say is known to `operations`.
 
 use std::sync::Arc;
 
@@ -6,15 +6,16 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::HeaderMap;
 use kindex_events::{Event, Message};
+use kindex_kube_api::request::Verb;
 use tonic::{Request, Response, Status};
 
 use super::{Deadline, NAME_MAX_BYTES, status};
 use crate::figures::{Operation, OperationVerb};
 use crate::identity;
-use crate::operations::{EventOptions, Operations};
+use crate::operations::{Caller, EventOptions, Operations, Refusal};
 
 use v1::events_server::{Events as Calls, EventsServer};
-use v1::{SubscribeRequest, SubscribeResponse, subscribe_response};
+use v1::{GetRequest, GetResponse, SubscribeRequest, SubscribeResponse, subscribe_response};
 
 /// Messages and the server.
 #[allow(missing_docs, unreachable_pub, clippy::all)]
@@ -35,15 +36,39 @@ pub(super) struct Served {
     operations: Arc<Operations>,
 }
 
+/// Who asks, and how long they wait.
+fn context<T>(request: &Request<T>) -> Result<(Caller, Deadline), Status> {
+    let headers: &HeaderMap = request.metadata().as_ref();
+    let deadline = Deadline::read(headers)?;
+    let deadline = request.extensions().get().copied().unwrap_or(deadline);
+    Ok((identity::caller(headers), deadline))
+}
+
+impl Served {
+    /// Waits for an answer as long as the client does, and takes note of who is refused.
+    async fn done<T>(
+        &self,
+        caller: &Caller,
+        deadline: Deadline,
+        answer: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Status> {
+        let answered = deadline.bound(answer).await?;
+        let code = answered.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
+        if matches!(code, 401 | 403) {
+            let user = self.operations.known(caller);
+            tracing::info!(target: "kindex_api::audit", user, method = "gRPC", service = NAME, code, "answered");
+        }
+        let group = self.operations.registry().platform.group;
+        answered.map_err(|refusal| status::of(&refusal, group))
+    }
+}
+
 #[tonic::async_trait]
 impl Calls for Served {
     type SubscribeStream = BoxStream<'static, Result<SubscribeResponse, Status>>;
 
     async fn subscribe(&self, request: Request<SubscribeRequest>) -> Result<Response<Self::SubscribeStream>, Status> {
-        let headers: &HeaderMap = request.metadata().as_ref();
-        let deadline = Deadline::read(headers)?;
-        let deadline = request.extensions().get().copied().unwrap_or(deadline);
-        let caller = identity::caller(headers);
+        let (caller, deadline) = context(&request)?;
         let SubscribeRequest { topic, from, deleting } = request.into_inner();
         let group = self.operations.registry().platform.group;
         let begin = async {
@@ -52,15 +77,7 @@ impl Calls for Served {
             let (messages, seat) = self.operations.events(&caller, kind, &options).await?;
             Ok((kind, messages, seat))
         };
-        let begun = deadline.bound(begin).await?;
-        let code = begun
-            .as_ref()
-            .map_or_else(|refusal: &crate::operations::Refusal| refusal.code, |_| 200);
-        if matches!(code, 401 | 403) {
-            let user = self.operations.known(&caller);
-            tracing::info!(target: "kindex_api::audit", user, method = "gRPC", service = NAME, code, "answered");
-        }
-        let (kind, messages, seat) = begun.map_err(|refusal| status::of(&refusal, group))?;
+        let (kind, messages, seat) = self.done(&caller, deadline, begin).await?;
         let messages = messages.map(move |message| match message {
             Ok(sent) => Ok(response(&sent.message)),
             Err(refusal) => Err(status::of(&refusal, group)),
@@ -69,6 +86,24 @@ impl Calls for Served {
         response.extensions_mut().insert(seat);
         response.extensions_mut().insert(Operation {
             verb: OperationVerb::Events,
+            kind: kind.name,
+        });
+        Ok(response)
+    }
+
+    async fn get(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
+        let (caller, deadline) = context(&request)?;
+        let GetRequest { topic, resource_id } = request.into_inner();
+        let answer = async {
+            let kind = self.operations.kind_of_topic(&topic)?;
+            let event = self.operations.event_of(&caller, kind, &resource_id).await?;
+            Ok((kind, event))
+        };
+        let (kind, event) = self.done(&caller, deadline, answer).await?;
+        let event = Some(event_of(&event));
+        let mut response = Response::new(GetResponse { event });
+        response.extensions_mut().insert(Operation {
+            verb: Verb::Get.into(),
             kind: kind.name,
         });
         Ok(response)

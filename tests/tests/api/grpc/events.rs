@@ -1,23 +1,35 @@
-//! Events over gRPC: the contract of all transports, and who may subscribe.
+//! Events over gRPC: the contract of all transports, the look-up of one object, and who may ask for them.
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream};
 use kindex_events::contract;
 use kindex_events::{Event, Message, Position, Source, SourceError, Subscribe, Subscription};
+use kindex_harness::wait::eventually;
 use prost_reflect::{DescriptorPool, MethodDescriptor};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
 use super::super::events::{OF_THE_CLUSTER, SQL_ONLY, TOPIC, Transport};
-use super::super::stage::Stage;
+use super::super::stage::{Stage, send};
 use super::client::{Body, Client};
 
-fn subscribe() -> MethodDescriptor {
+fn method(name: &str) -> MethodDescriptor {
     let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../services/api/proto");
     let files = protox::compile(["kindex/events/v1/events.proto"], [proto]).unwrap();
     let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
     let service = pool.get_service_by_name("kindex.events.v1.Events").unwrap();
-    service.methods().find(|method| method.name() == "Subscribe").unwrap()
+    service.methods().find(|method| method.name() == name).unwrap()
+}
+
+fn subscribe() -> MethodDescriptor {
+    method("Subscribe")
+}
+
+/// The event of an object, with its message around it.
+async fn looked_up(client: &Client, topic: &str, uid: &str) -> Result<Value, Status> {
+    let request = json!({"topic": topic, "resourceId": uid});
+    let answer = client.answered_by(&method("Get"), Body::Json(&request)).await;
+    answer.map(|(answer, _)| answer)
 }
 
 /// The service as a transport.
@@ -111,6 +123,31 @@ async fn what_is_wrong_with_a_subscription_has_the_code_of_its_kind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_look_up_finds_the_object_of_a_uid_as_it_does_over_http() {
+    let stage = Stage::with_events().await;
+    let client = Client::plain(stage.address).await;
+    let created = stage.create("a", json!({}), json!({})).await;
+    let uid = created["metadata"]["uid"].as_str().unwrap();
+    eventually("its row", async || looked_up(&client, TOPIC, uid).await.is_ok()).await;
+    let answer = looked_up(&client, "models", uid).await.unwrap();
+    let path = format!("/api/v1/events/{TOPIC}/{uid}");
+    let (_, found) = send(&stage.api, "GET", &path, &Value::Null).await;
+    assert_eq!(answer["event"]["resourceId"], found["resourceID"], "{answer}");
+    for field in ["topic", "namespace", "name", "deletionTimestamp"] {
+        assert_eq!(answer["event"][field], found[field], "{answer}");
+    }
+    for (topic, uid, words) in [
+        ("nonsense", uid, "write its plural, or plural.group"),
+        (TOPIC, "u", "has no object with uid u"),
+    ] {
+        let status = looked_up(&client, topic, uid).await.unwrap_err();
+        assert_eq!(status.code(), Code::NotFound, "{status}");
+        assert!(status.message().contains(words), "{status}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_may_not_watch_a_kind_everywhere_hears_nothing_of_it() {
     let stage = Stage::with_rights().await;
     let client = Client::plain(stage.address).await;
@@ -128,5 +165,13 @@ async fn who_may_not_watch_a_kind_everywhere_hears_nothing_of_it() {
     assert_eq!(code(client.clone()).await, Code::Unauthenticated);
     assert_eq!(code(client.with_token("jane-token")).await, Code::PermissionDenied);
     assert_eq!(code(client.with_token("root-token")).await, Code::Ok);
+    for (client, code) in [
+        (client.clone(), Code::Unauthenticated),
+        (client.with_token("jane-token"), Code::PermissionDenied),
+        (client.with_token("root-token"), Code::NotFound),
+    ] {
+        let refused = looked_up(&client, "projects.michelangelo.api", "uid").await;
+        assert_eq!(refused.map(drop).unwrap_err().code(), code);
+    }
     stage.end().await;
 }
