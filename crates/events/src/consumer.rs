@@ -249,7 +249,7 @@ mod tests {
         for _ in 0..50 {
             match consumer.next().await.expect("there are events") {
                 Item::Event(event) => received.push(event),
-                Item::Replayed { .. } | Item::Cut(_) => {}
+                Item::Replayed { .. } | Item::Left(_) | Item::Cut(_) => {}
                 Item::Stopped(why) => panic!("{why}"),
             }
             if received.last() == last.as_ref() {

@@ -1,8 +1,9 @@
 //! `kindex events` as it is typed, against a server that is killed and comes back, or that cannot be reached at first,
 //! and over connections that are cut.
 
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -11,6 +12,11 @@ use kindex_harness::proxy::{Mode, Proxy};
 use serde_json::Value;
 
 use super::process::{KINDEX, Running, kubectl_is_there, wait_for};
+
+/// How many share the bytes at which an answer is cut.
+const FOLLOWERS: usize = 8;
+/// A comment of server-sent events, as a chunk of an answer.
+const COMMENT: &[u8] = b"3\r\n:\n\n\r\n";
 
 pub(crate) fn create(run: &Running, name: &str) {
     let metadata = format!("{{name: {name}, namespace: default}}");
@@ -187,12 +193,12 @@ fn a_follower_from_a_position_outlasts_a_server_that_is_away_at_first_and_lacks_
     }
 }
 
-/// Leads connections to a server, and cuts the first of them after so many bytes of the answer.
-fn cut_after(bytes: u64, server: SocketAddr) -> String {
+/// Leads connections to a server, and cuts one after the other after so many bytes of the answer.
+fn cut_after(bytes: impl Iterator<Item = u64> + Send + 'static, server: SocketAddr) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
     std::thread::spawn(move || {
-        let limits = std::iter::once(bytes).chain(std::iter::repeat(u64::MAX));
+        let limits = bytes.chain(std::iter::repeat(u64::MAX));
         for (client, limit) in listener.incoming().map_while(Result::ok).zip(limits) {
             let server = TcpStream::connect(server).expect("it runs");
             std::thread::spawn(move || connect(client, server, limit));
@@ -201,11 +207,22 @@ fn cut_after(bytes: u64, server: SocketAddr) -> String {
     url
 }
 
-/// Until one side closes the connection, or so many bytes were answered.
+/// Until one side closes the connection, or so many bytes were answered. A comment follows the headers: whoever gets it
+/// knows that the server answers, and does not wait longer after each cut.
 fn connect(client: TcpStream, server: TcpStream, answer_bytes: u64) {
     std::thread::scope(|scope| {
         scope.spawn(|| io::copy(&mut &client, &mut &server));
-        let _answered = io::copy(&mut (&server).take(answer_bytes), &mut &client);
+        let mut answer = (&server).take(answer_bytes);
+        let (mut headers, mut byte) = (Vec::<u8>::new(), [0_u8]);
+        while !headers.ends_with(b"\r\n\r\n") && matches!(answer.read(&mut byte), Ok(1)) {
+            headers.extend(byte);
+        }
+        if headers.ends_with(b"\r\n\r\n") {
+            headers.extend_from_slice(COMMENT);
+        }
+        // Either side may be gone.
+        let _passed = (&client).write_all(&headers);
+        let _answered = io::copy(&mut answer, &mut &client);
         for side in [&client, &server] {
             let _gone = side.shutdown(Shutdown::Both);
         }
@@ -233,7 +250,7 @@ fn a_follower_whose_answer_is_cut_at_any_byte_lacks_no_tombstone() {
     // All of them within an answer: each tombstone has at least 280 bytes with its position.
     let cuts = (1..2000).step_by(181);
     let followers = cuts.map(|bytes| {
-        let url = cut_after(bytes, server);
+        let url = cut_after(std::iter::once(bytes), server);
         (bytes, Follower::begin(&["--url", &url, "--from", &position]))
     });
     for (bytes, follower) in followers.collect::<Vec<_>>() {
@@ -246,4 +263,55 @@ fn a_follower_whose_answer_is_cut_at_any_byte_lacks_no_tombstone() {
         }
         assert!(!follower.printed.has("stays", true), "cut after {bytes} bytes");
     }
+}
+
+/// The bytes of the answer to a subscription that follow its headers, up to the end of the first tombstone.
+fn up_to_a_tombstone(server: SocketAddr, topic: &str, position: &str) -> Range<u64> {
+    let mut connection = TcpStream::connect(server).expect("it runs");
+    let request = format!("GET /api/v1/events/{topic}?from={position} HTTP/1.1\r\nHost: {server}\r\n\r\n");
+    connection.write_all(request.as_bytes()).expect("it reads");
+    let (mut answer, mut piece) = (Vec::<u8>::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&answer);
+        let end_of = |words: &str| text.find(words).map(|at| (at + words.len()) as u64);
+        if let (Some(begin), Some(end)) = (end_of("\r\n\r\n"), end_of("\"erased\":true}\n\n")) {
+            // With the end of its chunk.
+            return begin..end + 3;
+        }
+        let read = connection.read(&mut piece).expect("it answers");
+        assert_ne!(read, 0, "{text}");
+        answer.extend_from_slice(&piece[..read]);
+    }
+}
+
+/// Cuts the answer that begins at this position at every byte up to the end of the tombstone of this object, which is
+/// the first message. Each follower is cut at every eighth byte, one after the other: it gets further than a cut only
+/// once that was made.
+pub(crate) fn cut_at_every_byte(server: SocketAddr, topic: &str, position: &str, name: &str) {
+    let bytes = up_to_a_tombstone(server, topic, position);
+    let followers = (0..FOLLOWERS).map(|first| {
+        let url = cut_after(bytes.clone().skip(first).step_by(FOLLOWERS), server);
+        Follower::begin_with(topic, &["--url", &url, "--from", position], Printed::default())
+    });
+    for follower in followers.collect::<Vec<_>>() {
+        follower.sees(name, true);
+        let printed = follower.printed.of(name);
+        assert!(printed.iter().all(|line| line["erased"] == true), "{printed:?}");
+    }
+}
+
+#[test]
+fn a_follower_whose_answer_is_cut_at_every_byte_of_a_tombstone_does_not_lack_it() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    let server = run.api().expect("it serves");
+    let whole = Follower::begin(&["--url", &format!("http://{server}")]);
+    create(&run, "goes");
+    whole.sees("goes", false);
+    let position = whole.printed.last_position();
+    delete(&run, "goes");
+    whole.sees("goes", true);
+    cut_at_every_byte(server, "projects.michelangelo.api", &position, "goes");
 }

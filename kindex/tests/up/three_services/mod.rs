@@ -13,6 +13,7 @@ mod service;
 mod stage;
 mod still;
 
+use crate::events::{Follower, Printed, cut_at_every_byte};
 use crate::process::{kubectl_is_there, wait_for};
 use crate::text_of;
 use crate::workspace::walk_is_required;
@@ -80,6 +81,24 @@ fn what_is_archived_goes_with_the_target_of_another_service() {
 
 fn until(what: &str, service: &Service, kind: &str, event: &str) {
     wait_for(what, || service.event(kind) == event);
+}
+
+#[test]
+fn a_follower_of_networks_whose_answer_is_cut_at_every_byte_of_a_tombstone_does_not_lack_it() {
+    if !can_run() {
+        return;
+    }
+    let services = Service::start_all("api", None);
+    services.iter().for_each(Service::apply);
+    let [_, region, _] = &services;
+    let topic = "networks.region.example.com";
+    let whole = Follower::begin_with(topic, &["--url", &region.url], Printed::default());
+    whole.sees(NETWORK.name, false);
+    let position = whole.printed.last_position();
+    region.delete(&NETWORK);
+    whole.sees(NETWORK.name, true);
+    let server = region.run.api().expect("it serves");
+    cut_at_every_byte(server, topic, &position, NETWORK.name);
 }
 
 /// Neither by the command nor by a plain change of the field it gets to a project that is being deleted.
