@@ -29,8 +29,8 @@ pub(crate) struct Cursor {
     pub(crate) ahead: Vec<Part>,
     /// The last message of the replay, while that goes on.
     pub(crate) replay_end: Option<u64>,
-    /// Since when no deletion is missing that came after what was seen: when the server had the last message, or the
-    /// replay began. In seconds since 1970.
+    /// Since when no deletion is missing that came after what was seen: when the server had the last message, when it
+    /// was asked and had none after that, or when the replay began. In seconds since 1970.
     pub(crate) seconds: i64,
 }
 

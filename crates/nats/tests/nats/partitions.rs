@@ -182,8 +182,10 @@ async fn a_set_that_shrinks_deletes_nothing_and_repeats_nothing() {
     // Of nothing at all nothing comes, and what came meanwhile is there again with the next set.
     reading.want([]);
     let uids = of(&reading.uids, [2]);
-    assert!(matches!(reading.consumer.next().await, Ok(Item::Cut(_))));
-    let left = reading.consumer.next().await.expect("it goes on");
+    let cut = timeout(WAIT_MAX, reading.consumer.next()).await.expect("an item");
+    assert!(matches!(cut, Ok(Item::Cut(_))), "{cut:?}");
+    let left = timeout(WAIT_MAX, reading.consumer.next()).await.expect("an item");
+    let left = left.expect("it goes on");
     assert_eq!(left, Item::Left(uids.into_iter().collect()));
     reading.want([1]);
     let (received, end) = reading.replayed().await;

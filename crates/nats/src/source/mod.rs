@@ -98,6 +98,7 @@ impl Source for NatsSource {
             consumer,
             messages,
             partitions: wanted,
+            now: self.now,
             handled: None,
             is_ended: false,
         };
@@ -242,6 +243,14 @@ impl MessageReader {
         }
     }
 
+    /// The server was asked at this time, and has nothing behind the place: no earlier deletion is missing.
+    fn nothing_follows(&mut self, asked: i64) -> Message {
+        self.place.seconds = self.place.seconds.max(asked);
+        self.end_replay();
+        let ready = self.ready.pop_front();
+        ready.unwrap_or_else(|| self.alive())
+    }
+
     fn alive(&self) -> Message {
         Message::Alive(Some(self.place.position(&self.topic)))
     }
@@ -253,6 +262,7 @@ struct Subscribed {
     consumer: PullConsumer,
     messages: pull::Stream,
     partitions: watch::Receiver<Partitions>,
+    now: fn() -> Timestamp,
     /// Acknowledged once the next message is asked for.
     handled: Option<jetstream::Message>,
     is_ended: bool,
@@ -284,6 +294,7 @@ impl Subscribed {
                 received = timeout(ALIVE_EVERY, self.messages.next()) => received,
             };
             let Ok(received) = received else {
+                let asked = (self.now)().as_second();
                 if lacks_messages(&self.consumer).await? {
                     continue;
                 }
@@ -292,9 +303,7 @@ impl Subscribed {
                     self.join().await?;
                     continue;
                 }
-                self.reader.end_replay();
-                let ready = self.reader.ready.pop_front();
-                return Ok(ready.unwrap_or_else(|| self.reader.alive()));
+                return Ok(self.reader.nothing_follows(asked));
             };
             let received = received.ok_or_else(|| SourceError::interrupted("the server ended the consumer"))?;
             let received = received.map_err(|error| match error.kind() {
@@ -335,99 +344,4 @@ async fn lacks_messages(consumer: &PullConsumer) -> Result<bool, SourceError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cursor::Part;
-
-    fn reader() -> MessageReader {
-        let state = StreamState {
-            stream: "17".to_owned(),
-            partitions: (0..4).collect(),
-            last: 0,
-            time: Timestamp::UNIX_EPOCH,
-        };
-        MessageReader {
-            topic: "runs.example.com".to_owned(),
-            deleting: false,
-            place: Cursor::at_first(&state),
-            ready: VecDeque::new(),
-            deliveries: 0,
-        }
-    }
-
-    fn received(delivery: u64, sequence: u64) -> Received<'static> {
-        Received {
-            delivery,
-            sequence,
-            pending: 1,
-            seconds: 0,
-            payload: br#"{"resourceID":"u","topic":"runs.example.com"}"#,
-        }
-    }
-
-    #[test]
-    fn a_message_that_is_delivered_again_is_told_once() {
-        let mut reader = reader();
-        for (delivery, sequence) in [(1, 5), (2, 7), (3, 5), (4, 7), (5, 8)] {
-            assert_eq!(reader.take(&received(delivery, sequence)), Ok(false), "{delivery}");
-        }
-        let events = reader.ready.iter().filter(|message| message.event().is_some());
-        assert_eq!((events.count(), reader.place.sequence), (3, 8));
-    }
-
-    #[test]
-    fn a_delivery_that_is_missing_ends_the_subscription_where_it_was_before() {
-        let mut reader = reader();
-        assert_eq!(reader.take(&received(1, 5)), Ok(false));
-        let lost = reader.take(&received(3, 7));
-        assert!(matches!(lost, Err(SourceError::Interrupted { .. })), "{lost:?}");
-        assert_eq!(reader.place.sequence, 5);
-    }
-
-    #[test]
-    fn partitions_that_came_anew_are_read_up_to_where_the_others_are() {
-        let mut reader = reader();
-        reader.place.replay_end = None;
-        reader.place.ahead = vec![Part {
-            partitions: BTreeSet::from([7]),
-            sequence: 6,
-        }];
-        assert_eq!(reader.take(&received(1, 5)), Ok(false));
-        assert_eq!(reader.take(&received(2, 9)), Ok(true), "the consumer of all has it");
-        assert_eq!((reader.ready.len(), reader.place.sequence), (1, 5));
-        reader.join();
-        assert_eq!(reader.place.sequence, 6);
-        assert_eq!(reader.take(&received(1, 9)), Ok(false));
-        let last = Received {
-            pending: 0,
-            ..received(1, 5)
-        };
-        let mut reader = MessageReader {
-            place: Cursor {
-                sequence: 0,
-                ahead: vec![Part {
-                    partitions: BTreeSet::new(),
-                    sequence: 6,
-                }],
-                ..reader.place
-            },
-            deliveries: 0,
-            ..reader
-        };
-        assert_eq!(reader.take(&last), Ok(true), "nothing more comes before the others");
-    }
-
-    #[test]
-    fn a_replay_of_old_objects_is_resumed_as_one_that_began_now() {
-        let mut reader = reader();
-        reader.place.seconds = 100;
-        assert_eq!(reader.take(&received(1, 5)), Ok(false));
-        assert_eq!(reader.place.seconds, 100);
-        let later = Received {
-            seconds: 200,
-            ..received(2, 6)
-        };
-        assert_eq!(reader.take(&later), Ok(false));
-        assert_eq!(reader.place.seconds, 200);
-    }
-}
+mod tests;

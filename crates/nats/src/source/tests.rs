@@ -1,0 +1,121 @@
+//! What is made of the messages of a consumer.
+
+use super::*;
+use crate::cursor::{Part, TOMBSTONES_KEPT};
+
+const TOPIC: &str = "runs.example.com";
+
+fn state() -> StreamState {
+    StreamState {
+        stream: "17".to_owned(),
+        partitions: (0..4).collect(),
+        last: 0,
+        time: Timestamp::UNIX_EPOCH,
+    }
+}
+
+fn reader() -> MessageReader {
+    MessageReader {
+        topic: TOPIC.to_owned(),
+        deleting: false,
+        place: Cursor::at_first(&state()),
+        ready: VecDeque::new(),
+        deliveries: 0,
+    }
+}
+
+fn received(delivery: u64, sequence: u64) -> Received<'static> {
+    Received {
+        delivery,
+        sequence,
+        pending: 1,
+        seconds: 0,
+        payload: br#"{"resourceID":"u","topic":"runs.example.com"}"#,
+    }
+}
+
+#[test]
+fn a_message_that_is_delivered_again_is_told_once() {
+    let mut reader = reader();
+    for (delivery, sequence) in [(1, 5), (2, 7), (3, 5), (4, 7), (5, 8)] {
+        assert_eq!(reader.take(&received(delivery, sequence)), Ok(false), "{delivery}");
+    }
+    let events = reader.ready.iter().filter(|message| message.event().is_some());
+    assert_eq!((events.count(), reader.place.sequence), (3, 8));
+}
+
+#[test]
+fn a_delivery_that_is_missing_ends_the_subscription_where_it_was_before() {
+    let mut reader = reader();
+    assert_eq!(reader.take(&received(1, 5)), Ok(false));
+    let lost = reader.take(&received(3, 7));
+    assert!(matches!(lost, Err(SourceError::Interrupted { .. })), "{lost:?}");
+    assert_eq!(reader.place.sequence, 5);
+}
+
+#[test]
+fn partitions_that_came_anew_are_read_up_to_where_the_others_are() {
+    let mut reader = reader();
+    reader.place.replay_end = None;
+    reader.place.ahead = vec![Part {
+        partitions: BTreeSet::from([7]),
+        sequence: 6,
+    }];
+    assert_eq!(reader.take(&received(1, 5)), Ok(false));
+    assert_eq!(reader.take(&received(2, 9)), Ok(true), "the consumer of all has it");
+    assert_eq!((reader.ready.len(), reader.place.sequence), (1, 5));
+    reader.join();
+    assert_eq!(reader.place.sequence, 6);
+    assert_eq!(reader.take(&received(1, 9)), Ok(false));
+    let last = Received {
+        pending: 0,
+        ..received(1, 5)
+    };
+    let mut reader = MessageReader {
+        place: Cursor {
+            sequence: 0,
+            ahead: vec![Part {
+                partitions: BTreeSet::new(),
+                sequence: 6,
+            }],
+            ..reader.place
+        },
+        deliveries: 0,
+        ..reader
+    };
+    assert_eq!(reader.take(&last), Ok(true), "nothing more comes before the others");
+}
+
+#[test]
+fn a_replay_of_old_objects_is_resumed_as_one_that_began_now() {
+    let mut reader = reader();
+    reader.place.seconds = 100;
+    assert_eq!(reader.take(&received(1, 5)), Ok(false));
+    assert_eq!(reader.place.seconds, 100);
+    let later = Received {
+        seconds: 200,
+        ..received(2, 6)
+    };
+    assert_eq!(reader.take(&later), Ok(false));
+    assert_eq!(reader.place.seconds, 200);
+}
+
+/// As if a set of partitions could not change after a week without events.
+#[test]
+fn who_reads_a_quiet_stream_is_resumed_from_when_nothing_followed() {
+    let mut reader = reader();
+    let kept = TOMBSTONES_KEPT.as_secs();
+    assert!(matches!(reader.nothing_follows(100), Message::Replayed(Some(_))));
+    let alive = reader.nothing_follows(kept + 100);
+    assert!(matches!(alive, Message::Alive(Some(_))), "{alive:?}");
+    let position = alive.position().expect("it has one");
+    let resumed = |seconds: i64| {
+        let time = Timestamp::from_second(seconds).expect("a time");
+        Cursor::resumed(position, TOPIC, &StreamState { time, ..state() })
+    };
+    assert_eq!(resumed(2 * kept + 100), Ok((reader.place.clone(), BTreeSet::new())));
+    let gone = resumed(2 * kept + 101);
+    assert!(matches!(gone, Err(SourceError::Gone(_))), "{gone:?}");
+    reader.nothing_follows(200);
+    assert_eq!(reader.place.seconds, kept + 100, "a clock that was set back");
+}
