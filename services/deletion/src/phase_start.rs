@@ -27,6 +27,7 @@ pub fn of_archived(phase: Phase, since: Timestamp) -> PhaseStart {
 
 fn start(phase: Phase, since: Timestamp, names: &[String]) -> PhaseStart {
     let (reason, text) = match phase {
+        Phase::Deleting if names.is_empty() => ("InUse", "others hold or name it, or it is not known yet which"),
         Phase::Deleting => ("InUse", "others hold or name it"),
         Phase::Draining => ("NotInUse", "only what it owns and its cleanup are left"),
         Phase::Finalizing => ("NothingLeft", "it releases what it refers to"),
@@ -65,7 +66,8 @@ mod tests {
     #[test]
     fn a_phase_begins_for_what_is_known_of_the_object() {
         let mut object = deleting(key("Network", "n"), "u");
-        assert_eq!(message(&object, Phase::Deleting), "others hold or name it");
+        let unknown = "others hold or name it, or it is not known yet which";
+        assert_eq!(message(&object, Phase::Deleting), unknown);
         let holder = |number: usize| ReferenceName::new("Cluster", GROUP, &format!("u{number}")).expect("a name");
         object.references = [holder(1)].into();
         object.others = ["example.com/cleanup".to_owned()].into();
@@ -83,9 +85,6 @@ mod tests {
         let held = message(&object, Phase::Deleting);
         assert!(held.ends_with("cluster.x.example.com/u4 and 3 more"), "{held}");
         let archived = of_archived(Phase::Deleting, Timestamp::UNIX_EPOCH);
-        assert_eq!(
-            (archived.reason, &*archived.message),
-            ("InUse", "others hold or name it")
-        );
+        assert_eq!((archived.reason, &*archived.message), ("InUse", unknown));
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         others: BTreeSet::new(),
         phase: is_deleted.then_some(Phase::Draining),
         since: None,
+        phases: Vec::new(),
         released,
         refused: false,
         edges: Vec::new(),
