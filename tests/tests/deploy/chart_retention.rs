@@ -58,12 +58,17 @@ fn the_container_runs_a_purge_that_the_program_takes() {
     let config = purge.store.config.expect("the file of the ConfigMap");
     assert_eq!(config.to_str(), Some("/etc/kindex/config/config.yaml"));
     assert_eq!((purge.kinds, purge.dry_run), (Vec::new(), false));
-    assert!(!purge.deletion, "nobody would carry it out");
     assert_eq!(purge.output, Form::Json, "for logs");
+    assert!(!purge.deletion);
+    let purge = command(&[ON, "--set=retention.deletion=true"]);
+    assert!(!purge.deletion, "nobody would carry it out");
+    let purge = command(&[ON, "--set=deletion.enabled=true"]);
+    assert!(!purge.deletion, "nobody has asked for it");
     let purge = command(&[
         ON,
         "--set=retention.kinds={pipelineruns,models}",
         "--set=retention.dryRun=true",
+        "--set=retention.deletion=true",
         "--set=deletion.enabled=true",
     ]);
     assert_eq!((purge.kinds.len(), purge.dry_run, purge.deletion), (2, true, true));
