@@ -61,8 +61,8 @@ const OF_A_CLUSTER: &[&str] = &[
     "namespaces",
 ];
 
-/// Scripts of which nothing reaches SQL: what they say is the same on each engine.
-const WITHOUT_SQL: &[&str] = &["discovery", "errors"];
+/// Scripts that store nothing: what is answered depends on no engine.
+const STORING_NOTHING: &[&str] = &["discovery", "errors"];
 
 macro_rules! scripts {
     ($($name:ident),* $(,)?) => {
@@ -193,7 +193,7 @@ async fn served(embedded: &Embedded, sql_only: Client) -> SocketAddr {
 async fn compare(script: &str, text: &str) {
     let Some(real) = ControlPlane::shared() else { return };
     let directory = tempfile::tempdir().unwrap();
-    for engine in engines(directory.path(), !WITHOUT_SQL.contains(&script)) {
+    for engine in engines(directory.path(), !STORING_NOTHING.contains(&script)) {
         let findings = findings_on(&engine, real, directory.path(), script, text).await;
         assert!(
             findings.is_empty(),
