@@ -13,7 +13,7 @@ use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use kube::ResourceExt as _;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{Api, DynamicObject, ListParams, ObjectList};
 
 use crate::object::{Key, KindName, Object};
 use answer::{is_another, is_deleting, object, version};
@@ -202,29 +202,51 @@ impl Peer {
 
     /// The objects that bear a reference of one of these kinds.
     async fn bearers(&self, holders: &[KindName]) -> Result<Vec<Key>, ClusterError> {
-        let resource = self.service.resource().await?;
-        let api: Api<DynamicObject> = Api::all_with(resource.client.clone(), &resource.api);
-        let mut parameters = ListParams::default().limit(PAGE_OBJECTS);
-        let mut bearers = Vec::new();
+        let (mut bearers, mut token) = (Vec::new(), None);
         loop {
-            let listed = self.service.within(api.list(&parameters)).await?;
+            let listed = self.listed(token).await?;
             for object in &listed.items {
                 let mut names = object
                     .finalizers()
                     .iter()
                     .filter_map(|one| ReferenceName::of_finalizer(one));
                 if names.any(|name| is_of(&name, holders)) {
-                    bearers.push(Key {
-                        kind: self.kind.clone(),
-                        namespace: object.namespace().unwrap_or_default().into(),
-                        name: object.name_any().into(),
-                    });
+                    bearers.push(self.key(object));
                 }
             }
-            parameters.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
-            if parameters.continue_token.is_none() {
+            token = next(&listed);
+            if token.is_none() {
                 return Ok(bearers);
             }
+        }
+    }
+
+    /// A page of its objects, live and archived, with the token of the next page. A list does not show all references
+    /// on an object: those on archived ones are rows.
+    ///
+    /// # Errors
+    /// Where the service does not list them.
+    pub async fn page(&self, token: Option<&str>) -> Result<(Vec<Key>, Option<String>), ClusterError> {
+        let listed = self.listed(token.map(str::to_owned)).await?;
+        let keys = listed.items.iter().map(|object| self.key(object));
+        Ok((keys.collect(), next(&listed)))
+    }
+
+    async fn listed(&self, token: Option<String>) -> Result<ObjectList<DynamicObject>, ClusterError> {
+        let resource = self.service.resource().await?;
+        let api: Api<DynamicObject> = Api::all_with(resource.client.clone(), &resource.api);
+        let parameters = ListParams {
+            continue_token: token,
+            ..ListParams::default().limit(PAGE_OBJECTS)
+        };
+        self.service.within(api.list(&parameters)).await
+    }
+
+    fn key(&self, object: &DynamicObject) -> Key {
+        Key {
+            kind: self.kind.clone(),
+            namespace: object.namespace().unwrap_or_default().into(),
+            name: object.name_any().into(),
         }
     }
 
@@ -252,6 +274,11 @@ impl Peer {
             topic,
         })
     }
+}
+
+/// The token of the page after this one.
+fn next(listed: &ObjectList<DynamicObject>) -> Option<String> {
+    listed.metadata.continue_.clone().filter(|token| !token.is_empty())
 }
 
 fn object_name(key: &Key) -> ObjectName {
