@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use kindex_api::operations;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{Key, KindName};
-use kindex_deletion::peer::{Peers, Transport};
+use kindex_deletion::peer::{Peer, Peers, Transport};
 use kindex_kube_client::ClusterError;
 use kindex_kube_client::other_service::Address;
-use kindex_maintenance::references::{LookFailure, OtherServices, ReferencedObject, ReferencedState};
+use kindex_maintenance::references::{ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState};
 use kindex_model::kind::Registry;
 
 use crate::error::CommandResult;
@@ -68,6 +68,26 @@ impl Targets {
         });
         Self(Peers::new(foreign, &Transport::Events))
     }
+
+    fn peer(&self, kind: &KindName) -> Result<&Peer, LookFailure> {
+        self.0.of(kind).ok_or_else(|| LookFailure {
+            why: format!("no service with the kind {kind} is known"),
+            is_silent: false,
+        })
+    }
+}
+
+fn failure(error: ClusterError) -> LookFailure {
+    match error {
+        ClusterError::Retryable { message, .. } => LookFailure {
+            why: message,
+            is_silent: true,
+        },
+        other => LookFailure {
+            why: other.to_string(),
+            is_silent: false,
+        },
+    }
 }
 
 impl OtherServices for Targets {
@@ -77,32 +97,37 @@ impl OtherServices for Targets {
             namespace: at.namespace.as_str().into(),
             name: at.name.as_str().into(),
         };
-        let Some(peer) = self.0.of(&key.kind) else {
-            return Err(LookFailure {
-                why: format!("no service with the kind {} is known", key.kind),
-                is_silent: false,
-            });
-        };
-        let found = peer.look(&key).await.map_err(|error| match error {
-            ClusterError::Retryable { message, .. } => LookFailure {
-                why: message,
-                is_silent: true,
-            },
-            other => LookFailure {
-                why: other.to_string(),
-                is_silent: false,
-            },
-        })?;
+        let found = self.peer(&key.kind)?.look(&key).await.map_err(failure)?;
         Ok(found.map(|object| ReferencedState {
             leaving: object.is_leaving(),
             uid: object.uid,
             references: object.references,
         }))
     }
+
+    async fn list(
+        &self,
+        group: &'static str,
+        kind: &'static str,
+        token: Option<&str>,
+    ) -> Result<ListedPage, LookFailure> {
+        let peer = self.peer(&KindName::new(group, kind))?;
+        let (keys, next) = peer.page(token).await.map_err(failure)?;
+        let objects = keys
+            .into_iter()
+            .map(|key| (key.namespace.to_string(), key.name.to_string()));
+        Ok(ListedPage {
+            objects: objects.collect(),
+            next,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use axum::extract::Query;
     use axum::http::StatusCode;
     use axum::routing::{MethodRouter, get};
     use axum::{Json, Router};
@@ -139,6 +164,7 @@ mod tests {
         let router = Router::new()
             .route("/apis", says(StatusCode::OK, groups))
             .route("/apis/region.example.com/v1", says(StatusCode::OK, resources))
+            .route("/apis/region.example.com/v1/networks", get(listed))
             .route(&at("blue"), says(StatusCode::OK, bears("Live")))
             .route(&at("leaving"), says(StatusCode::OK, bears("Deleting")))
             .route(&at("absent"), says(StatusCode::NOT_FOUND, absent))
@@ -147,6 +173,18 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         tokio::spawn(axum::serve(listener, router).into_future());
         format!("http://{address}")
+    }
+
+    /// A page with one of two networks.
+    async fn listed(Query(parameters): Query<BTreeMap<String, String>>) -> Json<Value> {
+        let (name, token) = match parameters.get("continue").map(String::as_str) {
+            Some("after-blue") => ("leaving", ""),
+            _ => ("blue", "after-blue"),
+        };
+        Json(
+            json!({"kind": "NetworkList", "apiVersion": "region.example.com/v1", "metadata": {"continue": token},
+            "items": [{"metadata": {"namespace": "default", "name": name}}]}),
+        )
     }
 
     fn network(name: &str) -> ReferencedObject {
@@ -208,5 +246,24 @@ mod tests {
         assert!(failure.is_silent && failure.why.starts_with(silence), "{failure:?}");
         let refused = moved.look(&network("secret")).await.expect_err("it is refused");
         assert!(!refused.is_silent, "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn the_objects_of_a_kind_are_listed_page_by_page() {
+        let url = region().await;
+        let moved = targets(&[(GROUP, url.as_str())]);
+        let page = async |token: Option<&str>| moved.list(GROUP, "Network", token).await.expect("a page");
+        let blue = page(None).await;
+        assert_eq!(blue.objects, [("default".to_owned(), "blue".to_owned())]);
+        let leaving = page(blue.next.as_deref()).await;
+        assert_eq!(leaving.objects, [("default".to_owned(), "leaving".to_owned())]);
+        assert_eq!(leaving.next, None, "an empty token leads nowhere");
+        let unknown = moved.list(GROUP, "Router", None).await.expect_err("it is not declared");
+        assert_eq!(
+            unknown.why,
+            "no service with the kind router.region.example.com is known"
+        );
+        let silent = targets(&[]).list(GROUP, "Network", None).await;
+        assert!(silent.expect_err("nobody is there").is_silent);
     }
 }

@@ -1,12 +1,12 @@
 //! References in `kindex verify`: both sides are compared, and other services are asked about their holders and about
-//! what fields name of theirs. One that does not answer is a note and no difference.
+//! their objects of the kinds that fields may name. One that does not answer is a note and no difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use kindex_api::operations::{Caller, Node, ObjectKey, Operations, Question, State};
-use kindex_maintenance::references::{ReferencedObject, Report, verify};
+use kindex_maintenance::references::{Class, Difference, ReferencedObject, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::kind::{Kind, Registry};
@@ -25,6 +25,9 @@ use crate::sides;
 const ASKED_AT_ONCE: usize = 8;
 /// Notes that are shown to people.
 const NOTES_SHOWN: usize = 100;
+/// What helps against references that were left behind at another service.
+const DROP_THERE: &str = "what was left behind on an object of another service is released there: \
+                          `kindex references drop KIND/NAME REFERENCE --force --reason TEXT`";
 
 /// What was compared, with what other services say.
 #[derive(Debug, Serialize)]
@@ -53,7 +56,7 @@ pub(crate) async fn compare(
     let unanswered = report.unanswered.iter();
     let mut references = References {
         notes: unanswered
-            .map(|why| format!("{why}; what fields name there is not compared"))
+            .map(|why| format!("{why}; references there are not compared"))
             .collect(),
         report,
         left_behind: Vec::new(),
@@ -138,6 +141,19 @@ fn judge(name: &ReferenceName, holder: &Node) -> Finding {
     }
 }
 
+/// The kind of an object, with the group of the service if it is another one.
+fn kind(difference: &Difference) -> String {
+    match difference.service {
+        Some(group) => format!("{}.{group}", difference.kind),
+        None => difference.kind.to_owned(),
+    }
+}
+
+/// Whether nothing of ours releases it any more.
+fn is_left_elsewhere(difference: &Difference) -> bool {
+    difference.service.is_some() && matches!(difference.class, Class::HolderMissing | Class::HolderElsewhere)
+}
+
 impl References {
     /// Adds what other services say of their holders. A holder releases its references before it ends, so that what is
     /// found is read once more.
@@ -192,7 +208,7 @@ impl References {
         if !differences.is_empty() {
             let rows = differences.iter().map(|difference| {
                 vec![
-                    difference.kind.to_owned(),
+                    kind(difference),
                     difference.namespace.clone(),
                     difference.name.clone(),
                     difference.uid.clone(),
@@ -202,6 +218,9 @@ impl References {
             });
             text += &table(&["kind", "namespace", "name", "uid", "difference", "detail"], rows);
             text.push('\n');
+        }
+        if differences.iter().any(is_left_elsewhere) {
+            text += &format!("{DROP_THERE}\n");
         }
         // Another service may have said it.
         text.extend(self.left_behind.iter().map(|line| format!("{}\n", visible(line))));

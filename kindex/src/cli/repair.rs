@@ -104,7 +104,8 @@ The columns: OBJECTS that the cluster lists; ROWS of SQL, live, archived and del
 difference; UNSETTLED, objects that changed at every look while their rows followed, which is no difference.
 
 Without --kind and --namespace, references are compared as well: declared fields, references on objects, and rows.
-Other services are asked about their objects that fields name, and about holders of theirs.
+Other services are asked about their objects of the kinds that fields may name, and about holders of theirs. What was
+left behind there is released there: kindex references drop KIND/NAME REFERENCE --force --reason TEXT.
 Exits 1 where anything differs, and where a kind could not be compared because the cluster does not serve it.
 
 Examples:

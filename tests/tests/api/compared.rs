@@ -9,7 +9,7 @@ use std::time::Duration;
 use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::references::{
-    Difference, LookFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
+    Difference, ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
 };
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -77,6 +77,10 @@ impl OtherServices for Says {
             }),
             _ => self.0.clone(),
         }
+    }
+
+    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, LookFailure> {
+        Ok(ListedPage::default())
     }
 }
 

@@ -105,5 +105,6 @@ mod tombstones;
 mod unchanged;
 mod unsigned;
 mod verify;
+mod verify_elsewhere;
 mod version_checks;
 mod version_counts;

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use futures::future::join3;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
-use kindex_maintenance::references::{Class, LookFailure, OtherServices, ReferencedObject, ReferencedState, verify};
+use kindex_maintenance::references::{
+    Class, ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState, verify,
+};
 use kindex_maintenance::restore::{Mode, Outcome};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -79,6 +81,10 @@ struct Nobody;
 impl OtherServices for Nobody {
     async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
         Ok(None)
+    }
+
+    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, LookFailure> {
+        Ok(ListedPage::default())
     }
 }
 

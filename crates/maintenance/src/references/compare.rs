@@ -57,6 +57,9 @@ pub struct Difference {
     pub class: Class,
     /// For people.
     pub detail: String,
+    /// The group of the other service whose object it is; absent for objects of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<&'static str>,
     /// The versions of both objects, by which one that changes is known.
     #[serde(skip)]
     pub(super) versions: (u64, u64),
@@ -76,6 +79,10 @@ pub(super) struct Known {
     pub(super) leaving: bool,
     /// Whether it has left the cluster for SQL.
     pub(super) archived: bool,
+    /// Whether somebody deletes it, so that it releases what it holds. Who leaves the cluster for SQL releases nothing.
+    pub(super) releases: bool,
+    /// The uid of the archived object that it was restored from.
+    pub(super) restored_from: Option<String>,
     /// Whether it has the finalizer of `kindex deletion`.
     pub(super) guarded: bool,
     /// What its fields name that delay deletions, each with the name of the reference; of other services too.
@@ -94,17 +101,29 @@ impl Known {
         )
     }
 
-    /// Whether what it names has to bear its reference. Who is being deleted releases, and takes none. An archived
+    /// Whether what it names here has to bear its reference. Who is being deleted releases, and takes none. An archived
     /// holder needs none: a deletion finds it by its field, also if it was archived before anybody placed references.
     fn needs_references(&self) -> bool {
         !self.leaving && !self.archived
     }
 
+    /// The same of what it names at other services. These know no fields of ours: only the reference makes a deletion
+    /// there wait, also for an archived holder. One that leaves the cluster is read again once it has left.
+    fn needs_references_elsewhere(&self) -> bool {
+        self.needs_references() || (self.archived && !self.releases)
+    }
+
+    fn names(&self, place: &FullName) -> bool {
+        self.names.iter().any(|(_, named)| named == place)
+    }
+
     /// `cluster default/a`.
     fn shown(&self) -> String {
+        let kind = self.kind.singular;
+        let archived = if self.archived { "archived " } else { "" };
         match self.namespace.as_str() {
-            "" => format!("{} {}", self.kind.singular, self.name),
-            namespace => format!("{} {namespace}/{}", self.kind.singular, self.name),
+            "" => format!("{archived}{kind} {}", self.name),
+            namespace => format!("{archived}{kind} {namespace}/{}", self.name),
         }
     }
 }
@@ -121,7 +140,8 @@ pub(super) struct Everything {
     pub(super) orphaned_tombstones: BTreeSet<(&'static str, String)>,
     /// Group and kind of those that the cluster does not serve: which objects of theirs there are is not known.
     pub(super) unserved: BTreeSet<(&'static str, &'static str)>,
-    /// What those objects of other services bear that fields name, as far as they are there.
+    /// What objects of other services bear of our holders, as far as they are there: those that fields name, and those
+    /// that bear any.
     pub(super) elsewhere: BTreeMap<FullName, ReferencedState>,
     /// Those that their services do not have.
     pub(super) absent: BTreeSet<FullName>,
@@ -135,20 +155,26 @@ impl Everything {
         self.objects.values().any(|object| object.guarded)
     }
 
-    fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
+    /// The kind of the holder, where it is one of ours.
+    pub(super) fn kind_of(&self, name: &ReferenceName) -> Option<&'static Kind> {
         let mut kinds = self.kinds.iter().copied();
         kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
     }
 
-    /// The objects of other services that need references, by the groups of these services.
-    pub(super) fn named_elsewhere(&self) -> BTreeMap<&'static str, BTreeSet<FullName>> {
-        let holders = self.objects.values().filter(|holder| holder.needs_references());
+    /// The objects of other services that need references.
+    pub(super) fn named_elsewhere(&self) -> BTreeSet<FullName> {
+        let holders = self.objects.values();
+        let holders = holders.filter(|holder| holder.needs_references_elsewhere());
         let places = holders.flat_map(|holder| holder.names.iter().map(|(_, place)| place));
-        let mut by_group: BTreeMap<&'static str, BTreeSet<FullName>> = BTreeMap::new();
-        for place in places.filter(|place| !self.is_own(place)) {
-            by_group.entry(place.0).or_default().insert(place.clone());
-        }
-        by_group
+        places.filter(|place| !self.is_own(place)).cloned().collect()
+    }
+
+    /// The objects that were restored, each with its uid, by the uids of those that they were restored from.
+    fn restored(&self) -> BTreeMap<&str, (&str, &Known)> {
+        let objects = self.objects.iter();
+        let restored =
+            objects.filter_map(|(uid, known)| Some((known.restored_from.as_deref()?, (uid.as_str(), known))));
+        restored.collect()
     }
 
     fn is_own(&self, place: &FullName) -> bool {
@@ -204,6 +230,11 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
                 .filter_map(|name| unfounded(all, uid, object, name)),
         );
     }
+    let restored = all.restored();
+    for (place, referenced) in &all.elsewhere {
+        let names = referenced.references.iter();
+        found.extend(names.filter_map(|name| left_elsewhere(all, &restored, place, referenced, name)));
+    }
     let orphaned = |kind: &'static str, uid: &String, class, detail| Difference {
         kind,
         namespace: String::new(),
@@ -211,6 +242,7 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
         uid: uid.clone(),
         class,
         detail,
+        service: None,
         versions: (0, 0),
     };
     found.extend(all.orphaned_references.iter().map(|(kind, uid, name)| {
@@ -224,17 +256,21 @@ pub(super) fn compare(all: &Everything) -> Vec<Difference> {
     found.into_iter().collect()
 }
 
-/// What a live holder names that lacks its reference.
+/// What a holder names that lacks its reference. An archived one needs it at other services alone.
 fn missing(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str, holder: &Known) -> Vec<Difference> {
     let name = ReferenceName::new(holder.kind.name, holder.kind.group, uid).ok();
-    let Some(name) = name.filter(|_| holder.needs_references()) else {
+    let Some(name) = name.filter(|_| holder.needs_references_elsewhere()) else {
         return Vec::new();
     };
     let lacking = holder.names.iter().filter_map(|(reference, place)| {
         let detail = || format!("{} names it in {reference}, and it lacks {name}", holder.shown());
         if let Some(referenced) = all.elsewhere.get(place) {
             let excused = referenced.leaving || referenced.references.contains(&name);
-            return (!excused).then(|| missing_elsewhere(place, referenced, holder.version, detail()));
+            let class = Class::ReferenceMissing;
+            return (!excused).then(|| difference_elsewhere(place, referenced, holder.version, class, detail()));
+        }
+        if !holder.needs_references() {
+            return None;
         }
         let target_uid = *by_place.get(place)?;
         let target = &all.objects[target_uid];
@@ -258,32 +294,89 @@ fn dangling(all: &Everything, by_place: &BTreeMap<FullName, &String>, uid: &str,
     found.collect()
 }
 
-fn missing_elsewhere(place: &FullName, referenced: &ReferencedState, holder: u64, detail: String) -> Difference {
-    let (_, kind, namespace, name) = place.clone();
+fn difference_elsewhere(
+    place: &FullName,
+    referenced: &ReferencedState,
+    holder: u64,
+    class: Class,
+    detail: String,
+) -> Difference {
+    let (group, kind, namespace, name) = place.clone();
     Difference {
         kind,
         namespace,
         name,
         uid: referenced.uid.clone(),
-        class: Class::ReferenceMissing,
+        class,
         detail,
+        service: Some(group),
         versions: (0, holder),
     }
 }
 
-/// A reference on an object, of a holder of these kinds, that nothing stands behind. A kind without a declared field
-/// for objects of this one may hold it by its controller's own will.
+/// A reference on an object, of a holder of these kinds, that nothing stands behind.
 fn unfounded(all: &Everything, uid: &str, object: &Known, name: &ReferenceName) -> Option<Difference> {
+    let (class, holder, detail) = baseless(all, &object.place(), name, |holder| holder.leaving)?;
+    Some(difference(object, uid, holder, class, detail))
+}
+
+/// The same on an object of another service, which nobody releases there. Who has left the cluster for SQL goes on
+/// holding what its fields name, and nothing else.
+fn left_elsewhere(
+    all: &Everything,
+    restored: &BTreeMap<&str, (&str, &Known)>,
+    place: &FullName,
+    referenced: &ReferencedState,
+    name: &ReferenceName,
+) -> Option<Difference> {
+    let is_excused = |holder: &Known| {
+        if holder.archived {
+            holder.releases
+        } else {
+            holder.leaving
+        }
+    };
+    let (class, holder, detail) = baseless(all, place, name, is_excused)?;
+    let kind = all.kind_of(name)?;
+    let is_unknown = all.unserved.contains(&(kind.group, kind.name)) || stands_in(restored, place, referenced, name);
+    if class == Class::HolderMissing && is_unknown {
+        return None;
+    }
+    Some(difference_elsewhere(place, referenced, holder, class, detail))
+}
+
+/// Whether the reference of an archived holder stands in for that of the object which was restored from it: that one
+/// names the same object, and has not placed its own.
+fn stands_in(
+    restored: &BTreeMap<&str, (&str, &Known)>,
+    place: &FullName,
+    referenced: &ReferencedState,
+    name: &ReferenceName,
+) -> bool {
+    restored.get(name.uid()).is_some_and(|(uid, holder)| {
+        let own = ReferenceName::new(holder.kind.name, holder.kind.group, uid);
+        let bears = own.is_ok_and(|own| referenced.references.contains(&own));
+        holder.names(place) && !bears
+    })
+}
+
+/// Why nothing stands behind the reference of a holder of these kinds on the object at a place, and the version of the
+/// holder. A kind without a declared field for such objects may hold them by its controller's own will, and what is
+/// being deleted has released them, or will.
+fn baseless(
+    all: &Everything,
+    place: &FullName,
+    name: &ReferenceName,
+    is_excused: impl Fn(&Known) -> bool,
+) -> Option<(Class, u64, String)> {
     let kind = all.kind_of(name)?;
     let Some(holder) = all.objects.get(name.uid()) else {
         let detail = format!("it bears {name}, and there is no such {}", kind.singular);
-        return Some(difference(object, uid, 0, Class::HolderMissing, detail));
+        return Some((Class::HolderMissing, 0, detail));
     };
     let mut references = kind.references.iter().filter(|reference| reference.waits());
-    let declared = references.any(|reference| reference.target(object.kind.group, object.kind.name).is_some());
-    let names = holder.names.iter().any(|(_, place)| *place == object.place());
-    // What is being deleted has released it, or will.
-    if !declared || names || holder.leaving {
+    let declared = references.any(|reference| reference.target(place.0, place.1).is_some());
+    if !declared || holder.names(place) || is_excused(holder) {
         return None;
     }
     let others: Vec<_> = holder
@@ -296,7 +389,7 @@ fn unfounded(all: &Everything, uid: &str, object: &Known, name: &ReferenceName) 
         _ => others.join(", "),
     };
     let detail = format!("it bears {name}, and {} names {instead}", holder.shown());
-    Some(difference(object, uid, holder.version, Class::HolderElsewhere, detail))
+    Some((Class::HolderElsewhere, holder.version, detail))
 }
 
 fn difference(object: &Known, uid: &str, other: u64, class: Class, detail: String) -> Difference {
@@ -307,6 +400,7 @@ fn difference(object: &Known, uid: &str, other: u64, class: Class, detail: Strin
         uid: uid.to_owned(),
         class,
         detail,
+        service: None,
         versions: (object.version, other),
     }
 }

@@ -1,11 +1,15 @@
 //! Compares references on both sides: what the declared fields of all objects name, live and archived, what references
-//! these objects bear, and the rows of archived ones. Other services are asked about those of their objects that fields
-//! name. What differs is read again before it is reported, because changes in flight are not differences. Memory: all
-//! objects of the graph, without their texts.
+//! these objects bear, and the rows of archived ones. Other services are asked about all their objects of the kinds
+//! that fields may name: some may lack a reference, and some may bear one that was left behind. What differs is read
+//! again before it is reported, because changes in flight are not differences. Memory: all objects of the graph,
+//! without their texts; of other services, a page of names, and the objects that bear references of ours or that fields
+//! name.
 //!
-//! `compare` decides and is pure; `read` reads both sides.
+//! `compare` decides and is pure; `read` reads both sides, and `elsewhere` asks other services.
 
 mod compare;
+
+mod elsewhere;
 
 mod read;
 
@@ -22,7 +26,7 @@ use crate::retries::RetryBudget;
 use crate::sides::{RepairError, Sides};
 pub use compare::{Class, Difference};
 use compare::{Everything, compare};
-use read::SilentServices;
+use elsewhere::Inquiry;
 
 /// How often both sides are read, at most.
 const READINGS_MAX: u32 = 5;
@@ -73,6 +77,15 @@ pub struct ReferencedState {
     pub references: BTreeSet<ReferenceName>,
 }
 
+/// A page of the objects of a kind, as their service lists them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedPage {
+    /// Live and archived ones, each by its namespace, which is empty for kinds of the whole cluster, and its name.
+    pub objects: Vec<(String, String)>,
+    /// Fetches the next page; `None` after the last one.
+    pub next: Option<String>,
+}
+
 /// Why another service has not said what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookFailure {
@@ -89,6 +102,17 @@ pub trait OtherServices: Sync {
     /// # Errors
     /// Why its service does not say so.
     fn look(&self, at: &ReferencedObject) -> impl Future<Output = Result<Option<ReferencedState>, LookFailure>> + Send;
+
+    /// A page of the objects of a kind; the first one without a token.
+    ///
+    /// # Errors
+    /// Why its service does not list them.
+    fn list(
+        &self,
+        group: &'static str,
+        kind: &'static str,
+        token: Option<&str>,
+    ) -> impl Future<Output = Result<ListedPage, LookFailure>> + Send;
 }
 
 /// Compares the references of all kinds.
@@ -108,8 +132,8 @@ pub async fn verify(
     retry_budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Report, RepairError> {
-    let mut silent = SilentServices::new();
-    let mut everything = read::everything(sides, registry, others, &mut silent, retry_budget, progress).await?;
+    let mut inquiry = Inquiry::default();
+    let mut everything = read::everything(sides, registry, others, &mut inquiry, retry_budget, progress).await?;
     let mut before = compare(&everything);
     let mut confirmed: Vec<Difference> = Vec::new();
     let mut unsettled = 0;
@@ -118,7 +142,7 @@ pub async fn verify(
             break;
         }
         sleep(settle).await;
-        everything = read::everything(sides, registry, others, &mut silent, retry_budget, progress).await?;
+        everything = read::everything(sides, registry, others, &mut inquiry, retry_budget, progress).await?;
         let after = compare(&everything);
         confirmed = after
             .iter()

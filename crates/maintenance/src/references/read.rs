@@ -2,10 +2,10 @@
 //! none is missed that is archived meanwhile; then the rows of references. At last, other services are asked.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use futures::future::join_all;
 use kindex_kube_client::{ClusterError, Page};
+use kindex_model::deletion::Annotations;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::named_object::named;
@@ -18,8 +18,9 @@ use kindex_store::StoreError;
 use kindex_store::progress::Progress;
 use serde_json::Value;
 
-use super::compare::{Everything, FullName, Known};
-use super::{LookFailure, OtherServices, ReferencedObject};
+use super::OtherServices;
+use super::compare::{Everything, Known};
+use super::elsewhere::Inquiry;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -27,11 +28,6 @@ use crate::sides::{RepairError, Sides};
 const PAGE_ROWS: u32 = 500;
 /// How often an expired list is restarted.
 const LISTS_MAX: u32 = 5;
-/// Objects that another service is asked about at once.
-const LOOKED_AT_ONCE: usize = 8;
-
-/// Why other services have not answered, by their groups: they are asked nothing more, in later readings either.
-pub(super) type SilentServices = BTreeMap<&'static str, String>;
 
 /// A reading under way.
 struct Reader<'a> {
@@ -46,7 +42,7 @@ pub(super) async fn everything(
     sides: &Sides,
     registry: &Registry,
     others: &impl OtherServices,
-    silent: &mut SilentServices,
+    inquiry: &mut Inquiry,
     budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Everything, RepairError> {
@@ -74,10 +70,7 @@ pub(super) async fn everything(
     for kind in registry.kinds {
         reader.rows(kind).await?;
     }
-    // Nobody places references of declared fields otherwise.
-    if reader.all.is_placed() {
-        reader.elsewhere(others, silent).await;
-    }
+    inquiry.ask(&mut reader.all, registry, others, progress).await;
     Ok(reader.all)
 }
 
@@ -140,6 +133,7 @@ impl Reader<'_> {
             Life::Live => (!kind.cluster).then(|| self.known(kind, &stored.object)),
             Life::Archived => Some(Known {
                 archived: true,
+                releases: Annotations::of(self.registry.platform.group).is_recorded(&stored.object.metadata),
                 references: BTreeSet::new(),
                 ..self.known(kind, &stored.object)
             }),
@@ -172,7 +166,9 @@ impl Reader<'_> {
             let page = with_retries(self.budget, read).await?;
             for row in &page {
                 let uid = row.uid.to_string();
-                if !self.all.objects.contains_key(&uid) && !self.is_live_row(kind, &row.uid).await? {
+                if let Some(object) = self.all.objects.get_mut(&uid) {
+                    object.releases = true;
+                } else if !self.is_live_row(kind, &row.uid).await? {
                     self.all.orphaned_tombstones.insert((kind.name, uid));
                 }
             }
@@ -188,40 +184,6 @@ impl Reader<'_> {
         let read = || self.sides.storage.get_by_id(kind, uid);
         let found = with_retries(self.budget, read).await?;
         Ok(found.is_some_and(|stored| stored.life == Life::Live))
-    }
-
-    /// Asks other services about their objects that need references. One that is silent is asked no more.
-    async fn elsewhere(&mut self, others: &impl OtherServices, silent: &mut SilentServices) {
-        for (group, places) in self.all.named_elsewhere() {
-            if let Some(why) = silent.get(group) {
-                self.all.unanswered.insert(why.clone());
-                continue;
-            }
-            let places: Vec<FullName> = places.into_iter().collect();
-            for some in places.chunks(LOOKED_AT_ONCE) {
-                let referenced_objects: Vec<ReferencedObject> = some.iter().map(referenced_at).collect();
-                let answers = join_all(referenced_objects.iter().map(|referenced| others.look(referenced))).await;
-                for (place, answer) in some.iter().zip(answers) {
-                    match answer {
-                        Ok(Some(referenced)) => {
-                            self.all.elsewhere.insert(place.clone(), referenced);
-                        }
-                        Ok(None) => {
-                            self.all.absent.insert(place.clone());
-                        }
-                        Err(LookFailure { why, is_silent }) => {
-                            self.all.unanswered.insert(why.clone());
-                            if is_silent {
-                                silent.insert(group, why);
-                            }
-                        }
-                    }
-                }
-                if silent.contains_key(group) {
-                    break;
-                }
-            }
-        }
     }
 
     /// What is to be known of an object, whose references are finalizers.
@@ -247,27 +209,20 @@ impl Reader<'_> {
         let references = metadata.finalizers.iter();
         let platform = &self.registry.platform;
         let guard = format!("{}/deletion", platform.group);
+        let leaving = Head::of(object, kind, platform).is_leaving();
         Known {
             kind,
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
             version: metadata.resource_version.0,
-            leaving: Head::of(object, kind, platform).is_leaving(),
+            leaving,
             archived: false,
+            releases: leaving,
+            restored_from: metadata.annotations.get(platform.restored_from).cloned(),
             guarded: metadata.finalizers.contains(&guard),
             names: names.collect(),
             references: references.filter_map(|one| ReferenceName::of_finalizer(one)).collect(),
         }
-    }
-}
-
-fn referenced_at(place: &FullName) -> ReferencedObject {
-    let (group, kind, namespace, name) = place.clone();
-    ReferencedObject {
-        kind,
-        group,
-        namespace,
-        name,
     }
 }
 

@@ -227,7 +227,7 @@ impl Service {
     pub(super) fn is_verified(&self, peer: &Self) -> bool {
         let service = format!("{}.example.com={}", peer.name, peer.url);
         let output = self.run.command(&["verify", "--settle", "0.2", "--service", &service]);
-        output.status.success() && !text_of(&output.stdout).contains("is not compared")
+        output.status.success() && !text_of(&output.stdout).contains("there are not compared")
     }
 
     /// Whether an event of the cluster on the object says why its deletion waits, in these words.

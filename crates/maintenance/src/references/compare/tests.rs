@@ -51,6 +51,8 @@ fn known(kind: &'static Kind, name: &str) -> Known {
         version: 1,
         leaving: false,
         archived: false,
+        releases: false,
+        restored_from: None,
         guarded: true,
         names: Vec::new(),
         references: BTreeSet::new(),
@@ -181,31 +183,175 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     all.objects.remove("a");
     let network: FullName = ("region.example.com", "Network", "n".to_owned(), "a".to_owned());
     all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", network.clone())];
-    let asked = BTreeMap::from([("region.example.com", BTreeSet::from([network.clone()]))]);
-    assert_eq!(all.named_elsewhere(), asked);
+    assert_eq!(all.named_elsewhere(), BTreeSet::from([network.clone()]));
     assert!(compare(&all).is_empty(), "nobody has said what it bears");
-    let bears = |references: BTreeSet<ReferenceName>| {
-        let (uid, leaving) = ("u".to_owned(), false);
-        ReferencedState {
-            uid,
-            leaving,
-            references,
-        }
-    };
-    all.elsewhere.insert(network.clone(), bears(BTreeSet::new()));
+    all.elsewhere.insert(network.clone(), bears(&[]));
     let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
     assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
     let leaving = ReferencedState {
         leaving: true,
-        ..bears(BTreeSet::new())
+        ..bears(&[])
     };
     all.elsewhere.insert(network.clone(), leaving);
     assert!(compare(&all).is_empty(), "it takes no new references");
-    let reference = ReferenceName::new("Cluster", GROUP, HOLDER).expect("a name");
-    all.elsewhere.insert(network, bears(BTreeSet::from([reference])));
+    all.elsewhere.insert(network, bears(&[HOLDER]));
     assert!(compare(&all).is_empty());
-    all.objects.get_mut(HOLDER).expect("it is there").archived = true;
-    assert!(all.named_elsewhere().is_empty(), "it needs no reference");
+}
+
+/// The network `a` of the region, which bears the references of clusters with these uids.
+fn bears(holders: &[&str]) -> ReferencedState {
+    let names = holders
+        .iter()
+        .map(|uid| ReferenceName::new("Cluster", GROUP, uid).expect("a name"));
+    ReferencedState {
+        uid: "u".to_owned(),
+        leaving: false,
+        references: names.collect(),
+    }
+}
+
+fn in_region(name: &str) -> FullName {
+    ("region.example.com", "Network", "n".to_owned(), name.to_owned())
+}
+
+/// Clusters that may name networks of a region.
+static HOSTED: Kind = Kind {
+    references: &[Reference {
+        name: "network",
+        targets: &[Target {
+            service: None,
+            group: "region.example.com",
+            kind: "Network",
+        }],
+        kind_column: None,
+        path: &["spec", "network"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Block,
+    }],
+    ..kind("Cluster", "cluster", &[])
+};
+
+/// A cluster that names the network `a` of the region, which bears its reference.
+fn hosted() -> Everything {
+    let cluster = Known {
+        names: vec![("network", in_region("a"))],
+        ..known(&HOSTED, "c")
+    };
+    Everything {
+        kinds: vec![&HOSTED, &NOTE],
+        objects: BTreeMap::from([(HOLDER.to_owned(), cluster)]),
+        elsewhere: BTreeMap::from([(in_region("a"), bears(&[HOLDER]))]),
+        ..Everything::default()
+    }
+}
+
+/// Makes a holder another one.
+type Change = fn(&mut Known);
+
+/// How an archived holder may be, and whether it holds what it names: simply archived; archived by a deletion in the
+/// cluster, as all of them are that were immutable; deleted out of the archive.
+const IN_ARCHIVE: [(Change, bool); 3] = [
+    (|holder| holder.archived = true, true),
+    (|holder| (holder.archived, holder.leaving) = (true, true), true),
+    (|holder| (holder.archived, holder.releases) = (true, true), false),
+];
+
+#[test]
+fn an_archived_holder_needs_its_reference_at_another_service_until_it_is_deleted() {
+    for (change, needs) in IN_ARCHIVE {
+        let mut all = hosted();
+        change(all.objects.get_mut(HOLDER).expect("it is there"));
+        assert_eq!(!all.named_elsewhere().is_empty(), needs);
+        assert!(compare(&all).is_empty(), "it is there");
+        all.elsewhere.insert(in_region("a"), bears(&[]));
+        let detail = format!("archived cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
+        let missing = needs.then_some((Class::ReferenceMissing, detail));
+        assert_eq!(found(&all), missing.into_iter().collect::<Vec<_>>());
+        all.elsewhere.clear();
+        all.absent.insert(in_region("a"));
+        assert!(compare(&all).is_empty(), "an archived one dangles for good");
+    }
+    let mut all = hosted();
+    all.objects.get_mut(HOLDER).expect("it is there").leaving = true;
+    assert!(
+        all.named_elsewhere().is_empty(),
+        "whether it is archived is not known yet"
+    );
+}
+
+#[test]
+fn a_reference_at_another_service_of_a_holder_that_names_another_object_was_left_behind() {
+    let moved = || {
+        let mut all = hosted();
+        all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", in_region("b"))];
+        all.elsewhere.insert(in_region("b"), bears(&[HOLDER]));
+        all
+    };
+    let detail = |holder: &str| format!("it bears cluster.{GROUP}/{HOLDER}, and {holder} n/c names Network b");
+    assert_eq!(found(&moved()), [(Class::HolderElsewhere, detail("cluster"))]);
+    let difference = compare(&moved()).remove(0);
+    let at = (difference.service, difference.kind, &*difference.name, &*difference.uid);
+    assert_eq!(at, (Some("region.example.com"), "Network", "a", "u"));
+    for (change, holds) in IN_ARCHIVE {
+        let mut all = moved();
+        change(all.objects.get_mut(HOLDER).expect("it is there"));
+        let left = holds.then(|| (Class::HolderElsewhere, detail("archived cluster")));
+        assert_eq!(found(&all), left.into_iter().collect::<Vec<_>>());
+    }
+    let mut all = moved();
+    let holder = all.objects.get_mut(HOLDER).expect("it is there");
+    (holder.leaving, holder.releases) = (true, true);
+    assert!(compare(&all).is_empty(), "it releases what it held");
+}
+
+#[test]
+fn a_reference_at_another_service_of_a_holder_that_is_gone_was_left_behind() {
+    let mut all = hosted();
+    all.objects.clear();
+    let detail = format!("it bears cluster.{GROUP}/{HOLDER}, and there is no such cluster");
+    assert_eq!(
+        found(&all),
+        [(Class::HolderMissing, detail)],
+        "also if nobody places any"
+    );
+    all.unserved.insert((GROUP, "Cluster"));
+    assert!(compare(&all).is_empty(), "which clusters there are is not known");
+    let mut all = hosted();
+    let name = ReferenceName::new("Cluster", "z.example.com", HOLDER).expect("a name");
+    all.elsewhere.get_mut(&in_region("a")).expect("it is there").references = BTreeSet::from([name]);
+    all.objects.clear();
+    assert!(compare(&all).is_empty(), "it is of another service");
+}
+
+/// Its own service looks its objects up by fields; whoever holds without a field does so on purpose.
+#[test]
+fn who_holds_at_another_service_without_a_declared_field_is_not_judged() {
+    let mut all = hosted();
+    let name = ReferenceName::new("Note", GROUP, "00000000-f1cc-4f3b-b1c0-232ae8d852ce").expect("a name");
+    all.objects.insert(name.uid().to_owned(), known(&NOTE, "o"));
+    let network = all.elsewhere.get_mut(&in_region("a")).expect("it is there");
+    network.references.insert(name);
+    assert!(compare(&all).is_empty());
+}
+
+#[test]
+fn the_reference_of_a_restored_holder_stands_in_until_the_new_object_has_placed_its_own() {
+    const NEW: &str = "11c215ab-f1cc-4f3b-b1c0-232ae8d852ce";
+    let restored = |bearing: &[&str], named: &str| {
+        let mut all = hosted();
+        let mut holder = all.objects.remove(HOLDER).expect("it is there");
+        holder.restored_from = Some(HOLDER.to_owned());
+        holder.names = vec![("network", in_region(named))];
+        all.objects.insert(NEW.to_owned(), holder);
+        all.elsewhere.insert(in_region("a"), bears(bearing));
+        classes(&all)
+    };
+    assert_eq!(restored(&[HOLDER], "a"), [Class::ReferenceMissing]);
+    assert_eq!(restored(&[HOLDER, NEW], "a"), [Class::HolderMissing]);
+    assert_eq!(restored(&[HOLDER], "b"), [Class::HolderMissing]);
+    assert_eq!(restored(&[NEW], "a"), []);
 }
 
 #[test]
@@ -223,7 +369,7 @@ fn a_live_holder_that_names_what_does_not_exist_is_a_difference() {
     all.unserved.insert((GROUP, "Network"));
     assert!(compare(&all).is_empty(), "which networks there are is not known");
     all.unserved.clear();
-    let leaves: [fn(&mut Known); 2] = [|holder| holder.leaving = true, |holder| holder.archived = true];
+    let leaves: [Change; 2] = [|holder| holder.leaving = true, |holder| holder.archived = true];
     for leave in leaves {
         let mut all = sound();
         all.objects.remove("a");
@@ -250,7 +396,7 @@ fn what_a_service_does_not_have_is_dangling_and_what_it_says_nothing_of_is_not()
 
 #[test]
 fn what_is_archived_or_being_deleted_exists() {
-    let changes: [fn(&mut Known); 2] = [|target| target.archived = true, |target| target.leaving = true];
+    let changes: [Change; 2] = [|target| target.archived = true, |target| target.leaving = true];
     for change in changes {
         let mut all = sound();
         change(all.objects.get_mut("a").expect("it is there"));
