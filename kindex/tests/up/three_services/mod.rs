@@ -12,6 +12,7 @@ mod running;
 mod service;
 mod stage;
 mod still;
+mod verified;
 
 use crate::events::{Follower, Printed, cut_at_every_byte};
 use crate::process::{kubectl_is_there, wait_for};
