@@ -14,6 +14,7 @@ mod chart;
 mod configured;
 mod corpus;
 mod cycles;
+mod deletion;
 mod deletion_off;
 mod doubts;
 mod events;

@@ -1,13 +1,15 @@
 //! Events by way of a real NATS server, as they are typed: `kindex up --nats` feeds it, `kindex events --nats` follows.
 //! What is killed in between loses nothing.
 
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use kindex_harness::nats::Nats;
 use kindex_harness::require::require;
 use kindex_harness::scrape::Scrape;
 use serde_json::Value;
 
+use super::deletion::Deletion;
 use super::events::{Follower, create, delete, events};
 use super::process::{KINDEX, Running, kubectl_is_there, wait_for};
 use super::text_of;
@@ -235,24 +237,10 @@ fn the_process_with_the_lease_feeds_and_another_one_follows_it() {
     let run = Running::start(&[]);
     create(&run, "first");
     wait_for("the row", || run.get(&["projects", "-n", "default"]).contains("first"));
-    let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
+    let kubeconfig = run.data_dir().join("kubeconfig");
     let begin = |name: &str| {
-        let mut command = Command::new(KINDEX);
-        command
-            .args([
-                "deletion",
-                "--database",
-                &database,
-                "--nats",
-                &address,
-                "--lease-seconds",
-                "2",
-            ])
-            .args(["--replica-name", name, "--health-addr", "127.0.0.1:0", "--kubeconfig"])
-            .arg(run.data_dir().join("kubeconfig"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.spawn().expect("kindex runs")
+        let flags = ["--nats", &address, "--replica-name", name].map(str::to_owned);
+        Deletion::start(Path::new(KINDEX), &run, &kubeconfig, flags.to_vec())
     };
     let mut processes = vec![begin("one"), begin("two")];
     fed(&address);
@@ -263,21 +251,14 @@ fn the_process_with_the_lease_feeds_and_another_one_follows_it() {
         leases.contains("kindex-nats-feeder") && leases.contains("kindex-deletion"),
         "{leases}"
     );
-    for round in ["second", "third"] {
-        if let Some(mut process) = processes.pop() {
-            process.kill().expect("it runs");
-            process.wait().expect("it was started");
-        }
-        if processes.is_empty() {
+    for (round, killed) in [("second", 1), ("third", 0)] {
+        processes[killed].kill();
+        if killed == 0 {
             processes.push(begin("three"));
         }
         create(&run, round);
         follower.sees(round, false);
         delete(&run, round);
         follower.sees(round, true);
-    }
-    for mut process in processes {
-        process.kill().expect("it runs");
-        process.wait().expect("it was started");
     }
 }

@@ -3,7 +3,6 @@
 //! everything along. Over each transport, processes are killed in every state in which a deletion can stand still. The
 //! order is read from the event logs. Takes minutes to build, and runs where `KINDEX_REQUIRE` names `walk`.
 
-mod deletion;
 mod graph;
 mod kills;
 mod kubernetes;

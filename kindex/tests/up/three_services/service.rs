@@ -9,8 +9,8 @@ use kindex_harness::nats::Nats;
 use kindex_harness::ports;
 use serde_json::{Value, json};
 
-use super::deletion::Deletion;
 use super::graph::Object;
+use crate::deletion::Deletion;
 use crate::process::{Running, wait_for};
 use crate::site::Site;
 use crate::text_of;

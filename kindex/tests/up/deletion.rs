@@ -1,27 +1,27 @@
-//! `kindex deletion` of a service in a cluster of others, as a process that is killed and comes back.
+//! `kindex deletion` as a process of its own beside a `kindex up`, that is killed and comes back.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::process::Running;
+use super::process::Running;
 
 /// Lines of the log that are shown where the test fails.
 const LINES_SHOWN: usize = 60;
 
-pub(super) struct Deletion {
+pub(crate) struct Deletion {
     command: Command,
     child: Child,
-    /// What all its lives write to stderr. They share the position in it, and it outlives the directory of the run.
+    /// What all its lives write to stderr, at one position that they share. It outlives the directory of the run.
     log: File,
 }
 
 impl Deletion {
     /// On the cluster and the database of a running `kindex up`. It works once the lease of the one that was killed is
     /// over.
-    pub(super) fn start(program: &Path, run: &Running, kubeconfig: &Path, flags: Vec<String>) -> Self {
+    pub(crate) fn start(program: &Path, run: &Running, kubeconfig: &Path, flags: Vec<String>) -> Self {
         let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
         let mut command = Command::new(program);
         command
@@ -36,20 +36,26 @@ impl Deletion {
     }
 
     /// SIGKILL.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it was started");
     }
 
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.child = begin(&mut self.command, &self.log);
     }
 
-    /// The end of its log, as far as that can be read.
-    fn last_lines(&mut self) -> String {
-        let mut log = Vec::new();
-        let _read = self.log.rewind().and_then(|()| self.log.read_to_end(&mut log));
-        let log = String::from_utf8_lossy(&log);
+    /// What all its lives have said so far. Whoever reads it leaves their position where it is.
+    pub(crate) fn log(&self) -> String {
+        let length = self.log.metadata().map_or(0, |metadata| metadata.len());
+        let mut log = vec![0_u8; usize::try_from(length).unwrap_or_default()];
+        // Nothing takes away what is there.
+        let _read = self.log.read_exact_at(&mut log, 0);
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    fn last_lines(&self) -> String {
+        let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
     }
