@@ -74,6 +74,8 @@ pub(super) const LEAVING_PROJECT: Object = project("c");
 pub(super) const CLOUD_IDENTITY: Object = cloud_identity("openstack");
 /// Of no sample, and named by nothing.
 pub(super) const OTHER_CLOUD_IDENTITY: Object = cloud_identity("vsphere");
+/// Of no sample: the other project has it.
+pub(super) const CLOUD_IDENTITY_ELSEWHERE: Object = cloud_identity("azure");
 pub(super) const NETWORK: Object = network("blue");
 pub(super) const SERVER_GROUP: Object = server_group("apart");
 pub(super) const CLUSTER: Object = cluster("prod");
@@ -119,10 +121,19 @@ pub(super) const CLEANED_UP: Object = cluster("c-1");
 /// What another project has.
 pub(super) const OUT_OF_REACH: Graph = Graph(&[
     (OTHER_PROJECT, &[]),
-    (cloud_identity("azure"), &[("project", "b")]),
+    (CLOUD_IDENTITY_ELSEWHERE, &[("project", "b")]),
     (network("green"), &[("cloudIdentity", "azure")]),
     (server_group("together"), &[("cloudIdentity", "azure")]),
     (cluster("stage"), &[("network", "green"), ("serverGroup", "together")]),
+]);
+
+/// Two projects with their cloud identities.
+pub(super) const PROJECTS: Graph = Graph(&[
+    (PROJECT, &[]),
+    (CLOUD_IDENTITY, &[("project", "a")]),
+    (OTHER_CLOUD_IDENTITY, &[("project", "a")]),
+    (OTHER_PROJECT, &[]),
+    (CLOUD_IDENTITY_ELSEWHERE, &[("project", "b")]),
 ]);
 
 impl fmt::Display for Object {

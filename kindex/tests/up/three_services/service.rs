@@ -14,7 +14,7 @@ use crate::deletion::Deletion;
 use crate::process::{Running, wait_for};
 use crate::site::Site;
 use crate::text_of;
-use crate::workspace::{Example, checkout};
+use crate::workspace::{Example, checkout, write};
 
 /// Objects of each refer to those of the one before.
 pub(super) const NAMES: [&str; 3] = ["identity", "region", "compute"];
@@ -25,6 +25,11 @@ const KINDS: [&str; 3] = ["projects", "cloudidentities,networks,servergroups", "
 /// The finalizer of somebody who cleans up after an object.
 const CLEANUP: &str = "example.com/cleanup";
 
+/// Where the files are that the crds.toml of each names below `/etc`.
+pub(super) fn files() -> PathBuf {
+    checkout().join("target/walk/etc")
+}
+
 /// The program of a service, built once for all tests.
 fn program(name: &str) -> PathBuf {
     static BUILT: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
@@ -33,6 +38,9 @@ fn program(name: &str) -> PathBuf {
         return program.clone();
     }
     let example = Example::copy(&format!("deletion-graph/{name}"), &["crds.toml"]);
+    let declared = std::fs::read_to_string(example.path().join("crds.toml")).expect("copied");
+    let declared = declared.replace("/etc/", &format!("{}/", files().display()));
+    write(example.path(), "crds.toml", &declared);
     let program = example.build(&format!("{name}-kindex")).expect("builds");
     built.push((name.to_owned(), program.clone()));
     program
@@ -83,6 +91,20 @@ impl Service {
             service.deletion = Some(deletion);
             service
         })
+    }
+
+    /// One of them, with a cluster inside.
+    pub(super) fn start_one(name: &'static str, flags: &[&str]) -> Self {
+        let address = format!("127.0.0.1:{}", ports::reserve());
+        let mut all = listen(&address);
+        all.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        Self::start(name, &address, &Site::Embedded, all)
+    }
+
+    /// `kindex deletion` of its program, beside the cluster inside.
+    pub(super) fn start_deletion(&self, flags: Vec<String>) -> Deletion {
+        let kubeconfig = self.run.data_dir().join("kubeconfig");
+        Deletion::start(&self.program, &self.run, &kubeconfig, flags)
     }
 
     fn start(name: &'static str, address: &str, site: &Site, flags: Vec<String>) -> Self {
