@@ -7,6 +7,7 @@ mod by_hand;
 mod compared;
 mod creations_across;
 mod creations_at_once;
+mod deletions_amid_moves;
 mod each_right;
 mod early;
 mod encrypted;

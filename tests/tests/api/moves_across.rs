@@ -152,7 +152,7 @@ async fn update(operations: &Operations, name: &str) -> Result<Answer, Refusal> 
     patched.await
 }
 
-fn holder() -> ObjectKey<'static> {
+pub(super) fn holder() -> ObjectKey<'static> {
     ObjectKey {
         resource: (&HOLDERS).into(),
         namespace: "default",
@@ -264,6 +264,20 @@ async fn an_archived_holder_releases_the_former_target_at_its_service() {
     both.end().await;
 }
 
+/// How a service says at a path that it has models.
+pub(super) fn discovery(path: &str) -> Option<Value> {
+    let version = json!({"groupVersion": "michelangelo.api/v2", "version": "v2"});
+    let groups = json!([{"name": GROUP, "versions": [version], "preferredVersion": version}]);
+    let resources = json!([{"name": "models", "singularName": "model", "namespaced": true, "kind": "Model",
+        "verbs": ["get"]}]);
+    match path {
+        "/apis" => Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})),
+        "/apis/michelangelo.api/v2" => Some(json!({"kind": "APIResourceList", "apiVersion": "v1",
+            "groupVersion": "michelangelo.api/v2", "resources": resources})),
+        _ => None,
+    }
+}
+
 /// A region that says of every model that it is live, and writes down what is asked. One of its answers is an outage.
 async fn faulty_region(outage: &'static str) -> (Peers, Arc<Mutex<Vec<String>>>) {
     let live = json!({"target": {"uid": "u", "state": "Live"}, "references": []});
@@ -294,18 +308,9 @@ async fn region_that_says(
 ) -> (Peers, Arc<Mutex<Vec<String>>>) {
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = asked.clone();
-    let version = json!({"groupVersion": "michelangelo.api/v2", "version": "v2"});
-    let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
-        "groups": [{"name": GROUP, "versions": [version], "preferredVersion": version}]});
-    let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "michelangelo.api/v2",
-        "resources": [{"name": "models", "singularName": "model", "namespaced": true, "kind": "Model", "verbs": ["get"]}]});
     let answer = move |request: Request| {
         let path = request.uri().path();
-        let found = match path {
-            "/apis" => groups.clone(),
-            "/apis/michelangelo.api/v2" => resources.clone(),
-            _ => of_model.clone(),
-        };
+        let found = discovery(path).unwrap_or_else(|| of_model.clone());
         let model = path.split('/').nth(5).unwrap_or_default();
         let query = request.uri().query().map(|query| format!("?{query}"));
         let what = format!("{} {model}{}", request.method(), query.unwrap_or_default());
