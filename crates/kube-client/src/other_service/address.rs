@@ -1,10 +1,17 @@
 //! Where other services are.
 
+use std::path::PathBuf;
+
+use http::Request;
 use kindex_model::causes::chain;
 use kindex_model::reference::Service;
 use kube::Client;
+use kube::client::{Body, ClientBuilder};
 use kube::config::{Config, KubeConfigOptions};
 use serde_json::json;
+use tower::util::MapRequestLayer;
+
+use super::token::TokenFile;
 
 /// Where a service is, and how it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +46,7 @@ impl Address {
         }
     }
 
-    /// A client of it. The files are read as those of a kubeconfig are.
+    /// A client of it, which reads its files again: certificates and tokens are renewed.
     ///
     /// # Errors
     /// What is wrong with the address or the files.
@@ -47,14 +54,21 @@ impl Address {
         let file = serde_json::from_value(json!({
             "current-context": "peer",
             "clusters": [{"name": "peer", "cluster": {"server": self.url, "certificate-authority": self.ca_file}}],
-            "users": [{"name": "peer", "user": {"tokenFile": self.token_file}}],
+            "users": [{"name": "peer", "user": {}}],
             "contexts": [{"name": "peer", "context": {"cluster": "peer", "user": "peer"}}],
         }));
         let file = file.map_err(|error| error.to_string())?;
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
         let mut config = config.map_err(|error| chain(&error))?;
         config.default_retry = false;
-        Client::try_from(config).map_err(|error| chain(&error))
+        config.root_cert_file = self.ca_file.clone().map(PathBuf::from);
+        let client = ClientBuilder::try_from(config).map_err(|error| chain(&error))?;
+        let Some(token) = &self.token_file else {
+            return Ok(client.build());
+        };
+        let token = TokenFile::open(token)?;
+        let signed = MapRequestLayer::new(move |request: Request<Body>| token.sign(request));
+        Ok(client.with_layer(&signed).build())
     }
 }
 

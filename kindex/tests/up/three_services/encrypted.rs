@@ -98,11 +98,12 @@ fn a_service_behind_tls_is_followed_once_its_files_are_right_and_nothing_goes_be
             .contains("cloudidentity.region.example.com/")
     });
 
-    // From now on, the token is in use. It is read again where events were cut off.
-    write_file("token", "renewed");
+    // From now on, the token is in use. As `kubectl create token` writes it, a line break ends the file.
+    write_file("token", "renewed\n");
     identity.kill_and_restart();
     wait_for("the renewed token", || front.was_asked("renewed", "/api/v1/events/"));
     identity.delete(&OTHER_PROJECT);
     until_gone(&region, &CLOUD_IDENTITY_ELSEWHERE);
     until_gone(&identity, &OTHER_PROJECT);
+    assert!(front.was_asked("renewed", "/api/v1/projects.identity.example.com/"));
 }

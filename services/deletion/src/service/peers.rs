@@ -1,6 +1,6 @@
 //! What other services say, beside the loop of one cluster: their events, and look-ups of what ours name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -51,8 +51,8 @@ pub(super) struct Peers {
     /// Of holders, which keep no look-up from its turn.
     finds: JoinSet<PeerInput>,
     held: BTreeMap<KindName, Held>,
-    /// Of which nothing is heard.
-    silent: BTreeSet<KindName>,
+    /// Of which nothing is heard, and why.
+    silent: BTreeMap<KindName, String>,
 }
 
 impl Peers {
@@ -78,7 +78,7 @@ impl Peers {
             look_ups: JoinSet::new(),
             finds: JoinSet::new(),
             held,
-            silent: BTreeSet::new(),
+            silent: BTreeMap::new(),
         }
     }
 
@@ -131,8 +131,9 @@ impl Peers {
                 self.silent.remove(&kind);
             }
             PeerInput::Event(PeerEvent::Silent(kind, why)) => {
-                if self.silent.insert(kind.clone()) {
+                if self.silent.get(&kind) != Some(&why) {
                     tracing::warn!(%kind, why, "Another service is not heard");
+                    self.silent.insert(kind, why);
                 }
             }
             PeerInput::Event(PeerEvent::Doubted(kind, why)) => {
@@ -213,6 +214,8 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use axum::Router;
     use kindex_model::kind::Registry;
     use kindex_model::object::ResourceVersion;
