@@ -43,6 +43,8 @@ pub mod checkpoint;
 
 pub mod releases;
 
+pub mod settling;
+
 mod phases;
 
 pub mod deletion;

@@ -13,6 +13,7 @@
 use kindex_kube_api::patch::PatchType;
 use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
+use kindex_model::settling::{Naming, SettlingStep, settling_step};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -272,27 +273,30 @@ impl Operations {
         for _ in 0..TRIES {
             let at = self.version_of(caller, object).await?;
             let naming = match self.holder_of_move(caller, holder).await {
-                Ok(now) => Some(now).filter(|now| self.is_backed_by(now, holder, object, name)),
-                Err(refusal) if refusal.code == 404 => None,
+                Ok(now) if self.is_backed_by(&now, holder, object, name) => match now.state == State::Deleting {
+                    true => Naming::NamedByLeaving,
+                    false => Naming::Named,
+                },
+                Ok(_) => Naming::Unnamed,
+                Err(refusal) if refusal.code == 404 => Naming::Unnamed,
                 Err(refusal) => return Err(refusal),
             };
-            let is_named = naming.is_some();
-            // One that is being deleted releases what it names.
-            if done == Some(is_named) || naming.is_some_and(|now| now.state == State::Deleting) {
-                return Ok(());
-            }
-            if is_named {
-                if let Err(error) = self.place_on(caller, object, name).await {
-                    tracing::warn!(%error, reference = %name, %object, "A move may have released what is named again");
-                    return Ok(());
+            let step = settling_step(naming, done);
+            match step {
+                SettlingStep::Finish => return Ok(()),
+                SettlingStep::Place => {
+                    if let Err(error) = self.place_on(caller, object, name).await {
+                        let what = "A move may have released what is named again";
+                        tracing::warn!(%error, reference = %name, %object, "{what}");
+                        return Ok(());
+                    }
                 }
-            } else {
-                match self.release_on(caller, object, name, at).await {
+                SettlingStep::Release => match self.release_on(caller, object, name, at).await {
                     Err(refusal) if at.is_some() && refusal.code == 409 => continue,
                     released => released?,
-                }
+                },
             }
-            done = Some(is_named);
+            done = Some(step);
         }
         Err(Refusal::conflict(holder, "others change it all the time; try again"))
     }
