@@ -40,6 +40,16 @@ pub(super) enum Bug {
     MoveBeforePlacing,
     /// A move does not write to a target that has the reference already.
     MoveWithoutWriting,
+    /// The former target of an archived holder loses the reference before the new one has it.
+    MoveOldFirst,
+    /// Whoever moves an archived holder does not read it again after the reference was placed or released.
+    SettleUnread,
+    /// Whoever moves an archived holder releases the former target in whatever version it is.
+    SettleAnyVersion,
+    /// What a move has placed stays where the archived holder was deleted before its field was written.
+    MoveLeavesPlaced,
+    /// A reference at another service is released, and the archive is not asked whether its holder names that again.
+    ReleaseUnasked,
     /// What an object holds at another service is forgotten when it goes.
     ForgetAtPeer,
     /// A service that does not answer counts as one that has no such object.
@@ -136,7 +146,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 52] = [
+    pub(super) const IN_SMALL: [Self; 57] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -156,6 +166,11 @@ impl Bug {
         Self::PlaceForFreed,
         Self::MoveBeforePlacing,
         Self::MoveWithoutWriting,
+        Self::MoveOldFirst,
+        Self::SettleUnread,
+        Self::SettleAnyVersion,
+        Self::MoveLeavesPlaced,
+        Self::ReleaseUnasked,
         Self::ForgetAtPeer,
         Self::DownIsGone,
         Self::TakeOffWithoutRow,

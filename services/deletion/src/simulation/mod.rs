@@ -333,6 +333,7 @@ fn without_chance(bug: Bug) -> Result<(), String> {
     stories::lost::all(bug)?;
     stories::crashes::superseded(bug)?;
     stories::moves::come_back_meanwhile(bug)?;
+    stories::archived_moves::all(bug)?;
     stories::blocked::all(bug)
 }
 

@@ -1,9 +1,13 @@
 //! Moves: whoever lets a holder name another target reads the holder, places the reference on the new target by a write
 //! in any case, and then writes the field in the version that was read. It may stop after each of these.
 
+mod archived;
+
 use super::world::{Field, Refusal, World};
 use super::{Bug, Play};
 use crate::object::Key;
+
+pub(super) use archived::ArchivedMove;
 
 /// A move under way.
 #[derive(Clone, Debug)]

@@ -33,6 +33,8 @@ pub(super) mod lost;
 
 pub(super) mod moves;
 
+pub(super) mod archived_moves;
+
 mod redelivered;
 
 pub(super) mod restored;

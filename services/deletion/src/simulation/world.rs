@@ -32,6 +32,8 @@ mod history;
 
 mod ingester;
 
+mod moves;
+
 mod sql_only;
 
 mod tombstones;

@@ -70,6 +70,7 @@ impl Controller {
         let is_there = holder.map(|found| found.is_some_and(stays));
         let progress = match is_there {
             Ok(true) => Progress::Done,
+            Ok(false) if self.is_named_elsewhere(world, member, target) => Progress::Done,
             Ok(false) => self.take_off(world, std::slice::from_ref(member), target, None, false),
             Err(_) => Progress::Again,
         };
@@ -77,6 +78,12 @@ impl Controller {
             Progress::Done if !is_last => Progress::Next,
             progress => progress,
         }
+    }
+
+    /// Whether a holder has left for the archive, and goes on holding a target at another service.
+    fn is_named_elsewhere(&self, world: &World, member: &Member, target: &Seen) -> bool {
+        let is_elsewhere = world.is_elsewhere(&target.key, &self.group);
+        is_elsewhere && world.is_named_by_archived(&member.uid, &target.key) == Some(true)
     }
 
     fn place_all(&mut self, world: &mut World, task: &Task, members: &[Member], target: &Seen) -> Progress {

@@ -3,7 +3,7 @@
 use super::super::Bug;
 use super::super::world::{Refusal, Stored, World};
 use super::planted::counts_as_gone;
-use super::task::Member;
+use super::task::{Member, PeerRelease};
 use super::{Controller, Progress, Task};
 use crate::decide::Seen;
 use crate::object::Key;
@@ -33,6 +33,9 @@ impl Controller {
             }
             return self.take_off(world, &members, target, task.read, lost);
         }
+        if task.peer_release != PeerRelease::Unused {
+            return self.take_off_peer(world, task, target, lost, bug);
+        }
         if task.done < 3 {
             let Ok(holder) = world.get(&task.key) else {
                 return Progress::Again;
@@ -41,6 +44,9 @@ impl Controller {
             let holder = holder.filter(|holder| holder.uid == task.uid).cloned();
             if holder.as_ref().is_some_and(|holder| holder.version != task.version) {
                 return self.know_and_again(world, holder);
+            }
+            if holder.is_none() && world.is_elsewhere(&target.key, &self.group) {
+                return self.take_off_peer(world, task, target, lost, bug);
             }
             if holder.is_none() || bug == Bug::ReleaseUndetached {
                 return self.take_off(world, &task.members(), target, None, lost);
@@ -112,6 +118,50 @@ impl Controller {
                 Progress::Next
             }
             Err(refusal) => self.refused(world, &task.key, refusal),
+        }
+    }
+
+    /// Of a holder that has left for the archive, nobody places the reference anew. So the version of the target is
+    /// read, then the archive is asked, and what it names stays held; else the reference goes in the version that was
+    /// read, or all of this is done again.
+    fn take_off_peer(&mut self, world: &mut World, task: &mut Task, target: &Seen, lost: bool, bug: Bug) -> Progress {
+        let at = match task.peer_release {
+            PeerRelease::Unused | PeerRelease::Begun => {
+                let Ok(version) = world.version_of(&target.key) else {
+                    return Progress::Again;
+                };
+                task.peer_release = PeerRelease::Read(version);
+                return Progress::Next;
+            }
+            PeerRelease::Read(version) => {
+                let at = match world.is_named_by_archived(&task.uid, &target.key) {
+                    _ if bug == Bug::ReleaseUnasked => None,
+                    Some(true) => return Progress::Done,
+                    Some(false) => version,
+                    // It is gone for good, and uses nothing any more.
+                    None => None,
+                };
+                task.peer_release = PeerRelease::Asked(at);
+                return Progress::Next;
+            }
+            PeerRelease::Asked(at) => at,
+        };
+        let released = world.release_at(&target.key, &task.reference, at);
+        match (released, world.look(&target.key, &self.group)) {
+            (Err(Refusal::Conflict), _) => {
+                task.peer_release = PeerRelease::Begun;
+                Progress::Next
+            }
+            (Ok(()), Ok(found)) if !lost => {
+                if let Some(found) = found {
+                    self.know(world, &found);
+                } else {
+                    let concerned = self.graph.remove(&target.key, &target.uid);
+                    self.wake(concerned);
+                }
+                Progress::Done
+            }
+            (Ok(()) | Err(_), _) => Progress::Again,
         }
     }
 

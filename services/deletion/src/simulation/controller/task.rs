@@ -32,6 +32,22 @@ pub(super) struct Task {
     pub(super) phase: Option<Phase>,
     pub(super) holders: Vec<Holder>,
     pub(super) gone: BTreeSet<String>,
+    /// How far the release at another service is whose holder has left the cluster.
+    pub(super) peer_release: PeerRelease,
+}
+
+/// A release at another service, whose holder has left the cluster and may be archived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PeerRelease {
+    /// The holder is in the cluster, as far as is known.
+    Unused,
+    /// Nothing is known of the target.
+    Begun,
+    /// The target was read in this version, if it has one.
+    Read(Option<u64>),
+    /// After that, the archive was asked whether the holder names it: the reference is released in this version, or in
+    /// whatever version.
+    Asked(Option<u64>),
 }
 
 /// An object whose step it is.
@@ -70,6 +86,7 @@ impl Task {
             phase: object.phase,
             holders: Vec::new(),
             gone: BTreeSet::new(),
+            peer_release: PeerRelease::Unused,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::decide::{RefusalReason, Step, Wait};
 use crate::object::Key;
 
 /// A live holder, what its fields name, and its former target are read, the holder is written, and then that target.
-const RELEASE_REQUESTS: usize = 4;
+pub(super) const RELEASE_REQUESTS: usize = 4;
 
 #[test]
 fn a_holder_that_comes_back_is_held_there_before_it_is_released() {
@@ -82,7 +82,7 @@ impl Play {
     }
 
     /// Somebody moves a holder, and nothing comes between.
-    fn move_to(&mut self, holder: &Key, field: &str, to: &str, bug: Bug) -> Result<(), String> {
+    pub(super) fn move_to(&mut self, holder: &Key, field: &str, to: &str, bug: Bug) -> Result<(), String> {
         let mut moving = self.begin_move(holder, field, to)?;
         let placed = moving.send(&mut self.world, true, bug);
         let written = moving.send(&mut self.world, true, bug);
@@ -93,7 +93,7 @@ impl Play {
     }
 
     /// A holder was moved: its controller decides to release the former target, and sends some of the requests.
-    fn begin_release(&mut self, holder: &Key, target: &Key, requests: usize) -> Result<usize, String> {
+    pub(super) fn begin_release(&mut self, holder: &Key, target: &Key, requests: usize) -> Result<usize, String> {
         let at = self.at_service(holder);
         let controller = &mut self.controllers[at];
         for key in [holder, target] {

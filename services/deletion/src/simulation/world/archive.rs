@@ -30,6 +30,9 @@ pub(in super::super) struct Archives {
     pub(in super::super) references: BTreeSet<(String, ReferenceName)>,
     /// Whether what is archived holds objects of other services, and is held from there.
     pub(in super::super) across: bool,
+    /// By the uids of holder and target, references of archived holders that may be lacking: a move died that was about
+    /// to place them again.
+    pub(in super::super) may_lack: BTreeSet<(String, String)>,
 }
 
 impl Archives {

@@ -221,7 +221,8 @@ impl World {
         }
         let reference = object.reference();
         let named = self.named_elsewhere(object).into_iter();
-        let left = named.filter(|target| self.shown(target).is_some_and(|shown| shown.bears(&reference)));
+        let is_left = |shown: Stored| shown.bears(&reference) && !self.is_excused(&object.uid, &shown.uid);
+        let left = named.filter(|target| self.shown(target).is_some_and(is_left));
         if let Some(target) = left.collect::<Vec<_>>().first() {
             self.broken(format!(
                 "{} is through, and {target} still bears its reference",
