@@ -264,6 +264,18 @@ async fn an_archived_holder_releases_the_former_target_at_its_service() {
     both.end().await;
 }
 
+/// Whoever moved it first may have ended before all was done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_of_an_archived_holder_that_is_repeated_places_a_reference_that_is_lacking() {
+    let both = Both::start().await;
+    let held = both.create_archived().await;
+    let tried = both.try_to_move(&both.operations, "a", true).await.expect("it is so");
+    assert!(tried.unchanged && !both.bears("a", &held).await, "nothing was written");
+    let moved = both.try_to_move(&both.operations, "a", false).await.expect("it is so");
+    assert!(moved.unchanged && both.bears("a", &held).await);
+    both.end().await;
+}
+
 /// How a service says at a path that it has models.
 pub(super) fn discovery(path: &str) -> Option<Value> {
     let version = json!({"groupVersion": "michelangelo.api/v2", "version": "v2"});

@@ -41,7 +41,7 @@ pub struct Moved {
     pub from: Option<String>,
     /// What it names now.
     pub to: String,
-    /// Whether it named that before, so that nothing was written.
+    /// Whether it named that before, so that the field was not written.
     pub unchanged: bool,
 }
 
@@ -146,6 +146,10 @@ impl Operations {
         };
         if from.as_ref().is_some_and(|from| from.is(to)) {
             moved.unchanged = true;
+            // Whoever made this move may have ended before the target was settled.
+            if !dry_run && reference.waits() && holder.state == State::Archived {
+                self.settle_archived(caller, key, &holder, None, Some(to)).await?;
+            }
             return Ok(Some(moved));
         }
         if self.state_of(caller, to).await?.is_none() {
