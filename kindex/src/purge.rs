@@ -23,20 +23,10 @@ pub(crate) async fn run(platform: &Platform, args: &PurgeArgs) -> CommandResult 
         let prepared = store.prepare().await;
         prepared.map_err(|error| CommandError::failure(chain(&error)))?;
     }
-    let options = Options {
-        mode: if args.dry_run { Mode::DryRun } else { Mode::Remove },
-        has_deletion: args.deletion,
-        ..Options::default()
-    };
     let bar = Bar::new();
     let mut purged = Vec::new();
     for (kind, rule) in rules {
-        let mut cleaned_up = platform.cleanups.all().map(|(kind, _)| kind);
-        let options = Options {
-            has_outside: cleaned_up.any(|other| (other.group, other.name) == (kind.group, kind.name)),
-            ..options
-        };
-        let gone = purge(store.as_ref(), kind, rule, &options, &bar).await;
+        let gone = purge(store.as_ref(), kind, rule, &options(platform, kind, args), &bar).await;
         purged.push(gone.map_err(|error| interrupted(&error))?);
     }
     store.close().await;
@@ -49,6 +39,17 @@ pub(crate) async fn run(platform: &Platform, args: &PurgeArgs) -> CommandResult 
         ));
     }
     Ok(())
+}
+
+/// What the flags ask for, of a kind that may have a cleanup.
+fn options(platform: &Platform, kind: &Kind, args: &PurgeArgs) -> Options {
+    let mut cleaned_up = platform.cleanups.all().map(|(kind, _)| kind);
+    Options {
+        mode: if args.dry_run { Mode::DryRun } else { Mode::Remove },
+        has_outside: cleaned_up.any(|other| (other.group, other.name) == (kind.group, kind.name)),
+        has_deletion: args.deletion,
+        ..Options::default()
+    }
 }
 
 /// The kinds with a rule; one that is named must have one.
@@ -99,7 +100,7 @@ fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_deletion::cleanup::Cleanups;
+    use kindex_deletion::cleanup::{Answer, Cleanup, CleanupError, Cleanups, Deleted, async_trait};
     use kindex_generated::kinds::model;
 
     use super::*;
@@ -115,7 +116,33 @@ mod tests {
         }),
         ..model::KIND
     };
+    /// These alone have a cleanup.
+    static OTHERS: Kind = Kind {
+        name: "Other",
+        ..model::KIND
+    };
     static KINDS: [&Kind; 1] = [&MODELS];
+
+    /// Nothing is ever left outside.
+    struct Nothing;
+
+    #[async_trait]
+    impl Cleanup for Nothing {
+        async fn clean_up(&self, _: &Deleted) -> Result<Answer, CleanupError> {
+            Ok(Answer::Gone)
+        }
+    }
+
+    fn platform(cleanups: Cleanups) -> Platform {
+        Platform {
+            registry: Registry {
+                kinds: &KINDS,
+                ..kindex_generated::registry()
+            },
+            samples: &[],
+            cleanups,
+        }
+    }
 
     fn args(dry_run: bool, database: Option<String>) -> PurgeArgs {
         PurgeArgs {
@@ -135,20 +162,31 @@ mod tests {
     #[tokio::test]
     async fn a_dry_run_on_a_database_without_tables_says_that_it_may_be_the_wrong_one() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let platform = Platform {
-            registry: Registry {
-                kinds: &KINDS,
-                ..kindex_generated::registry()
-            },
-            samples: &[],
-            cleanups: Cleanups::default(),
-        };
         let database = format!("sqlite:{}", file.path().display());
-        let refused = run(&platform, &args(true, Some(database))).await;
+        let refused = run(&platform(Cleanups::none()), &args(true, Some(database))).await;
         let said = refused.expect_err("there is no table").to_string();
         assert!(said.contains("no such table"), "{said}");
         let hint = "\n  hint: is this the right --database, and has `kindex up` run on it?";
         assert!(said.ends_with(hint), "{said}");
+    }
+
+    /// As if a flag were lost on the way, or the row of an object went before its cleanup was called.
+    #[test]
+    fn a_purge_follows_its_flags_and_knows_which_kinds_have_a_cleanup() {
+        let cleaned_up = platform(Cleanups::none().with(&OTHERS, Nothing));
+        for (kind, has_outside) in [(&MODELS, false), (&OTHERS, true)] {
+            for (dry_run, mode) in [(false, Mode::Remove), (true, Mode::DryRun)] {
+                for deletion in [false, true] {
+                    let flags = PurgeArgs {
+                        deletion,
+                        ..args(dry_run, None)
+                    };
+                    let found = options(&cleaned_up, kind, &flags);
+                    let found = (found.mode, found.has_outside, found.has_deletion);
+                    assert_eq!(found, (mode, has_outside, deletion), "{}", kind.name);
+                }
+            }
+        }
     }
 
     #[test]
