@@ -158,7 +158,7 @@ fn word(step: &Step) -> &'static str {
         Step::Release(_) => "release",
         Step::Request(_) => "request",
         Step::Delete(_) => "delete",
-        Step::Record(_) => "record",
+        Step::Record(..) => "record",
         Step::Free { .. } => "free",
         Step::Hold { .. } => "hold",
         Step::Keep(_) => "keep",

@@ -179,7 +179,7 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
         | Step::Release(_)
         | Step::Request(_)
         | Step::Delete(_)
-        | Step::Record(_)
+        | Step::Record(..)
         | Step::Hold { .. }
         | Step::Keep(_)
         | Step::Sweep

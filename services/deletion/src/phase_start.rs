@@ -3,18 +3,22 @@
 
 use jiff::Timestamp;
 use kindex_model::deletion::{Phase, PhaseStart};
+use kindex_model::reference_name::ReferenceName;
 
 use crate::object::Object;
 
 /// Those that a message names; others are counted.
 const NAMED_MAX: usize = 4;
 
-/// The beginning of a phase of an object of the cluster as it was seen.
-pub fn of(object: &Object, phase: Phase, since: Timestamp) -> PhaseStart {
-    let references = object.references.iter().map(ToString::to_string);
+/// The beginning of a phase of an object of the cluster as it was seen. `holders` are the references that it waits for
+/// in the first one.
+pub fn of(object: &Object, phase: Phase, holders: &[ReferenceName], since: Timestamp) -> PhaseStart {
     let names: Vec<String> = match phase {
-        Phase::Deleting => references.collect(),
-        Phase::Draining => references.chain(object.others.iter().cloned()).collect(),
+        Phase::Deleting => holders.iter().map(ToString::to_string).collect(),
+        Phase::Draining => {
+            let owned = object.references.iter().map(ToString::to_string);
+            owned.chain(object.others.iter().cloned()).collect()
+        }
         Phase::Finalizing => Vec::new(),
     };
     start(phase, since, &names)
@@ -27,7 +31,6 @@ pub fn of_archived(phase: Phase, since: Timestamp) -> PhaseStart {
 
 fn start(phase: Phase, since: Timestamp, names: &[String]) -> PhaseStart {
     let (reason, text) = match phase {
-        Phase::Deleting if names.is_empty() => ("InUse", "others hold or name it, or it is not known yet which"),
         Phase::Deleting => ("InUse", "others hold or name it"),
         Phase::Draining => ("NotInUse", "only what it owns and its cleanup are left"),
         Phase::Finalizing => ("NothingLeft", "it releases what it refers to"),
@@ -54,37 +57,46 @@ fn listed(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::reference_name::ReferenceName;
-
     use super::*;
     use crate::fixture::{GROUP, deleting, key};
 
-    fn message(object: &Object, phase: Phase) -> String {
-        of(object, phase, Timestamp::UNIX_EPOCH).message
+    fn message(object: &Object, phase: Phase, holders: &[ReferenceName]) -> String {
+        of(object, phase, holders, Timestamp::UNIX_EPOCH).message
+    }
+
+    fn reference(number: usize) -> ReferenceName {
+        ReferenceName::new("Cluster", GROUP, &format!("u{number}")).expect("a name")
     }
 
     #[test]
     fn a_phase_begins_for_what_is_known_of_the_object() {
         let mut object = deleting(key("Network", "n"), "u");
-        let unknown = "others hold or name it, or it is not known yet which";
-        assert_eq!(message(&object, Phase::Deleting), unknown);
-        let holder = |number: usize| ReferenceName::new("Cluster", GROUP, &format!("u{number}")).expect("a name");
-        object.references = [holder(1)].into();
+        let held = "others hold or name it";
+        assert_eq!(message(&object, Phase::Deleting, &[]), held);
+        object.references = [reference(1)].into();
         object.others = ["example.com/cleanup".to_owned()].into();
-        let held = "others hold or name it: cluster.x.example.com/u1";
-        assert_eq!(message(&object, Phase::Deleting), held);
         let draining = "only what it owns and its cleanup are left: cluster.x.example.com/u1, example.com/cleanup";
-        assert_eq!(message(&object, Phase::Draining), draining);
-        let finalizing = of(&object, Phase::Finalizing, Timestamp::UNIX_EPOCH);
+        assert_eq!(message(&object, Phase::Draining, &[]), draining);
+        let finalizing = of(&object, Phase::Finalizing, &[], Timestamp::UNIX_EPOCH);
         assert_eq!(finalizing.message, "it releases what it refers to");
         assert_eq!(
             (finalizing.phase, finalizing.reason),
             (Phase::Finalizing, "NothingLeft")
         );
-        object.references = (1..8).map(holder).collect();
-        let held = message(&object, Phase::Deleting);
-        assert!(held.ends_with("cluster.x.example.com/u4 and 3 more"), "{held}");
+        let many: Vec<_> = (1..8).map(reference).collect();
+        let many = message(&object, Phase::Deleting, &many);
+        assert!(many.ends_with("cluster.x.example.com/u4 and 3 more"), "{many}");
         let archived = of_archived(Phase::Deleting, Timestamp::UNIX_EPOCH);
-        assert_eq!((archived.reason, &*archived.message), ("InUse", unknown));
+        assert_eq!((archived.reason, &*archived.message), ("InUse", held));
+    }
+
+    /// As if it waited for what is deleted only once it drains.
+    #[test]
+    fn the_first_phase_names_nothing_that_the_object_owns() {
+        let mut object = deleting(key("Network", "n"), "u");
+        let [holder, owned] = [1, 2].map(reference);
+        object.references = [holder.clone(), owned].into();
+        let held = "others hold or name it: cluster.x.example.com/u1";
+        assert_eq!(message(&object, Phase::Deleting, &[holder]), held);
     }
 }

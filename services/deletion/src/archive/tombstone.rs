@@ -28,7 +28,7 @@ pub fn decide(swept: &Swept, cleanup: &CleanupState, holds: bool) -> Step {
         (plain, _, _) => (Phase::Deleting, wait(plain)),
     };
     match swept.phase < Some(phase) {
-        true => Step::Record(phase),
+        true => Step::Record(phase, Vec::new()),
         false => step,
     }
 }
@@ -69,11 +69,11 @@ mod tests {
             PHASES.map(|phase| decided(phase, plain, owned, &CleanupState::Gone, holds))
         };
         let end = || Step::Free { confirm: Vec::new() };
-        let held = Step::Record(Phase::Deleting);
+        let held = Step::Record(Phase::Deleting, Vec::new());
         assert_eq!(all(&["h"], &["o"], true), [held, waits("h"), waits("h"), waits("h")]);
-        let drains = || Step::Record(Phase::Draining);
+        let drains = || Step::Record(Phase::Draining, Vec::new());
         assert_eq!(all(&[], &["o"], true), [drains(), drains(), waits("o"), waits("o")]);
-        let releases = || Step::Record(Phase::Finalizing);
+        let releases = || Step::Record(Phase::Finalizing, Vec::new());
         assert_eq!(all(&[], &[], true), [releases(), releases(), releases(), end()]);
         assert_eq!(all(&[], &[], false), [end(), end(), end(), end()], "phases are skipped");
     }
@@ -88,9 +88,9 @@ mod tests {
             for holds in [false, true] {
                 let all =
                     |plain: &[&str], owned: &[&str]| PHASES.map(|phase| decided(phase, plain, owned, cleanup, holds));
-                let held = Step::Record(Phase::Deleting);
+                let held = Step::Record(Phase::Deleting, Vec::new());
                 assert_eq!(all(&["h"], &["o"]), [held, waits("h"), waits("h"), waits("h")]);
-                let drains = || Step::Record(Phase::Draining);
+                let drains = || Step::Record(Phase::Draining, Vec::new());
                 assert_eq!(all(&[], &["o"]), [drains(), drains(), waits("o"), waits("o")]);
                 assert_eq!(all(&[], &[]), [drains(), drains(), step.clone(), step.clone()]);
             }

@@ -38,7 +38,7 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
             finalizers.push(cluster.kinds.names.finalizer.clone());
             written(cluster.set_finalizers(object, &finalizers).await, &mut outcome)
         }
-        Step::Record(phase) => written(cluster.record(object, *phase, now).await, &mut outcome),
+        Step::Record(phase, holders) => written(cluster.record(object, *phase, holders, now).await, &mut outcome),
         Step::Place { .. } => place(cluster, task, &mut outcome).await,
         Step::Release(target) => release(cluster, task, target, &mut outcome).await,
         Step::Request(cause) => match is_still(cluster, object, cause, &mut outcome).await {

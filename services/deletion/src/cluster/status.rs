@@ -11,6 +11,7 @@ use kindex_kube_client::{ClusterError, ReadApi as _, classify};
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object as Text;
+use kindex_model::reference_name::ReferenceName;
 use kube::api::Api;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -52,8 +53,14 @@ enum ConditionUpdate<'a> {
 impl Cluster {
     /// Records the phase of an object that is being deleted: as annotations, which count, and in conditions that say
     /// that it waits.
-    pub(super) async fn record(&self, object: &Object, phase: Phase, now: Timestamp) -> Result<Object, ClusterError> {
-        let start = phase_start::of(object, phase, now);
+    pub(super) async fn record(
+        &self,
+        object: &Object,
+        phase: Phase,
+        holders: &[ReferenceName],
+        now: Timestamp,
+    ) -> Result<Object, ClusterError> {
+        let start = phase_start::of(object, phase, holders, now);
         let annotations = self.kinds.names.recorded.of_start(&object.phases, &start);
         let written = self.annotate(object, &Value::Object(annotations)).await?;
         let recorded = self.kinds.read(self.kind(&object.key), &written);

@@ -79,7 +79,7 @@ impl Cluster {
         };
         let step = decide(&swept, &cleanup, holds);
         let mut unanswered = None;
-        let wrote = if let Step::Record(phase) = &step {
+        let wrote = if let Step::Record(phase, _) = &step {
             let written = archive.record(&object, *phase, now).await;
             written.map_err(|error| failed(&error))?
         } else if matches!(step, Step::Free { .. }) {

@@ -135,7 +135,10 @@ fn decide_deleting(input: &Input<'_>) -> Step {
     let recorded = input.object.phase;
     if let Some(wait) = holders(input) {
         return match recorded {
-            None => Step::Record(Phase::Deleting),
+            None => Step::Record(
+                Phase::Deleting,
+                plain_claims(input).map(|claim| claim.name.clone()).collect(),
+            ),
             Some(_) => Step::Wait(wait),
         };
     }
@@ -148,7 +151,7 @@ fn decide_deleting(input: &Input<'_>) -> Step {
         Archived::Unasked if owned.is_none() || recorded < Some(Phase::Draining) => return Step::Sweep,
         Archived::Remaining { plain, .. } if !plain.is_empty() => {
             return match recorded {
-                None => Step::Record(Phase::Deleting),
+                None => Step::Record(Phase::Deleting, Vec::new()),
                 Some(_) => Step::Wait(Wait::Archived(plain.clone())),
             };
         }
@@ -157,7 +160,7 @@ fn decide_deleting(input: &Input<'_>) -> Step {
     let others = &input.object.others;
     if owned.is_some() || !others.is_empty() || input.cleanup != CleanupState::Gone {
         if recorded < Some(Phase::Draining) {
-            return Step::Record(Phase::Draining);
+            return Step::Record(Phase::Draining, Vec::new());
         }
         if let Some(wait) = owned {
             return Step::Wait(wait);
@@ -172,7 +175,7 @@ fn decide_deleting(input: &Input<'_>) -> Step {
         CleanupState::Gone => {}
     }
     match input.bearers.first() {
-        Some(_) if recorded < Some(Phase::Finalizing) => Step::Record(Phase::Finalizing),
+        Some(_) if recorded < Some(Phase::Finalizing) => Step::Record(Phase::Finalizing, Vec::new()),
         Some(bearer) => Step::Release(bearer.clone()),
         None if !input.targets_unknown.is_empty() => Step::Wait(Wait::Unknown(input.targets_unknown.clone())),
         None => free(input),
@@ -215,9 +218,14 @@ fn takes_no_reference(named: &Named) -> bool {
     }
 }
 
-/// The references that keep the object in its first phase, and those who name it and are about to be deleted with it.
+/// The references that keep the object in its first phase.
+fn plain_claims<'l>(input: &'l Input<'_>) -> impl Iterator<Item = &'l Claim> {
+    input.claims.iter().filter(|claim| !claim.owned)
+}
+
+/// These references, and those who name the object and are about to be deleted with it.
 fn holders(input: &Input<'_>) -> Option<Wait> {
-    let claims: Vec<_> = input.claims.iter().filter(|claim| !claim.owned).cloned().collect();
+    let claims: Vec<_> = plain_claims(input).cloned().collect();
     let missing = input.missing.iter().filter(|other| other.cascades && !other.stays);
     let missing: Vec<_> = missing.map(|other| other.holder.clone()).collect();
     (!claims.is_empty() || !missing.is_empty()).then_some(Wait::Holders(claims, missing))

@@ -90,8 +90,8 @@ pub enum Step {
     Request(Cause),
     /// It is deleted: it gets a deletion timestamp, and stays until its phases are through.
     Delete(Cause),
-    /// The phase is recorded.
-    Record(Phase),
+    /// The phase is recorded; with the first one, the references in the cluster that it waits for.
+    Record(Phase, Vec<ReferenceName>),
     /// These references become rows, where their holders are archived, and are then taken off.
     Keep(Vec<ReferenceName>),
     /// Those of its holders that are archived are read, and deleted where they go with it in this phase.

@@ -214,7 +214,12 @@ fn a_deletion_waits_while_a_reference_is_left() {
             ..input(&deleting(phase))
         })
     };
-    assert_eq!(step(None), Step::Record(Phase::Deleting));
+    let holders = vec![claim("h", false).name];
+    assert_eq!(
+        step(None),
+        Step::Record(Phase::Deleting, holders),
+        "what it owns goes later"
+    );
     // Even where a later phase was recorded: nothing goes back, and nothing goes on.
     for phase in Phase::ALL {
         let wait = Wait::Holders(vec![claim("h", false)], Vec::new());
@@ -252,7 +257,7 @@ fn no_phase_is_recorded_again() {
                 bearers: vec![seen("Target", "a")],
                 ..input(&deleting(Some(phase)))
             });
-            let is_again = matches!(step, Step::Record(recorded) if recorded <= phase);
+            let is_again = matches!(step, Step::Record(recorded, _) if recorded <= phase);
             assert!(!is_again, "{phase}: {step:?}");
         }
     }
@@ -298,7 +303,7 @@ fn an_owner_drains_before_it_releases() {
     for phase in [None, Some(Phase::Deleting)] {
         assert_eq!(
             step(phase, vec![claim("c", true)], Vec::new()),
-            Step::Record(Phase::Draining)
+            Step::Record(Phase::Draining, Vec::new())
         );
     }
     let held = Wait::Owned(vec![claim("c", true)], Vec::new());
@@ -327,23 +332,29 @@ fn nothing_is_released_before_the_cleanup_outside_is_confirmed() {
     let draining = Some(Phase::Draining);
     for left in [Remaining::Pending("m".to_owned()), Remaining::Failed("m".to_owned())] {
         let cleanup = CleanupState::Remaining(left.clone());
-        assert_eq!(step(None, cleanup.clone(), &[]), Step::Record(Phase::Draining));
+        assert_eq!(
+            step(None, cleanup.clone(), &[]),
+            Step::Record(Phase::Draining, Vec::new())
+        );
         assert_eq!(step(draining, cleanup, &[]), Step::Wait(Wait::Cleanup(left)));
     }
     assert_eq!(
         step(None, CleanupState::Unconfirmed, &[]),
-        Step::Record(Phase::Draining)
+        Step::Record(Phase::Draining, Vec::new())
     );
     assert_eq!(step(draining, CleanupState::Unconfirmed, &[]), Step::CleanUp);
     assert_eq!(
         step(None, CleanupState::Gone, &["a.b/c"]),
-        Step::Record(Phase::Draining)
+        Step::Record(Phase::Draining, Vec::new())
     );
     let others = Wait::Finalizers(vec!["a.b/c".to_owned()]);
     for cleanup in [CleanupState::Gone, CleanupState::Unconfirmed] {
         assert_eq!(step(draining, cleanup, &["a.b/c"]), Step::Wait(others.clone()));
     }
-    assert_eq!(step(draining, CleanupState::Gone, &[]), Step::Record(Phase::Finalizing));
+    assert_eq!(
+        step(draining, CleanupState::Gone, &[]),
+        Step::Record(Phase::Finalizing, Vec::new())
+    );
 }
 
 #[test]
@@ -373,7 +384,10 @@ fn all_references_are_released_before_the_object_is_freed() {
     };
     let both = || vec![seen("Target", "a"), seen("Target", "b")];
     for phase in [None, Some(Phase::Deleting), Some(Phase::Draining)] {
-        assert_eq!(step(phase, both(), Vec::new()), Step::Record(Phase::Finalizing));
+        assert_eq!(
+            step(phase, both(), Vec::new()),
+            Step::Record(Phase::Finalizing, Vec::new())
+        );
     }
     let finalizing = Some(Phase::Finalizing);
     assert_eq!(step(finalizing, both(), Vec::new()), Step::Release(seen("Target", "a")));

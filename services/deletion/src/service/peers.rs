@@ -200,7 +200,7 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
         Step::Guard
         | Step::Request(Cause::Requested)
         | Step::Delete(Cause::Requested)
-        | Step::Record(_)
+        | Step::Record(..)
         | Step::Hold { .. }
         | Step::Keep(_)
         | Step::Sweep

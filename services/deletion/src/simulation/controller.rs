@@ -263,7 +263,7 @@ impl Controller {
             Step::Guard => self.change(world, task, lost, |object| {
                 object.finalizers.push(own.finalizer.clone())
             }),
-            Step::Record(phase) => {
+            Step::Record(phase, _) => {
                 let version = (bug != Bug::RecordAnyway).then_some(task.version);
                 if let Some(object) = judged(world, task, version) {
                     world.judge_phase(&object, *phase);

@@ -127,11 +127,11 @@ fn archived_holders_keep_the_object_in_the_phase_that_is_theirs() {
         })
     };
     let waits = |name: &str| Step::Wait(Wait::Archived(vec![name.to_owned()]));
-    assert_eq!(with(None, left(&["a"], &[])), Step::Record(Phase::Deleting));
+    assert_eq!(with(None, left(&["a"], &[])), Step::Record(Phase::Deleting, Vec::new()));
     assert_eq!(with(Some(Phase::Deleting), left(&["a"], &["b"])), waits("a"));
     assert_eq!(
         with(Some(Phase::Deleting), left(&[], &["b"])),
-        Step::Record(Phase::Draining)
+        Step::Record(Phase::Draining, Vec::new())
     );
     assert_eq!(with(Some(Phase::Draining), left(&[], &["b"])), waits("b"));
     let nobody = with(Some(Phase::Draining), left(&[], &[]));

@@ -142,7 +142,7 @@ fn takes_off(task: &Task) -> (Seen, Vec<Lost>) {
         | Step::Hold { .. }
         | Step::Request(_)
         | Step::Delete(_)
-        | Step::Record(_)
+        | Step::Record(..)
         | Step::Sweep
         | Step::CleanUp
         | Step::Wait(_)

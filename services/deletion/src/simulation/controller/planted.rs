@@ -25,7 +25,7 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
             .retain(|claim| claim.owned || claim.at == HolderLocation::Absent),
         Bug::DropLost => input.claims.retain(|claim| claim.at != HolderLocation::NotFound),
         Bug::RecordAgain if object.state == DeletionState::Deleting && object.phase == Some(Phase::Deleting) => {
-            return Step::Record(Phase::Deleting);
+            return Step::Record(Phase::Deleting, Vec::new());
         }
         Bug::LeaveRequested if object.state == DeletionState::Requested => return Step::Rest(Vec::new()),
         Bug::FollowRefusal => {

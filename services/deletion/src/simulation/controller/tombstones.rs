@@ -326,7 +326,7 @@ fn finish(world: &mut World, visit: &mut Visit, step: &Step, bug: Bug) {
         visit.elsewhere = Some(elsewhere);
     } else if bug == Bug::EndHeld || matches!(step, Step::Free { .. }) {
         world.end_tombstone(&visit.uid, visit.version, bug == Bug::EndHeld);
-    } else if let Step::Record(phase) = step {
+    } else if let Step::Record(phase, _) = step {
         let version = (bug != Bug::TombstoneAnyway).then_some(visit.version);
         world.record_tombstone(&visit.uid, version, *phase);
     }

@@ -91,7 +91,7 @@ fn holders_that_go_release_together_once_others_have_done_what_they_can() {
     let places = work.next(now).expect("a step");
     assert_eq!(names(&places), ["c"]);
     let records = work.next(now).expect("a step of its own");
-    let finalizing = Step::Record(Phase::Finalizing);
+    let finalizing = Step::Record(Phase::Finalizing, Vec::new());
     assert_eq!((names(&records), &records.step), (vec!["d"], &finalizing));
     assert!(work.next(now).is_none(), "the target is being written");
     end(&mut work, &places, &["a", "b", "c", "d"], 7, now);

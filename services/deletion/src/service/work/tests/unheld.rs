@@ -133,7 +133,7 @@ fn who_waits_for_a_holder_without_its_reference_hears_that_it_waits_in_turn() {
             panic!("{live_one}: {} steps", then.len());
         };
         assert_eq!(&*task.object.key.name, "t", "{live_one}");
-        assert_eq!(task.step, Step::Record(Phase::Finalizing), "{live_one}");
+        assert_eq!(task.step, Step::Record(Phase::Finalizing, Vec::new()), "{live_one}");
     }
 }
 
