@@ -1,13 +1,13 @@
 //! The tree of who holds an object, in the cluster and of a SQL-only kind.
 
-use kindex_generated::kinds::{model, pipeline_run};
+use kindex_generated::kinds::{model, pipeline, pipeline_run};
 use kindex_harness::wait::eventually;
 use kindex_query::Life;
 use serde_json::{Value, json};
 
 use super::references::{get, put, stored};
 use super::sql_only_graph::TARGETS;
-use super::stage::{FINAL, Stage, send};
+use super::stage::{FINAL, Stage, client_of, send, serve};
 
 const OBJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default";
 
@@ -99,6 +99,37 @@ async fn shows_all_holders(stage: Stage) {
             .unwrap()
             .map(|row| row.life),
         Some(Life::Live)
+    );
+    stage.end().await;
+}
+
+/// As if it had begun because others hold it, or as if nobody knew until `kindex deletion` comes to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_phase_of_an_archived_object_says_that_its_deletion_was_requested() {
+    let stage = Stage::of_all_kinds().await;
+    let metadata = json!({"name": "p", "annotations": {FINAL: "true"}});
+    let body = json!({"apiVersion": "michelangelo.api/v2", "kind": "Pipeline", "metadata": metadata, "spec": {}});
+    let (code, created) = send(&stage.api, "POST", &format!("{OBJECTS}/pipelines"), &body).await;
+    assert_eq!(code, 201, "{created}");
+    let path = format!("{OBJECTS}/pipelines/p");
+    eventually("it is archived", async || {
+        let (code, _) = send(&stage.cluster, "GET", &path, &Value::Null).await;
+        let row = stage.store.get_by_name(&pipeline::KIND, "default", "p").await.unwrap();
+        code == 404 && row.is_some_and(|row| row.life == Life::Archived)
+    })
+    .await;
+    let operations = stage.operations().with_graph(true);
+    let api = client_of(serve(operations, None, stage.ground.stop()).await);
+    let (code, answer) = send(&api, "DELETE", &path, &Value::Null).await;
+    assert_eq!(code, 202, "{answer}");
+    let tree = "/api/v1/pipelines/default/p/references?resolve=true";
+    let (code, tree) = send(&api, "GET", tree, &Value::Null).await;
+    let phases = tree["phases"].as_array().cloned().unwrap_or_default();
+    assert_eq!((code, phases.len()), (200, 1), "{tree}");
+    assert_eq!(
+        (&phases[0]["type"], &phases[0]["reason"]),
+        (&json!("Deleting"), &json!("Requested")),
+        "{tree}"
     );
     stage.end().await;
 }

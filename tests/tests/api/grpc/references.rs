@@ -6,7 +6,7 @@ use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::stage::{Stage, send};
+use super::super::stage::{Stage, model, send};
 use super::client::{Body, Client};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -142,5 +142,45 @@ async fn the_holders_are_those_that_rest_shows() {
         let refused = call(&client, "ListReferences", resolved(depth)).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument, "{depth}: {refused}");
     }
+    stage.end().await;
+}
+
+/// As if the tree of an object in the cluster had none, or as if one API showed a part of them as another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_phases_of_a_deletion_are_those_that_rest_shows() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    stage.create("a", json!({}), json!({})).await;
+    let target = json!({"resource": "models", "namespace": "default", "name": "a"});
+    let put = json!({"target": target, "reference": HOLDER});
+    call(&client, "PutReference", put).await.unwrap();
+    let phases = json!([
+        {"type": "Deleting", "status": "True", "reason": "InUse", "message": "others hold it",
+            "lastTransitionTime": "2026-11-24T11:55:00Z"},
+        {"type": "Draining", "status": "True", "reason": "NotInUse", "message": "machines are left",
+            "lastTransitionTime": "2026-11-24T11:58:00Z"},
+    ]);
+    let recorded = json!({"metadata": {"annotations": {"michelangelo.api/deletion-phases": phases.to_string()}}});
+    let (code, answer) = send(&stage.cluster, "PATCH", &model("a"), &recorded).await;
+    assert_eq!(code, 200, "{answer}");
+    let path = "/api/v1/models/default/a/references?resolve=true";
+    let (code, live) = send(&stage.api, "GET", path, &Value::Null).await;
+    assert_eq!(
+        (code, &live["phases"]),
+        (200, &Value::Null),
+        "nobody has deleted it: {live}"
+    );
+
+    let (code, answer) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    assert_eq!(code, 200, "{answer}");
+    let (code, tree) = send(&stage.api, "GET", path, &Value::Null).await;
+    assert_eq!(
+        (code, &tree["state"], &tree["phases"]),
+        (200, &json!("Deleting"), &phases),
+        "{tree}"
+    );
+    let resolved = json!({"target": target, "resolve": true, "depth": 1});
+    let answer = call(&client, "ListReferences", resolved).await.unwrap();
+    assert_eq!(answer["tree"]["phases"], phases, "{answer}");
     stage.end().await;
 }
