@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::archived_meanwhile::region;
 use super::backend::Backend;
-use super::direct::evict;
+use super::direct::{self, evict};
 use super::restored_holders::{HOSTED, HOSTED_KINDS, registry};
 use super::tombstones::{child, name};
 use super::widget::at;
@@ -79,9 +79,15 @@ async fn waiting(backend: &Backend, uids: &[&str]) -> usize {
     tombstones.expect("readable").len()
 }
 
-/// As if its row went at once: its reference would hold the network for ever.
+/// As if its row went at once: its reference would hold the network for ever. It was changed in SQL before, which gave
+/// it a version of its own.
 async fn what_holds_an_object_elsewhere_releases_it_before_its_row_goes(backend: Backend) {
     let backend = hosted(backend, &["h"]).await;
+    let wanted = direct::read(&child("h", "n").label("tier", "gold"), ResourceVersion(10));
+    let changed = backend.store.update_direct(&HOSTED, &wanted, at(1)).await;
+    assert!(changed.expect("changed").metadata.resource_version > ResourceVersion(10));
+    let stale = backend.store.request_deletions(&HOSTED, &[read("h")], at(2)).await;
+    assert!(stale.expect("an answer").is_empty(), "it was changed since it was read");
     let kept = purged(&backend, &ALL, Mode::Remove, false).await;
     assert_eq!(counts(&kept), [0, 0, 0], "nobody would carry its deletion out");
     let dry = purged(&backend, &ALL, Mode::DryRun, true).await;
