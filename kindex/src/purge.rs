@@ -33,6 +33,7 @@ pub(crate) async fn run(platform: &Platform, args: &PurgeArgs) -> CommandResult 
     if !purged.is_empty() || args.output != Form::Table {
         say::print(render(&purged, args)?)?;
     }
+    purged.iter().filter_map(skipped).for_each(say::note);
     if purged.is_empty() {
         say::note(format_args!(
             "No kind has a retention rule: [kinds.X.retention] in crds.toml makes one."
@@ -72,6 +73,17 @@ fn interrupted(error: &StoreError) -> CommandError {
         error,
         "run the same command again: what is gone stays gone, and it goes on",
     )
+}
+
+/// What is said of archived objects that stay although the rule lets them go.
+fn skipped(purged: &Purged) -> Option<String> {
+    (purged.skipped > 0).then(|| {
+        format!(
+            "note: archived objects of {} that are not deleted: {}. Somebody began to use them or changed them, or \
+             their texts cannot be read, which `kindex verify` shows.",
+            purged.kind, purged.skipped
+        )
+    })
 }
 
 fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
@@ -197,9 +209,17 @@ mod tests {
             deleted: 12,
             evicted: 0,
             requested: 3,
+            skipped: 2,
             oldest: jiff::Timestamp::from_second(0).ok(),
             newest: None,
         }];
+        let note = skipped(&purged[0]).expect("two stay");
+        assert!(note.contains("of Job that are not deleted: 2."), "{note}");
+        let none = Purged {
+            skipped: 0,
+            ..purged[0].clone()
+        };
+        assert_eq!(skipped(&none), None);
         let text = render(&purged, &args(true, None)).expect("a table");
         let (head, line) = text.split_once('\n').expect("two lines");
         let columns = "DELETED, WOULD GO   ARCHIVED, WOULD GO   ARCHIVED, WOULD BE DELETED";

@@ -96,8 +96,8 @@ struct DeleteAsRead<'a> {
     work: &'a Work<'a>,
     objects: &'a [ReadVersion],
     mode: DeletionMode,
-    /// Whether those that references hold are left out.
-    leaves_held: bool,
+    /// Whether those that references hold are left out, and the versions are those of rows.
+    is_purge: bool,
 }
 
 impl<D: Driver> InTransaction<D> for Keep<'_> {
@@ -154,14 +154,19 @@ impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
         uids.sort_unstable();
         let locked = batch.lock_rows(&uids).await?;
         let versions = batch.versions_of(&uids).await?;
-        let is_as_read = |read: &&ReadVersion| versions.get(&read.uid) == Some(&read.version);
+        let is_as_read = |read: &&ReadVersion| match (self.is_purge, locked.get(&read.uid)) {
+            // Rewound, a row has another version than its text.
+            (true, Some(row)) => versions.contains_key(&read.uid) && row.res_version.pack() == read.version,
+            (true, None) => false,
+            (false, _) => versions.get(&read.uid) == Some(&read.version),
+        };
         let unchanged = self.objects.iter().filter(is_as_read);
         let mut rows: Vec<&FoundRow> = unchanged.filter_map(|read| locked.get(&read.uid)).collect();
         rows.retain(|row| row.life() == Life::Archived);
         rows.sort_unstable_by(|one, other| one.uid.cmp(&other.uid));
         // One that is named twice has one event all the same.
         rows.dedup_by(|one, other| one.uid == other.uid);
-        if self.leaves_held {
+        if self.is_purge {
             let uids: Vec<&str> = rows.iter().map(|row| &*row.uid.0).collect();
             let counts = batch.reference_counts(&uids).await?;
             rows.retain(|row| !counts.contains_key(&row.uid));
@@ -247,7 +252,8 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// As [`make_tombstones`](ArchivedHolders::make_tombstones), of those that no reference holds.
+    /// As [`make_tombstones`](ArchivedHolders::make_tombstones), of those that no reference holds, by the versions of
+    /// their rows.
     pub(crate) async fn make_unheld_tombstones(
         &self,
         kind: &Kind,
@@ -262,7 +268,7 @@ impl<D: Driver> SqlStore<D> {
         &self,
         kind: &Kind,
         objects: &[ReadVersion],
-        (mode, leaves_held): (DeletionMode, bool),
+        (mode, is_purge): (DeletionMode, bool),
         now: Timestamp,
     ) -> Result<TakenAlong, StoreError> {
         if objects.is_empty() {
@@ -273,7 +279,7 @@ impl<D: Driver> SqlStore<D> {
             work: &self.reference_work(kind, &texts, now),
             objects,
             mode,
-            leaves_held,
+            is_purge,
         };
         let done = self.connections.transact(&delete).await;
         done.map_err(|error| failure::<D>(kind.name, error))

@@ -62,6 +62,9 @@ pub struct Purged {
     pub evicted: u64,
     /// Archived objects whose deletion was requested. Their rows go once they are deleted, by the same rule.
     pub requested: u64,
+    /// Archived objects that were found, and whose deletion was not requested: somebody began to use them or changed
+    /// them, or their texts cannot be read.
+    pub skipped: u64,
     /// When the first of these objects left.
     pub oldest: Option<Timestamp>,
     /// When the last of these objects left.
@@ -116,6 +119,7 @@ pub async fn purge(
             deleted: 0,
             evicted: 0,
             requested: 0,
+            skipped: 0,
             oldest: None,
             newest: None,
         },
@@ -183,9 +187,13 @@ impl Walk<'_> {
             after = Some(row.arrival);
             page.retain(|row| last.is_none_or(|last| last.is_before(row)));
             if mode == Mode::Remove && !page.is_empty() {
+                let found = page.len();
                 let mut done = self.carry_out(gone, &page, action).await?;
                 done.sort_unstable();
                 page.retain(|row| done.binary_search(&row.uid).is_ok());
+                if action == RowAction::Delete {
+                    self.purged.skipped += (found - page.len()) as u64;
+                }
             }
             self.progress.advance(page.len() as u64);
             for row in &page {

@@ -137,11 +137,11 @@ pub trait Purge: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<Uid>, StoreError>;
 
-    /// Requests the deletion of archived objects that are as they were read: they get tombstones, and whoever ends the
-    /// deletions of these goes on. Gives back which have one.
+    /// Requests the deletion of archived objects whose rows have the versions that were read: they get tombstones, and
+    /// whoever ends the deletions of these goes on. Gives back which have one.
     ///
     /// # Guarantees
-    /// An object that references hold when its row is locked is left alone.
+    /// An object that references hold when its row is locked is left alone, and so is one whose text cannot be read.
     async fn request_deletions(
         &self,
         kind: &'static Kind,
@@ -205,7 +205,7 @@ pub struct GoneRow {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Version of the stored text.
+    /// Version of the row: that of the stored text, or 0 once it was rewound.
     pub res_version: RowVersion,
     /// Archived or deleted.
     pub life: Life,
