@@ -3,6 +3,7 @@
 
 use clap::Parser as _;
 use kindex::cli::{Cli, Command, Form, PurgeArgs};
+use kindex_harness::helm;
 use serde_json::Value;
 
 use super::chart::{helm_is_there, one, refused, rendered, selects};
@@ -19,7 +20,12 @@ fn command(values: &[&str]) -> PurgeArgs {
     let args = pod(&manifests)["spec"]["containers"][0]["args"].as_array().cloned();
     let args = args.expect("arguments");
     let words = args.iter().map(|word| word.as_str().expect("text"));
-    let cli = Cli::try_parse_from(["kindex"].into_iter().chain(words)).unwrap_or_else(|error| panic!("{error}"));
+    read(["kindex"].into_iter().chain(words))
+}
+
+/// A command line as the program reads it.
+fn read<'a>(words: impl Iterator<Item = &'a str>) -> PurgeArgs {
+    let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
     match cli.command {
         Some(Command::Purge(args)) => args,
         other => panic!("{other:?}"),
@@ -60,8 +66,6 @@ fn the_container_runs_a_purge_that_the_program_takes() {
     assert_eq!((purge.kinds, purge.dry_run), (Vec::new(), false));
     assert_eq!(purge.output, Form::Json, "for logs");
     assert!(!purge.deletion);
-    let purge = command(&[ON, "--set=retention.deletion=true"]);
-    assert!(!purge.deletion, "nobody would carry it out");
     let purge = command(&[ON, "--set=deletion.enabled=true"]);
     assert!(!purge.deletion, "nobody has asked for it");
     let purge = command(&[
@@ -118,6 +122,46 @@ fn its_pods_reach_the_database_and_nothing_else() {
         .map(|port| &port["port"])
         .collect();
     assert_eq!(ports, [53, 53, 3307]);
+}
+
+/// As if archived objects stayed without a word.
+#[test]
+fn deletions_that_nobody_would_carry_out_are_refused() {
+    if !helm_is_there() {
+        return;
+    }
+    let message = refused(&[ON, "--set=retention.deletion=true"]);
+    assert!(
+        message.contains("retention.deletion without deletion.enabled"),
+        "{message}"
+    );
+    rendered(&["--set=retention.deletion=true"]);
+}
+
+/// The preview in the notes, as the program reads it.
+fn preview(values: &[&str]) -> PurgeArgs {
+    let chart = helm::chart();
+    let chart = chart.to_str().expect("letters");
+    let release = ["install", helm::RELEASE, chart, "--namespace", helm::RELEASE];
+    let output = helm::helm(&[&release[..], &["--dry-run=client"], values].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let (_, notes) = text.split_once("\nNOTES:\n").expect("notes");
+    let mut lines = notes.lines().map(str::trim);
+    let line = lines.find(|line| line.starts_with("kindex purge ")).expect("a preview");
+    read(line.split_whitespace())
+}
+
+/// As if the Job deleted archived objects that the preview did not name.
+#[test]
+fn the_notes_preview_what_the_container_does() {
+    if !helm_is_there() {
+        return;
+    }
+    let shown = preview(&[ON]);
+    assert_eq!((shown.dry_run, shown.deletion), (true, false));
+    let shown = preview(&[ON, "--set=retention.deletion=true,deletion.enabled=true"]);
+    assert_eq!((shown.dry_run, shown.deletion), (true, true));
 }
 
 #[test]

@@ -65,6 +65,9 @@
 {{- $errors = append $errors "deletion.keys.notifyToken and notifyCa name keys of deletion.keys.existingSecret, for an https:// URL in deletion.options.notify.url. Set all of them" -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.retention.enabled .Values.retention.deletion (not .Values.deletion.enabled) -}}
+{{- $errors = append $errors "retention.deletion without deletion.enabled: nobody would carry the deletions out. Set deletion.enabled, or retention.deletion=false" -}}
+{{- end -}}
 {{- if and .Values.migrator.enabled .Values.migrator.options.webhookOnly (not .Values.migrator.tls.secretName) -}}
 {{- $errors = append $errors "migrator.tls.secretName: a webhook alone has no rights to keep a certificate. Name a Secret of type kubernetes.io/tls" -}}
 {{- end -}}
