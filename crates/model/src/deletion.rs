@@ -89,14 +89,21 @@ impl Annotations {
 
     /// The annotations that an object gets which enters a phase after others.
     pub fn of_start(&self, before: &[PhaseCondition], start: &PhaseStart) -> Map<String, Value> {
-        let said = [
-            (&self.phase, start.phase.to_string()),
-            (&self.since, start.since.to_string()),
-            (&self.phases, phases::with(before, start)),
+        self.with_list(start, phases::with(before, start).into())
+    }
+
+    /// The same of an object that has no room for the list of its phases, which is taken away.
+    pub fn without_list(&self, start: &PhaseStart) -> Map<String, Value> {
+        self.with_list(start, Value::Null)
+    }
+
+    fn with_list(&self, start: &PhaseStart, phases: Value) -> Map<String, Value> {
+        let said: [(&String, Value); 3] = [
+            (&self.phase, start.phase.to_string().into()),
+            (&self.since, start.since.to_string().into()),
+            (&self.phases, phases),
         ];
-        said.into_iter()
-            .map(|(name, text)| (name.clone(), text.into()))
-            .collect()
+        said.into_iter().map(|(name, value)| (name.clone(), value)).collect()
     }
 
     /// The text of an archived object whose deletion, requested at a time, enters a phase. Everything but the metadata

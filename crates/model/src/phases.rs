@@ -8,6 +8,10 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// The bytes of status, reason and message of a phase. Kindex writes fewer; what somebody else writes there would be
+/// copied from phase to phase, until a cluster refuses the annotations.
+const TEXT_BYTES_MAX: usize = 2048;
+
 /// How far the deletion of an object is. Once it is done, the object is gone, and nothing is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -87,6 +91,12 @@ pub struct PhaseCondition {
     pub last_transition_time: Timestamp,
 }
 
+impl PhaseCondition {
+    fn is_short(&self) -> bool {
+        self.status.len() + self.reason.len() + self.message.len() <= TEXT_BYTES_MAX
+    }
+}
+
 /// The beginning of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseStart {
@@ -113,14 +123,15 @@ impl PhaseStart {
     }
 }
 
-/// The phases in the text of an annotation, in their order and each once; none where that is no such text.
+/// The phases in the text of an annotation, in their order and each once, without those with long texts; none where
+/// that is no such text.
 pub(crate) fn read(text: Option<&str>) -> Vec<PhaseCondition> {
     let read = text.and_then(|text| serde_json::from_str::<Vec<PhaseCondition>>(text).ok());
     let mut known = Vec::new();
     let mut last = None;
     for condition in read.unwrap_or_default() {
         let phase = Phase::of_condition_type(&condition.name);
-        if phase > last {
+        if phase > last && condition.is_short() {
             last = phase;
             known.push(condition);
         }
@@ -194,6 +205,24 @@ mod tests {
             assert!(read(Some(none)).is_empty(), "{none}");
         }
         assert!(read(None).is_empty());
+    }
+
+    #[test]
+    fn a_phase_with_a_long_text_is_left_out() {
+        for (bytes, phases) in [
+            (TEXT_BYTES_MAX - 1, vec!["Deleting", "Draining"]),
+            (TEXT_BYTES_MAX, vec!["Deleting", "Draining"]),
+            (TEXT_BYTES_MAX + 1, vec!["Draining"]),
+        ] {
+            let deleting = start(Phase::Deleting, 7).condition();
+            let others = deleting.status.len() + deleting.reason.len();
+            let long = PhaseCondition {
+                message: "m".repeat(bytes - others),
+                ..deleting
+            };
+            let text = serde_json::to_string(&[long, start(Phase::Draining, 8).condition()]).expect("JSON");
+            assert_eq!(names(&text), phases, "{bytes}");
+        }
     }
 
     #[test]

@@ -61,8 +61,17 @@ impl Cluster {
         now: Timestamp,
     ) -> Result<Object, ClusterError> {
         let start = phase_start::of(object, phase, holders, now);
-        let annotations = self.kinds.names.recorded.of_start(&object.phases, &start);
-        let written = self.annotate(object, &Value::Object(annotations)).await?;
+        let names = &self.kinds.names.recorded;
+        let annotations = Value::Object(names.of_start(&object.phases, &start));
+        let written = match self.annotate(object, &annotations).await {
+            // A cluster limits the size of all annotations together. The phase counts; the list is for people.
+            Err(ClusterError::Refused(why)) => {
+                tracing::warn!(object = %object.key, why, "A phase is recorded without the list of phases");
+                let annotations = Value::Object(names.without_list(&start));
+                self.annotate(object, &annotations).await?
+            }
+            written => written?,
+        };
         let recorded = self.kinds.read(self.kind(&object.key), &written);
         let with_conditions = self.write_phase(&recorded, written).await;
         Ok(with_conditions.unwrap_or(recorded))

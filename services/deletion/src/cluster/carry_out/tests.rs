@@ -8,6 +8,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
 use kindex_kube_client::other_service::Address;
+use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference::{Named, OnDelete, Reference, Target};
@@ -49,7 +50,10 @@ static KINDS: [&Kind; 1] = [&CLUSTERS];
 
 /// A cluster that answers like this.
 fn cluster(answers: impl Fn(Method) -> Response + Clone + Send + Sync + 'static) -> Cluster {
-    let router: Router = Router::new().fallback(move |method: Method| ready(answers(method)));
+    cluster_of(Router::new().fallback(move |method: Method| ready(answers(method))))
+}
+
+fn cluster_of(router: Router) -> Cluster {
     let kinds = Kinds::of(&Registry {
         kinds: &KINDS,
         ..Registry::EMPTY
@@ -121,6 +125,48 @@ async fn only_a_write_whose_answer_fails_to_come_may_have_taken_something_off() 
         let case = format!("{reads} {writes} {:?}", task.step);
         assert_eq!(found, (is_unclear, is_overtaken), "{case}");
     }
+}
+
+/// As if an object for whose annotations there is no more room were never deleted.
+#[tokio::test]
+async fn a_phase_is_recorded_without_the_list_where_the_list_is_refused() {
+    let names = Annotations::of(Registry::EMPTY.platform.group);
+    let refused = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422,
+        "message": "metadata.annotations: Too long: may not be more than 262144 bytes"});
+    let after = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "Cluster",
+        "metadata": {"name": "a", "namespace": "default", "uid": UID, "resourceVersion": "6",
+            "deletionTimestamp": "2026-11-24T11:55:00Z", "annotations": {&names.phase: "DRAINING"}},
+    });
+    let patches: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let (noted, list) = (patches.clone(), names.phases.clone());
+    let cluster = cluster_of(Router::new().fallback(move |body: String| {
+        let patch: Value = serde_json::from_str(&body).unwrap_or_default();
+        let has_list = patch["metadata"]["annotations"][&list].is_string();
+        noted.lock().expect("nobody panics").push(patch["metadata"].clone());
+        ready(match has_list {
+            true => (StatusCode::UNPROCESSABLE_ENTITY, Json(refused.clone())),
+            false => (StatusCode::OK, Json(after.clone())),
+        })
+    }));
+    let task = task(
+        deleting(key("Cluster", "a"), UID),
+        Step::Record(Phase::Draining, Vec::new()),
+    );
+    let outcome = carry_out(&cluster, &task, Timestamp::UNIX_EPOCH).await;
+    assert_eq!(outcome.failed, None);
+    let patches = patches.lock().expect("nobody panics");
+    let [first, second] = &patches[..] else {
+        panic!("{patches:?}");
+    };
+    assert_eq!(
+        first["resourceVersion"], second["resourceVersion"],
+        "it is the same version"
+    );
+    let annotations = second["annotations"].as_object().expect("annotations");
+    assert_eq!(annotations[&names.phase], "DRAINING");
+    assert_eq!(annotations[&names.phases], Value::Null, "what is there makes room");
 }
 
 /// Otherwise what somebody else takes off meanwhile passes for the work of this step.
