@@ -141,7 +141,13 @@ impl Consumer {
             tokio::time::sleep(pause).await;
         }
         let (share, begun) = self.source.follow(&self.resume.subscribe()).await?;
-        let left = share.map_or_else(Vec::new, |share| self.held.keep(&share));
+        let mut left = Vec::new();
+        if let Some(share) = share {
+            left = self.held.keep(&share);
+            if let Some(from) = share.from {
+                self.resume.turned(from);
+            }
+        }
         if let Some(beginning) = self.resume.beginning() {
             self.held.begin(beginning);
         }

@@ -72,6 +72,12 @@ impl Resume {
         self.pause = PAUSE_MIN;
     }
 
+    /// A subscription has begun that has other partitions than the position. It stands there with its own from now on:
+    /// what left them is read anew if it comes back before the next message.
+    pub fn turned(&mut self, from: Position) {
+        self.position = Some(from);
+    }
+
     /// The subscription failed, or ended; `None` for an end without an error.
     pub fn ended(&mut self, error: Option<&SourceError>) -> Next {
         match error {
@@ -152,6 +158,16 @@ mod tests {
         assert_eq!(resume.ended(Some(&asked)), Next::After(PAUSE_MAX * 2));
         resume.took(&Message::Alive(None));
         assert_eq!(resume.ended(Some(&cut)), Next::After(PAUSE_MIN));
+    }
+
+    #[test]
+    fn another_set_of_partitions_is_resumed_from_its_own_position_and_is_no_progress() {
+        let mut resume = Resume::new(&Subscribe::to("runs.g"));
+        resume.took(&Message::Alive(Some(position(1))));
+        assert_eq!(resume.ended(None), Next::After(PAUSE_MIN));
+        resume.turned(position(2));
+        assert_eq!(resume.subscribe().from, Some(position(2)));
+        assert_eq!(resume.ended(None), Next::After(PAUSE_MIN * 2));
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct Share {
     pub partitions: BTreeSet<u32>,
     /// Those of them that were not read before the position: what exists of them is replayed.
     pub added: BTreeSet<u32>,
+    /// The position that is resumed, with these partitions and no others; `None` where it begins from nothing.
+    pub from: Option<Position>,
 }
 
 impl Share {

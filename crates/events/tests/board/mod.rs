@@ -341,6 +341,7 @@ impl Source for Board {
         let mut partitions = self.0.partitions.subscribe();
         let wanted = partitions.borrow_and_update().clone();
         let (place, added) = self.begin(to, &wanted)?;
+        let from = to.from.as_ref().and_then(|_| self.position(&place));
         let following = Following {
             place,
             partitions,
@@ -360,6 +361,7 @@ impl Source for Board {
             partition_of: Box::new(partition_of),
             partitions: wanted,
             added,
+            from,
         };
         Ok((Some(share), messages.boxed()))
     }

@@ -4,11 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kindex_events::consumer::{Consumer, Item};
 use kindex_events::held::{Existence, Limits, LookUp, Stop};
 use kindex_model::object::Uid;
+use tokio::time::timeout;
 
 use super::board::{Board, TOPIC, partition_of};
 
@@ -168,6 +170,36 @@ async fn a_set_that_is_swapped_forgets_one_part_and_replays_the_other() {
         for uid in of(&uids, wanted) {
             consumer.held().add(uid);
         }
+    }
+}
+
+/// As if the set that was read stayed that of the last message: what is gone of the part that left would never be found.
+#[tokio::test(start_paused = true)]
+async fn what_leaves_the_set_and_comes_back_before_any_message_is_replayed() {
+    for is_over in [false, true] {
+        let (board, uids) = board();
+        board.want([0, 1, 2]);
+        let gone = absent(2, 0);
+        let held = of(&uids, [0, 1, 2]);
+        let mut consumer = consumer(&board, held.iter().chain([&gone]));
+        let mut received = Received::default();
+        while received.events.len() < 5 {
+            assert_eq!(received.item(&mut consumer).await, None);
+        }
+        if is_over {
+            Received::replayed(&mut consumer).await;
+        }
+        board.want([0, 1]);
+        while received.left.is_empty() {
+            assert_eq!(received.item(&mut consumer).await, None);
+        }
+        assert!(received.left.contains(&gone), "{received:?}");
+        received.left.into_iter().for_each(|uid| consumer.held().add(uid));
+        board.want([0, 1, 2]);
+        let replayed = timeout(Duration::from_secs(60), Received::replayed(&mut consumer)).await;
+        let (rest, end) = replayed.expect("what came back is replayed");
+        assert_eq!(end, Item::Replayed { gone: vec![gone] }, "{is_over}");
+        assert!(of(&uids, [2]).is_subset(&rest.once()), "{rest:?}");
     }
 }
 

@@ -90,6 +90,8 @@ impl Source for NatsSource {
             place,
             deliveries: 0,
         };
+        // Before anything of it is read: the end of a replay may be ready at once.
+        let from = to.from.as_ref().map(|_| reader.place.position(&to.topic));
         let opened = OpenedStream { names, stream, count };
         let (consumer, messages) = opened.consume(&mut reader).await?;
         let subscribed = Subscribed {
@@ -106,6 +108,7 @@ impl Source for NatsSource {
             partition_of: Box::new(move |uid| Names::partition_of(uid, count)),
             partitions: state.partitions,
             added,
+            from,
         };
         Ok((Some(share), stream::unfold(subscribed, Subscribed::next).boxed()))
     }

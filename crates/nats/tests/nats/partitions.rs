@@ -218,6 +218,28 @@ async fn a_set_that_grows_replays_what_came_with_it_and_finds_what_is_gone_of_th
     assert_eq!(partitions, [0, 2, 1]);
 }
 
+/// As if the set that was read stayed that of the last message: what is gone of the part that left would never be found.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_leaves_the_set_and_comes_back_before_any_message_is_replayed() {
+    let Some(mut reading) = Reading::begin([0, 1, 2]).await else {
+        return;
+    };
+    reading.replayed().await;
+    let gone = absent(2, 1);
+    reading.hold(gone.clone());
+    reading.want([0, 1]);
+    let mut received = Received::default();
+    while received.left.is_empty() {
+        assert_eq!(received.item(&mut reading.consumer).await, None);
+    }
+    reading.hold(received.left);
+    reading.want([0, 1, 2]);
+    let (received, end) = reading.replayed().await;
+    assert_eq!(received.once(), of(&reading.uids, [2]));
+    let gone = gone.into_iter().collect();
+    assert_eq!(end, Item::Replayed { gone });
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_is_swapped_forgets_one_part_and_replays_the_other() {
     let Some(mut reading) = Reading::begin([0, 1]).await else {
