@@ -35,7 +35,7 @@ pub enum Item {
 ///
 /// # Guarantees
 /// An event that was returned counts as dealt with when the next one is asked for: who stops in between gets it
-/// again. After a cut nothing is missing.
+/// again. After a cut nothing is missing. Who stops waiting for an item before it is there gets it from the next call.
 ///
 /// Where the source has other partitions than before, objects that are in none of them are given as [`Item::Left`] and
 /// never as gone. Those of partitions that came anew are replayed, and the replay ends as the first one did.
@@ -48,6 +48,8 @@ pub struct Consumer {
     subscription: Option<Subscription>,
     /// Returned, and not known to be dealt with.
     pending: Option<Message>,
+    /// The end of a replay, until all that is absent was looked up.
+    ended: Option<(Message, Absent)>,
     next: Option<Next>,
 }
 
@@ -68,6 +70,7 @@ impl Consumer {
             held: Held::new(held),
             subscription: None,
             pending: None,
+            ended: None,
             next: None,
         }
     }
@@ -108,31 +111,35 @@ impl Consumer {
 
     /// Begins a subscription, or takes a message of the one that there is.
     async fn step(&mut self) -> Result<Option<Item>, SourceError> {
+        if let Some(item) = self.confirm().await {
+            return Ok(Some(item));
+        }
         let Some(subscription) = &mut self.subscription else {
             let left = self.begin().await?;
             return Ok((!left.is_empty()).then_some(Item::Left(left)));
         };
         let message = subscription.next().await;
         let message = message.unwrap_or_else(|| Err(SourceError::interrupted("the server ended the subscription")))?;
-        let absent = self.held.take(&message);
-        let item = self.item(&message, absent).await;
-        match item {
-            Some(_) => self.pending = Some(message),
-            None => self.resume.took(&message),
+        if let Some(absent) = self.held.take(&message) {
+            self.ended = Some((message, absent));
+            return Ok(None);
         }
-        Ok(item)
+        let Some(event) = message.event().cloned() else {
+            self.resume.took(&message);
+            return Ok(None);
+        };
+        self.pending = Some(message);
+        Ok(Some(Item::Event(event)))
     }
 
-    async fn item(&mut self, message: &Message, absent: Option<Absent>) -> Option<Item> {
+    /// Looks up what is absent after a replay. What is known is kept until it is returned: the caller may stop waiting.
+    async fn confirm(&mut self) -> Option<Item> {
+        let (_, absent) = self.ended.as_mut()?;
+        absent.retain(&self.held);
         let topic = self.resume.subscribe().topic;
-        match message {
-            Message::Event(event, _) => Some(Item::Event(event.clone())),
-            Message::Replayed(_) => {
-                let confirmed = absent?.confirm(&topic, &self.limits, &*self.look_up).await;
-                Some(confirmed.map_or_else(Item::Stopped, |gone| Item::Replayed { gone }))
-            }
-            Message::Alive(_) => None,
-        }
+        let confirmed = absent.confirm(&topic, &self.limits, &*self.look_up).await;
+        self.pending = self.ended.take().map(|(message, _)| message);
+        Some(confirmed.map_or_else(Item::Stopped, |gone| Item::Replayed { gone }))
     }
 
     /// What is held and is not in the part that the subscription has.

@@ -139,7 +139,10 @@ struct Replay {
 #[derive(Clone, Debug)]
 pub struct Absent {
     beginning: Beginning,
+    /// Those that are not looked up yet.
     uids: BTreeSet<Uid>,
+    /// Those that were, and do not exist.
+    gone: Vec<Uid>,
     held: usize,
     is_empty: bool,
 }
@@ -222,6 +225,7 @@ impl Held {
             Message::Replayed(_) => self.replay.take().map(|replay| Absent {
                 beginning: replay.beginning,
                 uids: replay.unseen,
+                gone: Vec::new(),
                 held: self.uids.len(),
                 is_empty: replay.is_empty,
             }),
@@ -231,212 +235,65 @@ impl Held {
 }
 
 impl Absent {
-    /// Those whose absence the API confirms, to be treated as deleted.
+    /// Those whose absence the API confirms, to be treated as deleted. Who drops this while an answer is waited for
+    /// goes on with that object when it is called again.
     ///
     /// # Guarantees
     /// Nothing that exists, and nothing of which the API does not say so, is among them.
     ///
     /// # Errors
     /// [`Stop`] where it would be too much, or the replay is not to be trusted.
-    pub async fn confirm(self, topic: &str, limits: &Limits, look_up: &dyn LookUp) -> Result<Vec<Uid>, Stop> {
-        let (held, topic) = (self.held, topic.to_owned());
-        let Some(first) = self.uids.first().cloned() else {
-            return Ok(Vec::new());
-        };
-        if self.is_empty {
-            return Err(Stop::Empty { topic, held });
+    pub async fn confirm(&mut self, topic: &str, limits: &Limits, look_up: &dyn LookUp) -> Result<Vec<Uid>, Stop> {
+        if self.is_empty && !self.uids.is_empty() {
+            return Err(Stop::Empty {
+                topic: topic.to_owned(),
+                held: self.held,
+            });
         }
+        while let Some(uid) = self.uids.first().cloned() {
+            let existence = look_up.look_up(&uid).await;
+            self.uids.remove(&uid);
+            if existence == Existence::Gone {
+                self.gone.push(uid);
+                self.check(topic, limits)?;
+            }
+        }
+        Ok(std::mem::take(&mut self.gone))
+    }
+
+    /// Leaves out what is held no more.
+    pub fn retain(&mut self, held: &Held) {
+        self.uids.retain(|uid| held.contains(uid));
+        self.gone.retain(|uid| held.contains(uid));
+    }
+
+    /// Whether what is gone so far may be deleted.
+    fn check(&self, topic: &str, limits: &Limits) -> Result<(), Stop> {
+        let Some(first) = self.gone.first().cloned() else {
+            return Ok(());
+        };
+        let (topic, held) = (topic.to_owned(), self.held);
         if self.beginning == Beginning::AfterGone && !limits.after_gone {
-            let absent = self.uids.len();
             return Err(Stop::Restored {
                 topic,
-                absent,
+                absent: self.gone.len() + self.uids.len(),
                 held,
                 first,
             });
         }
-        let mut gone = Vec::new();
-        for uid in self.uids {
-            if look_up.look_up(&uid).await == Existence::Gone {
-                gone.push(uid);
-            }
-            if let Some(first) = gone.first().filter(|_| !limits.allow(gone.len(), held)) {
-                return Err(Stop::TooMany {
-                    topic,
-                    gone: gone.len(),
-                    held,
-                    first: first.clone(),
-                    objects: limits.objects,
-                    percent: limits.percent,
-                });
-            }
+        if !limits.allow(self.gone.len(), held) {
+            return Err(Stop::TooMany {
+                topic,
+                gone: self.gone.len(),
+                held,
+                first,
+                objects: limits.objects,
+                percent: limits.percent,
+            });
         }
-        Ok(gone)
+        Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Mutex;
-
-    use super::*;
-    use crate::event::Event;
-
-    const TOPIC: &str = "runs.g";
-    const LIMITS: Limits = Limits::DEFAULT;
-
-    /// What the API says; gone where nothing is written.
-    #[derive(Default)]
-    struct Api {
-        known: BTreeMap<Uid, Existence>,
-        asked: Mutex<Vec<Uid>>,
-    }
-
-    #[async_trait]
-    impl LookUp for Api {
-        async fn look_up(&self, uid: &Uid) -> Existence {
-            self.asked.lock().expect("no panic").push(uid.clone());
-            self.known.get(uid).copied().unwrap_or(Existence::Gone)
-        }
-    }
-
-    fn uid(number: usize) -> Uid {
-        Uid::from(format!("{number:04}").as_str())
-    }
-
-    fn event(number: usize) -> Message {
-        let event = Event {
-            resource_id: uid(number),
-            deletion_timestamp: None,
-            topic: TOPIC.to_owned(),
-            namespace: String::new(),
-            name: String::new(),
-            erased: false,
-        };
-        Message::Event(event, None)
-    }
-
-    /// What is absent of so many that are held where these are replayed.
-    fn absent(held: usize, beginning: Beginning, replayed: impl IntoIterator<Item = usize>) -> Absent {
-        let mut held = Held::new((0..held).map(uid));
-        held.begin(beginning);
-        for number in replayed {
-            assert!(held.take(&event(number)).is_none());
-        }
-        held.take(&Message::Replayed(None)).expect("it has ended")
-    }
-
-    #[tokio::test]
-    async fn an_absence_counts_once_the_api_confirms_it() {
-        let api = Api {
-            known: BTreeMap::from([(uid(3), Existence::Exists), (uid(4), Existence::Unknown)]),
-            ..Api::default()
-        };
-        let gone = absent(6, Beginning::Fresh, [0, 1]).confirm(TOPIC, &LIMITS, &api);
-        assert_eq!(gone.await, Ok(vec![uid(2), uid(5)]));
-        let asked = api.asked.lock().expect("no panic").clone();
-        assert_eq!(
-            asked,
-            [2, 3, 4, 5].map(uid),
-            "each of them, and nothing that was replayed"
-        );
-    }
-
-    #[tokio::test]
-    async fn a_replay_that_deletes_more_than_the_limits_allow_deletes_nothing() {
-        let confirm = async |held, replayed, limits: Limits| {
-            let api = Api::default();
-            let confirmed = absent(held, Beginning::Fresh, replayed)
-                .confirm(TOPIC, &limits, &api)
-                .await;
-            confirmed.map(|gone| gone.len()).map_err(|stop| stop.to_string())
-        };
-        let limits = Limits {
-            objects: 20,
-            percent: 10,
-            few: 2,
-            after_gone: false,
-        };
-        assert_eq!(confirm(3, 0..1, limits).await, Ok(2), "few, whatever their share is");
-        assert_eq!(confirm(100, 0..90, limits).await, Ok(10));
-        let share = confirm(100, 0..89, limits).await.expect_err("more than a tenth");
-        assert!(
-            share.starts_with("11 of 100 objects of runs.g that are held are gone, first 0089"),
-            "{share}"
-        );
-        assert!(share.ends_with("are deleted at once: nothing is deleted"), "{share}");
-        assert_eq!(confirm(1000, 0..980, limits).await, Ok(20));
-        assert!(confirm(1000, 0..979, limits).await.is_err(), "more than 20");
-    }
-
-    #[tokio::test]
-    async fn an_empty_replay_deletes_nothing_and_looks_nothing_up() {
-        let api = Api::default();
-        let confirmed = absent(1, Beginning::Fresh, []).confirm(TOPIC, &LIMITS, &api).await;
-        assert!(matches!(confirmed, Err(Stop::Empty { held: 1, .. })), "{confirmed:?}");
-        assert!(api.asked.lock().expect("no panic").is_empty());
-        let nothing_held = absent(0, Beginning::Fresh, []).confirm(TOPIC, &LIMITS, &api);
-        assert_eq!(nothing_held.await, Ok(Vec::new()));
-    }
-
-    #[tokio::test]
-    async fn a_replay_of_a_database_that_may_be_restored_deletes_nothing_until_somebody_allows_it() {
-        let replay = || absent(3, Beginning::AfterGone, [0, 1]);
-        let stopped = replay().confirm(TOPIC, &LIMITS, &Api::default()).await;
-        assert!(
-            matches!(stopped, Err(Stop::Restored { absent: 1, held: 3, .. })),
-            "{stopped:?}"
-        );
-        let allowed = Limits {
-            after_gone: true,
-            ..LIMITS
-        };
-        assert_eq!(
-            replay().confirm(TOPIC, &allowed, &Api::default()).await,
-            Ok(vec![uid(2)])
-        );
-        let whole = absent(2, Beginning::AfterGone, [0, 1]);
-        assert_eq!(whole.confirm(TOPIC, &LIMITS, &Api::default()).await, Ok(Vec::new()));
-    }
-
-    #[test]
-    fn a_replay_that_was_not_seen_from_beginning_to_end_says_nothing() {
-        let mut held = Held::new((0..3).map(uid));
-        assert!(held.take(&event(0)).is_none());
-        assert!(
-            held.take(&Message::Replayed(None)).is_none(),
-            "its beginning was not seen"
-        );
-        held.begin(Beginning::Fresh);
-        held.take(&event(0));
-        // Cut off, and begun again.
-        held.begin(Beginning::Fresh);
-        held.take(&event(1));
-        let absent = held.take(&Message::Replayed(None)).expect("it has ended");
-        assert_eq!(
-            absent.uids,
-            BTreeSet::from([uid(0), uid(2)]),
-            "those of the second replay"
-        );
-        assert!(held.take(&Message::Replayed(None)).is_none(), "it ends once");
-    }
-
-    #[test]
-    fn what_is_held_since_the_replay_began_is_not_absent() {
-        let mut held = Held::new([uid(0)]);
-        held.begin(Beginning::Fresh);
-        held.add(uid(1));
-        held.take(&event(0));
-        let absent = held.take(&Message::Replayed(None)).expect("it has ended");
-        assert!(absent.uids.is_empty(), "{absent:?}");
-        held.begin(Beginning::Fresh);
-        held.remove(&uid(1));
-        let absent = held.take(&Message::Replayed(None)).expect("it has ended");
-        assert_eq!(
-            absent.uids,
-            BTreeSet::from([uid(0)]),
-            "and what is held no more is not either"
-        );
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ mod board;
 mod partitions;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kindex_events::consumer::{Consumer, Item};
@@ -12,6 +13,7 @@ use kindex_events::contract;
 use kindex_events::held::{Existence, Limits, LookUp};
 use kindex_events::{Message, Source as _, Subscribe};
 use kindex_model::object::Uid;
+use tokio::time::{sleep, timeout};
 
 use board::{Board, Bug, TOPIC};
 
@@ -82,6 +84,39 @@ async fn a_consumer_learns_of_what_went_while_it_was_away() {
     assert_eq!(items.last(), Some(&Item::Replayed { gone: vec![gone] }));
 }
 
+/// How long an API takes that says of each object that it is gone.
+const LOOK_UP: Duration = Duration::from_secs(2);
+
+struct SlowApi;
+
+#[async_trait]
+impl LookUp for SlowApi {
+    async fn look_up(&self, _: &Uid) -> Existence {
+        sleep(LOOK_UP).await;
+        Existence::Gone
+    }
+}
+
+/// As if what is gone were forgotten with the call that looked it up.
+#[tokio::test(start_paused = true)]
+async fn who_stops_waiting_for_look_ups_learns_of_what_is_gone_from_a_later_call() {
+    let board = Arc::new(Board::new(None));
+    let there = board.put("there", false);
+    let gone = ["gone-0", "gone-1", "gone-2"].map(Uid::from);
+    let held = gone.iter().cloned().chain([there]);
+    let mut consumer = Consumer::new(board.clone(), Arc::new(SlowApi), TOPIC, held, Limits::default());
+    assert!(matches!(consumer.next().await, Ok(Item::Event(_))));
+    for _ in 0..2 {
+        // Long enough for one of them, and a part of the next one.
+        let next = timeout(LOOK_UP * 3 / 2, consumer.next()).await;
+        assert!(next.is_err(), "{next:?}");
+    }
+    consumer.held().remove(&gone[1]);
+    let next = timeout(LOOK_UP * 3 / 2, consumer.next()).await;
+    let gone = vec![gone[0].clone(), gone[2].clone()];
+    assert_eq!(next.expect("two were looked up before"), Ok(Item::Replayed { gone }));
+}
+
 /// The subscription is cut after each number of messages, and resumed.
 #[tokio::test(start_paused = true)]
 async fn a_replay_that_is_cut_deletes_nothing_and_the_resumed_one_all_that_went() {
@@ -109,7 +144,7 @@ async fn a_position_that_is_gone_is_replayed_and_deletes_nothing() {
     let (there, later) = (board.put("there", false), board.put("later", false));
     let mut consumer = consumer(&board, &[there, later.clone()]);
     replayed(&mut consumer).await;
-    let next = tokio::time::timeout(std::time::Duration::from_secs(1), consumer.next());
+    let next = timeout(Duration::from_secs(1), consumer.next());
     assert!(next.await.is_err(), "nothing happens");
     board.restore_without(&later);
     assert!(matches!(consumer.next().await, Ok(Item::Cut(_))));
