@@ -137,8 +137,18 @@ impl OpenedStream {
             }
             reader.join();
         };
+        self.check_life().await?;
         let messages = consumer.stream().heartbeat(HEARTBEAT).messages().await;
         Ok((consumer, messages.map_err(SourceError::interrupted)?))
+    }
+
+    /// A consumer is made by the name of the stream, and that may have been made anew since it was found.
+    async fn check_life(&self) -> Result<(), SourceError> {
+        let found = self.stream.get_info().await.map_err(SourceError::interrupted)?;
+        match found.created == self.stream.cached_info().created {
+            true => Ok(()),
+            false => Err(SourceError::interrupted("the stream was made anew")),
+        }
     }
 
     fn config(&self, place: &Cursor) -> Config {

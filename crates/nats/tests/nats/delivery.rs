@@ -22,7 +22,7 @@ use super::outbox::Board;
 use super::{EVERY, Harness, TOPIC, next, subscribed, until};
 
 /// The stream as any client of the server has it.
-async fn stream(harness: &Harness<Arc<Board>>) -> Stream {
+pub(crate) async fn stream(harness: &Harness<Arc<Board>>) -> Stream {
     let client = async_nats::connect(harness.server.address()).await.expect("it answers");
     let stream = jetstream::new(client).get_stream(Names::of(TOPIC).stream()).await;
     stream.expect("it was made")

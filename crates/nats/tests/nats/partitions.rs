@@ -9,12 +9,13 @@ use jiff::Timestamp;
 use kindex_events::SourceError;
 use kindex_events::consumer::{Consumer, Item};
 use kindex_events::held::{Existence, Limits, LookUp, Stop};
-use kindex_harness::wait::WAIT_MAX;
+use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_model::object::Uid;
 use kindex_nats::names::Names;
 use kindex_nats::{NatsSource, Partitions};
 use tokio::time::timeout;
 
+use super::delivery::stream;
 use super::outbox::Board;
 use super::{Harness, TOPIC};
 
@@ -288,6 +289,42 @@ async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_a
     let of_the_set = of(&received.once(), [1, 3]);
     assert_eq!(of_the_set, of(&reading.uids, [1, 3]));
     assert_eq!(received.left, of(&reading.uids, [0, 2]));
+}
+
+/// As if those that came anew could join the others in the next life of the stream, whose numbers are all larger.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_made_anew_while_partitions_come_anew_is_a_lost_position() {
+    let Some(mut reading) = Reading::begin([0, 1]).await else {
+        return;
+    };
+    reading.replayed().await;
+    let board = reading.harness.board.clone();
+    let backup = board.backup();
+    let lost = board.create(&names("lost", 0, 1)[0]);
+    reading.until(&lost).await;
+    reading.hold([lost]);
+    reading.want([0, 1, 2]);
+    // The others of these partitions are on their way then: what they join is asked for after they were read.
+    let mut received = Received::default();
+    while received.events.is_empty() {
+        assert_eq!(received.item(&mut reading.consumer).await, None);
+    }
+    let before = stream(&reading.harness).await;
+    board.restore(&backup);
+    let mark = Names::of(TOPIC).mark();
+    eventually("another life of the stream", async || {
+        let now = before.get_info().await;
+        let is_other = now.is_ok_and(|now| now.created != before.cached_info().created);
+        is_other && before.get_last_raw_message_by_subject(&mark).await.is_ok()
+    })
+    .await;
+    let (_, end) = reading.replayed().await;
+    assert!(matches!(end, Item::Cut(SourceError::Gone(_))), "{end:?}");
+    let (_, end) = reading.replayed().await;
+    assert!(
+        matches!(end, Item::Stopped(Stop::Restored { absent: 1, .. })),
+        "{end:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
