@@ -27,7 +27,8 @@ pub(crate) struct Cursor {
     /// Partitions that were read further, the nearest first: they join the others there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) ahead: Vec<Part>,
-    /// The last message of the replay, while that goes on.
+    /// The last message when the replay began, while that goes on: until nothing is left to deliver, since what changes
+    /// meanwhile comes after this message.
     pub(crate) replay_end: Option<u64>,
     /// Since when no deletion is missing that came after what was seen: when the server had the last message, when it
     /// was asked and had none after that, or when the replay began. In seconds since 1970.

@@ -223,9 +223,6 @@ impl MessageReader {
             // It is delivered once more to the consumer of all.
             return Ok(true);
         }
-        if self.place.replay_end.is_some_and(|end| received.sequence > end) {
-            self.end_replay();
-        }
         self.place.sequence = received.sequence;
         // What a replay has may be old, and is read as it is now.
         self.place.seconds = self.place.seconds.max(received.seconds);
@@ -236,6 +233,7 @@ impl MessageReader {
             let position = self.place.position(&self.topic);
             self.ready.push_back(Message::Event(event, Some(position)));
         }
+        // Not where the replay's last message was: what changes meanwhile is moved behind that, and was not sent yet.
         if received.pending == 0 && behind.is_none() {
             self.end_replay();
         }

@@ -78,12 +78,37 @@ fn partitions_that_came_anew_are_read_up_to_where_the_others_are() {
                 partitions: BTreeSet::new(),
                 sequence: 6,
             }],
+            replay_end: Some(20),
             ..reader.place
         },
+        ready: VecDeque::new(),
         deliveries: 0,
         ..reader
     };
     assert_eq!(reader.take(&last), Ok(true), "nothing more comes before the others");
+    let is_event = |message: &Message| message.event().is_some();
+    assert!(
+        reader.ready.iter().all(is_event),
+        "the others may have more of the replay"
+    );
+}
+
+/// As if an object that changes while others are replayed did not exist.
+#[test]
+fn a_replay_ends_where_nothing_is_left_to_deliver() {
+    let mut reader = reader();
+    reader.place.replay_end = Some(6);
+    for (delivery, sequence) in [(1, 5), (2, 8)] {
+        assert_eq!(reader.take(&received(delivery, sequence)), Ok(false));
+    }
+    assert!(reader.ready.iter().all(|message| message.event().is_some()));
+    let last = Received {
+        pending: 0,
+        ..received(3, 9)
+    };
+    assert_eq!(reader.take(&last), Ok(false));
+    assert!(matches!(reader.ready.back(), Some(Message::Replayed(Some(_)))));
+    assert_eq!(reader.ready.len(), 4);
 }
 
 #[test]

@@ -146,6 +146,37 @@ async fn what_a_cut_connection_loses_on_the_way_is_told_to_who_resumes() {
     assert!(interruptions > 0, "nothing was lost");
 }
 
+/// As if what is behind the last message of before were no part of the replay.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_has_what_changes_while_it_goes_on() {
+    let Some(harness) = Harness::open().await else { return };
+    // More than the server sends before some are read.
+    let names: Vec<String> = (0..300).map(|number| format!("object-{number:03}")).collect();
+    names.iter().for_each(|name| drop(harness.board.create(name)));
+    let mut shown: Vec<&str> = names.iter().map(String::as_str).collect();
+    harness.shows(&shown).await;
+    let mut subscription = harness.subscribe(None).await;
+    let mut seen = BTreeSet::new();
+    while seen.is_empty() {
+        let message = next(&mut subscription).await.expect("it goes on");
+        seen.extend(message.event().map(|event| event.name.clone()));
+    }
+    harness.board.delete("object-298");
+    harness.board.delete("object-299");
+    harness.board.create("later");
+    shown.push("later");
+    harness.shows(&shown).await;
+    loop {
+        match next(&mut subscription).await.expect("it goes on") {
+            Message::Event(event, _) => seen.extend([event.name]),
+            Message::Replayed(_) => break,
+            Message::Alive(_) => {}
+        }
+    }
+    let lacking = names.iter().find(|name| !seen.contains(*name));
+    assert_eq!(lacking, None);
+}
+
 /// Another client of the consumer stands for the cut: it takes a message and does not acknowledge it. As if the silence
 /// until the server delivers that one again said that there is nothing more.
 #[tokio::test(flavor = "multi_thread")]
