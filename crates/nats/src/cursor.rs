@@ -10,8 +10,10 @@ use crate::partitions::ranges;
 
 /// The transport in positions.
 const VIA: &str = "nats";
-/// How long tombstones are kept. Behind an older position one may be missing.
+/// How long tombstones are kept at least. Behind an older position one may be missing.
 pub(crate) const TOMBSTONES_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// By how much the clocks of the server and of all who read may differ. Tombstones are kept for as much longer.
+pub(crate) const CLOCK_SKEW_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// How far one life of a stream was read. Partitions that came anew are read up to where the others are, and then all
 /// of them together.
@@ -77,16 +79,28 @@ impl Cursor {
         state: &StreamState,
     ) -> Result<(Self, BTreeSet<u32>), SourceError> {
         let mut place: Self = position.decode(VIA, topic)?;
-        let gone = |why: &str| Err(SourceError::gone(why));
-        let kept_since = state.time.as_second() - TOMBSTONES_KEPT.as_secs();
+        let now = state.time.as_second();
         if place.stream != state.stream || place.furthest() > state.last {
-            return gone("the stream was made anew");
+            return Err(SourceError::gone("the stream was made anew"));
         }
-        if place.seconds < kept_since {
-            return gone("it is older than seven days");
+        if place.seconds > now + CLOCK_SKEW_MAX.as_secs() {
+            return Err(SourceError::gone("its time is yet to come, so a clock is wrong"));
         }
+        place.check_age(now)?;
         let added = place.turn_to(state);
         Ok((place, added))
+    }
+
+    /// Whether all tombstones behind the place are still there at this time. A backlog may take longer to read than is
+    /// left of the seven days, so this is asked with each message.
+    ///
+    /// # Errors
+    /// The place is not known any more.
+    pub(crate) fn check_age(&self, now: i64) -> Result<(), SourceError> {
+        match self.seconds < now - TOMBSTONES_KEPT.as_secs() {
+            true => Err(SourceError::gone("it is older than seven days")),
+            false => Ok(()),
+        }
     }
 
     /// Goes on with the partitions that are wanted, and returns those that were not read so far.
@@ -130,7 +144,8 @@ impl Cursor {
     }
 
     fn furthest(&self) -> u64 {
-        self.ahead.last().map_or(self.sequence, |ahead| ahead.sequence)
+        let ahead = self.ahead.iter().map(|part| part.sequence);
+        ahead.fold(self.sequence, u64::max)
     }
 
     /// Up to where the partitions that are read are behind others.
@@ -200,12 +215,13 @@ mod tests {
     #[test]
     fn a_place_in_the_stream_is_resumed() {
         assert_eq!(resumed(&place()), Ok(place()));
-        let oldest = state().time - TOMBSTONES_KEPT;
-        let place = Cursor {
-            seconds: oldest.as_second(),
-            ..place()
-        };
-        assert_eq!(resumed(&place), Ok(place.clone()));
+        for time in [state().time - TOMBSTONES_KEPT, state().time + CLOCK_SKEW_MAX] {
+            let place = Cursor {
+                seconds: time.as_second(),
+                ..place()
+            };
+            assert_eq!(resumed(&place), Ok(place.clone()));
+        }
     }
 
     #[test]
@@ -225,7 +241,16 @@ mod tests {
                 ..place()
             },
             Cursor {
+                sequence: u64::MAX,
+                ahead: vec![ahead([2], 90)],
+                ..place()
+            },
+            Cursor {
                 seconds: oldest.as_second() - 1,
+                ..place()
+            },
+            Cursor {
+                seconds: (state().time + CLOCK_SKEW_MAX).as_second() + 1,
                 ..place()
             },
         ] {

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
-use crate::cursor::TOMBSTONES_KEPT;
+use crate::cursor::{CLOCK_SKEW_MAX, TOMBSTONES_KEPT};
 use crate::names::Names;
 use crate::progress::Progress;
 use crate::stream;
@@ -229,7 +229,7 @@ impl Feeder {
             let event = serde_json::to_vec(&self.event(entry)).expect("an event is plain data");
             let mut message = self.claimed_message(claimed.claim).payload(event.into());
             if entry.erased {
-                message = message.ttl(TOMBSTONES_KEPT.unsigned_abs());
+                message = message.ttl((TOMBSTONES_KEPT + CLOCK_SKEW_MAX).unsigned_abs());
             }
             let sent = self
                 .connection

@@ -157,7 +157,7 @@ impl OpenedStream {
             deliver_policy: match place.sequence {
                 0 => DeliverPolicy::LastPerSubject,
                 sequence => DeliverPolicy::ByStartSequence {
-                    start_sequence: (sequence + 1).max(first),
+                    start_sequence: sequence.saturating_add(1).max(first),
                 },
             },
             ack_policy: AckPolicy::Explicit,
@@ -204,12 +204,14 @@ struct Received<'a> {
 }
 
 impl MessageReader {
-    /// Reads a message. Whether the partitions that are read have come to where others are.
+    /// Reads a message at this time. Whether the partitions that are read have come to where others are.
     ///
     /// # Errors
     /// One before it is missing: the connection was cut while it was on its way. The server delivers it again, but
-    /// only after later ones, so all that follow the place are read by another subscription.
-    fn take(&mut self, received: &Received<'_>) -> Result<bool, SourceError> {
+    /// only after later ones, so all that follow the place are read by another subscription. Or a tombstone before it
+    /// may have expired.
+    fn take(&mut self, received: &Received<'_>, now: i64) -> Result<bool, SourceError> {
+        self.place.check_age(now)?;
         if received.delivery != self.deliveries + 1 {
             return Err(SourceError::interrupted("messages were lost on the way"));
         }
@@ -255,11 +257,15 @@ impl MessageReader {
     }
 
     /// The server was asked at this time, and has nothing behind the place: no earlier deletion is missing.
-    fn nothing_follows(&mut self, asked: i64) -> Message {
+    ///
+    /// # Errors
+    /// One may be missing: its tombstone may have expired.
+    fn nothing_follows(&mut self, asked: i64) -> Result<Message, SourceError> {
+        self.place.check_age(asked)?;
         self.place.seconds = self.place.seconds.max(asked);
         self.end_replay();
         let ready = self.ready.pop_front();
-        ready.unwrap_or_else(|| self.alive())
+        Ok(ready.unwrap_or_else(|| self.alive()))
     }
 
     fn alive(&self) -> Message {
@@ -314,7 +320,7 @@ impl Subscribed {
                     self.join().await?;
                     continue;
                 }
-                return Ok(self.reader.nothing_follows(asked));
+                return self.reader.nothing_follows(asked);
             };
             let received = received.ok_or_else(|| SourceError::interrupted("the server ended the consumer"))?;
             let received = received.map_err(|error| match error.kind() {
@@ -322,13 +328,14 @@ impl Subscribed {
                 _ => SourceError::interrupted(error),
             })?;
             let info = received.info().map_err(SourceError::interrupted)?;
-            let is_joined = self.reader.take(&Received {
+            let message = Received {
                 delivery: info.consumer_sequence,
                 sequence: info.stream_sequence,
                 pending: info.pending,
                 seconds: info.published.unix_timestamp(),
                 payload: &received.payload,
-            })?;
+            };
+            let is_joined = self.reader.take(&message, (self.now)().as_second())?;
             self.handled = Some(received);
             if is_joined {
                 self.join().await?;

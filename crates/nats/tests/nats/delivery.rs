@@ -221,3 +221,21 @@ async fn nobody_is_told_to_be_up_to_date_while_a_message_is_lacking() {
     };
     assert_eq!(received, lacking);
 }
+
+/// An hour longer than a position can be resumed: clocks differ.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tombstone_outlasts_every_position_before_it() {
+    let Some(harness) = Harness::open().await else { return };
+    let uid = harness.board.create("a");
+    harness.board.erase("a");
+    let mut subscription = harness.subscribe(None).await;
+    until(&mut subscription, "a", |event| event.erased).await;
+    let partition = Names::of(TOPIC).partition(Names::partition_of(&uid, 4));
+    let stream = stream(&harness).await;
+    let tombstone = stream
+        .get_last_raw_message_by_subject(&partition.replace('*', &uid.0))
+        .await;
+    let tombstone = tombstone.expect("it is there");
+    let kept = tombstone.headers.get("Nats-TTL").map(|kept| kept.as_str().to_owned());
+    assert_eq!(kept, Some(((7 * 24 + 1) * 60 * 60).to_string()));
+}
