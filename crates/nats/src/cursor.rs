@@ -15,6 +15,9 @@ pub(crate) const TOMBSTONES_KEPT: SignedDuration = SignedDuration::from_hours(7 
 /// By how much the clocks of the server and of all who read may differ. Tombstones are kept for as much longer.
 pub(crate) const CLOCK_SKEW_MAX: SignedDuration = SignedDuration::from_hours(1);
 
+/// How many places a cursor has at most: with more of them, its positions would be longer than what is read.
+const PARTS_MAX: usize = 16;
+
 /// How far one life of a stream was read. Partitions that came anew are read up to where the others are, and then all
 /// of them together.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -130,6 +133,11 @@ impl Cursor {
                 },
             );
             self.replay_end = Some(state.last);
+        }
+        // Of those that were read least, some is sent again.
+        while read.len() > PARTS_MAX {
+            let next = read.remove(1);
+            read[0].partitions.extend(next.partitions);
         }
         let mut read = read.into_iter();
         // Where nothing is wanted, nothing is read again either.
@@ -275,14 +283,19 @@ mod tests {
 
     #[test]
     fn what_came_anew_is_read_from_the_beginning_up_to_where_the_others_are() {
-        let (grown, added) = turned(&place(), [0, 1, 2]);
+        // The others stay as old as they are.
+        let old = Cursor {
+            seconds: state().time.as_second() - 1,
+            ..place()
+        };
+        let (grown, added) = turned(&old, [0, 1, 2]);
         assert_eq!(added, BTreeSet::from([2]));
         let mut wanted = Cursor {
             partitions: added,
             sequence: 0,
             ahead: vec![ahead([0, 1], 90)],
             replay_end: Some(100),
-            ..place()
+            ..old
         };
         assert_eq!(grown, wanted);
         // Changed once more before they have met, with one that leaves.
@@ -312,22 +325,54 @@ mod tests {
     }
 
     #[test]
-    fn a_position_with_each_partition_can_be_read() {
-        let even: BTreeSet<u32> = (0..PARTITIONS_MAX).step_by(2).collect();
-        let odd = (1..PARTITIONS_MAX).step_by(2).collect();
+    fn a_position_with_each_partition_in_as_many_places_as_there_may_be_can_be_read() {
+        let part = |number: u32| Part {
+            partitions: (number..PARTITIONS_MAX).step_by(PARTS_MAX).collect(),
+            sequence: u64::MAX - u64::from(PARTITIONS_MAX) + u64::from(number),
+        };
+        let mut parts = (0..).map(part).take(PARTS_MAX);
+        let first = parts.next().expect("there are some");
         let place = Cursor {
-            partitions: even,
-            ahead: vec![Part {
-                partitions: odd,
-                sequence: 91,
-            }],
+            partitions: first.partitions,
+            sequence: first.sequence,
+            ahead: parts.collect(),
+            replay_end: Some(u64::MAX),
             ..place()
         };
         let wanted = StreamState {
             partitions: (0..PARTITIONS_MAX).collect(),
+            last: u64::MAX,
             ..state()
         };
         let read = Cursor::resumed(&place.position(TOPIC), TOPIC, &wanted);
         assert_eq!(read, Ok((place, BTreeSet::new())));
+    }
+
+    /// As if each partition that comes before the others have joined made positions longer.
+    #[test]
+    fn a_set_that_grows_again_and_again_has_few_places_and_lacks_no_partition() {
+        let mut place = place();
+        for count in 3..200 {
+            let wanted = StreamState {
+                partitions: (0..count).collect(),
+                ..state()
+            };
+            let turned = Cursor::resumed(&place.position(TOPIC), TOPIC, &wanted);
+            let (grown, added) = turned.expect("it can be read");
+            assert_eq!(added, BTreeSet::from([count - 1]));
+            let mut met = grown.clone();
+            let mut sequences = vec![met.sequence];
+            while met.behind().is_some() {
+                met.join();
+                sequences.push(met.sequence);
+            }
+            assert!(sequences.is_sorted() && sequences.len() <= PARTS_MAX, "{sequences:?}");
+            assert_eq!((met.sequence, met.partitions), (90, wanted.partitions));
+            // A message comes in between.
+            place = Cursor {
+                sequence: grown.sequence + 1,
+                ..grown
+            };
+        }
     }
 }
