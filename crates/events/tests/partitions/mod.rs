@@ -209,22 +209,43 @@ async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_a
     for events in 0..=9 {
         let (board, uids) = board();
         board.want([0, 1, 2]);
-        let gone = absent(1, 0);
-        let mut consumer = consumer(&board, uids.iter().chain([&gone]));
+        let gone = BTreeSet::from([absent(1, 0), absent(3, 0)]);
+        let mut consumer = consumer(&board, uids.union(&gone));
         let mut received = Received::default();
         while received.events.len() < events {
             assert_eq!(received.item(&mut consumer).await, None);
         }
         board.want([1, 3]);
-        of(&uids, [3]).into_iter().for_each(|uid| consumer.held().add(uid));
+        let added = of(&uids, [3]).into_iter().chain(of(&gone, [3]));
+        added.for_each(|uid| consumer.held().add(uid));
         let (rest, end) = Received::replayed(&mut consumer).await;
-        assert_eq!(end, Item::Replayed { gone: vec![gone] }, "after {events}");
+        let gone = gone.into_iter().collect();
+        assert_eq!(end, Item::Replayed { gone }, "after {events}");
         received.events.extend(rest.events);
         received.left.extend(rest.left);
         let of_the_set = of(&received.once(), [1, 3]);
         assert_eq!(of_the_set, of(&uids, [1, 3]), "after {events}");
         assert!(of(&uids, [0, 2]).is_subset(&received.left), "after {events}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_has_no_object_is_replayed_and_is_no_empty_replay() {
+    let board = Arc::new(Board::new(None));
+    let names = ('a'..='d').map(|letter| letter.to_string());
+    let names = names.filter(|name| partition_of(&Uid::from(format!("uid-{name}").as_str())) != 2);
+    let uids: BTreeSet<Uid> = names.map(|name| board.put(&name, false)).collect();
+    board.want([0, 1, 3]);
+    let mut consumer = consumer(&board, &uids);
+    Received::replayed(&mut consumer).await;
+    let gone = absent(2, 0);
+    consumer.held().add(gone.clone());
+    board.want([0, 1, 2, 3]);
+    let (received, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(
+        (received.events, end),
+        (Vec::new(), Item::Replayed { gone: vec![gone] })
+    );
 }
 
 #[tokio::test(start_paused = true)]

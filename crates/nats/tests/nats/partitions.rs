@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -58,7 +59,7 @@ fn absent(partition: u32, count: usize) -> BTreeSet<Uid> {
         .collect()
 }
 
-/// A stream with forty objects, and what reads it.
+/// A stream with objects, and what reads it.
 struct Reading {
     harness: Harness<Arc<Board>>,
     uids: BTreeSet<Uid>,
@@ -66,10 +67,15 @@ struct Reading {
 }
 
 impl Reading {
-    /// Begins with these partitions, and holds all objects in these.
+    /// Begins with these partitions of forty objects, and holds all objects in these.
     async fn begin<const N: usize>(partitions: [u32; N]) -> Option<Self> {
-        let harness = Harness::open().await?;
         let names: Vec<String> = (0..40).map(|number| format!("object-{number}")).collect();
+        Self::of(partitions, &names).await
+    }
+
+    /// The same with these objects.
+    async fn of<const N: usize>(partitions: [u32; N], names: &[String]) -> Option<Self> {
+        let harness = Harness::open().await?;
         let uids: BTreeSet<Uid> = names.iter().map(|name| harness.board.create(name)).collect();
         harness
             .shows(&names.iter().map(String::as_str).collect::<Vec<_>>())
@@ -188,6 +194,9 @@ async fn a_set_that_shrinks_deletes_nothing_and_repeats_nothing() {
     let left = timeout(WAIT_MAX, reading.consumer.next()).await.expect("an item");
     let left = left.expect("it goes on");
     assert_eq!(left, Item::Left(uids.into_iter().collect()));
+    reading.harness.board.create(&names("unread", 3, 1)[0]);
+    let nothing = timeout(Duration::from_millis(500), reading.consumer.next()).await;
+    assert!(nothing.is_err(), "{nothing:?}");
     reading.want([1]);
     let (received, end) = reading.replayed().await;
     assert_eq!((received.once(), end), (of(&reading.uids, [1]), nothing_gone()));
@@ -266,8 +275,9 @@ async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_a
     let Some(mut reading) = Reading::begin([0, 1, 2]).await else {
         return;
     };
-    let gone = absent(1, 1);
-    reading.hold(gone.clone());
+    let absent_at_first = absent(1, 1);
+    reading.hold(absent_at_first.clone());
+    let absent_later = absent(3, 1);
     let mut received = Received::default();
     for events in [5, 10] {
         while received.events.len() < events {
@@ -275,20 +285,38 @@ async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_a
         }
         // The second time while the first replay of partition 3 may still go on.
         let uids = of(&reading.uids, [3]);
-        reading.hold(uids);
+        reading.hold(uids.union(&absent_later).cloned());
         match events {
             5 => reading.want([0, 1, 3]),
             _ => reading.want([1, 3]),
         }
     }
     let (rest, end) = reading.replayed().await;
-    let gone = gone.into_iter().collect();
+    let gone = absent_at_first.union(&absent_later).cloned().collect();
     assert_eq!(end, Item::Replayed { gone });
     received.events.extend(rest.events);
     received.left.extend(rest.left);
     let of_the_set = of(&received.once(), [1, 3]);
     assert_eq!(of_the_set, of(&reading.uids, [1, 3]));
     assert_eq!(received.left, of(&reading.uids, [0, 2]));
+}
+
+/// As if each partition without objects were waited for, or were a replay without objects.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_has_no_object_is_replayed_at_once() {
+    let objects = [0, 1].map(|partition| names("object", partition, 3)).concat();
+    let Some(mut reading) = Reading::of([0, 1], &objects).await else {
+        return;
+    };
+    reading.replayed().await;
+    let gone = absent(2, 1);
+    reading.hold(gone.clone());
+    reading.want([0, 1, 2]);
+    // Before a subscription says that it works although nothing happens.
+    let replayed = timeout(Duration::from_secs(10), reading.replayed()).await;
+    let (received, end) = replayed.expect("nothing is waited for");
+    let gone = gone.into_iter().collect();
+    assert_eq!((received.events, end), (Vec::new(), Item::Replayed { gone }));
 }
 
 /// As if those that came anew could join the others in the next life of the stream, whose numbers are all larger.
