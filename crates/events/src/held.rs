@@ -110,7 +110,7 @@ pub enum Stop {
     Restored {
         /// What was subscribed to.
         topic: String,
-        /// How many are absent.
+        /// How many are absent, without those that were looked up and exist.
         absent: usize,
         /// How many objects are held.
         held: usize,

@@ -3,6 +3,7 @@
 //!
 //! # Guarantees
 //! - A stream has the events of all objects before anybody reads a replay from it.
+//! - A replay ends where nothing is left to deliver, so it has what changes while it goes on.
 //! - One process feeds a stream: what another one sends that thinks it still does is refused by the server.
 //! - What a cut connection loses on its way to a subscriber ends the subscription, which is resumed before it.
 //! - A subscriber whose set of partitions changes goes on where it was, after a replay of those that came anew.
