@@ -110,7 +110,7 @@ pub enum Stop {
     Restored {
         /// What was subscribed to.
         topic: String,
-        /// How many are absent, without those that were looked up and exist.
+        /// How many are absent and not known to exist, as far as they were looked up.
         absent: usize,
         /// How many objects are held.
         held: usize,
@@ -253,6 +253,17 @@ impl Absent {
         while let Some(uid) = self.uids.first().cloned() {
             let existence = look_up.look_up(&uid).await;
             self.uids.remove(&uid);
+            if existence == Existence::Exists {
+                continue;
+            }
+            if self.beginning == Beginning::AfterGone && !limits.after_gone {
+                return Err(Stop::Restored {
+                    topic: topic.to_owned(),
+                    absent: self.uids.len() + 1,
+                    held: self.held,
+                    first: uid,
+                });
+            }
             if existence == Existence::Gone {
                 self.gone.push(uid);
                 self.check(topic, limits)?;
@@ -267,31 +278,19 @@ impl Absent {
         self.gone.retain(|uid| held.contains(uid));
     }
 
-    /// Whether what is gone so far may be deleted.
+    /// Whether as many as are gone so far may be deleted.
     fn check(&self, topic: &str, limits: &Limits) -> Result<(), Stop> {
-        let Some(first) = self.gone.first().cloned() else {
-            return Ok(());
-        };
-        let (topic, held) = (topic.to_owned(), self.held);
-        if self.beginning == Beginning::AfterGone && !limits.after_gone {
-            return Err(Stop::Restored {
-                topic,
-                absent: self.gone.len() + self.uids.len(),
-                held,
-                first,
-            });
-        }
-        if !limits.allow(self.gone.len(), held) {
-            return Err(Stop::TooMany {
-                topic,
+        match self.gone.first() {
+            Some(first) if !limits.allow(self.gone.len(), self.held) => Err(Stop::TooMany {
+                topic: topic.to_owned(),
                 gone: self.gone.len(),
-                held,
-                first,
+                held: self.held,
+                first: first.clone(),
                 objects: limits.objects,
                 percent: limits.percent,
-            });
+            }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

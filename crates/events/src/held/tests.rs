@@ -121,12 +121,14 @@ async fn a_replay_of_a_database_that_may_be_restored_deletes_nothing_until_someb
     );
     let mut whole = absent(2, Beginning::AfterGone, [0, 1]);
     assert_eq!(whole.confirm(TOPIC, &LIMITS, &Api::default()).await, Ok(Vec::new()));
-    let api = Api {
-        known: BTreeMap::from([(uid(2), Existence::Exists)]),
-        ..Api::default()
-    };
-    let existing = replay().confirm(TOPIC, &LIMITS, &api).await;
-    assert_eq!(existing, Ok(Vec::new()), "what exists is no reason to stop");
+    for (existence, stops) in [(Existence::Exists, false), (Existence::Unknown, true)] {
+        let api = Api {
+            known: BTreeMap::from([(uid(2), existence)]),
+            ..Api::default()
+        };
+        let confirmed = replay().confirm(TOPIC, &LIMITS, &api).await;
+        assert_eq!(confirmed.is_err(), stops, "{existence:?}: {confirmed:?}");
+    }
 }
 
 #[test]

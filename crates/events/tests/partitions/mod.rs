@@ -173,7 +173,7 @@ async fn a_set_that_is_swapped_forgets_one_part_and_replays_the_other() {
     }
 }
 
-/// As if the set that was read stayed that of the last message: what is gone of the part that left would never be found.
+/// As if the set that was read stayed that of the last message: what is gone of what left would never be found.
 #[tokio::test(start_paused = true)]
 async fn what_leaves_the_set_and_comes_back_before_any_message_is_replayed() {
     for is_over in [false, true] {

@@ -228,7 +228,7 @@ async fn a_set_that_grows_replays_what_came_with_it_and_finds_what_is_gone_of_th
     assert_eq!(partitions, [0, 2, 1]);
 }
 
-/// As if the set that was read stayed that of the last message: what is gone of the part that left would never be found.
+/// As if the set that was read stayed that of the last message: what is gone of what left would never be found.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_leaves_the_set_and_comes_back_before_any_message_is_replayed() {
     let Some(mut reading) = Reading::begin([0, 1, 2]).await else {
