@@ -1,15 +1,37 @@
 //! Waits until the process is asked to end.
 
+use std::future;
+
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Resolves at Ctrl-C or SIGTERM.
-pub(crate) async fn wait() {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        // Without a handler the signal ends the process by itself.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+/// Resolves at Ctrl-C or SIGTERM. Each that comes after the call is noticed, whenever that is waited for: whoever says
+/// that the process is ready calls this before.
+pub(crate) fn wait() -> impl Future<Output = ()> {
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async move {
+        let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
+            // Without handlers the signals end the process by themselves.
+            return future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_signal_that_comes_before_anybody_waits_for_it_is_noticed() {
+        let asked = wait();
+        let process = std::process::id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &process]).status();
+        assert!(sent.expect("kill runs").success());
+        asked.await;
     }
 }

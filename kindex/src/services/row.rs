@@ -103,13 +103,14 @@ async fn alone<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandRe
         say::line(format_args!("http://{health}/readyz and /metrics say how it goes"))?;
     }
     let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
+    let interrupt = interrupt::wait();
     let running = service.start(stop.clone())?;
     let health = running.health.into_iter().collect();
     let served = tokio::spawn(health::serve(listener, health, running.figures, ended.clone()));
     let failure = running.failure.unwrap_or_else(|| future::pending().boxed());
     let interrupted = async {
         let done = tokio::select! {
-            () = interrupt::wait() => Ok(()),
+            () = interrupt => Ok(()),
             error = failure => Err(error),
         };
         stop.cancel();

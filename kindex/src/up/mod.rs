@@ -71,6 +71,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         health.extend(running.health);
         tasks.spawn(running.until_stopped);
     }
+    let interrupt = interrupt::wait();
     tasks.spawn(health::serve(
         health_listener,
         health,
@@ -81,7 +82,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
 
     let done = tokio::select! {
         done = work(&context, args, &place, &ingestion) => done,
-        () = interrupt::wait() => Ok(()),
+        () = interrupt => Ok(()),
     };
     ingestion.stop().await;
     stop.cancel();
