@@ -54,10 +54,11 @@ pub(crate) async fn compare(
     let report = verify(opened, registry, &targets, settle, RetryBudget::default(), progress).await;
     let report = report.map_err(|error| sides::stopped(&error))?;
     let unanswered = report.unanswered.iter();
+    let unanswered = unanswered.map(|why| format!("{why}; references there are not compared"));
+    let unlisted = report.unlisted.iter();
+    let unlisted = unlisted.map(|why| format!("{why}; what was left behind there may not be found"));
     let mut references = References {
-        notes: unanswered
-            .map(|why| format!("{why}; references there are not compared"))
-            .collect(),
+        notes: unanswered.chain(unlisted).collect(),
         report,
         left_behind: Vec::new(),
     };

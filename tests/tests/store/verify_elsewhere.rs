@@ -30,6 +30,8 @@ scenarios!(
     a_reference_there_of_a_holder_that_is_gone_is_reported_though_nobody_places_any,
     what_a_holder_releases_meanwhile_is_no_difference,
     a_service_that_is_silent_or_refuses_is_a_note,
+    what_cannot_be_listed_or_read_hides_nothing_else,
+    the_reference_of_the_object_that_a_holder_was_restored_from_stands_in_for_its_own,
 );
 
 const LIVE: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -44,8 +46,12 @@ struct Region {
     networks: BTreeMap<&'static str, BTreeSet<&'static str>>,
     /// What a look-up of the network `blue` shows from the second one on, if it is something else then.
     later: Option<BTreeSet<&'static str>>,
-    /// Why lists are refused, and whether nothing comes from the service at all.
+    /// Whether everything is refused, or nothing comes from the service at all.
     refuses: Option<bool>,
+    /// The same of lists alone.
+    refuses_lists: Option<bool>,
+    /// A network that nobody may read.
+    secret: Option<&'static str>,
     lists: AtomicU32,
     looks: AtomicU32,
     /// Those at `blue`.
@@ -61,19 +67,19 @@ impl Region {
             ..Self::default()
         }
     }
+}
 
-    fn refusal(&self) -> Result<(), LookFailure> {
-        self.refuses.map_or(Ok(()), |is_silent| {
-            let why = "region is away".to_owned();
-            Err(LookFailure { why, is_silent })
-        })
-    }
+fn refusal(refuses: Option<bool>) -> Result<(), LookFailure> {
+    refuses.map_or(Ok(()), |is_silent| {
+        let why = "region is away".to_owned();
+        Err(LookFailure { why, is_silent })
+    })
 }
 
 impl OtherServices for Region {
     async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
         self.looks.fetch_add(1, Ordering::SeqCst);
-        self.refusal()?;
+        refusal(self.refuses.or((self.secret == Some(&*at.name)).then_some(false)))?;
         assert_eq!(
             (at.group, at.kind, &*at.namespace),
             ("region.example.com", "Network", "shop")
@@ -96,7 +102,7 @@ impl OtherServices for Region {
         token: Option<&str>,
     ) -> Result<ListedPage, LookFailure> {
         self.lists.fetch_add(1, Ordering::SeqCst);
-        self.refusal()?;
+        refusal(self.refuses.or(self.refuses_lists))?;
         assert_eq!((group, kind), ("region.example.com", "Network"));
         let from: usize = token.map_or(0, |token| token.parse().expect("a token of ours"));
         let names = self.networks.keys().skip(from).take(PAGE);
@@ -236,7 +242,7 @@ async fn what_a_holder_releases_meanwhile_is_no_difference(backend: Backend) {
 
 async fn a_service_that_is_silent_or_refuses_is_a_note(backend: Backend) {
     let shelf = holders(&backend).await;
-    for (is_silent, looks) in [(true, 0), (false, 2)] {
+    for (is_silent, looks, lists) in [(true, 6, 0), (false, 2, 1)] {
         let region = Region {
             refuses: Some(is_silent),
             ..Region::of(&[("blue", &[GONE])])
@@ -244,8 +250,45 @@ async fn a_service_that_is_silent_or_refuses_is_a_note(backend: Backend) {
         let report = report(&backend, &shelf, &region).await;
         assert_eq!(report.differences, []);
         assert_eq!(report.unanswered, ["region is away"]);
-        assert_eq!(region.lists.load(Ordering::SeqCst), 1);
-        // Who refuses a list may show single objects: those that fields name.
+        assert_eq!(report.unlisted, ["region is away"]);
+        // Each of those that fields name is asked for, and three times where nothing comes. A silent one is not listed.
         assert_eq!(region.looks.load(Ordering::SeqCst), looks);
+        assert_eq!(region.lists.load(Ordering::SeqCst), lists);
     }
+}
+
+/// As if nothing could be said of a service that does not show everything.
+async fn what_cannot_be_listed_or_read_hides_nothing_else(backend: Backend) {
+    let shelf = holders(&backend).await;
+    let missing = |network: &str| (Class::ReferenceMissing, network.to_owned());
+    let without_lists = |is_silent| Region {
+        refuses_lists: Some(is_silent),
+        ..Region::of(&[("blue", &[]), ("green", &[LIVE]), ("red", &[ARCHIVED])])
+    };
+    for region in [without_lists(true), without_lists(false)] {
+        assert_eq!(differing(&backend, &shelf, &region).await, [missing("blue")]);
+        assert_eq!(report(&backend, &shelf, &region).await.unlisted, ["region is away"]);
+    }
+    let with_secret = Region {
+        secret: Some("brown"),
+        ..Region::of(&[("blue", &[]), ("brown", &[]), ("pink", &[LIVE]), ("red", &[ARCHIVED])])
+    };
+    let left = (Class::HolderElsewhere, "pink".to_owned());
+    assert_eq!(differing(&backend, &shelf, &with_secret).await, [missing("blue"), left]);
+    // What was not read in the first reading is not known in the others either.
+    assert_eq!(
+        report(&backend, &shelf, &with_secret).await.unlisted,
+        ["region is away"]
+    );
+}
+
+/// As if its reference were of nobody.
+async fn the_reference_of_the_object_that_a_holder_was_restored_from_stands_in_for_its_own(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    let restored = || holder(LIVE, "blue").annotation(REGISTRY.platform.restored_from, GONE);
+    shelf.put(&restored());
+    backend.write(restored().live(), at(1)).await;
+    let region = Region::of(&[("blue", &[GONE])]);
+    let missing = (Class::ReferenceMissing, "blue".to_owned());
+    assert_eq!(differing(&backend, &shelf, &region).await, [missing]);
 }

@@ -67,6 +67,8 @@ pub struct Difference {
 
 /// Where an object is: group and kind, namespace, name.
 pub(super) type FullName = (&'static str, &'static str, String, String);
+/// Objects that were restored, each with its uid, by the uids of those that they were restored from.
+type Restored<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a Known)>>;
 
 /// An object, without its text.
 #[derive(Clone, Debug)]
@@ -113,6 +115,12 @@ impl Known {
         self.needs_references() || (self.archived && !self.releases)
     }
 
+    /// Whether it has released what it holds, or will. Who left the cluster for SQL goes on holding what its fields
+    /// name, and nothing else.
+    fn lets_go(&self) -> bool {
+        if self.archived { self.releases } else { self.leaving }
+    }
+
     fn names(&self, place: &FullName) -> bool {
         self.names.iter().any(|(_, named)| named == place)
     }
@@ -147,6 +155,8 @@ pub(super) struct Everything {
     pub(super) absent: BTreeSet<FullName>,
     /// Why other services have not said so.
     pub(super) unanswered: BTreeSet<String>,
+    /// Of which kinds of other services not all objects were read, and why.
+    pub(super) unlisted: BTreeSet<String>,
 }
 
 impl Everything {
@@ -169,12 +179,14 @@ impl Everything {
         places.filter(|place| !self.is_own(place)).cloned().collect()
     }
 
-    /// The objects that were restored, each with its uid, by the uids of those that they were restored from.
-    fn restored(&self) -> BTreeMap<&str, (&str, &Known)> {
-        let objects = self.objects.iter();
-        let restored =
-            objects.filter_map(|(uid, known)| Some((known.restored_from.as_deref()?, (uid.as_str(), known))));
-        restored.collect()
+    fn restored(&self) -> Restored<'_> {
+        let mut restored = Restored::new();
+        for (uid, known) in &self.objects {
+            if let Some(former) = &known.restored_from {
+                restored.entry(former).or_default().push((uid, known));
+            }
+        }
+        restored
     }
 
     fn is_own(&self, place: &FullName) -> bool {
@@ -316,27 +328,19 @@ fn difference_elsewhere(
 
 /// A reference on an object, of a holder of these kinds, that nothing stands behind.
 fn unfounded(all: &Everything, uid: &str, object: &Known, name: &ReferenceName) -> Option<Difference> {
-    let (class, holder, detail) = baseless(all, &object.place(), name, |holder| holder.leaving)?;
+    let (class, holder, detail) = baseless(all, &object.place(), name)?;
     Some(difference(object, uid, holder, class, detail))
 }
 
-/// The same on an object of another service, which nobody releases there. Who has left the cluster for SQL goes on
-/// holding what its fields name, and nothing else.
+/// The same on an object of another service, which nobody releases there.
 fn left_elsewhere(
     all: &Everything,
-    restored: &BTreeMap<&str, (&str, &Known)>,
+    restored: &Restored<'_>,
     place: &FullName,
     referenced: &ReferencedState,
     name: &ReferenceName,
 ) -> Option<Difference> {
-    let is_excused = |holder: &Known| {
-        if holder.archived {
-            holder.releases
-        } else {
-            holder.leaving
-        }
-    };
-    let (class, holder, detail) = baseless(all, place, name, is_excused)?;
+    let (class, holder, detail) = baseless(all, place, name)?;
     let kind = all.kind_of(name)?;
     let is_unknown = all.unserved.contains(&(kind.group, kind.name)) || stands_in(restored, place, referenced, name);
     if class == Class::HolderMissing && is_unknown {
@@ -347,13 +351,9 @@ fn left_elsewhere(
 
 /// Whether the reference of an archived holder stands in for that of the object which was restored from it: that one
 /// names the same object, and has not placed its own.
-fn stands_in(
-    restored: &BTreeMap<&str, (&str, &Known)>,
-    place: &FullName,
-    referenced: &ReferencedState,
-    name: &ReferenceName,
-) -> bool {
-    restored.get(name.uid()).is_some_and(|(uid, holder)| {
+fn stands_in(restored: &Restored<'_>, place: &FullName, referenced: &ReferencedState, name: &ReferenceName) -> bool {
+    let mut restored = restored.get(name.uid()).into_iter().flatten();
+    restored.any(|(uid, holder)| {
         let own = ReferenceName::new(holder.kind.name, holder.kind.group, uid);
         let bears = own.is_ok_and(|own| referenced.references.contains(&own));
         holder.names(place) && !bears
@@ -363,12 +363,7 @@ fn stands_in(
 /// Why nothing stands behind the reference of a holder of these kinds on the object at a place, and the version of the
 /// holder. A kind without a declared field for such objects may hold them by its controller's own will, and what is
 /// being deleted has released them, or will.
-fn baseless(
-    all: &Everything,
-    place: &FullName,
-    name: &ReferenceName,
-    is_excused: impl Fn(&Known) -> bool,
-) -> Option<(Class, u64, String)> {
+fn baseless(all: &Everything, place: &FullName, name: &ReferenceName) -> Option<(Class, u64, String)> {
     let kind = all.kind_of(name)?;
     let Some(holder) = all.objects.get(name.uid()) else {
         let detail = format!("it bears {name}, and there is no such {}", kind.singular);
@@ -376,7 +371,7 @@ fn baseless(
     };
     let mut references = kind.references.iter().filter(|reference| reference.waits());
     let declared = references.any(|reference| reference.target(place.0, place.1).is_some());
-    if !declared || holder.names(place) || is_excused(holder) {
+    if !declared || holder.names(place) || holder.lets_go() {
         return None;
     }
     let others: Vec<_> = holder

@@ -1,34 +1,41 @@
-//! Asks other services what their objects bear of our holders. In the first reading, all objects of the kinds that
-//! fields may name, a page at a time: nothing else leads to a reference that was left behind. In later readings, those
-//! alone that fields name or that bore such a reference.
+//! Asks other services what their objects bear of our holders: of those that fields name, and, in the first reading, of
+//! all objects of the kinds that fields may name, since nothing else leads to a reference that was left behind. Later
+//! readings look again at those alone that bore such a reference.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures::future::join_all;
 use kindex_model::kind::Registry;
 use kindex_store::progress::Progress;
+use tokio::time::sleep;
 
 use super::compare::{Everything, FullName};
-use super::{LookFailure, OtherServices, ReferencedObject, ReferencedState};
+use super::{ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState};
 
 /// Objects that another service is asked about at once.
 const LOOKED_AT_ONCE: usize = 8;
+
+/// How often a call is made that is not answered.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What stays known of other services from one reading to the next.
 #[derive(Debug, Default)]
 pub(super) struct Inquiry {
     /// Whether their objects were listed.
     is_listed: bool,
-    /// Those that bore references of our holders then.
+    /// Those that bore references of our holders.
     bearers: BTreeSet<FullName>,
-    /// Why kinds could not be listed to the end.
+    /// Of which kinds not all objects were read, and why.
     unlisted: BTreeSet<String>,
-    /// Why services have not answered, by their groups: they are asked nothing more.
-    silent: BTreeMap<&'static str, String>,
+    /// Why nothing is heard of kinds, by group and kind: nobody asks about these any more.
+    silent: BTreeMap<(&'static str, &'static str), String>,
 }
 
 impl Inquiry {
-    /// Asks what is needed for a comparison. A service that is silent is asked no more.
+    /// Asks what is needed for a comparison: first about what fields name, which is compared even where nothing can be
+    /// listed.
     pub(super) async fn ask(
         &mut self,
         all: &mut Everything,
@@ -37,74 +44,86 @@ impl Inquiry {
         progress: &dyn Progress,
     ) {
         // Nobody places references of declared fields otherwise. What was left behind is left behind all the same.
-        let named = match all.is_placed() {
+        let mut places = match all.is_placed() {
             true => all.named_elsewhere(),
             false => BTreeSet::new(),
         };
+        places.extend(self.bearers.iter().cloned());
+        let places: Vec<FullName> = places.into_iter().collect();
+        for of_kind in places.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            self.look(all, of_kind, others).await;
+        }
         if !self.is_listed {
             self.is_listed = true;
-            for (group, kind) in kinds_elsewhere(registry) {
-                if self.silent.contains_key(group) {
-                    continue;
-                }
-                progress.begin(kind, None);
-                if let Err(failure) = self.list(all, &named, (group, kind), others).await {
-                    self.unlisted.insert(failure.why.clone());
-                    self.note(all, group, failure);
-                }
+            for kind in kinds_elsewhere(registry) {
+                progress.begin(kind.1, None);
+                self.walk(all, kind, others).await;
             }
         }
-        all.unanswered.extend(self.unlisted.iter().cloned());
-        let places = named.union(&self.bearers);
-        let unread = places.filter(|place| !all.elsewhere.contains_key(*place));
-        let unread: Vec<FullName> = unread.cloned().collect();
-        // They are in the order of their groups.
-        for places in unread.chunk_by(|one, other| one.0 == other.0) {
-            self.look(all, places, others).await;
-        }
+        all.unlisted.extend(self.unlisted.iter().cloned());
     }
 
-    /// Reads all objects of a kind, and keeps those that bear references of our holders or that fields name.
-    async fn list(
+    /// Reads all objects of a kind, and keeps those that bear references of our holders. Their names come first: the
+    /// token of a page expires while objects are read.
+    async fn walk(
         &mut self,
         all: &mut Everything,
-        named: &BTreeSet<FullName>,
         (group, kind): (&'static str, &'static str),
         others: &impl OtherServices,
-    ) -> Result<(), LookFailure> {
+    ) {
+        if let Some(why) = self.silent.get(&(group, kind)) {
+            self.unlisted.insert(why.clone());
+            return;
+        }
+        let mut unread = Vec::new();
         let mut token: Option<String> = None;
         loop {
-            let page = others.list(group, kind, token.as_deref()).await?;
-            let places = page.objects.into_iter();
-            let places: Vec<FullName> = places.map(|(namespace, name)| (group, kind, namespace, name)).collect();
-            for places in places.chunks(LOOKED_AT_ONCE) {
-                for (place, answer) in places.iter().zip(looked_at(places, others).await) {
-                    // It may be gone since it was listed.
-                    let Some(found) = answer? else {
-                        continue;
-                    };
-                    let found = of_ours(all, found);
-                    let is_bearer = !found.references.is_empty();
-                    if is_bearer {
-                        self.bearers.insert(place.clone());
-                    }
-                    if is_bearer || named.contains(place) {
-                        all.elsewhere.insert(place.clone(), found);
-                    }
+            let page = match listed((group, kind), token.as_deref(), others).await {
+                Ok(page) => page,
+                Err(failure) => {
+                    self.unlisted.insert(failure.why);
+                    break;
                 }
-            }
+            };
+            let places = page.objects.into_iter();
+            let places = places.map(|(namespace, name)| (group, kind, namespace, name));
+            unread.extend(places.filter(|place| !all.elsewhere.contains_key(place) && !all.absent.contains(place)));
             token = page.next;
             if token.is_none() {
-                return Ok(());
+                break;
+            }
+        }
+        for places in unread.chunks(LOOKED_AT_ONCE) {
+            for (place, answer) in places.iter().zip(looked_at(places, others).await) {
+                match answer {
+                    Ok(Some(found)) => self.keep_bearer(all, place, found),
+                    // It is gone since it was listed.
+                    Ok(None) => {}
+                    Err(failure) => {
+                        self.unlisted.insert(failure.why.clone());
+                        if failure.is_silent {
+                            self.silent.insert((group, kind), failure.why);
+                            return;
+                        }
+                    }
+                }
             }
         }
     }
 
-    /// Reads objects of one service one by one.
+    fn keep_bearer(&mut self, all: &mut Everything, place: &FullName, found: ReferencedState) {
+        let found = of_ours(all, found);
+        if !found.references.is_empty() {
+            self.bearers.insert(place.clone());
+            all.elsewhere.insert(place.clone(), found);
+        }
+    }
+
+    /// Reads objects of one kind one by one.
     async fn look(&mut self, all: &mut Everything, places: &[FullName], others: &impl OtherServices) {
         for places in places.chunks(LOOKED_AT_ONCE) {
-            let group = places[0].0;
-            if let Some(why) = self.silent.get(group) {
+            let kind = (places[0].0, places[0].1);
+            if let Some(why) = self.silent.get(&kind) {
                 all.unanswered.insert(why.clone());
                 return;
             }
@@ -112,23 +131,23 @@ impl Inquiry {
                 match answer {
                     Ok(Some(found)) => {
                         let found = of_ours(all, found);
+                        if !found.references.is_empty() {
+                            self.bearers.insert(place.clone());
+                        }
                         all.elsewhere.insert(place.clone(), found);
                     }
                     Ok(None) => {
                         all.absent.insert(place.clone());
                     }
-                    Err(failure) => self.note(all, group, failure),
+                    Err(failure) => {
+                        all.unanswered.insert(failure.why.clone());
+                        if failure.is_silent {
+                            self.silent.insert(kind, failure.why);
+                        }
+                    }
                 }
             }
         }
-    }
-
-    fn note(&mut self, all: &mut Everything, group: &'static str, failure: LookFailure) {
-        let LookFailure { why, is_silent } = failure;
-        if is_silent {
-            self.silent.insert(group, why.clone());
-        }
-        all.unanswered.insert(why);
     }
 }
 
@@ -146,8 +165,32 @@ async fn looked_at(
     places: &[FullName],
     others: &impl OtherServices,
 ) -> Vec<Result<Option<ReferencedState>, LookFailure>> {
-    let objects: Vec<ReferencedObject> = places.iter().map(referenced_at).collect();
-    join_all(objects.iter().map(|object| others.look(object))).await
+    let looks = places.iter().map(|place| async move {
+        let object = referenced_at(place);
+        repeated(|| others.look(&object)).await
+    });
+    join_all(looks).await
+}
+
+async fn listed(
+    (group, kind): (&'static str, &'static str),
+    token: Option<&str>,
+    others: &impl OtherServices,
+) -> Result<ListedPage, LookFailure> {
+    repeated(|| others.list(group, kind, token)).await
+}
+
+/// An answer that does not come at once is asked for again: services are restarted.
+async fn repeated<T, F: Future<Output = Result<T, LookFailure>>>(
+    mut call: impl FnMut() -> F,
+) -> Result<T, LookFailure> {
+    for _ in 1..TRIES {
+        match call().await {
+            Err(failure) if failure.is_silent => sleep(PAUSE).await,
+            answer => return answer,
+        }
+    }
+    call().await
 }
 
 /// Without the references of others, of which there may be very many.

@@ -2,8 +2,8 @@
 //! these objects bear, and the rows of archived ones. Other services are asked about all their objects of the kinds
 //! that fields may name: some may lack a reference, and some may bear one that was left behind. What differs is read
 //! again before it is reported, because changes in flight are not differences. Memory: all objects of the graph,
-//! without their texts; of other services, a page of names, and the objects that bear references of ours or that fields
-//! name.
+//! without their texts; of other services, the names of a kind, and the objects that bear references of ours or that
+//! fields name.
 //!
 //! `compare` decides and is pure; `read` reads both sides, and `elsewhere` asks other services.
 
@@ -51,6 +51,9 @@ pub struct Report {
     /// Why other services have not said which references their objects bear.
     #[serde(skip)]
     pub unanswered: Vec<String>,
+    /// Why not all objects of other services were read that fields may name.
+    #[serde(skip)]
+    pub unlisted: Vec<String>,
 }
 
 /// An object that bears references, or should.
@@ -171,5 +174,6 @@ fn report(everything: &Everything, differences: Vec<Difference>, unsettled: u64)
         unsettled,
         foreign: everything.foreign(),
         unanswered: everything.unanswered.iter().cloned().collect(),
+        unlisted: everything.unlisted.iter().cloned().collect(),
     }
 }

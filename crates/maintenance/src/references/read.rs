@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use kindex_kube_client::{ClusterError, Page};
-use kindex_model::deletion::Annotations;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::named_object::named;
@@ -133,7 +132,7 @@ impl Reader<'_> {
             Life::Live => (!kind.cluster).then(|| self.known(kind, &stored.object)),
             Life::Archived => Some(Known {
                 archived: true,
-                releases: Annotations::of(self.registry.platform.group).is_recorded(&stored.object.metadata),
+                releases: false,
                 references: BTreeSet::new(),
                 ..self.known(kind, &stored.object)
             }),

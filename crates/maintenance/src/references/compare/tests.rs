@@ -136,6 +136,15 @@ fn a_reference_of_a_holder_that_is_gone_or_names_another_is_a_difference() {
     assert_eq!(classes(&all).len(), 2, "and the other one lacks it");
     all.objects.get_mut(HOLDER).expect("it is there").leaving = true;
     assert!(compare(&all).is_empty(), "it releases what it held");
+    for (change, holds) in IN_ARCHIVE {
+        let mut all = sound();
+        let holder = all.objects.get_mut(HOLDER).expect("it is there");
+        holder.names = vec![("network", place("b"))];
+        change(holder);
+        all.objects.insert("b".to_owned(), known(&NETWORK, "b"));
+        let left = holds.then_some(Class::HolderElsewhere);
+        assert_eq!(classes(&all), Vec::from_iter(left), "archived ones follow nobody");
+    }
 }
 
 #[test]
