@@ -39,6 +39,7 @@ mod reference_tree;
 mod references;
 mod references_across;
 mod renewed_references;
+mod repeated_moves;
 mod replaced;
 mod request;
 mod rights;

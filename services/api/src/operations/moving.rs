@@ -147,8 +147,10 @@ impl Operations {
         if from.as_ref().is_some_and(|from| from.is(to)) {
             moved.unchanged = true;
             // Whoever made this move may have ended before the target was settled.
-            if !dry_run && reference.waits() && holder.state == State::Archived {
-                self.settle_archived(caller, key, &holder, None, Some(to)).await?;
+            if let (false, true, State::Archived, Some(name)) = (dry_run, reference.waits(), holder.state, &holder.name)
+            {
+                self.place_on(caller, to, name).await?;
+                self.settle(caller, key, to, name).await?;
             }
             return Ok(Some(moved));
         }
