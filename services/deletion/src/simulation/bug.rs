@@ -48,6 +48,8 @@ pub(super) enum Bug {
     SettleAnyVersion,
     /// What a move has placed stays where the archived holder was deleted before its field was written.
     MoveLeavesPlaced,
+    /// A move of an archived holder that names the target already settles nothing.
+    RepeatUnsettled,
     /// A reference at another service is released, and the archive is not asked whether its holder names that again.
     ReleaseUnasked,
     /// What an object holds at another service is forgotten when it goes.
@@ -146,7 +148,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 57] = [
+    pub(super) const IN_SMALL: [Self; 58] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -170,6 +172,7 @@ impl Bug {
         Self::SettleUnread,
         Self::SettleAnyVersion,
         Self::MoveLeavesPlaced,
+        Self::RepeatUnsettled,
         Self::ReleaseUnasked,
         Self::ForgetAtPeer,
         Self::DownIsGone,

@@ -94,7 +94,7 @@ impl ArchivedMove {
     /// Sends the next request; nothing as long as another one follows.
     pub(in super::super) fn send(&mut self, world: &mut World, bug: Bug) -> Option<Ended> {
         match self.next {
-            Request::Read => self.read(world),
+            Request::Read => self.read(world, bug),
             Request::Place => self.place(world, bug),
             Request::Check => {
                 let targets = self.from.iter().chain([&self.to]);
@@ -148,7 +148,7 @@ impl ArchivedMove {
         found.is_some_and(|found| found.is_archived())
     }
 
-    fn read(&mut self, world: &World) -> Option<Ended> {
+    fn read(&mut self, world: &World, bug: Bug) -> Option<Ended> {
         let Some(found) = world.find_object(&self.holder).filter(|_| self.is_archived(world)) else {
             return self.refused();
         };
@@ -156,7 +156,12 @@ impl ArchivedMove {
         self.from = named.map(|name| world.key(&self.to.kind.kind, name));
         self.version = found.object.version;
         if self.from.as_ref() == Some(&self.to) {
-            return Some(Ended::Moved);
+            self.ended = Ended::Moved;
+            if bug == Bug::RepeatUnsettled {
+                return Some(self.ended);
+            }
+            self.settling = vec![Settling::of(self.to.clone())];
+            return self.go_on(Request::Version);
         }
         let former = self.from.as_ref().and_then(|from| world.find_object(from));
         let may_leave = former.is_none_or(|found| !found.is_deleting);

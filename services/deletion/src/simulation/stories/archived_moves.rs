@@ -24,6 +24,7 @@ const LATE: usize = 3;
 pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     alone(bug)?;
     at_once(bug, false, 3)?;
+    at_once(bug, true, 3)?;
     delete_holder(bug, 4)?;
     delete_targets(bug)?;
     release_late(bug, 4)
@@ -96,6 +97,18 @@ impl ArchivedBudget {
         ArchivedMove::new(world, &self.key, self.field, &self.targets[target])
     }
 
+    /// A move to what it names already, after which it lacks nothing, whoever died before.
+    fn move_again(&self, world: &mut World, bug: Bug) -> Result<(), String> {
+        let name = &world.archives.rows[&self.uid].object.named[self.field];
+        let target = self.targets.iter().position(|target| *target.name == **name);
+        let mut moving = self.begin_moving(world, target.expect("one of these"));
+        let ended = send(&mut moving, world, REQUESTS_MAX, bug);
+        match ended == Some(Ended::Moved) && self.is_held_there(world) {
+            true => Ok(()),
+            false => Err(format!("{} lacks a reference after it was moved again", self.key)),
+        }
+    }
+
     /// Whether what it names bears its reference.
     fn is_held_there(&self, world: &World) -> bool {
         let name = &world.archives.rows[&self.uid].object.named[self.field];
@@ -137,6 +150,7 @@ fn alone(bug: Bug) -> Result<(), String> {
             moving.die(&mut world);
         }
         world.holds_what_it_names(&budget.uid)?;
+        budget.move_again(&mut world, bug)?;
         if requests == REQUESTS && ended != Some(Ended::Moved) {
             return Err(format!("the move of {} does not end: {ended:?}", budget.key));
         }
@@ -177,6 +191,7 @@ fn at_once(bug: Bug, is_archived: bool, stride: usize) -> Result<(), String> {
                         return Err(format!("{when}: a move does not end"));
                     }
                     let held = world.holds_what_it_names(&budget.uid);
+                    let held = held.and_then(|()| budget.move_again(&mut world, bug));
                     held.map_err(|rule| format!("{when}: {rule}"))?;
                 }
             }
