@@ -92,10 +92,18 @@ async fn follow_once(
                 return Ok(());
             }
         };
-        if events.send(event).await.is_err() {
+        let is_heard = events.send(event).await.is_ok();
+        let ca_file = peer.service.address().ca_file.as_ref();
+        if !is_heard || (is_cut && has_changed(ca_file, from.certificates.as_deref())) {
             return Ok(());
         }
     }
+}
+
+/// Whether a file has other certificates than those that were read from it.
+fn has_changed(file: Option<&String>, read: Option<&[u8]>) -> bool {
+    let now = file.and_then(|file| std::fs::read(file).ok());
+    now.is_some_and(|now| Some(now.as_slice()) != read)
 }
 
 /// Why a replay is not believed, and what can be done. The limits are no setting, because nothing is deleted for its
@@ -130,6 +138,18 @@ fn renew(consumer: &mut Consumer, known: &mut BTreeSet<Uid>, held: &Held) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificates_are_read_again_once_their_file_has_others() {
+        let file = std::env::temp_dir().join(format!("kindex-certificates-{}", std::process::id()));
+        std::fs::write(&file, "old").unwrap();
+        let path = file.display().to_string();
+        assert!(!has_changed(Some(&path), Some(b"old")));
+        assert!(has_changed(Some(&path), Some(b"new")) && has_changed(Some(&path), None));
+        std::fs::remove_file(&file).unwrap();
+        assert!(!has_changed(Some(&path), Some(b"old")), "it is being replaced");
+        assert!(!has_changed(None, None));
+    }
 
     #[test]
     fn a_doubt_advises_only_what_whoever_runs_the_service_can_do() {

@@ -13,7 +13,7 @@ use kindex_kube_client::{ClusterError, ObjectName};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 use kube::ResourceExt as _;
-use kube::api::{Api, DynamicObject, ListParams, ObjectList};
+use kube::api::{Api, DynamicObject, ListParams, ObjectList, PartialObjectMeta};
 
 use crate::object::{Key, KindName, Object};
 use answer::{is_another, is_deleting, object, version};
@@ -26,6 +26,9 @@ pub mod holder;
 pub mod follow;
 
 pub mod foreign;
+
+/// An object in a list.
+type Listed = PartialObjectMeta<DynamicObject>;
 
 /// Objects of a page.
 const PAGE_OBJECTS: u32 = 500;
@@ -80,6 +83,8 @@ struct Topic {
     topic: String,
     source: Arc<dyn Source>,
     look_up: Arc<HttpLookUp>,
+    /// Those that both trust.
+    certificates: Option<Vec<u8>>,
 }
 
 impl Peers {
@@ -232,17 +237,18 @@ impl Peer {
         Ok((keys.collect(), next(&listed)))
     }
 
-    async fn listed(&self, token: Option<String>) -> Result<ObjectList<DynamicObject>, ClusterError> {
+    /// Nothing of the objects but their metadata.
+    async fn listed(&self, token: Option<String>) -> Result<ObjectList<Listed>, ClusterError> {
         let resource = self.service.resource().await?;
         let api: Api<DynamicObject> = Api::all_with(resource.client.clone(), &resource.api);
         let parameters = ListParams {
             continue_token: token,
             ..ListParams::default().limit(PAGE_OBJECTS)
         };
-        self.service.within(api.list(&parameters)).await
+        self.service.within(api.list_metadata(&parameters)).await
     }
 
-    fn key(&self, object: &DynamicObject) -> Key {
+    fn key(&self, object: &Listed) -> Key {
         Key {
             kind: self.kind.clone(),
             namespace: object.namespace().unwrap_or_default().into(),
@@ -272,12 +278,13 @@ impl Peer {
                 Transport::Shared(events) => events.clone(),
             },
             topic,
+            certificates,
         })
     }
 }
 
 /// The token of the page after this one.
-fn next(listed: &ObjectList<DynamicObject>) -> Option<String> {
+fn next(listed: &ObjectList<Listed>) -> Option<String> {
     listed.metadata.continue_.clone().filter(|token| !token.is_empty())
 }
 
