@@ -1,22 +1,25 @@
 //! Waits until the process is asked to end.
 
-use std::future;
+use std::{future, io};
 
-use tokio::signal::unix::{SignalKind, signal};
+use futures::future::select_all;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Resolves at Ctrl-C or SIGTERM. Each that comes after the call is noticed, whenever that is waited for: whoever says
 /// that the process is ready calls this before.
 pub(crate) fn wait() -> impl Future<Output = ()> {
     let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     async move {
-        let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
-            // Without handlers the signals end the process by themselves.
-            return future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        let arrived = signals.into_iter().map(|signal| Box::pin(arrived(signal)));
+        select_all(arrived).await;
+    }
+}
+
+async fn arrived(signal: io::Result<Signal>) {
+    match signal {
+        Ok(mut signal) => _ = signal.recv().await,
+        // Without a handler the signal ends the process by itself.
+        Err(_) => future::pending().await,
     }
 }
 

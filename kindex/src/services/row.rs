@@ -97,13 +97,13 @@ async fn alone<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandRe
     let health_addr = S::health_addr(&args);
     let service = S::alone(platform, args).await?;
     let listener = health::bind(health_addr, "--health-addr").await?;
+    let interrupt = interrupt::wait();
     if let Some(announcement) = service.announcement()? {
         let health = listener.local_addr().map_err(CommandError::failure)?;
         say::line(&announcement.step)?;
         say::line(format_args!("http://{health}/readyz and /metrics say how it goes"))?;
     }
     let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
-    let interrupt = interrupt::wait();
     let running = service.start(stop.clone())?;
     let health = running.health.into_iter().collect();
     let served = tokio::spawn(health::serve(listener, health, running.figures, ended.clone()));
