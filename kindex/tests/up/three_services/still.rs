@@ -104,7 +104,8 @@ impl Walk {
         self.compute.restart();
     }
 
-    /// DRAINING, and the cleanup ends while its service hears nothing of its targets.
+    /// DRAINING, and the cleanup ends while its service hears nothing of its targets. NATS comes back without its disk:
+    /// each service has to feed it anew, and to read anew what the others feed.
     fn a_cluster_drains(&mut self) {
         for cluster in [&CLUSTER, &OTHER_CLUSTER] {
             self.log.until_deleted(cluster);
@@ -126,7 +127,10 @@ impl Walk {
         self.compute.end_cleanup(&CLUSTER);
         self.until_waits_for(&CLUSTER, "network.region.example.com");
         match &mut self.nats {
-            Some(nats) => nats.resume(),
+            Some(nats) => {
+                nats.lose_disk();
+                nats.resume();
+            }
             None => self.region.restart(),
         }
         self.log.until_erased(&CLUSTER);
