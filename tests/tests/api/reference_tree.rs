@@ -12,7 +12,7 @@ use super::stage::{FINAL, Stage, client_of, send, serve};
 const OBJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default";
 
 /// A pipeline with a run in the cluster, one archived, and a model that holds it. The uid of the model.
-async fn pipeline_with_holders(stage: &Stage) -> String {
+pub(super) async fn pipeline_with_holders(stage: &Stage) -> String {
     let create = async |plural: &str, kind: &str, metadata: Value, spec: Value| {
         let body = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": spec});
         let (code, created) = send(&stage.api, "POST", &format!("{OBJECTS}/{plural}"), &body).await;

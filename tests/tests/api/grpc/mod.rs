@@ -3,6 +3,7 @@
 pub(super) mod client;
 mod errors;
 mod events;
+mod forecasts;
 mod lists;
 mod nonsense;
 mod past;
