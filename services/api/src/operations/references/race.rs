@@ -1,5 +1,6 @@
-//! A reference against a deletion: every order of their steps, on a cluster that keeps one object and its version. The
-//! steps are those of the requests, the decisions the real ones.
+//! A reference against a deletion: every order of their steps, on a cluster that keeps one object and its version. A
+//! model: the decisions are the real ones, and the steps of the requests are played. In `tests/tests/api`,
+//! `one_of_two_wins` meets the real code with some of these orders.
 
 use super::decide::{Change, Decision, Seen, Standing, decide};
 
