@@ -67,6 +67,29 @@ fn twenty_errors_are_reported_in_one_run_and_in_order() {
     assert!(distinct.len() >= 20, "{} distinct: {titles:#?}", distinct.len());
 }
 
+/// Its objects can form trees. Whether some of them form a cycle, only the objects say.
+#[test]
+fn a_kind_that_names_itself_is_accepted_whatever_its_deletion_waits_for() {
+    for effect in ["on_delete = \"cascade\"", "on_delete = \"block\"", "owned = true"] {
+        let declared = format!(
+            "[platform]\n\
+             group = \"fixture.example\"\n\
+             version = \"v1\"\n\
+             finalizer = \"fixture.example/Ingester\"\n\
+             deleting = \"fixture.example/Deleting\"\n\
+             immutable = \"fixture.example/Immutable\"\n\
+             [kinds.Folder]\n\
+             fields = {{ spec = {{ parent = \"optional string\" }} }}\n\
+             references = {{ parent = {{ kind = \"Folder\", path = \"spec.parent\", {effect} }} }}\n"
+        );
+        let root = TempDir::new().expect("the temporary directory is writable");
+        copy(&directory().join(SHARED), &root.path().join("proto"));
+        fs::write(root.path().join("crds.toml"), declared).expect("writable");
+        let errors = kindex_codegen::lower(root.path()).err();
+        assert_eq!(errors.map(|errors| errors.to_string()), None, "{effect}");
+    }
+}
+
 /// Line and column of `crds.toml:12:8: …`.
 fn position(title: &str) -> (u32, u32) {
     let mut parts = title.split(':').skip(1).map(|part| part.parse().expect("a number"));
