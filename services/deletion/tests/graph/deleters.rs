@@ -16,7 +16,7 @@ const CLEANUP: &str = "example.com/cleanup";
 impl Stage {
     /// Since a version, the times of deletion and the phases that an object of a kind had until it went, each as often
     /// as it began.
-    async fn times_and_phases(&self, kind: &str, since: &str) -> (Vec<Timestamp>, Vec<String>) {
+    pub(crate) async fn times_and_phases(&self, kind: &str, since: &str) -> (Vec<Timestamp>, Vec<String>) {
         let api = self.api(kind);
         let parameters = WatchParams::default().disable_bookmarks().timeout(60);
         let mut events = pin!(api.watch(&parameters, since).await.expect("a watch"));

@@ -31,6 +31,7 @@ mod deleters;
 mod kinds;
 mod kubernetes;
 mod outside;
+mod owned;
 mod placed;
 mod status;
 mod vanished;
@@ -248,6 +249,12 @@ fn phases(object: &DynamicObject) -> Vec<Value> {
         .collect()
 }
 
+fn phase_number(phase: &str) -> Option<usize> {
+    ["DELETING", "DRAINING", "FINALIZING"]
+        .iter()
+        .position(|one| *one == phase)
+}
+
 fn assert_order(order: &[&str]) {
     assert_eq!(order.len(), PROJECT.len(), "{order:?}");
     let at = |kind: &str| order.iter().position(|gone| *gone == kind).expect("it went");
@@ -327,6 +334,30 @@ async fn a_process_that_is_killed_again_and_again_loses_nothing_and_keeps_the_or
     stage.delete("Project", "a").await;
     stage.runs_that_are_killed().await;
     assert_order(&stage.order(&before).await);
+}
+
+/// As if what one process has decided counted although the other one has gone on meanwhile.
+#[tokio::test]
+async fn two_processes_without_a_lease_keep_the_order_and_delete_each_object_once() {
+    let stage = Stage::start().await;
+    let processes = [stage.run(), stage.run()];
+    stage.project().await;
+    let before = stage.version().await;
+    stage.delete("Project", "a").await;
+    stage.until(|| stage.is_empty()).await;
+    assert_order(&stage.order(&before).await);
+    for (kind, _) in PROJECT {
+        let (times, phases) = stage.times_and_phases(kind, &before).await;
+        assert_eq!(times.len(), 1, "{kind}: {times:?}");
+        let goes_on = phases
+            .windows(2)
+            .all(|two| phase_number(&two[0]) < phase_number(&two[1]));
+        assert!(goes_on && !phases.is_empty(), "{kind}: {phases:?}");
+    }
+    for (stop, running) in processes {
+        stop.cancel();
+        running.await.expect("it ends");
+    }
 }
 
 #[tokio::test]
