@@ -22,6 +22,8 @@ pub(super) enum Bug {
     OldFirst,
     /// What is owned goes before its owner drains.
     OwnedAtOnce,
+    /// What is owned holds nothing back without a reference on its owner.
+    FinalizeWithOwned,
     /// A phase is recorded whatever was written since.
     RecordAnyway,
     /// A live holder is not written before its former target loses the reference.
@@ -158,6 +160,7 @@ impl Bug {
         Self::EvictionIsDeletion,
         Self::OldFirst,
         Self::OwnedAtOnce,
+        Self::FinalizeWithOwned,
         Self::RecordAnyway,
         Self::ReleaseUndetached,
         Self::ReleaseRowUndetached,

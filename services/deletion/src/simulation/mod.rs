@@ -332,6 +332,7 @@ fn without_chance(bug: Bug) -> Result<(), String> {
     stories::deleters::all(bug)?;
     stories::lost::all(bug)?;
     stories::crashes::superseded(bug)?;
+    stories::crashes::created_while_draining(bug)?;
     stories::moves::come_back_meanwhile(bug)?;
     stories::archived_moves::all(bug)?;
     stories::blocked::all(bug)

@@ -32,6 +32,7 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
             input.has_former = false;
             input.missing.iter_mut().for_each(|missing| missing.stays = false);
         }
+        Bug::FinalizeWithOwned => input.missing.retain(|missing| !missing.owned),
         Bug::WaitForOwned => input.claims.iter_mut().for_each(|claim| claim.owned = false),
         Bug::FreeWithoutSweep => {
             input.archived = Archived::Remaining {

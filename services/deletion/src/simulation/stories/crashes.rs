@@ -13,6 +13,10 @@ use crate::object::Key;
 
 /// Requests that follow from one decision on each of two objects, at most.
 const DECIDED_MAX: usize = 16;
+/// In so many turns of a process, what is deleted drains.
+const DRAINING_MAX: usize = 400;
+/// In so many rounds, all goes that nothing holds.
+const ROUNDS: usize = 10;
 
 impl Play {
     /// A controller hears one report of each kind, decides once and sends one request.
@@ -154,16 +158,20 @@ fn take_over(bug: Bug, steps: usize, later: usize) -> Result<(), String> {
     play.hold()
 }
 
+/// A server of the cluster `a`, which takes its time to go.
+fn server(play: &mut Play, name: &str) -> Key {
+    let key = play.world.key("Server", name);
+    let named = BTreeMap::from([("cluster", "a".to_owned())]);
+    play.world.create(key.clone(), named, true, false);
+    key
+}
+
 /// Of five servers, two are deleted and take their time when the process dies.
 #[test]
 fn a_crash_while_an_owner_drains_leaves_out_nobody_and_deletes_nobody_twice() {
     let mut play = calm(false);
     let cluster = play.with("Cluster", "a", &[]);
-    let servers = ["a", "b", "c", "d", "e"].map(|name| play.world.key("Server", name));
-    for server in &servers {
-        let named = BTreeMap::from([("cluster", "a".to_owned())]);
-        play.world.create(server.clone(), named, true, false);
-    }
+    let servers = ["a", "b", "c", "d", "e"].map(|name| server(&mut play, name));
     play.settled();
     let going = |play: &Play| {
         let left = servers.iter().filter_map(|server| play.world.objects.get(server));
@@ -185,6 +193,75 @@ fn a_crash_while_an_owner_drains_leaves_out_nobody_and_deletes_nobody_twice() {
     }
     play.settled();
     assert!(servers.iter().chain([&cluster]).all(|key| play.erased(key)));
+}
+
+/// As if only those were waited for whose references are there.
+#[test]
+fn what_is_created_while_its_owner_drains_goes_before_that_whenever_the_process_dies() {
+    created_while_draining(Bug::None).expect("nothing is broken");
+}
+
+/// A cluster drains, and a server of it is created, which can place no reference any more. After any number of turns,
+/// the process dies.
+pub(in super::super) fn created_while_draining(bug: Bug) -> Result<(), String> {
+    for turns in 0..40 {
+        create_late(bug, turns).map_err(|rule| format!("after {turns} turns: {rule}"))?;
+    }
+    Ok(())
+}
+
+fn create_late(bug: Bug, turns: usize) -> Result<(), String> {
+    let mut play = calm(false);
+    let network = play.with("Network", "a", &[]);
+    let cluster = play.with("Cluster", "a", &[("network", "a")]);
+    let early = server(&mut play, "a");
+    play.settled();
+    play.bug = bug;
+    let before = play.world.version;
+    play.delete(&cluster);
+    let drains = |play: &Play| {
+        let found = play.world.objects.get(&cluster);
+        found.is_some_and(|found| found.phase == Some(Phase::Draining))
+    };
+    for _ in 0..DRAINING_MAX {
+        if drains(&play) {
+            break;
+        }
+        play.little(0);
+        play.hold()?;
+    }
+    let cluster_uid = play.world.objects.get(&cluster).map(|found| found.uid.clone());
+    let late = server(&mut play, "b");
+    let late_uid = play.world.objects[&late].uid.clone();
+    for _ in 0..turns {
+        play.little(0);
+        play.hold()?;
+    }
+    play.crash(0);
+    // All but the late one get what they wait for.
+    for _ in 0..ROUNDS {
+        for key in [&network, &cluster, &early] {
+            play.world.others(key, true);
+        }
+        play.world.remove_outside();
+        play.drain_queue(0)?;
+    }
+    let goes = play.world.objects.get(&late).is_some_and(|late| late.terminating);
+    if !goes || !drains(&play) || !play.erased(&early) {
+        return Err(format!("{cluster} does not drain until {late} has gone along"));
+    }
+    play.settle()?;
+    let ends = &play.world.ends;
+    let cluster_end = cluster_uid.and_then(|uid| ends.get(&uid));
+    if ends.get(&late_uid).is_none_or(|end| Some(end) >= cluster_end) {
+        return Err(format!("{late} was not through before {cluster}"));
+    }
+    for key in [&early, &late, &cluster] {
+        if !play.erased(key) || play.needless_writes(key, before) > 0 {
+            return Err(format!("{key} stays, or is written again and nothing of it changes"));
+        }
+    }
+    play.hold()
 }
 
 /// A budget that holds three, and is through.
