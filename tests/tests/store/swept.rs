@@ -1,4 +1,5 @@
-//! The step that asks who holds a live object out of the archive. The cluster counts how often it is asked.
+//! The step that asks who holds a live object out of the archive, and takes along who goes in its phase. The cluster
+//! counts how often it is asked.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -15,44 +16,65 @@ use kindex_deletion::cluster::outcome::Task;
 use kindex_deletion::decide::{Archived, Step};
 use kindex_deletion::kinds::Kinds;
 use kindex_model::deletion::Phase;
+use kindex_model::kind::Kind;
 use kindex_model::object::Object as Text;
+use kindex_model::reference::Reference;
 use kindex_query::Life;
 use kube::Client;
 
 use super::backend::Backend;
-use super::tombstones::{KINDS, LINKED, Linked, registry};
-use super::widget::{Widget, at, widget};
+use super::tombstones::{KINDS, Linked, PARENT, registry};
+use super::widget::{KEEPSAKE, PARTS, Widget, at, widget};
 
 scenarios!(
     an_object_that_nobody_holds_out_of_the_archive_is_not_read_again,
     what_is_archived_goes_only_with_an_object_that_was_read_again,
+    what_is_archived_and_owned_goes_once_its_owner_drains,
 );
 
+/// A widget owns those that name it.
+static OWNED: Kind = Kind {
+    references: &[Reference { owned: true, ..PARENT }],
+    ..PARTS
+};
+static OWNING: [&Kind; 2] = [&OWNED, &KEEPSAKE];
+
 /// A widget of the cluster that is being deleted.
-fn deleted() -> Widget {
+fn deleted(phase: Phase) -> Widget {
     Widget {
         deletion: Some("2024-03-01T00:00:00Z".to_owned()),
-        ..widget("t", "t", 7).annotation("test.kindex/deletion-phase", "DELETING")
+        ..widget("t", "t", 7).annotation("test.kindex/deletion-phase", &phase.to_string())
     }
 }
 
 /// Carries the step out for that widget. What it has found, and how often the cluster was asked for the widget, which
 /// it has or not.
 async fn sweep(linked: &Linked, is_there: bool) -> (Option<Swept>, usize) {
+    sweep_in(Phase::Deleting, &KINDS, linked, is_there).await
+}
+
+/// The same in a phase, for the first one of these kinds.
+async fn sweep_in(
+    phase: Phase,
+    kinds: &'static [&'static Kind],
+    linked: &Linked,
+    is_there: bool,
+) -> (Option<Swept>, usize) {
+    let text = deleted(phase).text();
+    let read = Text::parse_str(&text).expect("an object");
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let router: Router = Router::new().fallback(move || {
         count.fetch_add(1, Ordering::SeqCst);
         ready(match is_there {
-            true => deleted().text().into_response(),
+            true => text.clone().into_response(),
             false => StatusCode::NOT_FOUND.into_response(),
         })
     });
-    let registry = registry(&KINDS);
+    let registry = registry(kinds);
     let kinds = Kinds::of(&registry);
-    let text = Text::parse_str(&deleted().text()).expect("an object");
     let task = Task {
-        object: kinds.read(&LINKED, &text),
+        object: kinds.read(registry.kinds[0], &read),
         others: Vec::new(),
         step: Step::Sweep,
         target: None,
@@ -88,4 +110,42 @@ async fn what_is_archived_goes_only_with_an_object_that_was_read_again(backend: 
     let (swept, reads) = sweep(&linked, true).await;
     assert_eq!((swept.map(|swept| swept.goes_on), reads), (Some(true), 1));
     assert_eq!(linked.backend.life("h").await, Some(Life::Deleted));
+}
+
+/// As if the archive did not know that the owner may still be used, or nobody asked it again once the owner drains.
+async fn what_is_archived_and_owned_goes_once_its_owner_drains(backend: Backend) {
+    let linked = Linked::of(&OWNING, backend).await;
+    for holder in ["named", "placed"] {
+        linked.evict(holder, "t").await;
+    }
+    linked.hold("t", "placed").await;
+    let owned = ["named", "placed"].map(|holder| format!("widget.test.kindex shop/{holder} (archived)"));
+    let waits = Swept {
+        phase: Some(Phase::Deleting),
+        archived: Archived::Remaining {
+            plain: Vec::new(),
+            owned: Vec::from(owned),
+        },
+        goes_on: false,
+    };
+    for _ in 0..2 {
+        let (swept, _) = sweep_in(Phase::Deleting, &OWNING, &linked, true).await;
+        assert_eq!(swept.as_ref(), Some(&waits), "others may use the owner");
+    }
+    for holder in ["named", "placed"] {
+        assert_eq!(linked.backend.life(holder).await, Some(Life::Archived), "{holder}");
+    }
+    let gone = Swept {
+        phase: Some(Phase::Draining),
+        archived: Archived::Remaining {
+            plain: Vec::new(),
+            owned: Vec::new(),
+        },
+        goes_on: true,
+    };
+    let (swept, _) = sweep_in(Phase::Draining, &OWNING, &linked, true).await;
+    assert_eq!(swept, Some(gone));
+    for holder in ["named", "placed"] {
+        assert_eq!(linked.backend.life(holder).await, Some(Life::Deleted), "{holder}");
+    }
 }

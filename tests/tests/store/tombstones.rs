@@ -36,7 +36,7 @@ scenarios!(
     holders_are_read_page_by_page,
 );
 
-const PARENT: Reference = Reference {
+pub(super) const PARENT: Reference = Reference {
     name: "parent",
     targets: &[Target {
         service: None,
@@ -84,7 +84,7 @@ impl Linked {
         Self::of(&KINDS, backend).await
     }
 
-    async fn of(kinds: &'static [&'static Kind], backend: Backend) -> Self {
+    pub(super) async fn of(kinds: &'static [&'static Kind], backend: Backend) -> Self {
         let registry = registry(kinds);
         let backend = backend.with_registry(registry).await;
         let archive = SqlArchive::new(backend.store.clone(), registry, Kinds::of(&registry));
