@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::stage::{FINAL, MODELS, Stage, client_of, manifest, model, send, serve};
 
 /// Runs that are owned by their pipelines: these stay in the cluster as long as they have runs, also if they are final.
-static RUN: Kind = Kind {
+pub(super) static RUN: Kind = Kind {
     references: &OWNED,
     ..pipeline_run::KIND
 };
@@ -22,7 +22,7 @@ static OWNED: [Reference; 1] = [Reference {
     owned: true,
     ..pipeline_run::REFERENCES[0]
 }];
-static KINDS: &[&Kind] = &[&pipeline::KIND, &RUN];
+pub(super) static KINDS: &[&Kind] = &[&pipeline::KIND, &RUN];
 
 /// Models that wait for nobody, and for which nobody waits.
 static LONE: Kind = Kind {

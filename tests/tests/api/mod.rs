@@ -15,6 +15,7 @@ mod encrypted_peers;
 mod events;
 mod expired;
 mod final_objects;
+mod final_owners;
 mod following;
 mod forecasts;
 mod full;

@@ -55,7 +55,10 @@ pub(super) struct Graph {
 
 impl Graph {
     pub(super) async fn of(kinds: &'static [&'static Kind], cleanups: &Cleanups) -> Self {
-        let stage = Stage::of_kinds(kinds).await;
+        Self::on(Stage::of_kinds(kinds).await, cleanups).await
+    }
+
+    pub(super) async fn on(stage: Stage, cleanups: &Cleanups) -> Self {
         let (registry, store) = (stage.ground.registry(), stage.store.clone());
         let client = kindex::sql_only::with_cluster(stage.cluster.clone(), &registry, store.clone()).await;
         let kinds = Kinds::of(&registry);

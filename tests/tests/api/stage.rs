@@ -197,6 +197,14 @@ impl Stage {
         Self::on(ground, &at, None, RightsOf::Server).await
     }
 
+    /// The same over a kube-apiserver of its own; nothing where there is none and none has to be.
+    pub(super) async fn of_kinds_on_control_plane(kinds: &'static [&'static Kind]) -> Option<Self> {
+        let mut ground = Ground::real().await?;
+        ground.registry.kinds = kinds;
+        let at = ground.sqlite();
+        Some(Self::on(ground, &at, None, RightsOf::Server).await)
+    }
+
     /// With a kind of several versions, which the cluster converts in process.
     pub(super) async fn of_trials() -> Self {
         let options = ClusterOptions {
