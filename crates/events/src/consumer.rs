@@ -2,25 +2,34 @@
 //! that act on the objects of another one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::future::{BoxFuture, OptionFuture};
+use futures::{FutureExt as _, StreamExt as _};
 use kindex_model::object::Uid;
+use tokio::time::sleep;
 
 use crate::event::{Event, Message};
-use crate::held::{Absent, Held, Limits, LookUp, Stop};
+use crate::held::{Absent, Confirmed, Existence, Held, Limits, LookUp, Stop};
 use crate::position::Position;
 use crate::resume::{Next, Resume};
 use crate::source::{Source, SourceError, Subscribe, Subscription};
+
+/// Before a look-up that comes after one without an answer.
+const LOOK_UP_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// What a consumer is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// Something happened to an object.
     Event(Event),
-    /// All that exists was seen. These are held and gone; their tombstones were missed.
+    /// All that exists was seen, or more is known of what was absent then.
     Replayed {
-        /// Each was looked up.
+        /// These are held and gone; their tombstones were missed. Each was looked up.
         gone: Vec<Uid>,
+        /// These are held and absent, and the API does not say whether they exist. They are looked up again while
+        /// events go on, and once more is known, it comes as another item of this kind.
+        unknown: Vec<Uid>,
     },
     /// All that exists was seen, and what is absent is not to be trusted: nothing is to be deleted, and somebody is to
     /// be told.
@@ -48,8 +57,15 @@ pub struct Consumer {
     subscription: Option<Subscription>,
     /// Returned, and not known to be dealt with.
     pending: Option<Message>,
-    /// The end of a replay, until all that is absent was looked up.
-    ended: Option<(Message, Absent)>,
+    /// The end of a replay, until it is returned what is known of all that is absent.
+    ended: Option<Message>,
+    /// What is absent after a replay, until the API has said of each whether it exists. Later events do not wait for
+    /// that: an API that is away would keep all that happens from who follows it.
+    absent: Option<Absent>,
+    /// The look-up of one of these. Where a call is dropped, the next one goes on with it.
+    asked: Option<BoxFuture<'static, (Uid, Existence)>>,
+    /// Whether the last one had no answer.
+    is_unanswered: bool,
     next: Option<Next>,
 }
 
@@ -71,6 +87,9 @@ impl Consumer {
             subscription: None,
             pending: None,
             ended: None,
+            absent: None,
+            asked: None,
+            is_unanswered: false,
             next: None,
         }
     }
@@ -111,41 +130,92 @@ impl Consumer {
 
     /// Begins a subscription, or takes a message of the one that there is.
     async fn step(&mut self) -> Result<Option<Item>, SourceError> {
-        if let Some(item) = self.confirm().await {
+        if let Some(item) = self.confirm() {
             return Ok(Some(item));
         }
         let Some(subscription) = &mut self.subscription else {
             let left = self.begin().await?;
             return Ok((!left.is_empty()).then_some(Item::Left(left)));
         };
-        let message = subscription.next().await;
+        let message = tokio::select! {
+            biased;
+            Some((uid, existence)) = OptionFuture::from(self.asked.as_mut()) => {
+                self.asked = None;
+                self.is_unanswered = existence == Existence::Unknown;
+                if let Some(absent) = &mut self.absent {
+                    absent.answered(&uid, existence);
+                }
+                return Ok(None);
+            }
+            message = subscription.next(), if self.ended.is_none() => message,
+        };
         let message = message.unwrap_or_else(|| Err(SourceError::interrupted("the server ended the subscription")))?;
         if let Some(absent) = self.held.take(&message) {
-            self.ended = Some((message, absent));
+            self.end(message, absent);
             return Ok(None);
         }
         let Some(event) = message.event().cloned() else {
             self.resume.took(&message);
             return Ok(None);
         };
+        if let Some(absent) = &mut self.absent {
+            absent.saw(&event.resource_id);
+        }
         self.pending = Some(message);
         Ok(Some(Item::Event(event)))
     }
 
-    /// Looks up what is absent after a replay. What is known is kept until it is returned: the caller may stop waiting.
-    async fn confirm(&mut self) -> Option<Item> {
-        let (_, absent) = self.ended.as_mut()?;
+    /// A replay has ended.
+    fn end(&mut self, message: Message, mut absent: Absent) {
+        if let Some(earlier) = self.absent.take() {
+            absent.absorb(earlier);
+        }
+        self.absent = Some(absent);
+        self.ended = Some(message);
+        // The end of this replay does not wait for the pause of an earlier one.
+        self.asked = None;
+        self.is_unanswered = false;
+    }
+
+    /// What is known of all that is absent, or the next look-up of it begins. Only beside a subscription: one that
+    /// finds the database restored makes what the API says about absences worthless.
+    fn confirm(&mut self) -> Option<Item> {
+        let is_due = self.subscription.is_some() && self.asked.is_none();
+        let absent = self.absent.as_mut().filter(|_| is_due)?;
         absent.retain(&self.held);
-        let topic = self.resume.subscribe().topic;
-        let confirmed = absent.confirm(&topic, &self.limits, &*self.look_up).await;
-        self.pending = self.ended.take().map(|(message, _)| message);
-        Some(confirmed.map_or_else(Item::Stopped, |gone| Item::Replayed { gone }))
+        let item = match absent.confirmed(self.resume.topic(), &self.limits) {
+            Ok(None) => {
+                let (look_up, uid) = (self.look_up.clone(), absent.to_look_up()?.clone());
+                let pause = self.is_unanswered.then_some(LOOK_UP_AGAIN_AFTER);
+                let asked = async move {
+                    if let Some(pause) = pause {
+                        sleep(pause).await;
+                    }
+                    let existence = look_up.look_up(&uid).await;
+                    (uid, existence)
+                };
+                self.asked = Some(asked.boxed());
+                return None;
+            }
+            Ok(Some(Confirmed { gone, unknown })) => {
+                if unknown.is_empty() {
+                    self.absent = None;
+                }
+                Item::Replayed { gone, unknown }
+            }
+            Err(stop) => {
+                self.absent = None;
+                Item::Stopped(stop)
+            }
+        };
+        self.pending = self.ended.take();
+        Some(item)
     }
 
     /// What is held and is not in the part that the subscription has.
     async fn begin(&mut self) -> Result<Vec<Uid>, SourceError> {
         if let Some(Next::After(pause)) = self.next.take() {
-            tokio::time::sleep(pause).await;
+            sleep(pause).await;
         }
         let (share, begun) = self.source.follow(&self.resume.subscribe()).await?;
         let mut left = Vec::new();
@@ -157,6 +227,8 @@ impl Consumer {
         }
         if let Some(beginning) = self.resume.beginning() {
             self.held.begin(beginning);
+            // All that is held is looked for in this replay.
+            self.absent = None;
         }
         self.subscription = Some(begun);
         Ok(left)
@@ -172,7 +244,6 @@ mod tests {
     use futures::stream;
 
     use super::*;
-    use crate::held::Existence;
     use crate::sse;
 
     const TOPIC: &str = "runs.example.com";

@@ -1,5 +1,6 @@
 //! What a consumer may conclude from a replay about the objects that it holds. Absence alone deletes nothing: the
-//! replay has to end properly, each absence is looked up, and more absences than the limits allow stop with an error.
+//! replay has to end properly, each absence is looked up until the API says whether the object exists, and more absences
+//! than the limits allow stop with an error. Who looks up is the consumer.
 
 use std::collections::BTreeSet;
 
@@ -135,16 +136,29 @@ struct Replay {
     is_empty: bool,
 }
 
-/// What is held and was not in a replay that ended properly.
+/// What is held and was not in a replay that ended properly, until the API has said of each whether it exists.
 #[derive(Clone, Debug)]
 pub struct Absent {
     beginning: Beginning,
-    /// Those that are not looked up yet.
+    /// Those that are to be looked up.
     uids: BTreeSet<Uid>,
-    /// Those that were, and do not exist.
+    /// Those that were looked up without an answer: they are again, after the others.
+    unknown: BTreeSet<Uid>,
+    /// Those that do not exist, and were not returned yet.
     gone: Vec<Uid>,
+    /// Whether the end of the replay was returned.
+    is_said: bool,
     held: usize,
     is_empty: bool,
+}
+
+/// What follows from absence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confirmed {
+    /// To be treated as deleted: the API says that they do not exist.
+    pub gone: Vec<Uid>,
+    /// The API does not say whether they exist: it did not answer, or was not asked any further.
+    pub unknown: Vec<Uid>,
 }
 
 impl Held {
@@ -225,7 +239,9 @@ impl Held {
             Message::Replayed(_) => self.replay.take().map(|replay| Absent {
                 beginning: replay.beginning,
                 uids: replay.unseen,
+                unknown: BTreeSet::new(),
                 gone: Vec::new(),
+                is_said: false,
                 held: self.uids.len(),
                 is_empty: replay.is_empty,
             }),
@@ -235,61 +251,110 @@ impl Held {
 }
 
 impl Absent {
-    /// Those whose absence the API confirms, to be treated as deleted. Who drops this while an answer is waited for
-    /// goes on with that object when it is called again.
+    /// The one to look up next.
+    pub fn to_look_up(&self) -> Option<&Uid> {
+        self.uids.first()
+    }
+
+    /// What the API says of one that was looked up. Says nothing where it is not absent any more.
+    pub fn answered(&mut self, uid: &Uid, existence: Existence) {
+        if !self.uids.remove(uid) {
+            return;
+        }
+        match existence {
+            Existence::Exists => {}
+            Existence::Gone => self.gone.push(uid.clone()),
+            Existence::Unknown => {
+                self.unknown.insert(uid.clone());
+            }
+        }
+    }
+
+    /// What is known by now, if that is to be returned: once all is known, at the first look-up without an answer, and
+    /// later whenever there is more.
     ///
     /// # Guarantees
-    /// Nothing that exists, and nothing of which the API does not say so, is among them.
+    /// Nothing that exists, and nothing of which the API does not say so, is among what is gone. While all that is not
+    /// known would be too much together with it, nothing is.
     ///
     /// # Errors
     /// [`Stop`] where it would be too much, or the replay is not to be trusted.
-    pub async fn confirm(&mut self, topic: &str, limits: &Limits, look_up: &dyn LookUp) -> Result<Vec<Uid>, Stop> {
+    pub fn confirmed(&mut self, topic: &str, limits: &Limits) -> Result<Option<Confirmed>, Stop> {
+        self.check(topic, limits)?;
+        let is_unsaid = !self.is_said && !self.unknown.is_empty();
+        let is_over = self.uids.is_empty();
+        if !is_unsaid && !is_over {
+            return Ok(None);
+        }
+        if is_over {
+            self.uids.append(&mut self.unknown);
+        }
+        let unknown: Vec<Uid> = self.uids.union(&self.unknown).cloned().collect();
+        // Then what is returned now and later is not too much either.
+        let gone = match limits.allow(self.gone.len() + unknown.len(), self.held) {
+            true => std::mem::take(&mut self.gone),
+            false => Vec::new(),
+        };
+        if self.is_said && gone.is_empty() && !unknown.is_empty() {
+            return Ok(None);
+        }
+        self.is_said = true;
+        Ok(Some(Confirmed { gone, unknown }))
+    }
+
+    /// There is an event of this object, which says more than its absence does.
+    pub fn saw(&mut self, uid: &Uid) {
+        self.uids.remove(uid);
+        self.unknown.remove(uid);
+        self.gone.retain(|gone| gone != uid);
+    }
+
+    /// With what was absent after an earlier replay and is not known yet.
+    pub fn absorb(&mut self, earlier: Self) {
+        let uids = earlier.uids.into_iter().chain(earlier.unknown);
+        self.uids.extend(uids.chain(earlier.gone));
+        if earlier.beginning == Beginning::AfterGone {
+            self.beginning = earlier.beginning;
+        }
+    }
+
+    /// Leaves out what is held no more.
+    pub fn retain(&mut self, held: &Held) {
+        self.uids.retain(|uid| held.contains(uid));
+        self.unknown.retain(|uid| held.contains(uid));
+        self.gone.retain(|uid| held.contains(uid));
+    }
+
+    /// Whether as many as are gone so far may be deleted.
+    fn check(&self, topic: &str, limits: &Limits) -> Result<(), Stop> {
         if self.is_empty && !self.uids.is_empty() {
             return Err(Stop::Empty {
                 topic: topic.to_owned(),
                 held: self.held,
             });
         }
-        while let Some(uid) = self.uids.first().cloned() {
-            let existence = look_up.look_up(&uid).await;
-            self.uids.remove(&uid);
-            if existence == Existence::Exists {
-                continue;
-            }
-            if self.beginning == Beginning::AfterGone && !limits.after_gone {
-                return Err(Stop::Restored {
-                    topic: topic.to_owned(),
-                    absent: self.uids.len() + 1,
-                    held: self.held,
-                    first: uid,
-                });
-            }
-            if existence == Existence::Gone {
-                self.gone.push(uid);
-                self.check(topic, limits)?;
-            }
-        }
-        Ok(std::mem::take(&mut self.gone))
-    }
-
-    /// Leaves out what is held no more.
-    pub fn retain(&mut self, held: &Held) {
-        self.uids.retain(|uid| held.contains(uid));
-        self.gone.retain(|uid| held.contains(uid));
-    }
-
-    /// Whether as many as are gone so far may be deleted.
-    fn check(&self, topic: &str, limits: &Limits) -> Result<(), Stop> {
-        match self.gone.first() {
-            Some(first) if !limits.allow(self.gone.len(), self.held) => Err(Stop::TooMany {
+        let Some(first) = self.gone.first().or(self.unknown.first()) else {
+            return Ok(());
+        };
+        if self.beginning == Beginning::AfterGone && !limits.after_gone {
+            return Err(Stop::Restored {
                 topic: topic.to_owned(),
-                gone: self.gone.len(),
+                absent: self.uids.len() + self.unknown.len() + self.gone.len(),
+                held: self.held,
+                first: first.clone(),
+            });
+        }
+        let gone = self.gone.len();
+        match limits.allow(gone, self.held) {
+            true => Ok(()),
+            false => Err(Stop::TooMany {
+                topic: topic.to_owned(),
+                gone,
                 held: self.held,
                 first: first.clone(),
                 objects: limits.objects,
                 percent: limits.percent,
             }),
-            _ => Ok(()),
         }
     }
 }

@@ -53,6 +53,11 @@ impl Resume {
         }
     }
 
+    /// What is subscribed to.
+    pub fn topic(&self) -> &str {
+        &self.topic
+    }
+
     /// Why the next subscription begins from nothing, if it does.
     pub fn beginning(&self) -> Option<Beginning> {
         self.position.is_none().then_some(self.beginning)
@@ -72,8 +77,8 @@ impl Resume {
         self.pause = PAUSE_MIN;
     }
 
-    /// A subscription has begun that has other partitions than the position. It stands there with its own from now on:
-    /// what left them is read anew if it comes back before the next message.
+    /// A subscription has begun at this position, with the partitions that it has by now: what left them is read anew if
+    /// it comes back before the next message.
     pub fn turned(&mut self, from: Position) {
         self.position = Some(from);
     }

@@ -1,7 +1,7 @@
 //! What follows from a replay, over an API in memory.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use super::*;
 use crate::event::Event;
@@ -13,14 +13,27 @@ const LIMITS: Limits = Limits::DEFAULT;
 #[derive(Default)]
 struct Api {
     known: BTreeMap<Uid, Existence>,
-    asked: Mutex<Vec<Uid>>,
+    asked: RefCell<Vec<Uid>>,
 }
 
-#[async_trait]
-impl LookUp for Api {
-    async fn look_up(&self, uid: &Uid) -> Existence {
-        self.asked.lock().expect("no panic").push(uid.clone());
-        self.known.get(uid).copied().unwrap_or(Existence::Gone)
+impl Api {
+    fn new<const N: usize>(known: [(Uid, Existence); N]) -> Self {
+        Self {
+            known: known.into(),
+            ..Self::default()
+        }
+    }
+
+    /// What is returned next of these, for which they are looked up.
+    fn confirm(&self, absent: &mut Absent, limits: &Limits) -> Result<(Vec<Uid>, Vec<Uid>), Stop> {
+        loop {
+            if let Some(Confirmed { gone, unknown }) = absent.confirmed(TOPIC, limits)? {
+                return Ok((gone, unknown));
+            }
+            let uid = absent.to_look_up().expect("not all is known").clone();
+            self.asked.borrow_mut().push(uid.clone());
+            absent.answered(&uid, self.known.get(&uid).copied().unwrap_or(Existence::Gone));
+        }
     }
 }
 
@@ -50,30 +63,74 @@ fn absent(held: usize, beginning: Beginning, replayed: impl IntoIterator<Item = 
     held.take(&Message::Replayed(None)).expect("it has ended")
 }
 
-#[tokio::test]
-async fn an_absence_counts_once_the_api_confirms_it() {
-    let api = Api {
-        known: BTreeMap::from([(uid(3), Existence::Exists), (uid(4), Existence::Unknown)]),
-        ..Api::default()
-    };
-    let gone = absent(6, Beginning::Fresh, [0, 1]).confirm(TOPIC, &LIMITS, &api).await;
-    assert_eq!(gone, Ok(vec![uid(2), uid(5)]));
-    let asked = api.asked.lock().expect("no panic").clone();
+#[test]
+fn an_absence_counts_once_the_api_confirms_it() {
+    let mut api = Api::new([(uid(3), Existence::Exists), (uid(4), Existence::Unknown)]);
+    let mut absent = absent(6, Beginning::Fresh, [0, 1]);
+    let mut confirm = |api: &Api| api.confirm(&mut absent, &LIMITS).expect("within the limits");
+    assert_eq!(confirm(&api), (vec![uid(2)], vec![uid(4), uid(5)]), "no answer");
+    assert_eq!(confirm(&api), (vec![uid(5)], vec![uid(4)]), "more is known");
     assert_eq!(
-        asked,
+        api.asked.take(),
         [2, 3, 4, 5].map(uid),
         "each of them, and nothing that was replayed"
     );
+    api.known.insert(uid(4), Existence::Gone);
+    assert_eq!(confirm(&api), (vec![uid(4)], Vec::new()), "asked once more");
+    assert_eq!(api.asked.take(), [uid(4)]);
 }
 
-#[tokio::test]
-async fn a_replay_that_deletes_more_than_the_limits_allow_deletes_nothing() {
-    let confirm = async |held, replayed, limits: Limits| {
-        let api = Api::default();
-        let confirmed = absent(held, Beginning::Fresh, replayed)
-            .confirm(TOPIC, &limits, &api)
-            .await;
-        confirmed.map(|gone| gone.len()).map_err(|stop| stop.to_string())
+/// As if a part could be deleted before it is known that there is too much.
+#[test]
+fn nothing_is_gone_while_it_may_be_too_much_with_what_is_not_known() {
+    let limits = Limits { few: 2, ..LIMITS };
+    for (last, end) in [
+        (Existence::Exists, Ok((vec![uid(1)], vec![uid(2)]))),
+        (Existence::Gone, Err(3)),
+    ] {
+        let mut api = Api::new([(uid(2), Existence::Unknown), (uid(3), last)]);
+        let mut absent = absent(4, Beginning::Fresh, [0]);
+        let first = api.confirm(&mut absent, &limits);
+        assert_eq!(first, Ok((Vec::new(), vec![uid(2), uid(3)])), "three of four");
+        if last == Existence::Gone {
+            api.known.remove(&uid(2));
+        }
+        let next = api.confirm(&mut absent, &limits).map_err(|stop| match stop {
+            Stop::TooMany { gone, .. } => gone,
+            other => panic!("{other}"),
+        });
+        assert_eq!(next, end);
+    }
+}
+
+#[test]
+fn what_an_earlier_replay_lacked_and_is_not_known_is_looked_up_with_the_next_one() {
+    for (beginning, is_stopped) in [(Beginning::Fresh, false), (Beginning::AfterGone, true)] {
+        let allowed = Limits {
+            after_gone: true,
+            ..LIMITS
+        };
+        let api = Api::new([(uid(2), Existence::Unknown)]);
+        let mut earlier = absent(3, beginning, [0, 1]);
+        assert_eq!(api.confirm(&mut earlier, &allowed), Ok((Vec::new(), vec![uid(2)])));
+        let mut later = absent(2, Beginning::Fresh, [0]);
+        later.absorb(earlier);
+        let confirmed = Api::default().confirm(&mut later, &LIMITS);
+        match is_stopped {
+            true => assert!(
+                matches!(confirmed, Err(Stop::Restored { absent: 2, .. })),
+                "{confirmed:?}"
+            ),
+            false => assert_eq!(confirmed, Ok((vec![uid(1), uid(2)], Vec::new()))),
+        }
+    }
+}
+
+#[test]
+fn a_replay_that_deletes_more_than_the_limits_allow_deletes_nothing() {
+    let confirm = |held, replayed, limits: Limits| {
+        let confirmed = Api::default().confirm(&mut absent(held, Beginning::Fresh, replayed), &limits);
+        confirmed.map(|(gone, _)| gone.len()).map_err(|stop| stop.to_string())
     };
     let limits = Limits {
         objects: 20,
@@ -81,32 +138,32 @@ async fn a_replay_that_deletes_more_than_the_limits_allow_deletes_nothing() {
         few: 2,
         after_gone: false,
     };
-    assert_eq!(confirm(3, 0..1, limits).await, Ok(2), "few, whatever their share is");
-    assert_eq!(confirm(100, 0..90, limits).await, Ok(10));
-    let share = confirm(100, 0..89, limits).await.expect_err("more than a tenth");
+    assert_eq!(confirm(3, 0..1, limits), Ok(2), "few, whatever their share is");
+    assert_eq!(confirm(100, 0..90, limits), Ok(10));
+    let share = confirm(100, 0..89, limits).expect_err("more than a tenth");
     assert!(
         share.starts_with("11 of 100 objects of runs.g that are held are gone, first 0089"),
         "{share}"
     );
     assert!(share.ends_with("are deleted at once: nothing is deleted"), "{share}");
-    assert_eq!(confirm(1000, 0..980, limits).await, Ok(20));
-    assert!(confirm(1000, 0..979, limits).await.is_err(), "more than 20");
+    assert_eq!(confirm(1000, 0..980, limits), Ok(20));
+    assert!(confirm(1000, 0..979, limits).is_err(), "more than 20");
 }
 
-#[tokio::test]
-async fn an_empty_replay_deletes_nothing_and_looks_nothing_up() {
+#[test]
+fn an_empty_replay_deletes_nothing_and_looks_nothing_up() {
     let api = Api::default();
-    let confirmed = absent(1, Beginning::Fresh, []).confirm(TOPIC, &LIMITS, &api).await;
+    let confirmed = api.confirm(&mut absent(1, Beginning::Fresh, []), &LIMITS);
     assert!(matches!(confirmed, Err(Stop::Empty { held: 1, .. })), "{confirmed:?}");
-    assert!(api.asked.lock().expect("no panic").is_empty());
-    let nothing_held = absent(0, Beginning::Fresh, []).confirm(TOPIC, &LIMITS, &api).await;
-    assert_eq!(nothing_held, Ok(Vec::new()));
+    assert!(api.asked.take().is_empty());
+    let nothing_held = api.confirm(&mut absent(0, Beginning::Fresh, []), &LIMITS);
+    assert_eq!(nothing_held, Ok((Vec::new(), Vec::new())));
 }
 
-#[tokio::test]
-async fn a_replay_of_a_database_that_may_be_restored_deletes_nothing_until_somebody_allows_it() {
+#[test]
+fn a_replay_of_a_database_that_may_be_restored_deletes_nothing_until_somebody_allows_it() {
     let replay = || absent(3, Beginning::AfterGone, [0, 1]);
-    let stopped = replay().confirm(TOPIC, &LIMITS, &Api::default()).await;
+    let stopped = Api::default().confirm(&mut replay(), &LIMITS);
     assert!(
         matches!(stopped, Err(Stop::Restored { absent: 1, held: 3, .. })),
         "{stopped:?}"
@@ -115,18 +172,12 @@ async fn a_replay_of_a_database_that_may_be_restored_deletes_nothing_until_someb
         after_gone: true,
         ..LIMITS
     };
-    assert_eq!(
-        replay().confirm(TOPIC, &allowed, &Api::default()).await,
-        Ok(vec![uid(2)])
-    );
-    let mut whole = absent(2, Beginning::AfterGone, [0, 1]);
-    assert_eq!(whole.confirm(TOPIC, &LIMITS, &Api::default()).await, Ok(Vec::new()));
+    let confirmed = Api::default().confirm(&mut replay(), &allowed);
+    assert_eq!(confirmed, Ok((vec![uid(2)], Vec::new())));
+    let whole = Api::default().confirm(&mut absent(2, Beginning::AfterGone, [0, 1]), &LIMITS);
+    assert_eq!(whole, Ok((Vec::new(), Vec::new())));
     for (existence, stops) in [(Existence::Exists, false), (Existence::Unknown, true)] {
-        let api = Api {
-            known: BTreeMap::from([(uid(2), existence)]),
-            ..Api::default()
-        };
-        let confirmed = replay().confirm(TOPIC, &LIMITS, &api).await;
+        let confirmed = Api::new([(uid(2), existence)]).confirm(&mut replay(), &LIMITS);
         assert_eq!(confirmed.is_err(), stops, "{existence:?}: {confirmed:?}");
     }
 }

@@ -151,8 +151,16 @@ impl Received {
     }
 }
 
+/// What is returned at the end of a replay where these are gone.
+fn without(gone: impl IntoIterator<Item = Uid>) -> Item {
+    Item::Replayed {
+        gone: gone.into_iter().collect(),
+        unknown: Vec::new(),
+    }
+}
+
 fn nothing_gone() -> Item {
-    Item::Replayed { gone: Vec::new() }
+    without([])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,8 +225,7 @@ async fn a_set_that_grows_replays_what_came_with_it_and_finds_what_is_gone_of_th
         (received.once(), received.left),
         (of(&reading.uids, [2]), BTreeSet::new())
     );
-    let gone = gone.into_iter().collect();
-    assert_eq!(end, Item::Replayed { gone });
+    assert_eq!(end, without(gone));
     for partition in [3, 0, 2] {
         reading.harness.board.create(&names("later", partition, 1)[0]);
     }
@@ -246,8 +253,7 @@ async fn what_leaves_the_set_and_comes_back_before_any_message_is_replayed() {
     reading.want([0, 1, 2]);
     let (received, end) = reading.replayed().await;
     assert_eq!(received.once(), of(&reading.uids, [2]));
-    let gone = gone.into_iter().collect();
-    assert_eq!(end, Item::Replayed { gone });
+    assert_eq!(end, without(gone));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,8 +298,7 @@ async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_a
         }
     }
     let (rest, end) = reading.replayed().await;
-    let gone = absent_at_first.union(&absent_later).cloned().collect();
-    assert_eq!(end, Item::Replayed { gone });
+    assert_eq!(end, without(absent_at_first.union(&absent_later).cloned()));
     received.events.extend(rest.events);
     received.left.extend(rest.left);
     let of_the_set = of(&received.once(), [1, 3]);
@@ -315,8 +320,7 @@ async fn a_partition_that_has_no_object_is_replayed_at_once() {
     // Before a subscription says that it works although nothing happens.
     let replayed = timeout(Duration::from_secs(10), reading.replayed()).await;
     let (received, end) = replayed.expect("nothing is waited for");
-    let gone = gone.into_iter().collect();
-    assert_eq!((received.events, end), (Vec::new(), Item::Replayed { gone }));
+    assert_eq!((received.events, end), (Vec::new(), without(gone)));
 }
 
 /// As if those that came anew could join the others in the next life of the stream, whose numbers are all larger.

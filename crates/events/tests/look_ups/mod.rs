@@ -1,0 +1,142 @@
+//! Objects that are absent after a replay while their API is away, answers late or says something else than the events:
+//! what a consumer is given of them, and that events go on meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kindex_events::SourceError;
+use kindex_events::consumer::{Consumer, Item};
+use kindex_events::held::{Existence, Limits, LookUp, Stop};
+use kindex_model::object::Uid;
+use tokio::time::{sleep, timeout};
+
+use super::board::{Board, TOPIC, partition_of};
+
+/// Longer than between two look-ups.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What the API says; unknown where nothing is written.
+#[derive(Default)]
+struct Api(Mutex<BTreeMap<Uid, Existence>>);
+
+impl Api {
+    fn says(&self, uid: &Uid, existence: Existence) {
+        self.0.lock().expect("no panic").insert(uid.clone(), existence);
+    }
+}
+
+#[async_trait]
+impl LookUp for Api {
+    async fn look_up(&self, uid: &Uid) -> Existence {
+        let known = self.0.lock().expect("no panic");
+        known.get(uid).copied().unwrap_or(Existence::Unknown)
+    }
+}
+
+/// One that is on the board, and one that is not.
+struct Absence {
+    board: Arc<Board>,
+    api: Arc<Api>,
+    absent: Uid,
+    consumer: Consumer,
+}
+
+impl Absence {
+    /// After the replay, in which the API did not answer.
+    async fn begin() -> Self {
+        let (board, api, absent) = (Arc::new(Board::new(None)), Arc::new(Api::default()), Uid::from("uid-c"));
+        let held = [board.put("a", false), absent.clone()];
+        board.want([partition_of(&held[0]), partition_of(&absent)]);
+        let mut this = Self {
+            consumer: Consumer::new(board.clone(), api.clone(), TOPIC, held, Limits::default()),
+            board,
+            api,
+            absent,
+        };
+        assert!(matches!(this.next().await, Item::Event(_)));
+        assert_eq!(this.next().await, replayed([], [&this.absent]));
+        this
+    }
+
+    async fn next(&mut self) -> Item {
+        let next = timeout(LONG, self.consumer.next()).await;
+        next.expect("an item").expect("it goes on")
+    }
+
+    async fn nothing_more(&mut self) {
+        let next = timeout(LONG, self.consumer.next()).await;
+        assert!(next.is_err(), "{next:?}");
+    }
+}
+
+fn replayed<const G: usize, const U: usize>(gone: [&Uid; G], unknown: [&Uid; U]) -> Item {
+    Item::Replayed {
+        gone: gone.map(Uid::clone).into(),
+        unknown: unknown.map(Uid::clone).into(),
+    }
+}
+
+/// As if a look-up without an answer said that the object exists, or as if all that happens waited for the answer.
+#[tokio::test(start_paused = true)]
+async fn what_the_api_does_not_know_is_looked_up_again_while_events_go_on() {
+    let mut absence = Absence::begin().await;
+    let later = absence.board.put("e", false);
+    let next = absence.next().await;
+    assert!(
+        matches!(&next, Item::Event(event) if event.resource_id == later),
+        "{next:?}"
+    );
+    absence.nothing_more().await;
+    absence.api.says(&absence.absent, Existence::Gone);
+    let absent = absence.absent.clone();
+    assert_eq!(absence.next().await, replayed([&absent], []));
+    absence.nothing_more().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_event_names_meanwhile_is_not_gone_whatever_the_api_says() {
+    let mut absence = Absence::begin().await;
+    absence.board.put("c", false);
+    absence.api.says(&absence.absent, Existence::Gone);
+    assert!(matches!(absence.next().await, Item::Event(_)));
+    assert_eq!(absence.next().await, replayed([], []));
+    absence.nothing_more().await;
+}
+
+/// As if the API of a restored database could still say what is gone since an earlier replay.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_known_before_a_position_is_lost_is_not_gone_after_it() {
+    let mut absence = Absence::begin().await;
+    let other = absence.board.put("e", false);
+    absence.board.restore_without(&other);
+    absence.api.says(&absence.absent, Existence::Gone);
+    let mut items = Vec::new();
+    while !matches!(items.last(), Some(Item::Replayed { .. } | Item::Stopped(_))) {
+        items.push(absence.next().await);
+        // The look-up that was begun before has its answer meanwhile.
+        sleep(LONG).await;
+    }
+    assert!(matches!(items[0], Item::Cut(SourceError::Gone(_))), "{items:?}");
+    let end = items.last();
+    assert!(
+        matches!(end, Some(Item::Stopped(Stop::Restored { absent: 1, .. }))),
+        "{items:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_known_when_the_set_grows_is_looked_up_with_what_came() {
+    let mut absence = Absence::begin().await;
+    absence.board.want(0..4);
+    let absent = absence.absent.clone();
+    assert!(matches!(absence.next().await, Item::Cut(_)));
+    assert_eq!(
+        absence.next().await,
+        replayed([], [&absent]),
+        "the end of another replay"
+    );
+    absence.api.says(&absent, Existence::Gone);
+    assert_eq!(absence.next().await, replayed([&absent], []));
+}
