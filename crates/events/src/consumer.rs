@@ -199,11 +199,13 @@ impl Consumer {
             }
             Ok(Some(Confirmed { gone, unknown })) => {
                 if unknown.is_empty() {
+                    self.held.confirmed(absent);
                     self.absent = None;
                 }
                 Item::Replayed { gone, unknown }
             }
             Err(stop) => {
+                self.held.stopped();
                 self.absent = None;
                 Item::Stopped(stop)
             }

@@ -10,13 +10,16 @@ use kindex_model::object::Uid;
 use crate::event::Message;
 use crate::source::Share;
 
-/// Why a subscription begins from nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What was before a replay: how far its absences are trusted. The later ones are trusted less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Beginning {
-    /// The consumer has no position.
+    /// The consumer has no position, or all that it holds was there when all was replayed last.
+    #[default]
     Fresh,
     /// Its position is not known any more: the database may have been restored from before it.
     AfterGone,
+    /// A replay was stopped, and since then not all was replayed: what was absent may come again in parts.
+    AfterStop,
 }
 
 /// What is known of an object when it is looked up.
@@ -103,10 +106,10 @@ pub enum Stop {
         /// The limit.
         percent: usize,
     },
-    /// The database may be an older one. If it is right, a consumer with [`Limits::after_gone`] accepts it.
+    /// The database may be an older one. If it is right, a new consumer with [`Limits::after_gone`] accepts it.
     #[error(
         "{absent} of {held} objects of {topic} that are held are absent, first {first}, and the position was not known \
-         any more: the database may have been restored. Nothing is deleted"
+         any more, or an earlier replay was stopped: the database may have been restored. Nothing is deleted"
     )]
     Restored {
         /// What was subscribed to.
@@ -125,6 +128,8 @@ pub enum Stop {
 pub struct Held {
     uids: BTreeSet<Uid>,
     replay: Option<Replay>,
+    /// Of the next replay of a part.
+    beginning: Beginning,
 }
 
 /// A replay that was seen from its beginning.
@@ -133,6 +138,8 @@ struct Replay {
     beginning: Beginning,
     /// Held when it began, and not seen in it.
     unseen: BTreeSet<Uid>,
+    /// Whether it is one of all that is held.
+    is_whole: bool,
     is_empty: bool,
 }
 
@@ -149,6 +156,7 @@ pub struct Absent {
     /// Whether the end of the replay was returned.
     is_said: bool,
     held: usize,
+    is_whole: bool,
     is_empty: bool,
 }
 
@@ -166,7 +174,7 @@ impl Held {
     pub fn new(uids: impl IntoIterator<Item = Uid>) -> Self {
         Self {
             uids: uids.into_iter().collect(),
-            replay: None,
+            ..Self::default()
         }
     }
 
@@ -200,9 +208,11 @@ impl Held {
 
     /// A subscription begins from nothing, to all events. A replay that was under way is of no use any more.
     pub fn begin(&mut self, beginning: Beginning) {
+        self.beginning = beginning;
         self.replay = Some(Replay {
             beginning,
             unseen: self.uids.clone(),
+            is_whole: true,
             is_empty: true,
         });
     }
@@ -214,8 +224,9 @@ impl Held {
         left.iter().for_each(|uid| self.remove(uid));
         if !share.added.is_empty() {
             let replay = self.replay.get_or_insert_with(|| Replay {
-                beginning: Beginning::Fresh,
+                beginning: self.beginning,
                 unseen: BTreeSet::new(),
+                is_whole: false,
                 // Others were seen before. That a few partitions have no object says nothing.
                 is_empty: false,
             });
@@ -243,10 +254,23 @@ impl Held {
                 gone: Vec::new(),
                 is_said: false,
                 held: self.uids.len(),
+                is_whole: replay.is_whole,
                 is_empty: replay.is_empty,
             }),
             Message::Alive(_) => None,
         }
+    }
+
+    /// All that was absent after a replay is known. One of a part says nothing of what was absent in another part.
+    pub fn confirmed(&mut self, absent: &Absent) {
+        if absent.is_whole {
+            self.beginning = Beginning::Fresh;
+        }
+    }
+
+    /// A replay was stopped. What is absent stays held, and would be in each later replay of its part, among fewer.
+    pub fn stopped(&mut self) {
+        self.beginning = Beginning::AfterStop;
     }
 }
 
@@ -313,9 +337,8 @@ impl Absent {
     pub fn absorb(&mut self, earlier: Self) {
         let uids = earlier.uids.into_iter().chain(earlier.unknown);
         self.uids.extend(uids.chain(earlier.gone));
-        if earlier.beginning == Beginning::AfterGone {
-            self.beginning = earlier.beginning;
-        }
+        self.beginning = self.beginning.max(earlier.beginning);
+        self.is_whole |= earlier.is_whole;
     }
 
     /// Leaves out what is held no more.
@@ -336,7 +359,12 @@ impl Absent {
         let Some(first) = self.gone.first().or(self.unknown.first()) else {
             return Ok(());
         };
-        if self.beginning == Beginning::AfterGone && !limits.after_gone {
+        let is_trusted = match self.beginning {
+            Beginning::Fresh => true,
+            Beginning::AfterGone => limits.after_gone,
+            Beginning::AfterStop => false,
+        };
+        if !is_trusted {
             return Err(Stop::Restored {
                 topic: topic.to_owned(),
                 absent: self.uids.len() + self.unknown.len() + self.gone.len(),

@@ -285,3 +285,57 @@ async fn a_lost_position_stops_for_what_is_absent_of_the_set_and_for_nothing_els
         "{end:?}"
     );
 }
+
+/// As if the part that what was stopped is in could be replayed on its own, or a part that has all of its objects spoke
+/// for the others.
+#[tokio::test(start_paused = true)]
+async fn what_was_stopped_is_not_gone_because_its_partition_comes_again() {
+    let (board, uids) = board();
+    board.want([0, 1, 2]);
+    let mut consumer = consumer(&board, &of(&uids, [0, 1, 2]));
+    Received::replayed(&mut consumer).await;
+    let lost = of(&uids, [2]).pop_first().expect("three are there");
+    board.restore_without(&lost);
+    let is_stopped = |end: &Item| matches!(end, Item::Stopped(Stop::Restored { absent: 1, .. }));
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(is_stopped(&end), "{end:?}");
+    board.want([0, 1]);
+    let mut received = Received::default();
+    while received.left.is_empty() {
+        assert_eq!(received.item(&mut consumer).await, None);
+    }
+    let of_two = received.left;
+    assert_eq!(of_two, of(&uids, [2]));
+    of_two.iter().for_each(|uid| consumer.held().add(uid.clone()));
+    board.want([0, 1, 2]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(is_stopped(&end), "{end:?}");
+    board.want([0, 1, 3]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(end, nothing_gone());
+    of_two.into_iter().for_each(|uid| consumer.held().add(uid));
+    board.want([0, 1, 2, 3]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(is_stopped(&end), "{end:?}");
+}
+
+/// As if the database were trusted again once others come anew.
+#[tokio::test(start_paused = true)]
+async fn a_replay_after_a_lost_position_is_one_also_where_the_set_grows_meanwhile() {
+    let (board, uids) = board();
+    board.want([0, 1]);
+    let mut consumer = consumer(&board, &of(&uids, [0, 1]));
+    Received::replayed(&mut consumer).await;
+    let lost = of(&uids, [1]).pop_last().expect("three are there");
+    board.restore_without(&lost);
+    let mut received = Received::default();
+    while received.events.is_empty() {
+        assert_eq!(received.item(&mut consumer).await, None);
+    }
+    board.want([0, 1, 3]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(
+        matches!(end, Item::Stopped(Stop::Restored { absent: 1, .. })),
+        "{end:?}"
+    );
+}
