@@ -227,9 +227,11 @@ impl Held {
                 beginning: self.beginning,
                 unseen: BTreeSet::new(),
                 is_whole: false,
-                // Others were seen before. That a few partitions have no object says nothing.
                 is_empty: false,
             });
+            // What was seen before says something of a set of which a part stays: a few partitions may have no object.
+            // Of one that came anew as a whole, nothing was seen.
+            replay.is_empty |= share.partitions.is_subset(&share.added);
             let added = self.uids.iter().filter(|uid| share.replays(uid));
             replay.unseen.extend(added.cloned());
         }

@@ -339,3 +339,35 @@ async fn a_replay_after_a_lost_position_is_one_also_where_the_set_grows_meanwhil
         "{end:?}"
     );
 }
+
+/// As if the objects of a wrong service could be gone once a set had no part of the one before.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_comes_anew_as_a_whole_and_is_empty_deletes_nothing() {
+    let board = Arc::new(Board::new(None));
+    board.want([]);
+    let mut consumer = consumer(&board, []);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(end, nothing_gone());
+    for number in 0..8 {
+        consumer.held().add(absent(number % 2, number as usize));
+    }
+    board.want([0, 1]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(matches!(end, Item::Stopped(Stop::Empty { held: 8, .. })), "{end:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_swapped_during_a_replay_is_empty_whatever_the_other_had() {
+    let (board, names) = (Arc::new(Board::new(None)), ["a", "b", "e", "f"]);
+    let uids: BTreeSet<Uid> = names.into_iter().map(|name| board.put(name, false)).collect();
+    board.want([0, 1]);
+    let mut consumer = consumer(&board, &of(&uids, [0, 1]));
+    let mut received = Received::default();
+    while received.events.is_empty() {
+        assert_eq!(received.item(&mut consumer).await, None);
+    }
+    consumer.held().add(absent(2, 0));
+    board.want([2, 3]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(matches!(end, Item::Stopped(Stop::Empty { held: 1, .. })), "{end:?}");
+}
