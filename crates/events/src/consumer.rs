@@ -13,7 +13,7 @@ use crate::event::{Event, Message};
 use crate::held::{Absent, Confirmed, Existence, Held, Limits, LookUp, Stop};
 use crate::position::Position;
 use crate::resume::{Next, Resume};
-use crate::source::{Source, SourceError, Subscribe, Subscription};
+use crate::source::{Share, Source, SourceError, Subscribe, Subscription};
 
 /// Before a look-up that comes after one without an answer.
 const LOOK_UP_AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -40,11 +40,15 @@ pub enum Item {
     Cut(SourceError),
 }
 
+/// How a subscription began.
+type Begun = Result<(Option<Share>, Subscription), SourceError>;
+
 /// A consumer of one topic.
 ///
 /// # Guarantees
 /// An event that was returned counts as dealt with when the next one is asked for: who stops in between gets it
-/// again. After a cut nothing is missing. Who stops waiting for an item before it is there gets it from the next call.
+/// again. After a cut nothing is missing. Who stops waiting for an item before it is there gets it from the next call,
+/// which goes on with the pause, the beginning of a subscription or the look-up that was under way.
 ///
 /// Where the source has other partitions than before, objects that are in none of them are given as [`Item::Left`] and
 /// never as gone. Those of partitions that came anew are replayed, and the replay ends as the first one did.
@@ -55,6 +59,8 @@ pub struct Consumer {
     resume: Resume,
     held: Held,
     subscription: Option<Subscription>,
+    /// One that begins, after the pause before it. Where a call is dropped, the next one goes on with it.
+    begun: Option<BoxFuture<'static, Begun>>,
     /// Returned, and not known to be dealt with.
     pending: Option<Message>,
     /// The end of a replay, until it is returned what is known of all that is absent.
@@ -62,7 +68,7 @@ pub struct Consumer {
     /// What is absent after a replay, until the API has said of each whether it exists. Later events do not wait for
     /// that: an API that is away would keep all that happens from who follows it.
     absent: Option<Absent>,
-    /// The look-up of one of these. Where a call is dropped, the next one goes on with it.
+    /// The look-up of one of these, which goes on like that too.
     asked: Option<BoxFuture<'static, (Uid, Existence)>>,
     /// Whether the last one had no answer.
     is_unanswered: bool,
@@ -85,6 +91,7 @@ impl Consumer {
             resume: Resume::new(&Subscribe::to(topic)),
             held: Held::new(held),
             subscription: None,
+            begun: None,
             pending: None,
             ended: None,
             absent: None,
@@ -216,11 +223,21 @@ impl Consumer {
 
     /// What is held and is not in the part that the subscription has.
     async fn begin(&mut self) -> Result<Vec<Uid>, SourceError> {
-        if let Some(Next::After(pause)) = self.next.take() {
-            sleep(pause).await;
-        }
-        let (share, begun) = self.source.follow(&self.resume.subscribe()).await?;
+        let begun = self.begun.get_or_insert_with(|| {
+            let (source, to, next) = (self.source.clone(), self.resume.subscribe(), self.next.take());
+            let begun = async move {
+                if let Some(Next::After(pause)) = next {
+                    sleep(pause).await;
+                }
+                source.follow(&to).await
+            };
+            begun.boxed()
+        });
+        let begun = begun.await;
+        self.begun = None;
+        let (share, subscription) = begun?;
         let mut left = Vec::new();
+        // What was added while it began counts as well: its partitions may have come with this subscription.
         if let Some(share) = share {
             left = self.held.keep(&share);
             if let Some(from) = share.from {
@@ -232,7 +249,7 @@ impl Consumer {
             // All that is held is looked for in this replay.
             self.absent = None;
         }
-        self.subscription = Some(begun);
+        self.subscription = Some(subscription);
         Ok(left)
     }
 }

@@ -6,15 +6,16 @@ mod look_ups;
 mod partitions;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use kindex_events::consumer::{Consumer, Item};
 use kindex_events::contract;
 use kindex_events::held::{Existence, Limits, LookUp};
-use kindex_events::{Message, Source as _, Subscribe};
+use kindex_events::{Message, Source, SourceError, Subscribe, Subscription};
 use kindex_model::object::Uid;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use board::{Board, Bug, TOPIC};
 
@@ -127,6 +128,54 @@ async fn who_stops_waiting_for_look_ups_learns_of_what_is_gone_from_a_later_call
     let next = timeout(LOOK_UP, consumer.next()).await;
     let gone = without([&gone[0], &gone[2]]);
     assert_eq!(next.expect("one was left, and begun"), Ok(gone));
+}
+
+/// How long a server wants nobody to come back, and how long it takes to begin a subscription.
+const PAUSE: Duration = Duration::from_secs(10);
+const BEGIN: Duration = Duration::from_secs(2);
+
+/// A server that refuses the first subscription.
+struct SlowSource {
+    board: Arc<Board>,
+    subscriptions: AtomicUsize,
+}
+
+#[async_trait]
+impl Source for SlowSource {
+    async fn subscribe(&self, to: &Subscribe) -> Result<Subscription, SourceError> {
+        if self.subscriptions.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Err(SourceError::Interrupted {
+                message: "later".to_owned(),
+                retry_after: Some(PAUSE),
+            });
+        }
+        sleep(BEGIN).await;
+        self.board.subscribe(to).await
+    }
+}
+
+/// As if the pause ended with the call, or each call began a subscription anew, and none ever were there.
+#[tokio::test(start_paused = true)]
+async fn who_stops_waiting_for_a_subscription_gets_it_from_a_later_call() {
+    let board = Arc::new(Board::new(None));
+    board.put("there", false);
+    let source = Arc::new(SlowSource {
+        board: board.clone(),
+        subscriptions: AtomicUsize::new(0),
+    });
+    let api = Arc::new(Api(board));
+    let mut consumer = Consumer::new(source.clone(), api, TOPIC, [], Limits::default());
+    assert!(matches!(consumer.next().await, Ok(Item::Cut(_))));
+    let begin = Instant::now();
+    let item = loop {
+        if let Ok(item) = timeout(BEGIN / 3, consumer.next()).await {
+            break item;
+        }
+        assert!(begin.elapsed() < (PAUSE + BEGIN) * 2, "it never begins");
+    };
+    assert!(matches!(item, Ok(Item::Event(_))), "{item:?}");
+    assert!(begin.elapsed() >= PAUSE + BEGIN, "{:?}", begin.elapsed());
+    assert_eq!(source.subscriptions.load(Ordering::SeqCst), 2);
 }
 
 /// The subscription is cut after each number of messages, and resumed.
