@@ -26,7 +26,7 @@ use crate::stream::{found, last, life, partitions};
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 /// How often the server says that a consumer is there; one that is silent for twice as long is given up.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// How often a subscription says that it works where nothing happens.
+/// How often a subscription says that it works where nothing happens, or nothing that the filter lets pass.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Subscriptions to streams that a [`Feeder`](crate::Feeder) feeds.
@@ -101,6 +101,7 @@ impl Source for NatsSource {
             messages,
             partitions: wanted,
             now: self.now,
+            said: state.time.as_second(),
             handled: None,
             is_ended: false,
         };
@@ -268,6 +269,13 @@ impl MessageReader {
         Ok(ready.unwrap_or_else(|| self.alive()))
     }
 
+    /// Whether the message before so many pending ones was the last, and nothing is to be returned. Amid a backlog or a
+    /// replay, nobody is up to date.
+    fn is_up_to_date(&self, pending: u64) -> bool {
+        let is_last = pending == 0 && self.place.behind().is_none() && self.place.replay_end.is_none();
+        is_last && self.ready.is_empty()
+    }
+
     fn alive(&self) -> Message {
         Message::Alive(Some(self.place.position(&self.topic)))
     }
@@ -280,6 +288,8 @@ struct Subscribed {
     messages: pull::Stream,
     partitions: watch::Receiver<Partitions>,
     now: fn() -> Timestamp,
+    /// When a message was returned last, in seconds since 1970.
+    said: i64,
     /// Acknowledged once the next message is asked for.
     handled: Option<jetstream::Message>,
     is_ended: bool,
@@ -291,6 +301,7 @@ impl Subscribed {
             return None;
         }
         let next = self.message().await;
+        self.said = (self.now)().as_second();
         self.is_ended = next.is_err();
         Some((next, self))
     }
@@ -335,10 +346,14 @@ impl Subscribed {
                 seconds: info.published.unix_timestamp(),
                 payload: &received.payload,
             };
-            let is_joined = self.reader.take(&message, (self.now)().as_second())?;
+            let (pending, now) = (message.pending, (self.now)().as_second());
+            let is_joined = self.reader.take(&message, now)?;
             self.handled = Some(received);
             if is_joined {
                 self.join().await?;
+            } else if self.reader.is_up_to_date(pending) && now.abs_diff(self.said) >= ALIVE_EVERY.as_secs() {
+                // The server is not silent, so nothing else returns how far this subscription has come.
+                return Ok(self.reader.alive());
             }
         }
     }

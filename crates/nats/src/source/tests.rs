@@ -168,3 +168,27 @@ fn a_tombstone_that_may_have_expired_while_others_were_read_ends_the_subscriptio
     assert!(matches!(late, Err(SourceError::Gone(_))), "{late:?}");
     assert_eq!(reader.place, place);
 }
+
+/// As if who begins at a position were up to date at the first message that the filter keeps back.
+#[test]
+fn nobody_is_up_to_date_before_the_last_message() {
+    let mut reader = MessageReader {
+        deleting: true,
+        ..reader()
+    };
+    let last = Received {
+        pending: 0,
+        ..received(2, 6)
+    };
+    assert_eq!(reader.take(&received(1, 5), NOW), Ok(false));
+    assert!(!reader.is_up_to_date(0), "amid a replay");
+    assert_eq!(reader.take(&last, NOW), Ok(false));
+    assert!(!reader.is_up_to_date(0), "its end is returned first");
+    assert!(matches!(reader.ready.pop_front(), Some(Message::Replayed(_))));
+    assert!(reader.is_up_to_date(0) && !reader.is_up_to_date(1));
+    reader.place.ahead = vec![Part {
+        partitions: BTreeSet::new(),
+        sequence: 9,
+    }];
+    assert!(!reader.is_up_to_date(0), "behind others");
+}

@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use async_nats::jetstream::consumer::{FromConsumer as _, PullConsumer, pull};
 use async_nats::jetstream::{self, stream::Stream};
 use futures::{StreamExt as _, TryStreamExt as _};
-use jiff::Timestamp;
-use kindex_events::{Message, SourceError, Subscription};
+use jiff::{SignedDuration, Timestamp};
+use kindex_events::{Message, Source as _, SourceError, Subscribe, Subscription};
 use kindex_harness::proxy::{Mode, Proxy};
 use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_nats::names::Names;
@@ -17,6 +19,7 @@ use kindex_nats::{Connection, NatsSource, Partitions, Server};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::outbox::Board;
 use super::{EVERY, Harness, TOPIC, next, subscribed, until};
@@ -238,4 +241,62 @@ async fn a_tombstone_outlasts_every_position_before_it() {
     let tombstone = tombstone.expect("it is there");
     let kept = tombstone.headers.get("Nats-TTL").map(|kept| kept.as_str().to_owned());
     assert_eq!(kept, Some(((7 * 24 + 1) * 60 * 60).to_string()));
+}
+
+/// Seconds by which a clock is ahead, as if so much time had passed.
+const LONGER_THAN_SILENT: i64 = 20;
+const EIGHT_DAYS: i64 = 8 * 24 * 60 * 60;
+
+/// What time it is by a clock that is ahead.
+fn ahead_by(seconds: &AtomicI64) -> Timestamp {
+    Timestamp::now() + SignedDuration::from_secs(seconds.load(Ordering::SeqCst))
+}
+
+/// As if the position of who reads all that happens, and is given nothing of it, became older and older.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_that_keeps_back_all_that_happens_lets_the_position_go_on() {
+    static AHEAD: AtomicI64 = AtomicI64::new(0);
+    let Some(harness) = Harness::open().await else { return };
+    let (connection, partitions) = (harness.connection.clone(), harness.partitions.subscribe());
+    let source = NatsSource::new(connection, partitions, || ahead_by(&AHEAD));
+    let mut subscription = harness.subscribe(None).await;
+    let Ok(Message::Replayed(Some(from))) = next(&mut subscription).await else {
+        panic!("nothing exists");
+    };
+    harness.board.create("a");
+    harness.board.create("b");
+    harness.shows(&["a", "b"]).await;
+    let deleting = Subscribe {
+        from: Some(from),
+        deleting: true,
+        ..Subscribe::to(TOPIC)
+    };
+    let mut filtered = source.subscribe(&deleting).await.expect("the position is known");
+    AHEAD.store(LONGER_THAN_SILENT, Ordering::SeqCst);
+    // Before the server itself is silent for long enough.
+    let alive = timeout(Duration::from_secs(10), next(&mut filtered)).await;
+    let Ok(Ok(Message::Alive(Some(position)))) = alive else {
+        panic!("{alive:?}");
+    };
+    harness.board.create("c");
+    let mut resumed = harness.subscribe(Some(&position)).await;
+    assert_eq!(received_until(&mut resumed, "c").await, ["c"]);
+}
+
+/// As if the age of a position were asked for only where it is resumed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_that_is_read_for_longer_than_tombstones_are_kept_is_a_lost_position() {
+    static AHEAD: AtomicI64 = AtomicI64::new(0);
+    let Some(harness) = Harness::open().await else { return };
+    harness.board.create("a");
+    harness.board.create("b");
+    harness.shows(&["a", "b"]).await;
+    let (connection, partitions) = (harness.connection.clone(), harness.partitions.subscribe());
+    let source = NatsSource::new(connection, partitions, || ahead_by(&AHEAD));
+    let mut subscription = subscribed(&source, None).await;
+    let first = next(&mut subscription).await;
+    assert!(matches!(first, Ok(Message::Event(..))), "{first:?}");
+    AHEAD.store(EIGHT_DAYS, Ordering::SeqCst);
+    let late = next(&mut subscription).await;
+    assert!(matches!(late, Err(SourceError::Gone(_))), "{late:?}");
 }

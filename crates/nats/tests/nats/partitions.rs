@@ -323,6 +323,28 @@ async fn a_partition_that_has_no_object_is_replayed_at_once() {
     assert_eq!((received.events, end), (Vec::new(), without(gone)));
 }
 
+/// As if the end of a replay that is ready at once, and is given to nobody because the set changes again, had been given.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_changes_before_the_end_of_a_replay_is_given_has_that_end_too() {
+    let objects = [0, 1].map(|partition| names("object", partition, 3)).concat();
+    let Some(mut reading) = Reading::of([0, 1], &objects).await else {
+        return;
+    };
+    reading.replayed().await;
+    let gone = absent(2, 1);
+    reading.hold(gone.clone());
+    reading.want([1, 2]);
+    let mut received = Received::default();
+    while received.left.is_empty() {
+        assert_eq!(received.item(&mut reading.consumer).await, None);
+    }
+    reading.want([2]);
+    // Before a subscription says that it works although nothing happens.
+    let replayed = timeout(Duration::from_secs(10), reading.replayed()).await;
+    let (_, end) = replayed.expect("the replay of what came anew has not ended");
+    assert_eq!(end, without(gone));
+}
+
 /// As if those that came anew could join the others in the next life of the stream, whose numbers are all larger.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_made_anew_while_partitions_come_anew_is_a_lost_position() {
