@@ -131,9 +131,8 @@ impl Peers {
                 self.silent.remove(&kind);
             }
             PeerInput::Event(PeerEvent::Silent(kind, why)) => {
-                if self.silent.get(&kind) != Some(&why) {
+                if is_other_reason(&mut self.silent, &kind, &why) {
                     tracing::warn!(%kind, why, "Another service is not heard");
-                    self.silent.insert(kind, why);
                 }
             }
             PeerInput::Event(PeerEvent::Doubted(kind, why)) => {
@@ -184,6 +183,12 @@ impl Peers {
         self.look_ups.shutdown().await;
         self.finds.shutdown().await;
     }
+}
+
+/// Whether this is not why nothing was heard of the kind before; from then on it is. An outage is one warning, however
+/// often it is noticed.
+fn is_other_reason(silent: &mut BTreeMap<KindName, String>, kind: &KindName, why: &str) -> bool {
+    silent.insert(kind.clone(), why.to_owned()).as_deref() != Some(why)
 }
 
 /// Why nothing goes with the objects of a kind, although its events are complete again.
@@ -250,6 +255,18 @@ mod tests {
         };
         work.listed(&key("Cluster", "c").kind, ResourceVersion(6), vec![cluster]);
         work
+    }
+
+    #[test]
+    fn a_service_that_is_not_heard_is_warned_of_once_for_each_reason() {
+        let mut silent = BTreeMap::new();
+        let other = key("Cluster", "c").kind;
+        let mut warned = |kind: &KindName, why: &str| is_other_reason(&mut silent, kind, why);
+        assert!(warned(&project().kind, "reset"));
+        assert!(!warned(&project().kind, "reset"), "the same again");
+        assert!(warned(&other, "reset"), "of another kind");
+        assert!(warned(&project().kind, "forbidden"), "for another reason");
+        assert!(warned(&project().kind, "reset"), "and as before");
     }
 
     /// As if the doubt ended with complete events, or as if nobody were told why it lasts.
