@@ -1,6 +1,6 @@
 //! What a consumer may conclude from a replay about the objects that it holds. Absence alone deletes nothing: the
-//! replay has to end properly, each absence is looked up until the API says whether the object exists, and more absences
-//! than the limits allow stop with an error. Who looks up is the consumer.
+//! replay has to end properly, each absence is looked up until the API says whether the object exists, and more
+//! absences than the limits allow stop with an error. Who looks up is the consumer.
 
 use std::collections::BTreeSet;
 

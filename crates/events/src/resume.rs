@@ -77,8 +77,8 @@ impl Resume {
         self.pause = PAUSE_MIN;
     }
 
-    /// A subscription has begun at this position, with the partitions that it has by now: what left them is read anew if
-    /// it comes back before the next message.
+    /// A subscription has begun at this position, with the partitions that it has by now: what left them is read anew
+    /// if it comes back before the next message.
     pub fn turned(&mut self, from: Position) {
         self.position = Some(from);
     }

@@ -323,7 +323,7 @@ async fn a_partition_that_has_no_object_is_replayed_at_once() {
     assert_eq!((received.events, end), (Vec::new(), without(gone)));
 }
 
-/// As if the end of a replay that is ready at once, and is given to nobody because the set changes again, had been given.
+/// As if the end of a replay that is ready at once had been given, where the set changes before that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_changes_before_the_end_of_a_replay_is_given_has_that_end_too() {
     let objects = [0, 1].map(|partition| names("object", partition, 3)).concat();
