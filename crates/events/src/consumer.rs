@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, OptionFuture};
 use futures::{FutureExt as _, StreamExt as _};
 use kindex_model::object::Uid;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::event::{Event, Message};
 use crate::held::{Absent, Confirmed, Existence, Held, Limits, LookUp, Stop};
@@ -17,6 +17,10 @@ use crate::source::{Share, Source, SourceError, Subscribe, Subscription};
 
 /// Before a look-up that comes after one without an answer.
 const LOOK_UP_AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// The longest wait for the answer of one: events wait for the first one after a replay.
+const LOOK_UP_MAX: Duration = Duration::from_secs(10);
+/// The longest beginning of a subscription. A source has limits of its own for the requests that it makes for one.
+const BEGINNING_MAX: Duration = Duration::from_secs(300);
 
 /// What a consumer is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +76,8 @@ pub struct Consumer {
     asked: Option<BoxFuture<'static, (Uid, Existence)>>,
     /// Whether the last one had no answer.
     is_unanswered: bool,
+    /// Whether the caller may have changed what is held since absences were compared with it.
+    is_changed: bool,
     next: Option<Next>,
 }
 
@@ -97,12 +103,14 @@ impl Consumer {
             absent: None,
             asked: None,
             is_unanswered: false,
+            is_changed: false,
             next: None,
         }
     }
 
     /// The objects that the service holds something of: kept by the caller as they change.
     pub fn held(&mut self) -> &mut Held {
+        self.is_changed = true;
         &mut self.held
     }
 
@@ -189,7 +197,9 @@ impl Consumer {
     fn confirm(&mut self) -> Option<Item> {
         let is_due = self.subscription.is_some() && self.asked.is_none();
         let absent = self.absent.as_mut().filter(|_| is_due)?;
-        absent.retain(&self.held);
+        if std::mem::take(&mut self.is_changed) {
+            absent.retain(&self.held);
+        }
         let item = match absent.confirmed(self.resume.topic(), &self.limits) {
             Ok(None) => {
                 let (look_up, uid) = (self.look_up.clone(), absent.to_look_up()?.clone());
@@ -198,8 +208,8 @@ impl Consumer {
                     if let Some(pause) = pause {
                         sleep(pause).await;
                     }
-                    let existence = look_up.look_up(&uid).await;
-                    (uid, existence)
+                    let answer = timeout(LOOK_UP_MAX, look_up.look_up(&uid)).await;
+                    (uid, answer.unwrap_or(Existence::Unknown))
                 };
                 self.asked = Some(asked.boxed());
                 return None;
@@ -229,7 +239,8 @@ impl Consumer {
                 if let Some(Next::After(pause)) = next {
                     sleep(pause).await;
                 }
-                source.follow(&to).await
+                let begun = timeout(BEGINNING_MAX, source.follow(&to)).await;
+                begun.unwrap_or_else(|_| Err(SourceError::interrupted("no subscription begins")))
             };
             begun.boxed()
         });
@@ -240,6 +251,9 @@ impl Consumer {
         // What was added while it began counts as well: its partitions may have come with this subscription.
         if let Some(share) = share {
             left = self.held.keep(&share);
+            if let Some(absent) = &mut self.absent {
+                absent.retain(&self.held);
+            }
             if let Some(from) = share.from {
                 self.resume.turned(from);
             }

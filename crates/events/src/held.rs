@@ -273,6 +273,9 @@ impl Held {
     /// A replay was stopped. What is absent stays held, and would be in each later replay of its part, among fewer.
     pub fn stopped(&mut self) {
         self.beginning = Beginning::AfterStop;
+        if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_whole) {
+            replay.beginning = Beginning::AfterStop;
+        }
     }
 }
 
