@@ -150,7 +150,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 58] = [
+    pub(super) const IN_SMALL: [Self; 59] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
