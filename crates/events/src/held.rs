@@ -310,9 +310,9 @@ impl Absent {
     /// [`Stop`] where it would be too much, or the replay is not to be trusted.
     pub fn confirmed(&mut self, topic: &str, limits: &Limits) -> Result<Option<Confirmed>, Stop> {
         self.check(topic, limits)?;
-        let is_unsaid = !self.is_said && !self.unknown.is_empty();
+        let is_unreported = !self.is_said && !self.unknown.is_empty();
         let is_over = self.uids.is_empty();
-        if !is_unsaid && !is_over {
+        if !is_unreported && !is_over {
             return Ok(None);
         }
         if is_over {
