@@ -15,7 +15,7 @@ const KNOW_EMITTED: [&str; 2] = ["kindex/", "tests/tests/"];
 
 /// The files there that need an empty kind all the same, with the reason.
 const NEED_EMPTY: [(&str, &str); 1] = [(
-    "tests/tests/store/widget.rs",
+    "tests/tests/sql/store/widget.rs",
     "it has tables of its own, with columns that crds.toml refuses",
 )];
 

@@ -12,8 +12,8 @@ const SCHEMAS: [&str; 5] = [
     "benches/src/run.sql",
     "benches/src/run.sqlite.sql",
     "tests/sim/src/thing.sqlite.sql",
-    "tests/tests/store/widget.mysql.sql",
-    "tests/tests/store/widget.sqlite.sql",
+    "tests/tests/sql/store/widget.mysql.sql",
+    "tests/tests/sql/store/widget.sqlite.sql",
 ];
 
 /// The emitted schema in the dialect of a file.

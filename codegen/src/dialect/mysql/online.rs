@@ -1,6 +1,6 @@
 //! What a step costs on the servers of this dialect: whether a table is copied, and whether it can be written
-//! meanwhile. Held against MySQL 9 and MariaDB 10.11, each step on both, by `tests/tests/plan/online.rs`: manuals leave
-//! out that a CHECK makes MySQL copy.
+//! meanwhile. Held against MySQL 9 and MariaDB 10.11, each step on both, by `tests/tests/sql/plan/online.rs`: manuals
+//! leave out that a CHECK makes MySQL copy.
 
 use crate::dialect::{Form, RowFormat, Step, StorageType, Verb};
 use crate::model::SqlType;

@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::widget::REGISTRY;
 
 const FIRST: [&str; 2] = [
-    include_str!("../api/tls/first.crt"),
-    include_str!("../api/tls/first.key"),
+    include_str!("../../api/tls/first.crt"),
+    include_str!("../../api/tls/first.key"),
 ];
 
 /// A file of the certificates of the tests.

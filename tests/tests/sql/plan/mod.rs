@@ -32,7 +32,7 @@ struct Project(TempDir);
 impl Project {
     fn new(kinds: &str) -> Self {
         let project = Self(TempDir::new().expect("a temporary directory"));
-        let identifier = include_str!("../../../proto/michelangelo/api/resource.proto");
+        let identifier = include_str!("../../../../proto/michelangelo/api/resource.proto");
         project.write("proto/michelangelo/api/resource.proto", identifier);
         project.declare(kinds);
         project
