@@ -18,7 +18,7 @@ pub enum Beginning {
     Fresh,
     /// Its position is not known any more: the database may have been restored from before it.
     AfterGone,
-    /// A replay was stopped, and since then not all was replayed: what was absent may come again in parts.
+    /// A replay was stopped, and since then not all of that was replayed: what was absent may come again in parts.
     AfterStop,
 }
 
@@ -130,6 +130,10 @@ pub struct Held {
     replay: Option<Replay>,
     /// Of the next replay of a part.
     beginning: Beginning,
+    /// Those of the subscription; none where it has all of the topic without saying so.
+    partitions: BTreeSet<u32>,
+    /// Those that the subscription had when a replay was stopped.
+    stopped_in: BTreeSet<u32>,
 }
 
 /// A replay that was seen from its beginning.
@@ -138,7 +142,7 @@ struct Replay {
     beginning: Beginning,
     /// Held when it began, and not seen in it.
     unseen: BTreeSet<Uid>,
-    /// Whether it is one of all that is held.
+    /// Whether it is one of all that is held, and of all partitions in which one was stopped.
     is_whole: bool,
     is_empty: bool,
 }
@@ -208,13 +212,20 @@ impl Held {
 
     /// A subscription begins from nothing, to all events. A replay that was under way is of no use any more.
     pub fn begin(&mut self, beginning: Beginning) {
-        self.beginning = beginning;
+        // A stop is over once that replay has ended: it may be cut, and partitions may leave it meanwhile.
+        self.beginning = self.beginning.max(beginning);
+        let is_whole = self.has_all_stopped();
         self.replay = Some(Replay {
-            beginning,
+            beginning: if is_whole { beginning } else { self.beginning },
             unseen: self.uids.clone(),
-            is_whole: true,
+            is_whole,
             is_empty: true,
         });
+    }
+
+    /// Whether the subscription has all partitions in which a replay was stopped.
+    fn has_all_stopped(&self) -> bool {
+        self.stopped_in.is_subset(&self.partitions)
     }
 
     /// A subscription begins that has a part of the objects. What is held of others is forgotten, and returned: nothing
@@ -222,6 +233,12 @@ impl Held {
     pub fn keep(&mut self, share: &Share) -> Vec<Uid> {
         let left: Vec<Uid> = self.uids.iter().filter(|uid| !share.has(uid)).cloned().collect();
         left.iter().for_each(|uid| self.remove(uid));
+        self.partitions.clone_from(&share.partitions);
+        let has_all_stopped = self.has_all_stopped();
+        if let Some(replay) = self.replay.as_mut().filter(|_| !has_all_stopped) {
+            replay.is_whole = false;
+            replay.beginning = replay.beginning.max(self.beginning);
+        }
         if !share.added.is_empty() {
             let replay = self.replay.get_or_insert_with(|| Replay {
                 beginning: self.beginning,
@@ -267,12 +284,14 @@ impl Held {
     pub fn confirmed(&mut self, absent: &Absent) {
         if absent.is_whole {
             self.beginning = Beginning::Fresh;
+            self.stopped_in.clear();
         }
     }
 
     /// A replay was stopped. What is absent stays held, and would be in each later replay of its part, among fewer.
     pub fn stopped(&mut self) {
         self.beginning = Beginning::AfterStop;
+        self.stopped_in.extend(&self.partitions);
         if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_whole) {
             replay.beginning = Beginning::AfterStop;
         }
@@ -348,6 +367,7 @@ impl Absent {
 
     /// Leaves out what is held no more.
     pub fn retain(&mut self, held: &Held) {
+        self.is_whole &= held.has_all_stopped();
         self.uids.retain(|uid| held.contains(uid));
         self.unknown.retain(|uid| held.contains(uid));
         self.gone.retain(|uid| held.contains(uid));

@@ -319,6 +319,56 @@ async fn what_was_stopped_is_not_gone_because_its_partition_comes_again() {
     assert!(is_stopped(&end), "{end:?}");
 }
 
+/// As if a replay spoke also for partitions that have left since one was stopped.
+#[tokio::test(start_paused = true)]
+async fn what_was_stopped_is_not_gone_because_others_were_replayed_meanwhile() {
+    for is_begun in [false, true] {
+        let (board, uids) = board();
+        board.want([0, 2]);
+        let mut consumer = consumer(&board, &of(&uids, [0, 2]));
+        Received::replayed(&mut consumer).await;
+        let lost = of(&uids, [2]).pop_first().expect("three are there");
+        let is_stopped = |end: &Item| matches!(end, Item::Stopped(Stop::Restored { absent: 1, .. }));
+        board.restore_without(&lost);
+        let (_, end) = Received::replayed(&mut consumer).await;
+        assert!(is_stopped(&end), "{end:?}");
+        board.restore_without(&lost);
+        let mut received = Received::default();
+        while is_begun && received.events.is_empty() {
+            assert_eq!(received.item(&mut consumer).await, None);
+        }
+        board.want([0]);
+        let (rest, end) = Received::replayed(&mut consumer).await;
+        assert_eq!(end, nothing_gone());
+        assert_eq!(rest.left, of(&uids, [2]));
+        rest.left.into_iter().for_each(|uid| consumer.held().add(uid));
+        board.want([0, 2]);
+        let (_, end) = Received::replayed(&mut consumer).await;
+        assert!(is_stopped(&end), "{is_begun}: {end:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_over_once_all_that_was_stopped_is_replayed_and_nothing_is_absent() {
+    let (board, uids) = board();
+    board.want([0, 2]);
+    let mut consumer = consumer(&board, &of(&uids, [0, 2]));
+    Received::replayed(&mut consumer).await;
+    let lost = Uid::from("uid-a");
+    board.restore_without(&lost);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert!(matches!(end, Item::Stopped(Stop::Restored { .. })), "{end:?}");
+    assert_eq!(board.put("a", false), lost);
+    board.restore_without(&absent(1, 0));
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(end, nothing_gone());
+    let gone = absent(3, 0);
+    consumer.held().add(gone.clone());
+    board.want([0, 2, 3]);
+    let (_, end) = Received::replayed(&mut consumer).await;
+    assert_eq!(end, without([&gone]));
+}
+
 /// As if the database were trusted again once others come anew.
 #[tokio::test(start_paused = true)]
 async fn a_replay_after_a_lost_position_is_one_also_where_the_set_grows_meanwhile() {
