@@ -22,6 +22,13 @@ pub(crate) fn partition_of(uid: &Uid) -> u32 {
     uid.0.bytes().map(u32::from).sum::<u32>() % PARTITIONS
 }
 
+/// One that exists nowhere, in this partition.
+pub(crate) fn absent(partition: u32, number: usize) -> Uid {
+    let mut uids = ('a'..='d').map(|letter| Uid::from(format!("absent-{number}{letter}").as_str()));
+    uids.find(|uid| partition_of(uid) == partition)
+        .expect("four follow each other")
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
     NoEnd,

@@ -1,7 +1,7 @@
 //! Objects that are absent after a replay while their API is away, answers late or says something else than the events:
 //! what a consumer is given of them, and that events go on meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use kindex_events::held::{Existence, Limits, LookUp, Stop};
 use kindex_model::object::Uid;
 use tokio::time::{sleep, timeout};
 
-use super::board::{Board, TOPIC, partition_of};
+use super::board::{Board, TOPIC, absent, partition_of};
 
 /// Longer than between two look-ups.
 const LONG: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl LookUp for Api {
     }
 }
 
-/// One that is on the board, and one that is not.
+/// One that is on the board, and one that is not, with others if need be.
 struct Absence {
     board: Arc<Board>,
     api: Arc<Api>,
@@ -46,9 +46,17 @@ struct Absence {
 impl Absence {
     /// After the replay, in which the API did not answer.
     async fn begin() -> Self {
+        Self::begin_with(&BTreeSet::new()).await
+    }
+
+    /// The same where these are absent too.
+    async fn begin_with(others: &BTreeSet<Uid>) -> Self {
         let (board, api, absent) = (Arc::new(Board::new(None)), Arc::new(Api::default()), Uid::from("uid-c"));
-        let held = [board.put("a", false), absent.clone()];
-        board.want([partition_of(&held[0]), partition_of(&absent)]);
+        let there = board.put("a", false);
+        board.want([partition_of(&there), partition_of(&absent)]);
+        let mut unknown = others.clone();
+        unknown.insert(absent.clone());
+        let held = unknown.iter().cloned().chain([there]);
         let mut this = Self {
             consumer: Consumer::new(board.clone(), api.clone(), TOPIC, held, Limits::default()),
             board,
@@ -56,7 +64,11 @@ impl Absence {
             absent,
         };
         assert!(matches!(this.next().await, Item::Event(_)));
-        assert_eq!(this.next().await, replayed([], [&this.absent]));
+        let replayed = Item::Replayed {
+            gone: Vec::new(),
+            unknown: unknown.into_iter().collect(),
+        };
+        assert_eq!(this.next().await, replayed);
         this
     }
 
@@ -139,4 +151,37 @@ async fn what_is_not_known_when_the_set_grows_is_looked_up_with_what_came() {
     );
     absence.api.says(&absent, Existence::Gone);
     assert_eq!(absence.next().await, replayed([&absent], []));
+}
+
+/// As if what is replayed while others are stopped were trusted, because that replay began before.
+#[tokio::test(start_paused = true)]
+async fn what_is_absent_in_a_replay_under_way_is_not_gone_once_others_are_stopped() {
+    let others: BTreeSet<Uid> = (0..Limits::DEFAULT.few).map(|number| absent(2, number)).collect();
+    let mut absence = Absence::begin_with(&others).await;
+    let came = ["d", "h"].map(|name| absence.board.put(name, false));
+    let lost = absent(partition_of(&came[0]), 0);
+    absence.consumer.held().add(lost.clone());
+    absence.board.want([0, 2, partition_of(&lost)]);
+    assert!(matches!(absence.next().await, Item::Cut(_)));
+    let next = absence.next().await;
+    assert!(
+        matches!(&next, Item::Event(event) if event.resource_id == came[0]),
+        "{next:?}"
+    );
+    for uid in others.iter().chain([&absence.absent, &lost]) {
+        absence.api.says(uid, Existence::Gone);
+    }
+    // Until the next look-up.
+    sleep(LONG).await;
+    let next = absence.next().await;
+    let is_too_many = matches!(next, Item::Stopped(Stop::TooMany { gone: 11, held: 12, .. }));
+    assert!(is_too_many, "{next:?}");
+    let next = absence.next().await;
+    assert!(
+        matches!(&next, Item::Event(event) if event.resource_id == came[1]),
+        "{next:?}"
+    );
+    let next = absence.next().await;
+    let is_stopped = matches!(next, Item::Stopped(Stop::Restored { absent: 1, .. }));
+    assert!(is_stopped, "{next:?}");
 }

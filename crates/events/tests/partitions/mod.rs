@@ -12,7 +12,7 @@ use kindex_events::held::{Existence, Limits, LookUp, Stop};
 use kindex_model::object::Uid;
 use tokio::time::timeout;
 
-use super::board::{Board, TOPIC, partition_of};
+use super::board::{Board, TOPIC, absent, partition_of};
 use super::without;
 
 struct AllGone;
@@ -43,13 +43,6 @@ fn consumer<'u>(board: &Arc<Board>, held: impl IntoIterator<Item = &'u Uid>) -> 
 fn of<const N: usize>(uids: &BTreeSet<Uid>, partitions: [u32; N]) -> BTreeSet<Uid> {
     let wanted = uids.iter().filter(|uid| partitions.contains(&partition_of(uid)));
     wanted.cloned().collect()
-}
-
-/// One that exists nowhere, in this partition.
-fn absent(partition: u32, number: usize) -> Uid {
-    let mut uids = ('a'..='d').map(|letter| Uid::from(format!("absent-{number}{letter}").as_str()));
-    uids.find(|uid| partition_of(uid) == partition)
-        .expect("four follow each other")
 }
 
 /// What a consumer was given.
