@@ -159,6 +159,7 @@ pub struct Absent {
     gone: Vec<Uid>,
     /// Whether the end of the replay was returned.
     is_said: bool,
+    /// How many objects were held when the replay ended, or fewer if there are fewer by now.
     held: usize,
     is_whole: bool,
     is_empty: bool,
@@ -365,8 +366,9 @@ impl Absent {
         self.is_whole |= earlier.is_whole;
     }
 
-    /// Leaves out what is held no more.
+    /// Leaves out what is held no more. The limits are those of what is left.
     pub fn retain(&mut self, held: &Held) {
+        self.held = self.held.min(held.len());
         self.is_whole &= held.has_all_stopped();
         self.uids.retain(|uid| held.contains(uid));
         self.unknown.retain(|uid| held.contains(uid));

@@ -221,3 +221,27 @@ fn what_is_held_since_the_replay_began_is_not_absent() {
         "and what is held no more is not either"
     );
 }
+
+/// As if the objects of partitions that have left still counted.
+#[test]
+fn what_is_absent_is_compared_with_what_is_left_of_the_partitions() {
+    let mut held = Held::new((0..200).map(uid));
+    held.begin(Beginning::Fresh);
+    for number in 15..200 {
+        assert!(held.take(&event(number)).is_none());
+    }
+    let mut absent = held.take(&Message::Replayed(None)).expect("it has ended");
+    let share = Share {
+        partition_of: Box::new(|of: &Uid| u32::from(*of >= uid(100))),
+        partitions: BTreeSet::from([0]),
+        added: BTreeSet::new(),
+        from: None,
+    };
+    assert_eq!(held.keep(&share).len(), 100);
+    absent.retain(&held);
+    let confirmed = Api::default().confirm(&mut absent, &LIMITS);
+    assert!(
+        matches!(confirmed, Err(Stop::TooMany { held: 100, .. })),
+        "{confirmed:?}"
+    );
+}
