@@ -114,7 +114,8 @@ mod tests {
         };
         assert_eq!(held_alike, live, "who is archived is held as before");
         let deleted = object(&network(), 7, &answer("Deleting")).expect("an object");
-        assert!(deleted.is_leaving() && deleted.phase.is_some());
+        assert!(deleted.is_leaving());
+        assert_eq!(deleted.phase, Some(Phase::Draining), "what it owns here goes too");
         for unclear in [answer("Unknown"), answer("Deleted"), json!({}), Value::Null] {
             assert_eq!(object(&network(), 7, &unclear), None, "{unclear}");
         }

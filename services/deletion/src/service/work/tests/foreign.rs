@@ -118,16 +118,45 @@ fn held(version: u64) -> Object {
 
 /// Clusters may name a project.
 fn work_with_clusters() -> Work {
+    work_with_clusters_of(false)
+}
+
+/// Clusters may name a project, which may own them.
+fn work_with_clusters_of(owned: bool) -> Work {
     let declared = [project().kind, network().kind].map(|target| Declared {
         holder: cluster().key.kind,
+        owned: owned && target == project().kind,
         target,
-        owned: false,
     });
     let setup = Setup {
         foreign: BTreeSet::from([project().kind]),
         ..Setup::default()
     };
     Work::new(declared.to_vec(), setup, BLOCKED_AFTER)
+}
+
+/// As if what is owned waited until its owner drains, which it does not before it has been released.
+#[test]
+fn what_an_object_of_another_service_owns_goes_as_soon_as_that_is_deleted() {
+    let (mut work, now) = (work_with_clusters_of(true), Instant::now());
+    let mut owned = cluster();
+    owned.edges.iter_mut().for_each(|edge| edge.owned = true);
+    work.listed(&owned.key.kind, ResourceVersion(6), vec![owned.clone()]);
+    work.replayed(&project().kind, Vec::new());
+    assert_eq!(work.next_look_up(), Some(project()));
+    let held_in = |version, phase| Object {
+        references: owned.reference_name().into_iter().collect(),
+        ..in_phase(version, phase)
+    };
+    work.looked_up(&project(), Some(held_in(1, None)), now);
+    assert!(work.next(now).is_none(), "its owner stays");
+    work.happened(project(), true);
+    assert_eq!(work.next_look_up(), Some(project()));
+    // As the answer of its service is read, whatever its phase is there.
+    work.looked_up(&project(), Some(held_in(2, Some(Phase::Draining))), now);
+    let task = work.next(now).expect("it goes along");
+    assert_eq!(task.object.key, owned.key);
+    assert!(matches!(task.step, Step::Delete(_)), "{:?}", task.step);
 }
 
 /// As if an object went on being deleted although nobody can say whether its service still knows of that.
