@@ -131,8 +131,10 @@ impl Peers {
                 self.silent.remove(&kind);
             }
             PeerInput::Event(PeerEvent::Silent(kind, why)) => {
-                if is_other_reason(&mut self.silent, &kind, &why) {
+                // An outage is one warning, however often it is noticed.
+                if self.silent.get(&kind) != Some(&why) {
                     tracing::warn!(%kind, why, "Another service is not heard");
+                    self.silent.insert(kind, why);
                 }
             }
             PeerInput::Event(PeerEvent::Doubted(kind, why)) => {
@@ -185,12 +187,6 @@ impl Peers {
     }
 }
 
-/// Whether this is not why nothing was heard of the kind before; from then on it is. An outage is one warning, however
-/// often it is noticed.
-fn is_other_reason(silent: &mut BTreeMap<KindName, String>, kind: &KindName, why: &str) -> bool {
-    silent.insert(kind.clone(), why.to_owned()).as_deref() != Some(why)
-}
-
 /// Why nothing goes with the objects of a kind, although its events are complete again.
 fn doubted_until(kind: &KindName, looked_up: &str) -> String {
     format!("nothing is deleted with objects of {kind} until {looked_up}")
@@ -220,12 +216,17 @@ pub(super) fn unanswered(cluster: &Cluster, task: &Task, why: &str) -> Option<No
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::Router;
     use kindex_model::kind::Registry;
     use kindex_model::object::ResourceVersion;
     use kindex_model::reference::OnDelete;
     use kube::Client;
+    use tracing::dispatcher::set_default;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
     use super::super::work::Setup;
     use super::*;
@@ -257,24 +258,65 @@ mod tests {
         work
     }
 
-    #[test]
-    fn a_service_that_is_not_heard_is_warned_of_once_for_each_reason() {
-        let mut silent = BTreeMap::new();
-        let other = key("Cluster", "c").kind;
-        let mut warned = |kind: &KindName, why: &str| is_other_reason(&mut silent, kind, why);
-        assert!(warned(&project().kind, "reset"));
-        assert!(!warned(&project().kind, "reset"), "the same again");
-        assert!(warned(&other, "reset"), "of another kind");
-        assert!(warned(&project().kind, "forbidden"), "for another reason");
-        assert!(warned(&project().kind, "reset"), "and as before");
+    /// Counts what is warned of.
+    #[derive(Clone, Default)]
+    struct Warnings(Arc<AtomicUsize>);
+
+    impl Subscriber for Warnings {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            let is_warning = *event.metadata().level() == Level::WARN;
+            self.0.fetch_add(usize::from(is_warning), Ordering::Relaxed);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    /// A run without objects, and what it hears of other services.
+    fn peers() -> Peers {
+        let client = Client::new(Router::<()>::new(), "default");
+        Peers::follow(&Cluster::new(client, Kinds::of(&Registry::EMPTY)))
+    }
+
+    #[tokio::test]
+    async fn a_service_that_is_not_heard_is_warned_of_once_until_the_reason_changes() {
+        // With one dispatcher alone, tracing remembers what other tests' threads want of a line.
+        let _second = Dispatch::new(Warnings::default());
+        let warnings = Warnings::default();
+        let _guard = set_default(&Dispatch::new(warnings.clone()));
+        let (mut peers, mut work, troubles) = (peers(), work(), Troubles::default());
+        let mut warned = |event| {
+            peers.take(PeerInput::Event(event), &mut work, &troubles);
+            warnings.0.swap(0, Ordering::Relaxed)
+        };
+        let silent = |kind: KindName, why: &str| PeerEvent::Silent(kind, why.to_owned());
+        let project = || project().kind;
+        assert_eq!(warned(silent(project(), "reset")), 1);
+        assert_eq!(warned(silent(project(), "reset")), 0, "the same again");
+        assert_eq!(warned(silent(key("Cluster", "c").kind, "reset")), 1, "of another kind");
+        assert_eq!(warned(silent(project(), "forbidden")), 1, "for another reason");
+        assert_eq!(warned(silent(project(), "forbidden")), 0, "the same again");
+        assert_eq!(warned(PeerEvent::Heard(project())), 0);
+        assert_eq!(warned(silent(project(), "forbidden")), 1, "it was heard in between");
     }
 
     /// As if the doubt ended with complete events, or as if nobody were told why it lasts.
     #[tokio::test]
     async fn a_kind_is_in_trouble_until_it_is_doubted_no_more() {
-        let client = Client::new(Router::<()>::new(), "default");
-        let cluster = Cluster::new(client, Kinds::of(&Registry::EMPTY));
-        let (mut peers, mut work, troubles) = (Peers::follow(&cluster), work(), Troubles::default());
+        let (mut peers, mut work, troubles) = (peers(), work(), Troubles::default());
         let mut hear = |input| {
             peers.take(input, &mut work, &troubles);
             troubles.list()
