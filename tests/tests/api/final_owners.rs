@@ -12,7 +12,7 @@ use super::final_objects::{KINDS, RUN};
 use super::sql_only_graph::{Graph, finalizer, path};
 use super::stage::{FINAL, Stage, send};
 
-/// So many other runs the garbage collector deletes meanwhile, one after the other.
+/// How many other runs the garbage collector deletes in the meantime.
 const COLLECTED: usize = 3;
 
 async fn patch(graph: &Graph, kind: &Kind, name: &str, metadata: Value) {
@@ -73,13 +73,20 @@ async fn an_owner_leaves_last(stage: Stage) {
     let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
     let named = json!({"pipeline": {"namespace": "default", "name": "owner"}});
     let owned = graph.create(&RUN, "owned", named).await;
+    for (kind, name) in [(&pipeline::KIND, "owner"), (&RUN, "owned")] {
+        eventually(&format!("{} {name} is stored", kind.name), async || {
+            stored(&graph, kind, name).await.is_some()
+        })
+        .await;
+    }
     own(&graph, "owner", &owner, "owned").await;
     let reference = finalizer(&RUN, &owned);
     eventually("the owner bears the reference", async || {
         graph.bears(&pipeline::KIND, "owner", &reference).await
     })
     .await;
-    // Whatever becomes of the owner has begun by the time that another one is archived.
+    // One that is made final after the owner, and owns nothing: once it is archived, the ingester is likely to have met
+    // the owner too. Nothing enforces that order.
     graph.create(&pipeline::KIND, "alone", json!({})).await;
     make_final(&graph, &pipeline::KIND, "owner").await;
     make_final(&graph, &pipeline::KIND, "alone").await;
