@@ -22,7 +22,7 @@ pub(super) enum Bug {
     OldFirst,
     /// What is owned goes before its owner drains.
     OwnedAtOnce,
-    /// What is owned holds nothing back without a reference on its owner.
+    /// An object no longer waits for what it owns if that has no reference on it.
     FinalizeWithOwned,
     /// A phase is recorded whatever was written since.
     RecordAnyway,

@@ -1,4 +1,4 @@
-//! The step that asks who holds a live object out of the archive, and takes along who goes in its phase. The cluster
+//! The step that asks who holds a live object out of the archive, and deletes those that go in its phase. The cluster
 //! counts how often it is asked.
 
 use std::future::ready;

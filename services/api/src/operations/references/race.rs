@@ -1,6 +1,6 @@
 //! A reference against a deletion: every order of their steps, on a cluster that keeps one object and its version. A
 //! model: the decisions are the real ones, and the steps of the requests are played. In `tests/tests/api`,
-//! `one_of_two_wins` meets the real code with some of these orders.
+//! `of_a_reference_and_a_deletion_at_the_same_time_one_wins` meets the real code with some of these orders.
 
 use super::decide::{Change, Decision, Seen, Standing, decide};
 

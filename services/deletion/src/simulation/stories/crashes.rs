@@ -13,9 +13,9 @@ use crate::object::Key;
 
 /// Requests that follow from one decision on each of two objects, at most.
 const DECIDED_MAX: usize = 16;
-/// In so many turns of a process, what is deleted drains.
+/// Turns within which a deleted object reaches DRAINING.
 const DRAINING_MAX: usize = 400;
-/// In so many rounds, all goes that nothing holds.
+/// Rounds within which everything goes that nothing holds.
 const ROUNDS: usize = 10;
 
 impl Play {

@@ -11,7 +11,7 @@ use crate::object::Key;
 const REQUESTS_MAX: usize = 2000;
 /// A deletion of five objects takes more.
 const REQUESTS_MIN: usize = 20;
-/// In so many turns of each process, whatever is to be asked again is due.
+/// Turns of each process within which everything is due that is to be asked again.
 const TURNS: usize = 200;
 /// Whether the answer to the last request is lost, or the process that sent it dies.
 const FAILURES: [(bool, bool); 2] = [(false, true), (true, false)];
