@@ -139,11 +139,11 @@ impl Deletion<'_> {
     }
 }
 
-/// Each is deleted once and goes after all that name it, which have cleaned up before they release it.
+/// Each has one time of deletion and goes after all that name it, which have cleaned up before they release it.
 fn assert_story(story: &BTreeMap<&str, Vec<Version>>) {
     assert_order(story);
     for (kind, versions) in story {
-        assert_eq!(deletions(versions).len(), 1, "{kind} is deleted once");
+        assert_eq!(deletions(versions).len(), 1, "{kind} has one time of deletion");
     }
     for (kind, _, targets) in OBJECTS {
         for target in targets {

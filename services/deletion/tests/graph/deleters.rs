@@ -9,7 +9,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use serde_json::json;
 
-use super::Stage;
+use super::{Stage, WATCH_SECONDS};
 
 const CLEANUP: &str = "example.com/cleanup";
 
@@ -18,10 +18,12 @@ impl Stage {
     /// as it began.
     pub(crate) async fn times_and_phases(&self, kind: &str, since: &str) -> (Vec<Timestamp>, Vec<String>) {
         let api = self.api(kind);
-        let parameters = WatchParams::default().disable_bookmarks().timeout(60);
+        let parameters = WatchParams::default().disable_bookmarks().timeout(WATCH_SECONDS);
         let mut events = pin!(api.watch(&parameters, since).await.expect("a watch"));
         let (mut times, mut phases) = (Vec::new(), Vec::new());
-        while let Some(event) = events.next().await {
+        loop {
+            let event = events.next().await;
+            let event = event.unwrap_or_else(|| panic!("the watch ended before the {kind} was gone: {phases:?}"));
             match event.expect("an event") {
                 WatchEvent::Modified(object) => {
                     let phase = object.annotations().get("platform.example.com/deletion-phase");

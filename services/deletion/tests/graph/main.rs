@@ -41,6 +41,8 @@ use kinds::{GROUP, definition, registry};
 
 /// Between two looks of a test that waits.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long a watch lasts that waits for something: longer than [`WAIT_MAX`], and shorter than a client waits.
+const WATCH_SECONDS: u32 = 290;
 
 struct Stage {
     client: Client,
@@ -338,7 +340,7 @@ async fn a_process_that_is_killed_again_and_again_loses_nothing_and_keeps_the_or
 
 /// As if what one process has decided counted although the other one has gone on meanwhile.
 #[tokio::test]
-async fn two_processes_without_a_lease_keep_the_order_and_delete_each_object_once() {
+async fn two_processes_without_a_lease_keep_the_order_and_take_no_phase_back() {
     let stage = Stage::start().await;
     let processes = [stage.run(), stage.run()];
     stage.project().await;
@@ -347,8 +349,7 @@ async fn two_processes_without_a_lease_keep_the_order_and_delete_each_object_onc
     stage.until(|| stage.is_empty()).await;
     assert_order(&stage.order(&before).await);
     for (kind, _) in PROJECT {
-        let (times, phases) = stage.times_and_phases(kind, &before).await;
-        assert_eq!(times.len(), 1, "{kind}: {times:?}");
+        let (_, phases) = stage.times_and_phases(kind, &before).await;
         let goes_on = phases
             .windows(2)
             .all(|two| phase_number(&two[0]) < phase_number(&two[1]));

@@ -7,8 +7,8 @@ use kube::ResourceExt as _;
 use kube::api::{DynamicObject, WatchEvent, WatchParams};
 use serde_json::json;
 
-use super::Stage;
 use super::kubernetes::start;
+use super::{Stage, WATCH_SECONDS};
 
 impl Stage {
     /// A zone that owns another one, and is used by a third one. It is deleted, and the third one releases it later.
@@ -51,25 +51,24 @@ impl Stage {
     /// What happened to the zones since a version until the owner was gone, each when it happened first.
     async fn order_of_zones(&self, since: &str, user: &str) -> Vec<String> {
         let zones = self.api("Zone");
-        let parameters = WatchParams::default().disable_bookmarks().timeout(60);
+        let parameters = WatchParams::default().disable_bookmarks().timeout(WATCH_SECONDS);
         let mut events = pin!(zones.watch(&parameters, since).await.expect("a watch"));
         let mut order: Vec<String> = Vec::new();
-        while let Some(event) = events.next().await {
+        while order.last().is_none_or(|last| last != "owner is gone") {
+            let event = events.next().await;
+            let event = event.unwrap_or_else(|| panic!("the watch ended before the owner was gone: {order:?}"));
             let what = match event.expect("an event") {
                 WatchEvent::Modified(zone) => change_of(&zone, user).map(ToOwned::to_owned),
                 WatchEvent::Deleted(zone) => Some(format!("{} is gone", zone.name_any())),
                 other => panic!("{other:?}"),
             };
             order.extend(what.filter(|what| !order.contains(what)));
-            if order.last().is_some_and(|last| last == "owner is gone") {
-                break;
-            }
         }
         order
     }
 }
 
-/// What is so since a change at the latest, where it matters.
+/// What this version of a zone shows, if it matters here.
 fn change_of(zone: &DynamicObject, user: &str) -> Option<&'static str> {
     let phase = zone.annotations().get("platform.example.com/deletion-phase");
     let is_held = zone.finalizers().iter().any(|finalizer| finalizer == user);
