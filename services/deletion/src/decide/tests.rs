@@ -11,6 +11,8 @@ mod archive;
 
 mod cause;
 
+mod waits;
+
 const NOTHING: Step = Step::Rest(Vec::new());
 
 fn seen(kind: &str, name: &str) -> Seen {

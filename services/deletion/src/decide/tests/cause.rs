@@ -22,6 +22,25 @@ fn what_cascades_is_deleted_in_the_first_phase_of_its_target() {
     }
 }
 
+/// As if each of the two deleted it, or one of them kept its reference.
+#[test]
+fn a_holder_of_two_that_are_deleted_goes_once_and_releases_both() {
+    let both = ["a", "b"].map(|name| going(name, Phase::Deleting));
+    let edges = ["a", "b"].map(cascade);
+    let (mut object, named) = live(edges.into_iter().zip(both).collect());
+    let step = |object: &Object, left: &[&str]| {
+        decide(&Input {
+            named: named.clone(),
+            bearers: left.iter().map(|name| seen("Target", name)).collect(),
+            ..input(object)
+        })
+    };
+    assert_eq!(step(&object, &["a", "b"]), Step::Delete(held_by("a")));
+    (object.state, object.phase) = (DeletionState::Deleting, Some(Phase::Finalizing));
+    assert_eq!(step(&object, &["a", "b"]), Step::Release(seen("Target", "a")));
+    assert_eq!(step(&object, &["b"]), Step::Release(seen("Target", "b")));
+}
+
 #[test]
 fn what_is_owned_is_deleted_once_its_owner_drains() {
     let owned = || edge("a", true, OnDelete::Cascade);
