@@ -5,49 +5,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
-mod repair;
-
-mod history;
-
-mod query;
-
-mod events;
-
-mod moving;
-
-mod planning;
-
-mod references;
-
-mod maintenance;
-
-mod converting;
-
-mod versions;
-
-pub use events::{EventForm, EventsArgs};
-pub use history::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
-pub use maintenance::{MigrateArgs, PurgeArgs, RestoreArgs};
-pub use moving::MoveArgs;
-pub use planning::{GraphArgs, GraphForm, LintArgs, LintForm, PlanArgs};
-pub use query::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
-pub use references::{
-    DropReferenceArgs, ListReferencesArgs, ReferencesArgs, ReferencesCommand, TargetArgs, WhyArgs, WhyForm,
+pub use kindex_commands::cli::{
+    AnswerArgs, AsStoredArg, AtArg, BackfillArgs, CheckVersionsArgs, ClusterArgs, ConvertArgs, DataDirArg, DatabaseArg,
+    DiffArgs, DiffForm, DropArgs, DropReferenceArgs, DropVersionArgs, EventForm, EventsArgs, FilterArgs, Form,
+    GenerateArgs, GetArgs, GraphArgs, GraphForm, HistoryArgs, LintArgs, LintForm, ListReferencesArgs, MigrateArgs,
+    MoveArgs, NatsArgs, ObjectArgs, Output, PlanArgs, PurgeArgs, QuarantineArgs, QuarantineCommand, QueryArgs,
+    RecordsArgs, ReferencesArgs, ReferencesCommand, ReleaseArgs, RestoreArgs, ShowVersionsArgs, SidesArgs,
+    StartMigrationArgs, StatusArgs, StopMigrationArgs, StoreArgs, TargetArgs, VerifyArgs, VersionSidesArgs,
+    VersionsArgs, VersionsCommand, WhyArgs, WhyForm,
 };
-pub use repair::{
-    BackfillArgs, DropArgs, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
-    StoreArgs, VerifyArgs,
-};
-pub use versions::{
-    CheckVersionsArgs, ClusterArgs, ConvertArgs, DropVersionArgs, ShowVersionsArgs, StartMigrationArgs,
-    StopMigrationArgs, VersionSidesArgs, VersionsArgs, VersionsCommand,
-};
+pub use kindex_commands::one_cluster::FollowArg;
 
-pub use crate::form::Form;
 pub use crate::limits::LimitArgs;
-pub use crate::nats::NatsArgs;
-pub use crate::one_cluster::FollowArg;
 pub use crate::orphans::{AllowedOrphans, OrphansArg};
 pub use crate::services::{ServiceCommand, UpFlags};
 
@@ -155,25 +124,6 @@ Examples:
   kindex completions zsh > \"${fpath[1]}/_kindex\"    where zsh looks, before compinit
   kindex completions fish > ~/.config/fish/completions/kindex.fish";
 
-/// Where the database is.
-#[derive(Clone, Debug, Args)]
-pub struct DatabaseArg {
-    /// `sqlite:PATH` or `mysql://USER:PASSWORD@HOST:PORT/DATABASE`; default: kindex.db in the data directory.
-    #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
-    pub database: Option<String>,
-}
-
-/// The data directory where none is named.
-pub(crate) const DATA_DIR: &str = ".kindex";
-
-/// Where a run keeps its files.
-#[derive(Clone, Debug, Args)]
-pub struct DataDirArg {
-    /// Directory of kubeconfig, token, cluster.db and kindex.db; made when absent.
-    #[arg(long, env = "KINDEX_DATA_DIR", value_name = "DIR", default_value = DATA_DIR)]
-    pub data_dir: PathBuf,
-}
-
 /// Flags of `kindex up`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = UP_EXAMPLES)]
@@ -245,16 +195,3 @@ Examples:
   kindex up --samples --once
   kindex up --database mysql://root:secret@127.0.0.1:3306/michelangelo
   kindex up --kubeconfig ~/.kube/config --config kindex.yaml";
-
-/// Flags of `kindex generate`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  kindex generate\n  kindex generate --check")]
-pub struct GenerateArgs {
-    /// Write nothing; exit 1 with a diff when an emitted file is stale or orphaned.
-    #[arg(long)]
-    pub check: bool,
-
-    /// Directory of crds.toml.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub root: PathBuf,
-}

@@ -3,11 +3,11 @@
 use clap::CommandFactory as _;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
+use kindex_commands::error::CommandResult;
+use kindex_commands::say;
 use kindex_model::kind::Registry;
 
 use crate::cli::Cli;
-use crate::error::CommandResult;
-use crate::say;
 
 /// Prints the script of a shell.
 pub(crate) fn run(registry: &Registry, shell: Shell) -> CommandResult {

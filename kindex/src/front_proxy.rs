@@ -6,10 +6,9 @@ use std::error::Error;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_serve::listen::FrontProxy;
 use kube::{Api, Client};
-
-use crate::error::{CommandError, CommandResult, chain};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";

@@ -9,13 +9,13 @@ use axum::extract::State;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use kindex_commands::error::{CommandError, CommandResult};
 use kindex_serve::listen::{Incoming, Listener};
 use prometheus::{Registry, TEXT_FORMAT};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::error::{CommandError, CommandResult};
 use crate::exposition::Exposition;
 
 /// What the endpoints ask of a part of the process.

@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use clap::Args;
+use kindex_commands::error::{CommandError, CommandResult};
 use kindex_model::kind::{Kind, Registry};
-
-use crate::error::{CommandError, CommandResult};
 
 /// What `kindex up` and `kindex ingester` may do once.
 #[derive(Clone, Debug, Args)]

@@ -4,11 +4,10 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use clap::Args;
+use kindex_commands::client::Access;
 use kindex_runtime::Division;
 use kindex_runtime::replicas::{LeaseConfig, Timing};
 use rand::RngExt;
-
-use crate::client::Access;
 
 /// How replicas divide the work.
 #[derive(Clone, Debug, Args)]

@@ -4,16 +4,17 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::platform::Platform;
+use kindex_commands::{
+    against, backfill, diff, events, generate, get, graph, history, lint, migrate, move_command, plan, purge,
+    quarantine, query_command, references, release, restore, say, sides, status, verify, versions, why,
+};
 use kindex_model::spelling::nearest;
 
 use crate::cli::{Cli, Command};
-use crate::error::{CommandError, CommandResult};
-use crate::platform::Platform;
 use crate::telemetry::Telemetry;
-use crate::{
-    against, backfill, completions, diff, events, generate, get, graph, history, lint, migrate, move_command, plan,
-    purge, quarantine, query_command, references, release, restore, say, sides, status, up, verify, versions, why,
-};
+use crate::{completions, up};
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {

@@ -1,13 +1,12 @@
 //! Applies sample manifests through the HTTP API, as any client would.
 
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::install::FIELD_MANAGER;
+use kindex_commands::platform::Sample;
 use kindex_model::kind::Registry;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
-
-use crate::error::{CommandError, CommandResult, chain};
-use crate::install::FIELD_MANAGER;
-use crate::platform::Sample;
 
 /// Applies the manifests in their order, each with its status, as its controller would report it; returns how many.
 /// Those of kinds that no cluster has are for the other client, which is of their API.
@@ -63,5 +62,5 @@ fn resource_of(registry: &Registry, object: &DynamicObject) -> Option<ApiResourc
         .kinds
         .iter()
         .find(|kind| kind.name == types.kind && kind.api_version() == types.api_version)?;
-    Some(crate::client::api_resource(kind))
+    Some(kindex_commands::client::api_resource(kind))
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::status::{self, KindStatus, State};
 use kindex_model::kind::{Kind, Registry};
 use kube::Client;
 use tokio::time::{Instant, sleep};
 
-use crate::error::{CommandError, CommandResult};
 use crate::services::ingester::Ingestion;
-use crate::status::{self, KindStatus, State};
 
 /// How often the numbers are compared.
 const PERIOD: Duration = Duration::from_millis(50);

@@ -10,15 +10,14 @@ use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
+use kindex_commands::config::MetadataStorageChoice;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::install::{FIELD_MANAGER, MANAGED_BY};
 use kindex_migrator::wire::definition::{StoredDefinition, resource, stored};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::MetadataStorage;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::time::timeout;
-
-use crate::config::MetadataStorageChoice;
-use crate::error::{CommandError, CommandResult, chain};
-use crate::install::{FIELD_MANAGER, MANAGED_BY};
 
 /// How long each side may take; a program starts without an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

@@ -1,8 +1,6 @@
 //! What the tests share beyond the harness: an embedded cluster in this process, databases on shared servers, limits,
 //! and the emitted fixture with what converts its objects.
 
-pub mod embedded;
-
 pub mod databases;
 
 pub mod limits;
@@ -25,4 +23,5 @@ pub mod registry;
 
 pub mod trials;
 
+pub use kindex_embedded as embedded;
 pub use kindex_model::wire;

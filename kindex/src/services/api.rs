@@ -17,6 +17,11 @@ use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
+use kindex_commands::client;
+use kindex_commands::database::Rows;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::platform::Platform;
+use kindex_commands::{database, one_cluster};
 use kindex_serve::listen::{ConnectionLimits, FrontProxy, Tls};
 use kindex_serve::watches::WatchLimits;
 use kindex_store::database_gauges::DatabaseGauges;
@@ -28,14 +33,10 @@ use graph::{Graph, GraphArgs, UpGraph};
 use readiness::Readiness;
 
 use super::service::{Announcement, Context, Running, Service};
-use crate::client;
-use crate::database::Rows;
-use crate::error::{CommandError, CommandResult, chain};
 use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
-use crate::platform::Platform;
-use crate::{database, front_proxy, one_cluster, unknown_versions};
+use crate::{front_proxy, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

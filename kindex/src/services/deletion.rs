@@ -14,6 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use kindex_commands::client::{self, Access};
+use kindex_commands::database::{self, Rows, Store};
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::install::ClusterOwner;
+use kindex_commands::platform::Platform;
+use kindex_commands::{one_cluster, sql_only};
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
@@ -31,14 +37,9 @@ use args::{DeletionArgs, UpDeletionArgs, WaitArgs};
 
 use super::leadership::{Leadership, Worker};
 use super::service::{Context, Running, Service};
-use crate::client::{self, Access};
-use crate::database::{self, Rows, Store};
-use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
-use crate::install::ClusterOwner;
-use crate::platform::Platform;
 use crate::replicas::{self, LeaseArgs};
-use crate::{one_cluster, sql_only, unknown_versions};
+use crate::unknown_versions;
 
 /// What the graph calls itself.
 const AGENT: &str = concat!("kindex-deletion/", env!("CARGO_PKG_VERSION"));

@@ -1,13 +1,13 @@
 //! The services on the command line: their commands among the others, and their flags among those of `kindex up`.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use kindex_commands::error::CommandResult;
+use kindex_commands::install::ClusterOwner;
+use kindex_commands::platform::Platform;
 
 use super::ALL;
 use super::row::{BoundService, Row};
 use super::service::Context;
-use crate::error::CommandResult;
-use crate::install::ClusterOwner;
-use crate::platform::Platform;
 
 /// The command of a service, as it was typed.
 #[derive(Clone, Debug)]

@@ -1,12 +1,22 @@
 //! The ingester: started as the configuration says, kept, and answered for. It runs alone as `kindex ingester`, and
 //! with a cluster beside it in `kindex up`.
 
+mod settings;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use kindex_commands::client::{self, Access};
+use kindex_commands::config::{Config, MetadataStorageChoice};
+use kindex_commands::data_dir::DataDir;
+use kindex_commands::database::Rows;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::one_cluster::{self, CheckedCluster, FollowArg};
+use kindex_commands::platform::Platform;
+use kindex_commands::{config_file, database};
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::Division;
 use kindex_runtime::settings::Settings;
@@ -14,17 +24,10 @@ use kindex_store::{Address, MetadataStorage, PoolConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::service::{Running, Service};
-use crate::client::{self, Access};
-use crate::config::{Config, MetadataStorageChoice};
-use crate::data_dir::DataDir;
-use crate::database::Rows;
-use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
-use crate::one_cluster::{self, CheckedCluster, FollowArg};
 use crate::orphans::{Allowance, OrphansArg};
-use crate::platform::Platform;
 use crate::replicas::ReplicasArgs;
-use crate::{config_file, database, replicas, unknown_versions};
+use crate::{replicas, unknown_versions};
 
 /// What the ingester calls itself: our servers keep places for it.
 const AGENT: &str = concat!("kindex-ingester/", env!("CARGO_PKG_VERSION"));
@@ -208,7 +211,7 @@ impl Ingestion {
         let cluster = CheckedCluster::new(cluster, store.clone(), address.to_string());
         let settings = |kind: &Kind| Settings {
             orphans_allowed: setup.orphans.of(kind),
-            ..setup.config.settings(kind, setup.adopt_finalizers)
+            ..settings::of_kind(&setup.config, kind, setup.adopt_finalizers)
         };
         let ingester = kindex_runtime::Ingester::start(*registry, Arc::new(cluster), store.clone(), division, settings);
         Ok(Self::On { ingester, store })

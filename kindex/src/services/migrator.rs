@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::platform::Platform;
 use kindex_migrator::figures::Figures;
 use kindex_model::kind::Registry;
 use tokio::net::TcpListener;
@@ -19,9 +21,7 @@ use certificate::{Certificate, CertificateArgs};
 use storage::{Storage, StorageArgs, UpStorageArgs};
 
 use super::service::{Announcement, Context, Running, Service};
-use crate::error::{CommandError, CommandResult};
 use crate::health::{self, Health};
-use crate::platform::Platform;
 
 /// Migrate stored objects to the storage version of their kind, and answer kube-apiserver's conversion webhook.
 #[derive(Clone, Debug, Args)]

@@ -3,8 +3,6 @@
 
 mod service;
 
-mod addresses;
-
 mod row;
 
 pub(crate) mod ingester;

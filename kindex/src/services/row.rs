@@ -3,13 +3,14 @@
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 use futures::FutureExt as _;
 use futures::future::{self, LocalBoxFuture};
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::install::ClusterOwner;
+use kindex_commands::platform::Platform;
+use kindex_commands::{interrupt, say};
 use tokio_util::sync::CancellationToken;
 
 use super::service::{Announcement, Context, Running, Service};
-use crate::error::{CommandError, CommandResult};
-use crate::install::ClusterOwner;
-use crate::platform::Platform;
-use crate::{health, interrupt, say};
+use crate::health;
 
 /// What runs the service in a group of commands.
 pub(super) const SERVE: &str = "serve";

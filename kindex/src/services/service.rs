@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use kindex_commands::client::Access;
+use kindex_commands::data_dir::DataDir;
+use kindex_commands::database::Rows;
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::install::ClusterOwner;
+use kindex_commands::platform::Platform;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::Access;
-use crate::data_dir::DataDir;
-use crate::database::Rows;
-use crate::error::{CommandError, CommandResult};
 use crate::health::Health;
-use crate::install::ClusterOwner;
 use crate::limits::LimitArgs;
-use crate::platform::Platform;
 
 /// What a service works on: for its command as flags and files say, in `kindex up` that of the whole run.
 pub(crate) struct Context<'a> {

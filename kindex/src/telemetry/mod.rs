@@ -5,6 +5,9 @@ use std::env;
 use std::io;
 
 use kindex_codegen::diag::Style;
+use kindex_commands::colour;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::say;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::Resource;
@@ -19,9 +22,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 use sender::Sender;
 
 use crate::cli::{Cli, LogFormat};
-use crate::colour;
-use crate::error::{CommandError, CommandResult, chain};
-use crate::{say, traces};
+use crate::traces;
 
 mod sender;
 

@@ -7,6 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_cluster::{Cluster, ClusterOptions, Limits, kubeconfig};
+use kindex_commands::client::{self, Access};
+use kindex_commands::data_dir::DataDir;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::install::{self, ClusterOwner};
+use kindex_commands::platform::Platform;
+use kindex_commands::{interrupt, migrate, sql_only};
 use kindex_model::kind::Registry;
 use kindex_runtime::Division;
 use kindex_serve::listen::ConnectionLimits;
@@ -14,15 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::UpArgs;
-use crate::client::{self, Access};
-use crate::data_dir::DataDir;
-use crate::error::{CommandError, CommandResult, chain};
 use crate::health;
-use crate::install::{self, ClusterOwner};
-use crate::platform::Platform;
 use crate::services::Context;
 use crate::services::ingester::{Ingestion, Setup};
-use crate::{interrupt, migrate, samples, settled, sql_only};
+use crate::{samples, settled};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {

@@ -4,12 +4,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{DATA_DIR, UpArgs};
-use crate::database;
-use crate::error::CommandResult;
-use crate::output::table;
-use crate::platform::Platform;
-use crate::say;
+use kindex_commands::cli::DATA_DIR;
+use kindex_commands::database;
+use kindex_commands::error::CommandResult;
+use kindex_commands::output::table;
+use kindex_commands::platform::Platform;
+use kindex_commands::say;
+
+use crate::cli::UpArgs;
 use crate::services::Announcement;
 use crate::services::ingester::Setup;
 use crate::settled::Settled;

@@ -55,10 +55,10 @@ static STORE: Tree = Tree {
     asked_in: &[("engines.rs", ""), ("lib.rs", "mysql::"), ("lib.rs", "sqlite::")],
 };
 
-/// The program asks an address for its dialect, and the dialect for the rest.
-static PROGRAM: Tree = Tree {
-    source: "kindex/src/",
-    dialects: "kindex/src/",
+/// Commands ask an address for its dialect, and the dialect for the rest.
+static COMMANDS: Tree = Tree {
+    source: "crates/commands/src/",
+    dialects: "crates/commands/src/",
     spelt: any_sql,
     asks: LazyLock::new(one_dialect),
     spelt_in: &[],
@@ -85,9 +85,9 @@ const OWN_FILES: [&str; 2] = ["services/cluster/", "services/runs/"];
 /// Whether the file is of a crate that has no database but through the store.
 fn asks_the_store(path: &str) -> bool {
     let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
-    is_below(&["crates/", "macros/", "runtime/", "services/"])
+    is_below(&["crates/", "kindex/", "macros/", "runtime/", "services/"])
         && path.contains("/src/")
-        && !path.starts_with(STORE.source)
+        && !is_below(&[STORE.source, COMMANDS.source])
         && !is_below(&OWN_FILES)
 }
 
@@ -215,7 +215,7 @@ fn module_and_folder(path: &str) -> Option<(&str, &str)> {
 #[test]
 fn sql_is_spelt_in_the_folders_of_dialects_alone() {
     let mut found = Vec::new();
-    for tree in [&GENERATOR, &STORE, &PROGRAM] {
+    for tree in [&GENERATOR, &STORE, &COMMANDS] {
         for (file, rust) in RUST_FILES.iter().filter(|(file, _)| file.path.starts_with(tree.source)) {
             if is_production(&file.path) {
                 found.extend(tree.findings(file, rust));
@@ -362,15 +362,15 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
 }
 
 #[test]
-fn a_program_that_asks_for_one_dialect_is_found() {
+fn a_command_that_asks_for_one_dialect_is_found() {
     let matched = "fn f(address: &Address) -> bool { matches!(address, Address::MySql(_)) }";
     let imported = "use kindex_codegen::dialect::{Dialect, Sqlite};";
     for planted in [matched, imported] {
-        assert_eq!(found(&PROGRAM, "against.rs", planted), 1, "{planted}");
+        assert_eq!(found(&COMMANDS, "against.rs", planted), 1, "{planted}");
     }
-    assert_eq!(found(&PROGRAM, "config/mod.rs", matched), 0, "a stanza");
+    assert_eq!(found(&COMMANDS, "config/mod.rs", matched), 0, "a stanza");
     assert_eq!(
-        found(&PROGRAM, "plan.rs", "use kindex_codegen::dialect::{self, REFERENCE};"),
+        found(&COMMANDS, "plan.rs", "use kindex_codegen::dialect::{self, REFERENCE};"),
         0
     );
 }
@@ -383,11 +383,15 @@ fn sql_of_who_asks_the_store_is_found() {
     let word = "const LIKE: &str = \"name GLOB ?\";";
     let asked = "fn f(dialect: Dialect) -> bool { dialect == Dialect::Sqlite }";
     for planted in [statement, change, piece, word, asked] {
-        for path in ["crates/maintenance/src/verify/scan.rs", "services/api/src/rest/x.rs"] {
+        for path in [
+            "crates/maintenance/src/verify/scan.rs",
+            "kindex/src/services/x.rs",
+            "services/api/src/rest/x.rs",
+        ] {
             assert!(asks_the_store(path), "{path}");
             assert_eq!(found(&ASKERS, path, planted), 1, "{planted}");
         }
-        assert_eq!(found(&PROGRAM, "show.rs", planted), 1, "{planted}");
+        assert_eq!(found(&COMMANDS, "show.rs", planted), 1, "{planted}");
     }
     let message = "// SELECT uid FROM model\nconst A: &str = \"select the newest from the list\";";
     assert_eq!(found(&ASKERS, "crates/query/src/text.rs", message), 0);
@@ -407,8 +411,8 @@ fn a_file_of_tests_alone_is_told_from_others() {
     assert!(is_production("crates/store/src/statements/mod.rs"));
     assert!(is_production("crates/store/src/lib.rs"));
     assert!(
-        is_production("kindex/src/cli/planning.rs"),
+        is_production("crates/commands/src/cli/planning.rs"),
         "its list is a file beside the folder"
     );
-    assert!(!is_production("kindex/src/restore/tests.rs"));
+    assert!(!is_production("crates/commands/src/restore/tests.rs"));
 }

@@ -10,7 +10,12 @@ use super::sources::{RUST_FILES, is_test};
 
 /// Where services have what is their own, beside what starts them: keys of the chart's that no other has, commands, and
 /// what is emitted for them.
-const OF_THEIR_OWN: [&str; 3] = ["deploy/helm/kindex/templates/", "kindex/src/", "codegen/src/emit/"];
+const OF_THEIR_OWN: [&str; 4] = [
+    "deploy/helm/kindex/templates/",
+    "crates/commands/",
+    "kindex/src/",
+    "codegen/src/emit/",
+];
 
 /// A service of which only the chart has something that no other has.
 const LEANEST: &str = "runs";

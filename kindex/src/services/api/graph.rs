@@ -3,10 +3,9 @@
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use kindex_api::operations::Peers;
+use kindex_commands::addresses::AddressArgs;
+use kindex_commands::error::CommandResult;
 use kindex_model::kind::Registry;
-
-use super::super::addresses::AddressArgs;
-use crate::error::CommandResult;
 
 /// The flags of `kindex api`.
 #[derive(Clone, Debug, Args)]

@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use kindex_api::operations::Operations;
+use kindex_commands::database::Rows;
 
-use crate::database::Rows;
 use crate::health::Health;
 
 /// How often cluster and database are asked whether they answer.

@@ -7,6 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use kindex_commands::addresses::AddressArgs;
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::install::ClusterOwner;
+use kindex_commands::nats::NatsArgs;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::peer::{Peers, Transport};
 use kindex_events::Source;
@@ -14,11 +18,7 @@ use kindex_kube_client::other_service::Address;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::{PARTITIONS, PARTITIONS_MAX};
 
-use super::super::addresses::AddressArgs;
 use super::notify::NotifyArgs;
-use crate::error::{CommandError, CommandResult};
-use crate::install::ClusterOwner;
-use crate::nats::NatsArgs;
 use crate::replicas::LeaseArgs;
 
 /// Delete objects after those that refer to them, as `references` in crds.toml says, and with what cascades; feed NATS

@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kindex_commands::database::{Rows, Store};
+use kindex_commands::error::{CommandError, CommandResult};
+use kindex_commands::nats;
 use kindex_deletion::peer::Transport;
 use kindex_model::kind::Registry;
 use kindex_nats::partitions::Partitions;
@@ -12,9 +15,6 @@ use kindex_store::Outbox;
 use tokio::sync::watch;
 
 use super::args::{FeedArgs, PeerArgs};
-use crate::database::{Rows, Store};
-use crate::error::{CommandError, CommandResult};
-use crate::nats;
 
 /// What feeds the server that the flags name; `None` where they name none, or one that is only read. A server that is
 /// away is no error: events wait in the outbox.

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kindex_commands::error::{CommandError, CommandResult};
 use kindex_deletion::web::server::{Endpoint, Server, Unusable};
-
-use crate::error::{CommandError, CommandResult};
 
 /// Which web server gets notices.
 #[derive(Clone, Debug, Args)]

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_migrator::certificate::{Address, Keeper, SecretName};
 use kindex_model::kind::Registry;
 use kindex_serve::listen::Tls;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-use crate::error::{CommandError, CommandResult, chain};
 
 /// How often the files of certificate and key are looked at.
 const FILES_EVERY: Duration = Duration::from_secs(5);

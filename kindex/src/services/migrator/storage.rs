@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use axum::http::Uri;
 use clap::Args;
+use kindex_commands::client::{self, Access};
+use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::install::manifests;
 use kindex_migrator::cluster::settings::{Pace, WriteRate};
@@ -22,8 +24,6 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::client::{self, Access};
-use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
 use crate::replicas::{self, LeaseArgs};
 use crate::services::leadership::{Leadership, Worker};

@@ -1,11 +1,11 @@
 //! The commands beside `serve`.
 
 use clap::Subcommand;
+use kindex_commands::error::CommandResult;
 
 use super::super::row::Group;
 use super::key::KeyCommand;
 use super::questions::{self, Question};
-use crate::error::CommandResult;
 
 /// The commands about runs.
 #[derive(Clone, Debug, Subcommand)]

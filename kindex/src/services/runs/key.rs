@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::output::table;
+use kindex_commands::say;
 use kindex_runs::domain::{ProjectName, nanos, timestamp};
 use kindex_runs::keys::{Key, KeyStore, NewKey, Scopes, Secret};
 use kindex_runs::service::Folder;
@@ -11,9 +14,6 @@ use kindex_runs::validate;
 use kindex_runs::wire::v1::ProjectId;
 
 use super::DATA_DIR;
-use crate::error::{CommandError, CommandResult, chain};
-use crate::output::table;
-use crate::say;
 
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::platform::Platform;
 use kindex_runs::domain::system_clock;
 use kindex_runs::front::Cors;
 use kindex_runs::service::{Options, Service as RunsService, ServiceError};
@@ -29,9 +31,7 @@ pub(super) use commands::RunsCommand;
 use rules::RuleArgs;
 
 use super::service::{Announcement, Context, Running, Service};
-use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
-use crate::platform::Platform;
 use crate::traces;
 
 /// Where runs are kept unless a flag says otherwise: where `kindex up` keeps them.

@@ -3,11 +3,11 @@
 use axum::http::{Method, Request, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::Full;
+use kindex_commands::error::{CommandError, CommandResult, chain};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::flags::ServerArgs;
-use crate::error::{CommandError, CommandResult, chain};
 use crate::fetch::{FetchError, fetch};
 
 /// What stands in a path as it is.

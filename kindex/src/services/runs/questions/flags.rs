@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use crate::form::Form;
+use kindex_commands::form::Form;
 
 /// What can be asked of the runs service.
 #[derive(Clone, Debug, Subcommand)]

@@ -10,6 +10,10 @@ use std::io::{self, IsTerminal as _};
 
 use axum::http::Method;
 use jiff::Timestamp;
+use kindex_commands::error::{CommandError, CommandResult, chain};
+use kindex_commands::form::Form;
+use kindex_commands::output::document;
+use kindex_commands::say;
 use kindex_runs::artifacts::{self, Files};
 use kindex_runs::service::Folder;
 use kindex_runs::store;
@@ -17,11 +21,6 @@ use serde_json::{Value, json};
 
 use ask::{Address, ask};
 use flags::{ChangeArgs, GetArgs, ListArgs, MetricsArgs, VerifyArgs};
-
-use crate::error::{CommandError, CommandResult, chain};
-use crate::form::Form;
-use crate::output::document;
-use crate::say;
 
 pub(crate) use flags::Question;
 

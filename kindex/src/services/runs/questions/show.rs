@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use kindex_commands::output::{age, table};
 use serde_json::Value;
-
-use crate::output::{age, table};
 
 /// A page of runs.
 pub(super) fn runs(answer: &Value, with_project: bool, now: Timestamp) -> String {
