@@ -135,7 +135,12 @@ impl Consumer {
                     self.subscription = None;
                     match self.resume.ended(Some(&error)) {
                         Next::Never => return Err(error),
-                        next => self.next = Some(next),
+                        next => {
+                            if next == Next::FromNothing {
+                                self.held.lost();
+                            }
+                            self.next = Some(next);
+                        }
                     }
                     return Ok(Item::Cut(error));
                 }
@@ -252,6 +257,7 @@ impl Consumer {
         if let Some(share) = share {
             left = self.held.keep(&share);
             if let Some(absent) = &mut self.absent {
+                absent.leave(left.len());
                 absent.retain(&self.held);
             }
             if let Some(from) = share.from {

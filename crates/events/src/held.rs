@@ -2,7 +2,7 @@
 //! replay has to end properly, each absence is looked up until the API says whether the object exists, and more
 //! absences than the limits allow stop with an error. Who looks up is the consumer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use kindex_model::object::Uid;
@@ -18,7 +18,7 @@ pub enum Beginning {
     Fresh,
     /// Its position is not known any more: the database may have been restored from before it.
     AfterGone,
-    /// A replay was stopped, and since then not all of that was replayed: what was absent may come again in parts.
+    /// A replay was stopped. What was absent may come again in parts, each of which has little enough.
     AfterStop,
 }
 
@@ -128,12 +128,11 @@ pub enum Stop {
 pub struct Held {
     uids: BTreeSet<Uid>,
     replay: Option<Replay>,
-    /// Of the next replay of a part.
-    beginning: Beginning,
     /// Those of the subscription; none where it has all of the topic without saying so.
     partitions: BTreeSet<u32>,
-    /// Those that the subscription had when a replay was stopped.
-    stopped_in: BTreeSet<u32>,
+    /// How far absences in a partition are trusted less, until a replay of it ends without a stop; also in one that has
+    /// left.
+    doubts: BTreeMap<u32, Beginning>,
 }
 
 /// A replay that was seen from its beginning.
@@ -142,7 +141,9 @@ struct Replay {
     beginning: Beginning,
     /// Held when it began, and not seen in it.
     unseen: BTreeSet<Uid>,
-    /// Whether it is one of all that is held, and of all partitions in which one was stopped.
+    /// What it is of.
+    partitions: BTreeSet<u32>,
+    /// Whether it is one of all that is held.
     is_whole: bool,
     is_empty: bool,
 }
@@ -159,8 +160,9 @@ pub struct Absent {
     gone: Vec<Uid>,
     /// Whether the end of the replay was returned.
     is_said: bool,
-    /// How many objects were held when the replay ended, or fewer if there are fewer by now.
+    /// How many objects were held when the replay ended, without those of partitions that have left.
     held: usize,
+    partitions: BTreeSet<u32>,
     is_whole: bool,
     is_empty: bool,
 }
@@ -213,20 +215,40 @@ impl Held {
 
     /// A subscription begins from nothing, to all events. A replay that was under way is of no use any more.
     pub fn begin(&mut self, beginning: Beginning) {
-        // A stop is over once that replay has ended: it may be cut, and partitions may leave it meanwhile.
-        self.beginning = self.beginning.max(beginning);
-        let is_whole = self.has_all_stopped();
+        self.doubt(beginning);
         self.replay = Some(Replay {
-            beginning: if is_whole { beginning } else { self.beginning },
+            beginning,
             unseen: self.uids.clone(),
-            is_whole,
+            partitions: self.partitions.clone(),
+            is_whole: true,
             is_empty: true,
         });
     }
 
-    /// Whether the subscription has all partitions in which a replay was stopped.
-    fn has_all_stopped(&self) -> bool {
-        self.stopped_in.is_subset(&self.partitions)
+    /// The position is not known any more. Partitions that leave before they are replayed are doubted as well.
+    pub fn lost(&mut self) {
+        self.doubt(Beginning::AfterGone);
+    }
+
+    fn doubt(&mut self, why: Beginning) {
+        for partition in self.partitions.iter().filter(|_| why != Beginning::Fresh) {
+            let doubt = self.doubts.entry(*partition).or_default();
+            *doubt = why.max(*doubt);
+        }
+    }
+
+    /// How far absences in these partitions are trusted. Where all is replayed in which something was stopped, the
+    /// limits are about all of that once more.
+    fn trust(&self, beginning: Beginning, partitions: &BTreeSet<u32>, is_whole: bool) -> Beginning {
+        let is_stopped = |doubt: &Beginning| *doubt == Beginning::AfterStop;
+        let mut outside = self
+            .doubts
+            .iter()
+            .filter(|(partition, _)| !partitions.contains(partition));
+        let has_all = is_whole && !outside.any(|(_, doubt)| is_stopped(doubt));
+        let doubts = partitions.iter().filter_map(|partition| self.doubts.get(partition));
+        let doubts = doubts.filter(|doubt| !(has_all && is_stopped(doubt)));
+        doubts.copied().fold(beginning, Beginning::max)
     }
 
     /// A subscription begins that has a part of the objects. What is held of others is forgotten, and returned: nothing
@@ -235,18 +257,20 @@ impl Held {
         let left: Vec<Uid> = self.uids.iter().filter(|uid| !share.has(uid)).cloned().collect();
         left.iter().for_each(|uid| self.remove(uid));
         self.partitions.clone_from(&share.partitions);
-        let has_all_stopped = self.has_all_stopped();
-        if let Some(replay) = self.replay.as_mut().filter(|_| !has_all_stopped) {
-            replay.is_whole = false;
-            replay.beginning = replay.beginning.max(self.beginning);
+        if let Some(replay) = &mut self.replay {
+            replay
+                .partitions
+                .retain(|partition| share.partitions.contains(partition));
         }
         if !share.added.is_empty() {
             let replay = self.replay.get_or_insert_with(|| Replay {
-                beginning: self.beginning,
+                beginning: Beginning::Fresh,
                 unseen: BTreeSet::new(),
+                partitions: BTreeSet::new(),
                 is_whole: false,
                 is_empty: false,
             });
+            replay.partitions.extend(&share.added);
             // What was seen before says something of a set of which a part stays: a few partitions may have no object.
             // Of one that came anew as a whole, nothing was seen.
             replay.is_empty |= share.partitions.is_subset(&share.added);
@@ -268,12 +292,13 @@ impl Held {
                 None
             }
             Message::Replayed(_) => self.replay.take().map(|replay| Absent {
-                beginning: replay.beginning,
+                beginning: self.trust(replay.beginning, &replay.partitions, replay.is_whole),
                 uids: replay.unseen,
                 unknown: BTreeSet::new(),
                 gone: Vec::new(),
                 is_said: false,
                 held: self.uids.len(),
+                partitions: replay.partitions,
                 is_whole: replay.is_whole,
                 is_empty: replay.is_empty,
             }),
@@ -281,21 +306,15 @@ impl Held {
         }
     }
 
-    /// All that was absent after a replay is known. One of a part says nothing of what was absent in another part.
+    /// All that was absent after a replay is known. It says nothing of what was absent in other partitions.
     pub fn confirmed(&mut self, absent: &Absent) {
-        if absent.is_whole {
-            self.beginning = Beginning::Fresh;
-            self.stopped_in.clear();
-        }
+        self.doubts
+            .retain(|partition, _| !absent.partitions.contains(partition));
     }
 
     /// A replay was stopped. What is absent stays held, and would be in each later replay of its part, among fewer.
     pub fn stopped(&mut self) {
-        self.beginning = Beginning::AfterStop;
-        self.stopped_in.extend(&self.partitions);
-        if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_whole) {
-            replay.beginning = Beginning::AfterStop;
-        }
+        self.doubt(Beginning::AfterStop);
     }
 }
 
@@ -363,13 +382,19 @@ impl Absent {
         let uids = earlier.uids.into_iter().chain(earlier.unknown);
         self.uids.extend(uids.chain(earlier.gone));
         self.beginning = self.beginning.max(earlier.beginning);
+        self.partitions.extend(earlier.partitions);
         self.is_whole |= earlier.is_whole;
     }
 
-    /// Leaves out what is held no more. The limits are those of what is left.
+    /// So many of the objects were in partitions that have left: the limits are about those of the others.
+    pub fn leave(&mut self, objects: usize) {
+        self.held = self.held.saturating_sub(objects);
+    }
+
+    /// Leaves out what is held no more, and the partitions that have left.
     pub fn retain(&mut self, held: &Held) {
-        self.held = self.held.min(held.len());
-        self.is_whole &= held.has_all_stopped();
+        self.partitions.retain(|partition| held.partitions.contains(partition));
+        self.beginning = held.trust(self.beginning, &self.partitions, self.is_whole);
         self.uids.retain(|uid| held.contains(uid));
         self.unknown.retain(|uid| held.contains(uid));
         self.gone.retain(|uid| held.contains(uid));

@@ -222,26 +222,105 @@ fn what_is_held_since_the_replay_began_is_not_absent() {
     );
 }
 
+/// Up to 99 in partition 0, from 100 on in partition 1.
+fn share<const P: usize, const A: usize>(partitions: [u32; P], added: [u32; A]) -> Share {
+    Share {
+        partition_of: Box::new(|of: &Uid| u32::from(*of >= uid(100))),
+        partitions: partitions.into(),
+        added: added.into(),
+        from: None,
+    }
+}
+
+/// What is absent where a subscription to these partitions began, and these are replayed of the 200 that are held.
+fn absent_of_200(beginning: Beginning, replayed: impl IntoIterator<Item = usize>) -> (Held, Absent) {
+    let mut held = Held::new((0..200).map(uid));
+    held.keep(&share([0, 1], [0, 1]));
+    held.begin(beginning);
+    for number in replayed {
+        assert!(held.take(&event(number)).is_none());
+    }
+    let absent = held.take(&Message::Replayed(None)).expect("it has ended");
+    (held, absent)
+}
+
 /// As if the objects of partitions that have left still counted.
 #[test]
 fn what_is_absent_is_compared_with_what_is_left_of_the_partitions() {
-    let mut held = Held::new((0..200).map(uid));
-    held.begin(Beginning::Fresh);
-    for number in 15..200 {
-        assert!(held.take(&event(number)).is_none());
-    }
-    let mut absent = held.take(&Message::Replayed(None)).expect("it has ended");
-    let share = Share {
-        partition_of: Box::new(|of: &Uid| u32::from(*of >= uid(100))),
-        partitions: BTreeSet::from([0]),
-        added: BTreeSet::new(),
-        from: None,
-    };
-    assert_eq!(held.keep(&share).len(), 100);
+    let (mut held, mut absent) = absent_of_200(Beginning::Fresh, 15..200);
+    absent.leave(held.keep(&share([0], [])).len());
     absent.retain(&held);
     let confirmed = Api::default().confirm(&mut absent, &LIMITS);
     assert!(
         matches!(confirmed, Err(Stop::TooMany { held: 100, .. })),
         "{confirmed:?}"
     );
+}
+
+/// As if what is deleted meanwhile had never been held.
+#[test]
+fn what_is_absent_is_compared_with_what_was_held_when_the_replay_ended() {
+    let (mut held, mut absent) = absent_of_200(Beginning::Fresh, 15..200);
+    (50..200).for_each(|number| held.remove(&uid(number)));
+    absent.retain(&held);
+    let (gone, _) = Api::default().confirm(&mut absent, &LIMITS).expect("15 of 200");
+    assert_eq!(gone.len(), 15);
+}
+
+/// As if what is looked up were trusted, because its replay was of all that was stopped when it ended.
+#[test]
+fn what_was_stopped_is_not_gone_because_a_part_of_it_leaves_during_the_look_ups() {
+    let allowed = Limits {
+        after_gone: true,
+        ..LIMITS
+    };
+    let some = || (6..100).chain(105..200);
+    for leaves in [false, true] {
+        let (mut held, mut absent) = absent_of_200(Beginning::Fresh, some());
+        let few = Limits { percent: 5, ..allowed };
+        assert!(Api::default().confirm(&mut absent, &few).is_err(), "11 of 200");
+        held.stopped();
+        held.lost();
+        held.begin(Beginning::AfterGone);
+        some().for_each(|number| assert!(held.take(&event(number)).is_none()));
+        let mut absent = held.take(&Message::Replayed(None)).expect("it has ended");
+        if leaves {
+            absent.leave(held.keep(&share([0], [])).len());
+            absent.retain(&held);
+        }
+        let confirmed = Api::default().confirm(&mut absent, &allowed);
+        let is_stopped = matches!(confirmed, Err(Stop::Restored { absent: 6, .. }));
+        assert_eq!(is_stopped, leaves, "{confirmed:?}");
+    }
+}
+
+/// As if what left before it was replayed could not be restored.
+#[test]
+fn a_partition_that_leaves_a_replay_after_a_lost_position_is_trusted_no_more_than_that() {
+    let mut held = Held::new((0..200).map(uid));
+    held.keep(&share([0, 1], [0, 1]));
+    held.begin(Beginning::AfterGone);
+    held.keep(&share([0], []));
+    let absent = held.take(&Message::Replayed(None)).expect("it has ended");
+    held.confirmed(&absent);
+    held.keep(&share([0, 1], [1]));
+    let absent = held.take(&Message::Replayed(None)).expect("it has ended");
+    assert_eq!(absent.beginning, Beginning::AfterGone);
+}
+
+/// As if a stop were over for all partitions at once, or never in a set that has become smaller.
+#[test]
+fn a_partition_is_trusted_again_once_a_replay_of_it_ends_without_a_stop() {
+    let (mut held, _) = absent_of_200(Beginning::Fresh, 0..200);
+    held.stopped();
+    held.keep(&share([0], []));
+    held.keep(&share([0], [0]));
+    (0..100).for_each(|number| assert!(held.take(&event(number)).is_none()));
+    let absent = held.take(&Message::Replayed(None)).expect("it has ended");
+    held.confirmed(&absent);
+    for (partition, beginning) in [(0, Beginning::Fresh), (1, Beginning::AfterStop)] {
+        held.keep(&share([0, 1], [partition]));
+        let absent = held.take(&Message::Replayed(None)).expect("it has ended");
+        assert_eq!(absent.beginning, beginning, "of partition {partition}");
+    }
 }

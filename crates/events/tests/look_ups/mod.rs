@@ -153,6 +153,35 @@ async fn what_is_not_known_when_the_set_grows_is_looked_up_with_what_came() {
     assert_eq!(absence.next().await, replayed([&absent], []));
 }
 
+/// As if the limits were about objects that have left: one of 21 is a twentieth, and one of 11 is more.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_known_when_the_set_shrinks_is_compared_with_what_is_left() {
+    let (board, api, lost) = (Arc::new(Board::new(None)), Arc::new(Api::default()), absent(0, 0));
+    let there: Vec<Uid> = ('a'..='t')
+        .map(|letter| board.put(&letter.to_string(), false))
+        .collect();
+    let limits = Limits {
+        percent: 5,
+        few: 0,
+        ..Limits::default()
+    };
+    let held = there.iter().cloned().chain([lost.clone()]);
+    let mut consumer = Consumer::new(board.clone(), api.clone(), TOPIC, held, limits);
+    let mut items = Vec::new();
+    while !matches!(items.last(), Some(Item::Replayed { .. })) {
+        items.push(consumer.next().await.expect("it goes on"));
+    }
+    assert_eq!(items.last(), Some(&replayed([], [&lost])));
+    board.want([0, 1]);
+    while !matches!(items.last(), Some(Item::Left(_))) {
+        items.push(consumer.next().await.expect("it goes on"));
+    }
+    api.says(&lost, Existence::Gone);
+    let next = timeout(LONG, consumer.next()).await.expect("an item");
+    let is_too_many = matches!(next, Ok(Item::Stopped(Stop::TooMany { gone: 1, held: 11, .. })));
+    assert!(is_too_many, "{next:?}");
+}
+
 /// As if what is replayed while others are stopped were trusted, because that replay began before.
 #[tokio::test(start_paused = true)]
 async fn what_is_absent_in_a_replay_under_way_is_not_gone_once_others_are_stopped() {

@@ -312,19 +312,21 @@ async fn what_was_stopped_is_not_gone_because_its_partition_comes_again() {
     assert!(is_stopped(&end), "{end:?}");
 }
 
-/// As if a replay spoke also for partitions that have left since one was stopped.
+/// As if a replay spoke also for partitions that have left since one was stopped, or since the position was lost.
 #[tokio::test(start_paused = true)]
-async fn what_was_stopped_is_not_gone_because_others_were_replayed_meanwhile() {
-    for is_begun in [false, true] {
+async fn what_may_be_restored_is_not_gone_because_others_were_replayed_meanwhile() {
+    for (is_stopped_before, is_begun) in [(true, false), (true, true), (false, false), (false, true)] {
         let (board, uids) = board();
         board.want([0, 2]);
         let mut consumer = consumer(&board, &of(&uids, [0, 2]));
         Received::replayed(&mut consumer).await;
         let lost = of(&uids, [2]).pop_first().expect("three are there");
         let is_stopped = |end: &Item| matches!(end, Item::Stopped(Stop::Restored { absent: 1, .. }));
-        board.restore_without(&lost);
-        let (_, end) = Received::replayed(&mut consumer).await;
-        assert!(is_stopped(&end), "{end:?}");
+        if is_stopped_before {
+            board.restore_without(&lost);
+            let (_, end) = Received::replayed(&mut consumer).await;
+            assert!(is_stopped(&end), "{end:?}");
+        }
         board.restore_without(&lost);
         let mut received = Received::default();
         while is_begun && received.events.is_empty() {
@@ -337,7 +339,7 @@ async fn what_was_stopped_is_not_gone_because_others_were_replayed_meanwhile() {
         rest.left.into_iter().for_each(|uid| consumer.held().add(uid));
         board.want([0, 2]);
         let (_, end) = Received::replayed(&mut consumer).await;
-        assert!(is_stopped(&end), "{is_begun}: {end:?}");
+        assert!(is_stopped(&end), "{is_stopped_before}, {is_begun}: {end:?}");
     }
 }
 
