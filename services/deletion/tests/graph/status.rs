@@ -12,7 +12,7 @@ use kube::api::{DynamicObject, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
 use super::kubernetes::start;
-use super::{Stage, between, phases};
+use super::{Stage, WATCH_SECONDS, between, phases};
 
 const CLEANUP: &str = "example.com/cleanup";
 const RECORDED: &str = "platform.example.com/deletion-conditions";
@@ -125,12 +125,12 @@ impl Stage {
     /// whether it is blocked.
     async fn said_of(&self, kind: &str, since: &str) -> Vec<[String; 2]> {
         let api = self.api(kind);
-        let events = api
-            .watch(&WatchParams::default().disable_bookmarks().timeout(60), since)
-            .await;
-        let mut events = pin!(events.expect("a watch"));
+        let parameters = WatchParams::default().disable_bookmarks().timeout(WATCH_SECONDS);
+        let mut events = pin!(api.watch(&parameters, since).await.expect("a watch"));
         let mut said = Vec::new();
-        while let Some(event) = events.next().await {
+        loop {
+            let event = events.next().await;
+            let event = event.unwrap_or_else(|| panic!("the watch ended before the {kind} was gone: {said:?}"));
             match event.expect("an event") {
                 WatchEvent::Modified(object) => said.extend(reason_and_status(&object)),
                 WatchEvent::Deleted(_) => break,

@@ -22,7 +22,7 @@ fn an_object_waits_for_the_last_of_three_holders() {
 
 /// As if the time of a deletion said who goes first.
 #[test]
-fn what_the_clocks_say_decides_nothing() {
+fn the_time_of_a_deletion_is_no_input_of_a_decision() {
     for since in [Timestamp::MIN, Timestamp::UNIX_EPOCH, Timestamp::MAX] {
         for phase in Phase::ALL.map(Some).into_iter().chain([None]) {
             for claims in [vec![claim("h", false)], vec![claim("c", true)], Vec::new()] {
