@@ -1,6 +1,5 @@
-//! The integration tests but for those of SQL databases, which are the program `sql`, in the folder of that name: each
-//! area is a module. The two build side by side. Name an area to run it alone:
-//! `cargo test -p kindex-tests --test main api::`.
+//! The integration tests but for those of the program `sql`, in the folder of that name: each area is a module. The two
+//! build side by side. Name an area to run it alone: `cargo test -p kindex-tests --test main api::`.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![expect(

@@ -1,5 +1,6 @@
-//! The commands of `kindex` that start no service, with their flags, and what they share with services: an edit of the
-//! ingester builds none of them anew. Knows no kind. Modules are in reading order: each imports only those above it.
+//! The commands of `kindex` that start no service, but for those of `kindex runs`, with their flags, and what they
+//! share with services: an edit of the ingester builds none of them anew. Knows no kind. Modules are in reading order:
+//! each imports only those above it.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
