@@ -126,6 +126,23 @@ fn what_an_earlier_replay_lacked_and_is_not_known_is_looked_up_with_the_next_one
     }
 }
 
+/// As if what was kept back, because it might have been too much with the rest, were forgotten.
+#[test]
+fn what_an_earlier_replay_lacked_and_was_not_returned_is_looked_up_with_the_next_one() {
+    let few = Limits {
+        percent: 0,
+        few: 1,
+        ..LIMITS
+    };
+    let api = Api::new([(uid(2), Existence::Unknown)]);
+    let mut earlier = absent(3, Beginning::Fresh, [0]);
+    assert_eq!(api.confirm(&mut earlier, &few), Ok((Vec::new(), vec![uid(2)])));
+    let mut later = absent(1, Beginning::Fresh, [0]);
+    later.absorb(earlier);
+    let confirmed = Api::default().confirm(&mut later, &LIMITS);
+    assert_eq!(confirmed, Ok((vec![uid(1), uid(2)], Vec::new())));
+}
+
 #[test]
 fn a_replay_that_deletes_more_than_the_limits_allow_deletes_nothing() {
     let confirm = |held, replayed, limits: Limits| {

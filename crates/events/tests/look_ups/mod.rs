@@ -2,6 +2,7 @@
 //! what a consumer is given of them, and that events go on meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -151,6 +152,38 @@ async fn what_is_not_known_when_the_set_grows_is_looked_up_with_what_came() {
     );
     absence.api.says(&absent, Existence::Gone);
     assert_eq!(absence.next().await, replayed([&absent], []));
+}
+
+/// Takes requests and answers none.
+struct Hanging;
+
+#[async_trait]
+impl LookUp for Hanging {
+    async fn look_up(&self, _: &Uid) -> Existence {
+        pending().await
+    }
+}
+
+/// As if an API that hangs had said that an object is gone, or kept what happens from who follows it.
+#[tokio::test(start_paused = true)]
+async fn a_look_up_that_hangs_says_nothing_and_keeps_no_event_back() {
+    let (board, absent) = (Arc::new(Board::new(None)), Uid::from("uid-c"));
+    let held = [board.put("a", false), absent.clone()];
+    let mut consumer = Consumer::new(board.clone(), Arc::new(Hanging), TOPIC, held, Limits::default());
+    let mut next = async || {
+        timeout(LONG, consumer.next())
+            .await
+            .expect("an item")
+            .expect("it goes on")
+    };
+    assert!(matches!(next().await, Item::Event(_)));
+    assert_eq!(next().await, replayed([], [&absent]));
+    let later = board.put("e", false);
+    let event = next().await;
+    assert!(
+        matches!(&event, Item::Event(event) if event.resource_id == later),
+        "{event:?}"
+    );
 }
 
 /// As if the limits were about objects that have left: one of 21 is a twentieth, and one of 11 is more.
