@@ -26,6 +26,8 @@ mod turns;
 
 mod peer_turns;
 
+mod placed;
+
 pub(crate) mod waiting;
 
 mod work;

@@ -23,6 +23,7 @@ use crate::targets::{Answer, Targets};
 use crate::vanished::Vanished;
 
 use super::peer_turns::PeerTurns;
+use super::placed::PlacedObjects;
 use super::turns::Turns;
 use super::waiting::{WaitingObjects, claims};
 
@@ -71,10 +72,7 @@ pub(super) struct Work {
     is_crowded_next: bool,
     waiting: WaitingObjects,
     failures: BTreeMap<Key, u32>,
-    /// Live objects whose conditions say that something is refused, though nothing is any more.
-    placed: BTreeSet<Key>,
-    /// Those of which that could not be written: how often, and when it is tried again.
-    unwritten: BTreeMap<Key, (u32, Option<Instant>)>,
+    placed: PlacedObjects,
     vanished: Vanished,
     setup: Setup,
     look_ups: Foreign,
@@ -102,8 +100,7 @@ impl Work {
             is_crowded_next: false,
             waiting: WaitingObjects::new(blocked_after),
             failures: BTreeMap::new(),
-            placed: BTreeSet::new(),
-            unwritten: BTreeMap::new(),
+            placed: PlacedObjects::default(),
             vanished: Vanished::default(),
             look_ups: Foreign::default(),
         }
@@ -236,7 +233,7 @@ impl Work {
 
     /// Asks the archive and the cleanups again where that is due, and writes again what could not be written.
     pub(super) fn ask_again(&mut self, now: Instant) {
-        self.write_again(now);
+        self.queue.extend(self.placed.due(now));
         self.queue.extend(self.answers.due(now));
         self.queue.extend(self.targets.due(&self.graph, now));
         self.queue.extend(self.holders.due(&self.graph, now));
@@ -348,7 +345,7 @@ impl Work {
         let Some(mut input) = self.graph.input(key, cleanup) else {
             self.waiting.forget(key);
             self.failures.remove(key);
-            self.unwritten.remove(key);
+            self.placed.forget(key);
             self.answers.forget([key]);
             self.targets.forget([key]);
             self.cleanup_states.forget(key);
@@ -365,11 +362,9 @@ impl Work {
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
             let (refused, all_are_placed) = (input.object.refused, step == Step::Rest(Vec::new()));
             if refused && all_are_placed && input.object.state == DeletionState::Live {
-                if !self.is_put_off(key, now) {
-                    self.placed.insert(key.clone());
-                }
+                self.placed.add(key, now);
             } else {
-                self.unwritten.remove(key);
+                self.placed.forget(key);
             }
             self.wait(key, step, now);
             return None;

@@ -12,7 +12,6 @@ use crate::object::{Key, Object};
 use crate::vanished::{Ended, Lost};
 
 use super::super::waiting::{AGAIN_AFTER, Overdue};
-use super::super::{RETRIES_DOUBLED, RETRY_AFTER};
 use super::Work;
 
 impl Work {
@@ -98,30 +97,12 @@ impl Work {
 
     /// That nothing is refused to an object any more could not be written: it is tried again after a while.
     pub(in super::super) fn unwritten(&mut self, key: Key, now: Instant) {
-        let (failures, due) = self.unwritten.entry(key).or_default();
-        *due = Some(now + RETRY_AFTER * 2_u32.pow(*failures));
-        *failures = (*failures + 1).min(RETRIES_DOUBLED);
-    }
-
-    /// Whether that could not be written, and is not due yet. However often the object changes, that is no reason to
-    /// try before.
-    pub(super) fn is_put_off(&self, key: &Key, now: Instant) -> bool {
-        let due = self.unwritten.get(key).and_then(|(_, due)| *due);
-        due.is_some_and(|due| due > now)
-    }
-
-    /// What could not be written is decided on again where it is due: its conditions may say something else by now.
-    pub(super) fn write_again(&mut self, now: Instant) {
-        for (key, (_, due)) in &mut self.unwritten {
-            if due.take_if(|due| *due <= now).is_some() {
-                self.queue.insert(key.clone());
-            }
-        }
+        self.placed.failed(key, now);
     }
 
     /// The live objects to which nothing is refused any more.
     pub(in super::super) fn placed(&mut self) -> Vec<Object> {
-        let placed = std::mem::take(&mut self.placed);
+        let placed = self.placed.take();
         let known = placed.iter().filter_map(|key| self.graph.get(key));
         known.cloned().collect()
     }

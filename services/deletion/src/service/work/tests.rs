@@ -284,27 +284,7 @@ fn that_nothing_is_refused_any_more_is_written_again_until_it_is_written() {
     stage.unwritten(now);
     stage.seen(8, false);
     assert_eq!(stage.written(now + 100), 0, "its conditions do not say so any more");
-    assert!(stage.work.unwritten.is_empty());
-}
-
-/// As if each version of an object whose status is refused were a reason to try at once, ahead of what others wait for.
-#[test]
-fn an_object_that_changes_all_the_time_is_not_written_before_that_is_due() {
-    let mut stage = Placed::new();
-    stage.seen(7, true);
-    assert_eq!(stage.written(0), 1);
-    // The pause doubles: after the fourth failure it is 4 s.
-    for _ in 0..4 {
-        stage.unwritten(10);
-    }
-    for second in 10..14 {
-        stage.seen(second, true);
-        assert_eq!(stage.written(second), 0, "in second {second}");
-    }
-    stage.seen(14, true);
-    assert_eq!(stage.written(14), 1, "it is due");
-    stage.seen(15, true);
-    assert_eq!(stage.written(15), 1, "nothing says that this one fails too");
+    assert_eq!(stage.work.placed, PlacedObjects::default());
 }
 
 /// What no watch speaks of any more would be remembered until the process ends.
