@@ -9,17 +9,16 @@ use kindex_model::object::{Object as Text, ResourceVersion};
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use crate::answers::{Answers, Swept};
-use crate::cleanup_states::{CallOutcome, CleanupStates};
+use crate::answers::Swept;
+use crate::cleanup_states::CallOutcome;
 use crate::cluster::outcome::{Task, go_together};
 use crate::decide::{CleanupState, FoundHolder, Step, decide};
 use crate::graph::{Declared, Graph};
-use crate::holders::Holders;
 use crate::kinds::{Kinds, key_of};
 use crate::object::{DeletionState, Key, KindName, Object, Released};
 use crate::peer::LookUps;
 use crate::peer::foreign::Foreign;
-use crate::targets::{Answer, Targets};
+use crate::targets::Answer;
 use crate::vanished::Vanished;
 
 use super::peer_turns::PeerTurns;
@@ -27,12 +26,16 @@ use super::placed::PlacedObjects;
 use super::turns::Turns;
 use super::waiting::{WaitingObjects, claims};
 
+mod knowledge;
+
 mod look_ups;
 
 mod reports;
 
 #[cfg(test)]
 mod tests;
+
+use knowledge::Knowledge;
 
 /// Objects that place or release their reference by one write.
 const TOGETHER_MAX: usize = 64;
@@ -76,20 +79,14 @@ pub(super) struct Work {
     vanished: Vanished,
     setup: Setup,
     look_ups: Foreign,
-    answers: Answers,
-    targets: Targets,
-    holders: Holders,
-    cleanup_states: CleanupStates,
+    knowledge: Knowledge,
 }
 
 impl Work {
     pub(super) fn new(declared: Vec<Declared>, setup: Setup, blocked_after: Duration) -> Self {
         Self {
             setup,
-            answers: Answers::default(),
-            targets: Targets::default(),
-            holders: Holders::new(blocked_after),
-            cleanup_states: CleanupStates::default(),
+            knowledge: Knowledge::new(blocked_after),
             graph: Graph::new(declared),
             queue: BTreeSet::new(),
             busy: BTreeSet::new(),
@@ -143,7 +140,7 @@ impl Work {
             }
             Some(known) => {
                 self.vanished.compare(&self.graph, known, Some(&object), now);
-                self.answers.compare(known, &object);
+                self.knowledge.answers.compare(known, &object);
             }
             None => {}
         }
@@ -166,25 +163,25 @@ impl Work {
             }
             self.graph.remove(key, uid)
         };
-        self.targets.forget(&concerned);
+        self.knowledge.targets.forget(&concerned);
         self.changed(concerned);
     }
 
     /// What held these in the cluster may hold them out of the archive now.
     fn changed(&mut self, concerned: BTreeSet<Key>) {
-        self.answers.forget(&concerned);
+        self.knowledge.answers.forget(&concerned);
         self.queue.extend(concerned);
     }
 
     /// The next holder of another service that is to be looked for.
     pub(super) fn next_holder(&mut self) -> Option<ReferenceName> {
-        self.holders.next_due()
+        self.knowledge.holders.next_due()
     }
 
     /// What its service says of a holder.
     pub(super) fn found(&mut self, name: ReferenceName, found: Option<FoundHolder>, now: Instant) {
         let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
-        if self.holders.answered(name, found, now) {
+        if self.knowledge.holders.answered(name, found, now) {
             self.waiting.look_again(&bearers, now);
         }
         self.queue.extend(bearers);
@@ -192,28 +189,28 @@ impl Work {
 
     /// Its service does not say, and is asked again.
     pub(super) fn find_again(&mut self, name: &ReferenceName) {
-        self.holders.unanswered(name);
+        self.knowledge.holders.unanswered(name);
     }
 
     /// What a step has learnt of the archive.
     pub(super) fn learnt(&mut self, object: &Object, swept: Option<Swept>, missing: Vec<ReferenceName>, now: Instant) {
         for name in missing {
-            self.holders.answered(name, None, now);
+            self.knowledge.holders.answered(name, None, now);
         }
         if let Some(swept) = swept {
-            self.answers.swept(object, swept, now);
+            self.knowledge.answers.swept(object, swept, now);
         }
     }
 
     /// What the archive has answered about an object that a live one names.
     pub(super) fn asked(&mut self, holder: &Object, (target, answer): (Key, Answer), now: Instant) {
-        self.targets.answered(holder, target, answer, now);
+        self.knowledge.targets.answered(holder, target, answer, now);
     }
 
     /// What the archive has answered about the objects from which a live one was moved. What it names now does not wait
     /// for it if one of them holds it.
     pub(super) fn asked_for_former(&mut self, holder: &Object, has_former: bool, now: Instant) {
-        self.targets.asked_for_former(holder, has_former, now);
+        self.knowledge.targets.asked_for_former(holder, has_former, now);
         if has_former {
             self.queue.extend(holder.edges.iter().map(|edge| edge.target.clone()));
         }
@@ -228,16 +225,13 @@ impl Work {
 
     /// What came of a call of the cleanup of an object.
     pub(super) fn cleanup_called(&mut self, object: &Object, outcome: CallOutcome, now: Instant) {
-        self.cleanup_states.record(object, outcome, now);
+        self.knowledge.cleanup_states.record(object, outcome, now);
     }
 
     /// Asks the archive and the cleanups again where that is due, and writes again what could not be written.
     pub(super) fn ask_again(&mut self, now: Instant) {
         self.queue.extend(self.placed.due(now));
-        self.queue.extend(self.answers.due(now));
-        self.queue.extend(self.targets.due(&self.graph, now));
-        self.queue.extend(self.holders.due(&self.graph, now));
-        self.queue.extend(self.cleanup_states.due(now));
+        self.queue.extend(self.knowledge.due(&self.graph, now));
         self.queue.extend(self.waiting.due(now));
     }
 
@@ -340,24 +334,13 @@ impl Work {
         if self.setup.foreign.contains(&key.kind) {
             return self.sweep_along(key, now);
         }
-        let known = self.graph.get(key).filter(|_| self.setup.outside.contains(&key.kind));
-        let cleanup = known.map_or(CleanupState::Gone, |known| self.cleanup_states.of(known, now));
-        let Some(mut input) = self.graph.input(key, cleanup) else {
+        let Some(input) = self.knowledge.input(&self.graph, &self.setup, key, now) else {
             self.waiting.forget(key);
             self.failures.remove(key);
             self.placed.forget(key);
-            self.answers.forget([key]);
-            self.targets.forget([key]);
-            self.cleanup_states.forget(key);
+            self.knowledge.forget(key);
             return None;
         };
-        if self.setup.archives {
-            self.answers.complete(&mut input, now);
-            let foreign = &self.setup.foreign;
-            let is_foreign = |target: &Key| foreign.contains(&target.kind);
-            self.targets.complete(&mut input, &self.graph, is_foreign, now);
-        }
-        self.holders.complete(&mut input, now);
         let step = decide(&input);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
             let (refused, all_are_placed) = (input.object.refused, step == Step::Rest(Vec::new()));
@@ -384,7 +367,7 @@ impl Work {
     fn sweep_along(&self, key: &Key, now: Instant) -> Option<Task> {
         let object = self.graph.get(key)?;
         let is_deleted = object.phase.is_some() && object.is_leaving() && !self.graph.doubts(&key.kind);
-        let is_due = self.setup.archives && is_deleted && self.answers.is_due(object, now);
+        let is_due = self.setup.archives && is_deleted && self.knowledge.answers.is_due(object, now);
         is_due.then(|| Task {
             object: object.clone(),
             target: None,
@@ -396,7 +379,8 @@ impl Work {
     fn wait(&mut self, key: &Key, step: Step, now: Instant) {
         let of_services = claims(&step).iter().map(|claim| &claim.name);
         let of_services = of_services.filter(|name| self.setup.services.contains(name.group()));
-        self.holders
+        self.knowledge
+            .holders
             .seek(of_services.filter(|name| self.graph.find(name.uid()).is_none()), now);
         self.waiting.rests(key, step, now);
     }

@@ -60,7 +60,7 @@ impl Work {
     /// The objects that have waited for too long since somebody was told, and those of which it is known by now that
     /// they are on a cycle, with what to tell.
     pub(in super::super) fn overdue(&mut self, now: Instant, today: Timestamp) -> Vec<Overdue> {
-        self.waiting.overdue(&self.graph, &self.holders, now, today)
+        self.waiting.overdue(&self.graph, &self.knowledge.holders, now, today)
     }
 
     /// An object of another service was seen. What it holds, or is held by, may be on a cycle by now if it is being
@@ -85,7 +85,7 @@ impl Work {
     pub(in super::super) fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
         let mut waiting = self.graph.waiting_on(holder);
         let name = holder.reference_name();
-        waiting.extend(name.iter().flat_map(|name| self.holders.waiting_on(name)));
+        waiting.extend(name.iter().flat_map(|name| self.knowledge.holders.waiting_on(name)));
         waiting
     }
 
