@@ -26,6 +26,8 @@ mod turns;
 
 mod peer_turns;
 
+mod queue;
+
 mod placed;
 
 pub(crate) mod waiting;

@@ -1,7 +1,7 @@
-//! What is to be done: a queue of objects to decide on, one step of each at a time, and what those wait for that have
-//! none. Sends nothing.
+//! What is to be done: the queue of objects to decide on, what is known of them, and what those wait for that have no
+//! step. Puts these parts together, each of which has rules of its own. Sends nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kindex_model::kind::Kind;
@@ -21,9 +21,8 @@ use crate::peer::foreign::Foreign;
 use crate::targets::Answer;
 use crate::vanished::Vanished;
 
-use super::peer_turns::PeerTurns;
 use super::placed::PlacedObjects;
-use super::turns::Turns;
+use super::queue::Queue;
 use super::waiting::{WaitingObjects, claims};
 
 mod knowledge;
@@ -36,13 +35,6 @@ mod reports;
 mod tests;
 
 use knowledge::Knowledge;
-
-/// Objects that place or release their reference by one write.
-const TOGETHER_MAX: usize = 64;
-/// After so many steps, what was put off has its turn: others go before, but not for ever.
-const PUT_OFF_EVERY: usize = 64;
-/// With more around it, an object is decided on after others: each of those may be about to change something.
-const NEIGHBOURS_MANY: usize = 64;
 
 /// What one run is told at its beginning.
 #[derive(Debug, Default)]
@@ -61,45 +53,29 @@ pub(super) struct Setup {
 
 /// All work of one run.
 pub(super) struct Work {
-    graph: Graph,
-    queue: BTreeSet<Key>,
-    /// Objects with a step under way, or a pause.
-    busy: BTreeSet<Key>,
-    turns: Turns,
-    peer_turns: PeerTurns,
-    /// Steps since something had its turn that was put off.
-    since_put_off: usize,
-    /// Objects of the queue with very many around them.
-    crowded: BTreeSet<Key>,
-    /// Whether one of these is next of what was put off.
-    is_crowded_next: bool,
-    waiting: WaitingObjects,
-    failures: BTreeMap<Key, u32>,
-    placed: PlacedObjects,
-    vanished: Vanished,
     setup: Setup,
+    /// What the cluster and the look-ups have said.
+    graph: Graph,
+    /// The look-ups that are due.
     look_ups: Foreign,
     knowledge: Knowledge,
+    queue: Queue,
+    waiting: WaitingObjects,
+    placed: PlacedObjects,
+    vanished: Vanished,
 }
 
 impl Work {
     pub(super) fn new(declared: Vec<Declared>, setup: Setup, blocked_after: Duration) -> Self {
         Self {
             setup,
-            knowledge: Knowledge::new(blocked_after),
             graph: Graph::new(declared),
-            queue: BTreeSet::new(),
-            busy: BTreeSet::new(),
-            turns: Turns::default(),
-            peer_turns: PeerTurns::default(),
-            since_put_off: 0,
-            crowded: BTreeSet::new(),
-            is_crowded_next: false,
+            look_ups: Foreign::default(),
+            knowledge: Knowledge::new(blocked_after),
+            queue: Queue::default(),
             waiting: WaitingObjects::new(blocked_after),
-            failures: BTreeMap::new(),
             placed: PlacedObjects::default(),
             vanished: Vanished::default(),
-            look_ups: Foreign::default(),
         }
     }
 
@@ -149,7 +125,7 @@ impl Work {
             self.look_again_if_leaving(&object, now);
         }
         let concerned = self.graph.apply(object);
-        self.queue.extend(concerned);
+        self.queue.add(concerned);
     }
 
     pub(super) fn gone(&mut self, key: &Key, uid: &str, now: Instant) {
@@ -170,7 +146,7 @@ impl Work {
     /// What held these in the cluster may hold them out of the archive now.
     fn changed(&mut self, concerned: BTreeSet<Key>) {
         self.knowledge.answers.forget(&concerned);
-        self.queue.extend(concerned);
+        self.queue.add(concerned);
     }
 
     /// The next holder of another service that is to be looked for.
@@ -184,7 +160,7 @@ impl Work {
         if self.knowledge.holders.answered(name, found, now) {
             self.waiting.look_again(&bearers, now);
         }
-        self.queue.extend(bearers);
+        self.queue.add(bearers);
     }
 
     /// Its service does not say, and is asked again.
@@ -212,7 +188,7 @@ impl Work {
     pub(super) fn asked_for_former(&mut self, holder: &Object, has_former: bool, now: Instant) {
         self.knowledge.targets.asked_for_former(holder, has_former, now);
         if has_former {
-            self.queue.extend(holder.edges.iter().map(|edge| edge.target.clone()));
+            self.queue.add(holder.edges.iter().map(|edge| edge.target.clone()));
         }
     }
 
@@ -230,104 +206,49 @@ impl Work {
 
     /// Asks the archive and the cleanups again where that is due, and writes again what could not be written.
     pub(super) fn ask_again(&mut self, now: Instant) {
-        self.queue.extend(self.placed.due(now));
-        self.queue.extend(self.knowledge.due(&self.graph, now));
-        self.queue.extend(self.waiting.due(now));
+        self.queue.add(self.placed.due(now));
+        self.queue.add(self.knowledge.due(&self.graph, now));
+        self.queue.add(self.waiting.due(now));
     }
 
     /// The next step, of an object that has none under way, on an object that no other one writes.
     pub(super) fn next(&mut self, now: Instant) -> Option<Task> {
         loop {
-            let (key, was_put_off) = self.pick()?;
-            // It is decided on again once its step is over.
-            if self.busy.contains(&key) {
-                continue;
-            }
-            self.queue.remove(&key);
-            let Some(mut task) = self.decide(&key, now) else {
+            let candidate = self.queue.next(|key| self.graph.neighbours(key))?;
+            let Some(mut task) = self.decide(&candidate.key, now) else {
                 continue;
             };
-            if !was_put_off && self.turns.put_off(&task, &self.setup.foreign) {
+            if !self.queue.begin(candidate, &task, &self.setup.foreign) {
                 continue;
             }
-            self.since_put_off += 1;
-            if !self.peer_turns.take(&task, &self.setup.foreign) {
-                continue;
+            self.gather(&mut task, now);
+            if let Step::Place { target, .. } | Step::Release(target) = &task.step {
+                task.target = self.graph.get(&target.key).cloned();
             }
-            if self.turns.take(&task, &self.setup.foreign) {
-                self.busy.insert(key);
-                self.gather(&mut task, now);
-                if let Step::Place { target, .. } | Step::Release(target) = &task.step {
-                    task.target = self.graph.get(&target.key).cloned();
-                }
-                self.expect(&task, now);
-                return Some(task);
-            }
-            self.peer_turns.give_back(&task, &self.setup.foreign);
+            self.expect(&task, now);
+            return Some(task);
         }
     }
 
-    /// An object to decide on, and whether it had been put off.
-    fn pick(&mut self) -> Option<(Key, bool)> {
-        let is_due = self.since_put_off >= PUT_OFF_EVERY;
-        if let Some(key) = is_due.then(|| self.pick_put_off()).flatten() {
-            return Some((key, true));
-        }
-        while let Some(key) = self.pick_in_turn() {
-            if self.graph.neighbours(&key) <= NEIGHBOURS_MANY {
-                return Some((key, false));
-            }
-            self.crowded.insert(key);
-        }
-        self.pick_put_off().map(|key| (key, true))
-    }
-
-    fn pick_in_turn(&mut self) -> Option<Key> {
-        let waited = self.turns.next().or_else(|| self.peer_turns.next());
-        waited.or_else(|| self.queue.pop_first())
-    }
-
-    /// By turns one of either sort, so that neither keeps the other waiting.
-    fn pick_put_off(&mut self) -> Option<Key> {
-        self.since_put_off = 0;
-        self.is_crowded_next = !self.is_crowded_next;
-        match self.is_crowded_next {
-            true => self.crowded.pop_first().or_else(|| self.turns.next_put_off()),
-            false => self.turns.next_put_off().or_else(|| self.crowded.pop_first()),
-        }
-    }
-
-    /// Others join the step that wait to do the same. What has failed is tried alone: of several, one may be refused.
+    /// Others join the step that wait to do the same.
     fn gather(&mut self, task: &mut Task, now: Instant) {
-        let is_joint = matches!(task.step, Step::Place { .. } | Step::Release(_));
-        if !is_joint || self.failures.contains_key(&task.object.key) {
-            return;
-        }
-        for key in self.turns.others(task, TOGETHER_MAX - 1) {
-            if self.busy.contains(&key) {
-                continue;
-            }
-            let joins = match self.failures.contains_key(&key) {
-                true => None,
-                false => self.decide(&key, now),
-            };
+        for key in self.queue.others(task) {
+            let other = self.decide(&key, now);
             let step = (&task.object, &task.step);
-            let joins = joins.filter(|other| go_together(step, (&other.object, &other.step)));
+            let joins = other.filter(|other| go_together(step, (&other.object, &other.step)));
             match joins {
                 Some(other) => {
-                    self.queue.remove(&key);
-                    self.busy.insert(key);
+                    self.queue.join(key);
                     task.others.push(other.object);
                 }
-                None => _ = self.queue.insert(key),
+                None => self.queue.add([key]),
             }
         }
     }
 
     /// Nothing of a step is under way any more.
     pub(super) fn ended(&mut self, task: &Task) {
-        self.turns.give_back(task);
-        self.peer_turns.give_back(task, &self.setup.foreign);
+        self.queue.give_back(task, &self.setup.foreign);
     }
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {
@@ -335,10 +256,10 @@ impl Work {
             return self.sweep_along(key, now);
         }
         let Some(input) = self.knowledge.input(&self.graph, &self.setup, key, now) else {
-            self.waiting.forget(key);
-            self.failures.remove(key);
-            self.placed.forget(key);
+            self.queue.forget_failures(key);
             self.knowledge.forget(key);
+            self.waiting.forget(key);
+            self.placed.forget(key);
             return None;
         };
         let step = decide(&input);
@@ -387,18 +308,15 @@ impl Work {
 
     /// The step of an object is over, and the object is decided on again.
     pub(super) fn free(&mut self, key: &Key) {
-        self.busy.remove(key);
-        self.queue.insert(key.clone());
+        self.queue.free(key);
     }
 
     pub(super) fn succeeded(&mut self, key: &Key) {
-        self.failures.remove(key);
+        self.queue.forget_failures(key);
     }
 
     /// How often in succession the step has failed before.
     pub(super) fn failed(&mut self, key: &Key) -> u32 {
-        let failures = self.failures.entry(key.clone()).or_default();
-        *failures += 1;
-        *failures - 1
+        self.queue.failed(key)
     }
 }

@@ -29,7 +29,7 @@ impl Work {
             .filter(|key| key.kind == *kind);
         let matter = known.chain(self.graph.names_of(kind)).cloned().chain(bearers).collect();
         if self.look_ups.replayed(kind, matter) {
-            self.queue.extend(self.graph.complete(kind));
+            self.queue.add(self.graph.complete(kind));
         }
     }
 
@@ -65,7 +65,7 @@ impl Work {
             }
         }
         if self.look_ups.answered(key) {
-            self.queue.extend(self.graph.complete(&key.kind));
+            self.queue.add(self.graph.complete(&key.kind));
         }
     }
 

@@ -1,5 +1,7 @@
 //! What people are reported of an object that waits, and when.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::object::Metadata;

@@ -5,6 +5,7 @@ use kindex_model::reference::OnDelete;
 use super::*;
 use crate::fixture::live;
 use crate::object::{DeletionState, Edge};
+use crate::service::queue::{NEIGHBOURS_MANY, TOGETHER_MAX};
 
 fn reference_of(name: &str) -> ReferenceName {
     ReferenceName::new("Cluster", "x.example.com", name).expect("a name")
@@ -100,43 +101,6 @@ fn holders_that_go_release_together_once_others_have_done_what_they_can() {
     assert_eq!(names(&releases), ["a", "b"], "c stays, d is not that far");
     let known = releases.target.as_ref().map(|target| target.version);
     assert_eq!(known, Some(ResourceVersion(7)), "as it was written last");
-}
-
-#[test]
-fn what_is_put_off_has_its_turn_though_there_is_always_something_else() {
-    let mut all = vec![holder("a", DeletionState::Deleting, 6)];
-    all.extend((0..2 * PUT_OFF_EVERY).map(|number| {
-        let mut other = holder(&format!("b{number:03}"), DeletionState::Live, 6);
-        (other.guarded, other.edges) = (false, Vec::new());
-        other
-    }));
-    let (mut work, now) = (work(&["a"], all), Instant::now());
-    let steps = std::iter::from_fn(|| work.next(now).map(|task| task.step));
-    let steps: Vec<_> = steps.collect();
-    let released = steps.iter().position(|step| matches!(step, Step::Release(_)));
-    assert_eq!((steps.len(), released), (2 * PUT_OFF_EVERY + 1, Some(PUT_OFF_EVERY)));
-}
-
-#[test]
-fn an_object_with_very_many_holders_keeps_no_release_from_its_turn() {
-    let mut all = vec![holder("a", DeletionState::Deleting, 6)];
-    all.extend((0..4 * PUT_OFF_EVERY).map(|number| {
-        let mut other = holder(&format!("b{number:03}"), DeletionState::Live, 6);
-        (other.guarded, other.edges) = (false, Vec::new());
-        other
-    }));
-    let (mut work, now) = (work(&["a"], all), Instant::now());
-    let crowded = key("Cluster", "crowded");
-    work.crowded.insert(crowded.clone());
-    let mut released = None;
-    for step in 0..4 * PUT_OFF_EVERY {
-        let task = work.next(now).expect("a step");
-        if matches!(task.step, Step::Release(_)) {
-            released.get_or_insert(step);
-        }
-        work.crowded.insert(crowded.clone());
-    }
-    assert!(released.is_some_and(|step| step < 3 * PUT_OFF_EVERY), "{released:?}");
 }
 
 #[test]

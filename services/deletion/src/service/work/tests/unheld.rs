@@ -143,17 +143,17 @@ fn who_waits_for_a_holder_without_its_reference_is_decided_on_again_after_a_whil
     let (mut work, now) = (known("h"), Instant::now());
     assert_eq!(steps(&mut work, now).len(), 1, "the holder goes along");
     work.ask_again(now);
-    assert!(work.queue.is_empty());
+    assert!(work.queue.queued().is_empty());
     let then = now + Duration::from_secs(3600);
     work.ask_again(then);
     assert_eq!(
-        work.queue,
+        *work.queue.queued(),
         BTreeSet::from([key("Link", "t")]),
         "the others wait for what is placed"
     );
     assert!(steps(&mut work, then).is_empty());
     work.ask_again(then);
-    assert!(work.queue.is_empty(), "once");
+    assert!(work.queue.queued().is_empty(), "once");
 }
 
 /// What is known of a cluster that was moved to a network which is being deleted, and of nothing that holds it.
