@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,21 +18,36 @@ use super::board::{Board, TOPIC, absent, partition_of};
 
 /// Longer than between two look-ups.
 const LONG: Duration = Duration::from_secs(60);
+/// Before a look-up that comes after one without an answer.
+const PAUSE: Duration = Duration::from_secs(5);
+/// More than any of these tests needs. Without pauses between them, there is no end of look-ups, nor of a test that
+/// waits for something else.
+const LOOK_UPS_MAX: usize = 100;
 
 /// What the API says; unknown where nothing is written.
 #[derive(Default)]
-struct Api(Mutex<BTreeMap<Uid, Existence>>);
+struct Api {
+    known: Mutex<BTreeMap<Uid, Existence>>,
+    look_ups: AtomicUsize,
+}
 
 impl Api {
     fn says(&self, uid: &Uid, existence: Existence) {
-        self.0.lock().expect("no panic").insert(uid.clone(), existence);
+        self.known.lock().expect("no panic").insert(uid.clone(), existence);
+    }
+
+    /// How many there were.
+    fn look_ups(&self) -> usize {
+        self.look_ups.load(Ordering::SeqCst)
     }
 }
 
 #[async_trait]
 impl LookUp for Api {
     async fn look_up(&self, uid: &Uid) -> Existence {
-        let known = self.0.lock().expect("no panic");
+        let before = self.look_ups.fetch_add(1, Ordering::SeqCst);
+        assert!(before < LOOK_UPS_MAX, "{uid} is looked up again and again");
+        let known = self.known.lock().expect("no panic");
         known.get(uid).copied().unwrap_or(Existence::Unknown)
     }
 }
@@ -74,14 +90,18 @@ impl Absence {
     }
 
     async fn next(&mut self) -> Item {
-        let next = timeout(LONG, self.consumer.next()).await;
-        next.expect("an item").expect("it goes on")
+        next(&mut self.consumer).await
     }
 
     async fn nothing_more(&mut self) {
         let next = timeout(LONG, self.consumer.next()).await;
         assert!(next.is_err(), "{next:?}");
     }
+}
+
+async fn next(consumer: &mut Consumer) -> Item {
+    let next = timeout(LONG, consumer.next()).await;
+    next.expect("an item").expect("it goes on")
 }
 
 fn replayed<const G: usize, const U: usize>(gone: [&Uid; G], unknown: [&Uid; U]) -> Item {
@@ -106,6 +126,21 @@ async fn what_the_api_does_not_know_is_looked_up_again_while_events_go_on() {
     let absent = absence.absent.clone();
     assert_eq!(absence.next().await, replayed([&absent], []));
     absence.nothing_more().await;
+}
+
+/// As if an API that is away were asked without a pause, or a pause began anew with each call and ended for nobody who
+/// asks more often.
+#[tokio::test(start_paused = true)]
+async fn an_api_that_is_away_is_asked_every_few_seconds_however_often_a_call_is_dropped() {
+    for calls in [1, 25] {
+        let mut absence = Absence::begin().await;
+        let before = absence.api.look_ups();
+        for _ in 0..calls {
+            let next = timeout(PAUSE * 7 / 2 / calls, absence.consumer.next()).await;
+            assert!(next.is_err(), "{next:?}");
+        }
+        assert_eq!(absence.api.look_ups() - before, 3, "{calls} calls");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,16 +205,29 @@ async fn a_look_up_that_hangs_says_nothing_and_keeps_no_event_back() {
     let (board, absent) = (Arc::new(Board::new(None)), Uid::from("uid-c"));
     let held = [board.put("a", false), absent.clone()];
     let mut consumer = Consumer::new(board.clone(), Arc::new(Hanging), TOPIC, held, Limits::default());
-    let mut next = async || {
-        timeout(LONG, consumer.next())
-            .await
-            .expect("an item")
-            .expect("it goes on")
-    };
-    assert!(matches!(next().await, Item::Event(_)));
-    assert_eq!(next().await, replayed([], [&absent]));
+    assert!(matches!(next(&mut consumer).await, Item::Event(_)));
+    assert_eq!(next(&mut consumer).await, replayed([], [&absent]));
     let later = board.put("e", false);
-    let event = next().await;
+    let event = next(&mut consumer).await;
+    assert!(
+        matches!(&event, Item::Event(event) if event.resource_id == later),
+        "{event:?}"
+    );
+}
+
+/// As if the position were one after the end of a replay before it is known what is gone.
+#[tokio::test(start_paused = true)]
+async fn what_happens_before_the_first_answer_comes_after_the_end_of_the_replay() {
+    let (board, absent) = (Arc::new(Board::new(None)), Uid::from("uid-c"));
+    let held = [board.put("a", false), absent.clone()];
+    let mut consumer = Consumer::new(board.clone(), Arc::new(Hanging), TOPIC, held, Limits::default());
+    assert!(matches!(next(&mut consumer).await, Item::Event(_)));
+    // The replay has ended, and its end is not returned.
+    let waited = timeout(Duration::from_secs(1), consumer.next()).await;
+    assert!(waited.is_err(), "{waited:?}");
+    let later = board.put("e", false);
+    assert_eq!(next(&mut consumer).await, replayed([], [&absent]));
+    let event = next(&mut consumer).await;
     assert!(
         matches!(&event, Item::Event(event) if event.resource_id == later),
         "{event:?}"
