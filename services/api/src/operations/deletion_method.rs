@@ -6,6 +6,8 @@ use kindex_model::kind::Platform;
 use kindex_model::object::Object;
 use serde_json::{Value, json};
 
+use super::DeleteOptions;
+
 /// How an object in the cluster is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeletionMethod {
@@ -25,6 +27,12 @@ pub(super) enum DeletionMethod {
         /// Whether it looks as if it left for the archive, and needs the annotation if it does not.
         unmarked: bool,
     },
+}
+
+/// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
+pub(super) fn is_for_the_cluster(options: &DeleteOptions) -> bool {
+    let policy = options.propagation_policy.as_deref();
+    !matches!(policy, None | Some("Background")) || options.orphan_dependents == Some(true) || options.is_dry_run()
 }
 
 /// How one is deleted; `of_graph`: others wait for its deletion, or it waits for others.
@@ -139,5 +147,26 @@ mod tests {
         assert_eq!(marked(json!({"finalizers": ["g/Ingester"]})), bare);
         let leaving = json!({"finalizers": ["run.g/one"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
         assert_eq!(marked(leaving), bare);
+    }
+
+    /// Orphans and dependents to wait for are the work of the cluster's own garbage collector.
+    #[test]
+    fn the_cluster_deletes_what_it_alone_can() {
+        for (options, is_for_the_cluster) in [
+            (json!({}), false),
+            (
+                json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0}),
+                false,
+            ),
+            (json!({"orphanDependents": false}), false),
+            (json!({"dryRun": []}), false),
+            (json!({"propagationPolicy": "Foreground"}), true),
+            (json!({"propagationPolicy": "Orphan"}), true),
+            (json!({"orphanDependents": true}), true),
+            (json!({"dryRun": ["All"]}), true),
+        ] {
+            let read: DeleteOptions = serde_json::from_value(options.clone()).expect("options");
+            assert_eq!(super::is_for_the_cluster(&read), is_for_the_cluster, "{options}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::cluster::Call;
-use super::deletion_method::{DeletionMethod, deletion_method, mark};
+use super::deletion_method::{DeletionMethod, deletion_method, is_for_the_cluster, mark};
 use super::objects::Head;
 use super::references::{Bounds, LiveObject, Question, references_among};
 use super::rights::RequiredPermission;
@@ -47,12 +47,6 @@ impl DeletionRequest {
 /// Whether somebody else changed or removed the object in between.
 fn is_overtaken(refusal: &Refusal) -> bool {
     refusal.code == StatusCode::CONFLICT.as_u16() || refusal.is_of_absent_object()
-}
-
-/// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
-fn is_for_the_cluster(options: &DeleteOptions) -> bool {
-    let policy = options.propagation_policy.as_deref();
-    !matches!(policy, None | Some("Background")) || options.orphan_dependents == Some(true) || options.is_dry_run()
 }
 
 /// Whether an object of this uid and version may be deleted.
@@ -415,30 +409,4 @@ impl Operations {
 
 fn stored_version(found: &Stored) -> ResourceVersion {
     found.object.metadata.resource_version
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Orphans and dependents to wait for are the work of the cluster's own garbage collector.
-    #[test]
-    fn the_cluster_deletes_what_it_alone_can() {
-        for (options, is_for_the_cluster) in [
-            (json!({}), false),
-            (
-                json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0}),
-                false,
-            ),
-            (json!({"orphanDependents": false}), false),
-            (json!({"dryRun": []}), false),
-            (json!({"propagationPolicy": "Foreground"}), true),
-            (json!({"propagationPolicy": "Orphan"}), true),
-            (json!({"orphanDependents": true}), true),
-            (json!({"dryRun": ["All"]}), true),
-        ] {
-            let read: DeleteOptions = serde_json::from_value(options.clone()).expect("options");
-            assert_eq!(super::is_for_the_cluster(&read), is_for_the_cluster, "{options}");
-        }
-    }
 }
