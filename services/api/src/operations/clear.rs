@@ -17,7 +17,9 @@ use super::objects::Head;
 use super::references::Question;
 use super::rights::RequiredPermission;
 use super::selection::{Selected, select, selectors};
-use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, Resource, refusal};
+use super::{
+    Answer, Backends, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, Resource, refusal,
+};
 
 /// Objects of the cluster that are deleted at once.
 const AT_ONCE: usize = 8;
@@ -52,7 +54,7 @@ impl Operations {
             ));
         }
         let permission = RequiredPermission::of(Verb::DeleteCollection, resource, which.namespace.as_deref());
-        self.allow(caller, permission).await?;
+        self.rights.allow(caller, permission).await?;
         // Refused before anything is deleted.
         let Selected { select, rest } = select(resource, which)?;
         if let Some(field) = rest.fields().first() {
@@ -62,33 +64,34 @@ impl Operations {
                 resource.version, kind.version
             )));
         }
-        if options.is_dry_run() || !self.archives(kind) {
+        if options.is_dry_run() || !self.backends.archives(kind) {
             let body = Bytes::from(options.to_json().to_string());
             let path = resource.collection(which.namespace.as_deref());
             let call = Call::json(Method::DELETE, path, selectors(which), body);
-            let mut answer = self.upstream_of(kind)?.call(caller, call).await?;
+            let mut answer = self.backends.upstream_of(kind)?.call(caller, call).await?;
             if options.is_dry_run() {
                 answer.warnings.extend(self.forecasts(caller, resource, which).await);
             }
             return Ok(answer);
         }
         // It takes the right to delete collections, and no right to each of its objects.
-        self.clear_cluster(&caller.on_behalf(), resource, which, options)
+        let (server, at_once) = (caller.on_behalf(), self.sizes.deleted);
+        self.backends
+            .clear_cluster(&server, resource, which, options, at_once)
             .await?;
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,
-            needs_tombstones: self.needs_tombstone(kind),
-            rows: self.sizes.deleted,
+            needs_tombstones: self.backends.needs_tombstone(kind),
+            rows: at_once,
         };
         let mut token = None;
+        let store = self.backends.store()?;
         loop {
-            let done = self
-                .store()?
-                .delete_collection(&request, token.as_deref(), self.now())
-                .await;
+            let now = self.backends.now();
+            let done = store.delete_collection(&request, token.as_deref(), now).await;
             token = done.map_err(|error| refusal::of_query(&error))?.continue_token;
-            self.feed()?.nudge();
+            self.backends.feed()?.nudge();
             if token.is_none() {
                 break;
             }
@@ -129,18 +132,22 @@ impl Operations {
             )],
         }
     }
+}
 
+impl Backends {
+    /// Deletes what the selectors find in the cluster, so many objects after the other.
     async fn clear_cluster(
         &self,
         caller: &Caller,
         resource: Resource,
         which: &ListOptions,
         options: &DeleteOptions,
+        at_once: u32,
     ) -> Result<(), Refusal> {
         let mut token = String::new();
         loop {
             let mut query = selectors(which);
-            query.push(("limit", self.sizes.deleted.to_string()));
+            query.push(("limit", at_once.to_string()));
             if !token.is_empty() {
                 query.push(("continue", token));
             }
@@ -156,7 +163,7 @@ impl Operations {
                         namespace: &head.namespace,
                         name: &head.name,
                     };
-                    match self.delete(caller, &key, &options.of_uid(&head.uid)).await {
+                    match self.delete_object(caller, &key, &options.of_uid(&head.uid)).await {
                         // Gone, or another by now: what was to be deleted is not there.
                         Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(()),
                         done => done.map(drop),

@@ -10,7 +10,7 @@ use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
 use super::references::may_name_in;
 use super::rights::RequiredPermission;
-use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, Resource, WriteOptions};
+use super::{Answer, Backends, Caller, ObjectKey, Operations, Part, Refusal, Resource, WriteOptions};
 
 impl Operations {
     /// Creates an object from its JSON text.
@@ -27,9 +27,10 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let resource = resource.into();
-        self.allow(caller, RequiredPermission::of(Verb::Create, resource, Some(namespace)))
+        self.rights
+            .allow(caller, RequiredPermission::of(Verb::Create, resource, Some(namespace)))
             .await?;
-        let guarded = match self.finalizer_of(resource.kind) {
+        let guarded = match self.backends.finalizer_of(resource.kind) {
             Some(finalizer) => with_finalizer(text, &finalizer)?,
             None => text.to_owned(),
         };
@@ -41,16 +42,22 @@ impl Operations {
             name,
         };
         if may_name_in(key.resource, Part::Main) {
-            self.refuse_child(caller, &key, text).await?;
+            self.named_objects().refuse_child(caller, &key, text).await?;
         }
-        if self.archives(resource.kind) && !name.is_empty() && self.find_archived_together(&key).await?.is_some() {
+        let backends = &self.backends;
+        if backends.archives(resource.kind)
+            && !name.is_empty()
+            && backends.find_archived_together(&key).await?.is_some()
+        {
             return Err(Refusal::already_exists(&key));
         }
         let path = resource.collection(Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));
-        self.upstream_of(resource.kind)?.call(caller, call).await
+        backends.upstream_of(resource.kind)?.call(caller, call).await
     }
+}
 
+impl Backends {
     /// The finalizer that objects of a kind have from their creation on, so that none goes unseen: the ingester's in a
     /// cluster. Of what is only in SQL, `kindex deletion` has to see the end, where deletions wait for each other.
     pub(super) fn finalizer_of(&self, kind: &Kind) -> Option<String> {
@@ -58,7 +65,7 @@ impl Operations {
         if self.archives(kind) {
             return Some(platform.finalizer.to_owned());
         }
-        let is_guarded = !kind.cluster && self.has_graph && self.registry.is_of_graph(kind);
+        let is_guarded = !kind.cluster && self.graph.is_there && self.registry.is_of_graph(kind);
         is_guarded.then(|| format!("{}/deletion", platform.group))
     }
 }

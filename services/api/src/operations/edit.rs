@@ -13,8 +13,9 @@ use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;
+use super::references::on_named::NamedObjects;
 use super::references::{may_name_in, waiting_paths};
-use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, Resource, WriteOptions, refusal};
+use super::{Answer, Backends, Caller, ObjectKey, Part, Reason, Refusal, Resource, WriteOptions, refusal};
 
 /// What of the metadata is a client's to change.
 const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
@@ -113,53 +114,57 @@ impl Edit {
     }
 }
 
-impl Operations {
-    /// Changes the archived object of that name; `absent` where there is none.
-    pub(super) async fn edit_stored(
-        &self,
-        caller: &Caller,
-        key: &ObjectKey<'_>,
-        part: Part,
-        edit: &Edit,
-        options: &WriteOptions,
-        absent: Refusal,
-    ) -> Result<Answer, Refusal> {
-        let Some(found) = self.find_archived(key).await? else {
-            return Err(absent);
-        };
-        let view = self.view(key.resource);
-        let old: Value = serde_json::from_str(&view.shown(&found)?).unwrap_or_default();
-        let wanted = edit.apply(&old)?;
-        edit.check_version(key, &old, &wanted)?;
-        let new = match part {
-            Part::Main => {
-                let new = merged(&old, &wanted);
-                self.checked(caller, key, new, options).await?
-            }
-            Part::Status => with_status(&old, &wanted),
-        };
-        if new == old {
-            return Ok(Answer::found(new.to_string()));
+/// Changes the archived object of that name; `absent` where there is none.
+pub(super) async fn edit_stored(
+    named: NamedObjects<'_>,
+    caller: &Caller,
+    key: &ObjectKey<'_>,
+    part: Part,
+    edit: &Edit,
+    options: &WriteOptions,
+    absent: Refusal,
+) -> Result<Answer, Refusal> {
+    let backends = named.backends;
+    let Some(found) = backends.find_archived(key).await? else {
+        return Err(absent);
+    };
+    let view = backends.view(key.resource);
+    let old: Value = serde_json::from_str(&view.shown(&found)?).unwrap_or_default();
+    let wanted = edit.apply(&old)?;
+    edit.check_version(key, &old, &wanted)?;
+    let new = match part {
+        Part::Main => {
+            let new = merged(&old, &wanted);
+            backends.checked(caller, key, new, options).await?
         }
-        if may_name_in(key.resource, part) {
-            self.refuse_moves(caller, key, &old, &new).await?;
-        }
-        let text = counted(&old, new).to_string();
-        let object = Object::parse_str(&text)
-            .map_err(|error| Refusal::bad_request(format!("this would be no object: {error}")))?;
-        let kept = view.kept(&object)?;
-        // One without a form in the own version has no problems that are known. What is made of it must have none.
-        let before = view.kept(&found.object).ok();
-        check_shape(key.resource.kind, before.as_ref().map(Object::text), kept.text())?;
-        if options.dry_run {
-            return Ok(Answer::found(text));
-        }
-        let written = self.store()?.update_direct(key.resource.kind, &kept, self.now()).await;
-        let written = written.map_err(|error| refusal::of_store(key, error))?;
-        self.feed()?.nudge();
-        Ok(Answer::found(view.text(&written)?.into_owned()))
+        Part::Status => with_status(&old, &wanted),
+    };
+    if new == old {
+        return Ok(Answer::found(new.to_string()));
     }
+    if may_name_in(key.resource, part) {
+        named.refuse_moves(caller, key, &old, &new).await?;
+    }
+    let text = counted(&old, new).to_string();
+    let object =
+        Object::parse_str(&text).map_err(|error| Refusal::bad_request(format!("this would be no object: {error}")))?;
+    let kept = view.kept(&object)?;
+    // One without a form in the own version has no problems that are known. What is made of it must have none.
+    let before = view.kept(&found.object).ok();
+    check_shape(key.resource.kind, before.as_ref().map(Object::text), kept.text())?;
+    if options.dry_run {
+        return Ok(Answer::found(text));
+    }
+    let written = backends
+        .store()?
+        .update_direct(key.resource.kind, &kept, backends.now())
+        .await;
+    let written = written.map_err(|error| refusal::of_store(key, error))?;
+    backends.feed()?.nudge();
+    Ok(Answer::found(view.text(&written)?.into_owned()))
+}
 
+impl Backends {
     /// The object as the cluster would store it, without unknown fields and with defaults: what it says to a creation
     /// that leaves no trace.
     async fn checked(

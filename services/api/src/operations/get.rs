@@ -9,7 +9,7 @@ use kindex_store::AsOf;
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::RequiredPermission;
-use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, version_of_cluster};
+use super::{Answer, Backends, Caller, ObjectKey, Operations, Refusal, refusal, version_of_cluster};
 
 /// Which state of an object is wanted.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,16 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has it.
     pub async fn get(&self, caller: &Caller, key: &ObjectKey<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
-        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Get, key))
+            .await?;
+        self.backends.get_object(caller, key, options).await
+    }
+}
+
+impl Backends {
+    /// The object of that name, in the state that is wanted, for whoever may read it.
+    async fn get_object(&self, caller: &Caller, key: &ObjectKey<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
         if let Some(time) = options.at {
             return self.get_past(key, time).await;
         }

@@ -14,7 +14,7 @@ use kindex_query::{Life, Stored};
 use kindex_store::ListAt;
 use serde_json::value::RawValue;
 
-use super::cluster::Call;
+use super::cluster::{Call, Upstream};
 use super::objects::Head;
 use super::rights::RequiredPermission;
 use super::selection::{Selected, select, selectors};
@@ -85,12 +85,12 @@ impl Operations {
     ) -> Result<Listed, Refusal> {
         let resource = resource.into();
         let permission = RequiredPermission::of(Verb::List, resource, options.namespace.as_deref());
-        self.allow(caller, permission).await?;
+        self.rights.allow(caller, permission).await?;
         if let Some(time) = options.at {
             return self.list_past(resource, options, time).await;
         }
         if options.include_deleted {
-            self.store()?;
+            self.backends.store()?;
         }
         let mut walk = Walk {
             operations: self,
@@ -98,7 +98,7 @@ impl Operations {
             resource,
             options,
             version: String::new(),
-            began: self.now(),
+            began: self.backends.now(),
             limit: self.sizes.of_page(options.limit) as usize,
             items: Vec::new(),
         };
@@ -144,9 +144,9 @@ impl Operations {
             limit: self.sizes.of_page(options.limit),
         };
         let token = Some(options.continue_token.as_str()).filter(|token| !token.is_empty());
-        let page = self.store()?.list_at(resource.kind, &wanted, token).await;
+        let page = self.backends.store()?.list_at(resource.kind, &wanted, token).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
-        let view = self.view(resource);
+        let view = self.backends.view(resource);
         let items = page.items.iter().map(|stored| view.past(&stored.object));
         Ok(Listed {
             items: items.map(Cow::into_owned).collect(),
@@ -181,8 +181,8 @@ impl Walk<'_> {
         self.items
             .extend(shown.map(|(item, _)| String::from(Box::<str>::from(item))));
         // Of a kind that no cluster has, the rows beside are those of deleted objects.
-        let operations = self.operations;
-        let more = operations.archives(self.resource.kind) || self.options.include_deleted;
+        let backends = &self.operations.backends;
+        let more = backends.archives(self.resource.kind) || self.options.include_deleted;
         let stored = more.then_some(Next::Stored);
         Ok(next.map(Next::Cluster).or(stored))
     }
@@ -198,14 +198,13 @@ impl Walk<'_> {
         given.map(|(name, value)| (name, value.to_owned())).collect()
     }
 
+    /// What has the live objects.
+    fn upstream(&self) -> Result<&Upstream, Refusal> {
+        self.operations.backends.upstream_of(self.resource.kind)
+    }
+
     async fn read(&self, call: Call<'_>) -> Result<Page, Refusal> {
-        Page::read(
-            &self
-                .operations
-                .upstream_of(self.resource.kind)?
-                .call(self.caller, call)
-                .await?,
-        )
+        Page::read(&self.upstream()?.call(self.caller, call).await?)
     }
 
     /// Remembers a page of the cluster's list without selectors.
@@ -223,10 +222,10 @@ impl Walk<'_> {
 
     /// Those of these objects that will be listed as archived: their eviction began before the list.
     async fn shown_by_sql(&self, uids: &[Uid]) -> Result<HashSet<Uid>, Refusal> {
-        if !self.operations.archives(self.resource.kind) {
+        if !self.operations.backends.archives(self.resource.kind) {
             return Ok(HashSet::new());
         }
-        let store = self.operations.store()?;
+        let store = self.operations.backends.store()?;
         let failed = |error| refusal::of_query(&error);
         let states = store.row_states(self.resource.kind, uids).await.map_err(failed)?;
         let mut gone = HashSet::new();
@@ -261,7 +260,12 @@ impl Walk<'_> {
         let room = self.limit.saturating_sub(self.items.len());
         // A page that is full still has to know whether another one follows.
         select.limit(u32::try_from(room.max(1)).unwrap_or(u32::MAX));
-        let page = self.operations.store()?.select(&select, token.as_deref()).await;
+        let page = self
+            .operations
+            .backends
+            .store()?
+            .select(&select, token.as_deref())
+            .await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
         if room == 0 {
             let next = token.map_or(Next::Stored, Next::StoredAfter);
@@ -270,7 +274,7 @@ impl Walk<'_> {
         let recent = page.items.iter().filter(|row| self.is_recent(row)).count();
         let snapshot = self.snapshot(recent).await?;
         let (this, snapshot, rest) = (&*self, &snapshot, &rest);
-        let view = self.operations.view(self.resource);
+        let view = self.operations.backends.view(self.resource);
         let kept: Vec<Option<String>> = stream::iter(page.items)
             .map(|row| async move {
                 let is_elsewhere = this.is_recent(&row)
@@ -309,13 +313,7 @@ impl Walk<'_> {
                 None => query.extend(self.exactly()),
             }
             let call = Call::get(path.clone(), query);
-            let page = Page::read(
-                &self
-                    .operations
-                    .upstream_of(self.resource.kind)?
-                    .call(&server, call)
-                    .await?,
-            )?;
+            let page = Page::read(&self.upstream()?.call(&server, call).await?)?;
             let uids = page.uids();
             count += uids.len();
             let rest = page.0.metadata.remaining_item_count.unwrap_or_default();
@@ -346,13 +344,7 @@ impl Walk<'_> {
         let path = self.resource.collection(Some(&metadata.namespace));
         let server = self.caller.on_behalf();
         let call = Call::get(path, query);
-        let page = Page::read(
-            &self
-                .operations
-                .upstream_of(self.resource.kind)?
-                .call(&server, call)
-                .await?,
-        )?;
+        let page = Page::read(&self.upstream()?.call(&server, call).await?)?;
         let found = page.0.items.unwrap_or_default();
         let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
         Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))

@@ -1,5 +1,6 @@
 //! The verbs, for objects that may be in the cluster, in SQL, or in both. The caller's identity is an argument; results
-//! are JSON texts or errors, independent of the protocol.
+//! are JSON texts or errors, independent of the protocol. A verb asks for the rights of its caller, and then takes the
+//! part of the state that it needs.
 
 mod caller;
 
@@ -73,9 +74,10 @@ use tokio_util::sync::CancellationToken;
 use cluster::{Call, Upstream};
 use events::Hubs;
 use names::Names;
-use rights::{RequiredPermission, Rights};
+use rights::Rights;
 use snapshot::Snapshots;
 use stored::View;
+use tombstones::Graph;
 use watch::Feed;
 
 use crate::figures::{Figures, TurnedAway};
@@ -136,9 +138,34 @@ enum Storage {
     On {
         store: Arc<dyn MetadataStorage>,
         feed: Arc<Feed>,
+        /// Those who look names up at the same time.
+        names: Names,
     },
     /// Nowhere, for this reason: the cluster is all there is.
     Off { reason: String },
+}
+
+/// Where the objects of this service are, and what becomes of them there. Knows no rights: a verb has checked those of
+/// its caller.
+struct Backends {
+    registry: Registry,
+    upstream: Arc<Upstream>,
+    /// What answers for the kinds that no cluster has.
+    sql_only: Option<Upstream>,
+    storage: Storage,
+    graph: Graph,
+    clock: fn() -> Timestamp,
+}
+
+/// What watches and subscriptions to events share.
+struct Streams {
+    watches: Watches,
+    hubs: Arc<Hubs>,
+    /// How they follow what changes in SQL.
+    pace: Pace,
+    figures: Figures,
+    /// Cancelled when subscriptions to events are to end.
+    ending: CancellationToken,
 }
 
 /// The verbs over one cluster and one database, or over the cluster alone where metadata storage is off.
@@ -147,103 +174,15 @@ enum Storage {
 /// An object is one object wherever it lives: its name is taken while it is archived, and no object is seen
 /// twice, or is missing, because it moved from the cluster to SQL. What the cluster refuses is refused in its words.
 pub struct Operations {
-    registry: Registry,
-    upstream: Arc<Upstream>,
-    /// What answers for the kinds that no cluster has.
-    sql_only: Option<Upstream>,
-    storage: Storage,
-    rights: Rights,
+    backends: Backends,
     peers: Peers,
-    /// Whether the deletions of tombstones are ended by `kindex deletion`.
-    has_graph: bool,
-    /// The kinds whose objects may have something outside, which `kindex deletion` cleans up.
-    outside: Vec<&'static Kind>,
-    clock: fn() -> Timestamp,
-    figures: Figures,
-    watches: Watches,
+    rights: Rights,
+    streams: Streams,
     snapshots: Snapshots,
-    names: Names,
     sizes: Sizes,
-    pace: Pace,
-    hubs: Arc<Hubs>,
-    /// Cancelled when subscriptions to events are to end.
-    ending: CancellationToken,
 }
 
-impl Operations {
-    /// The name of the user with these credentials, as the cluster knows it.
-    ///
-    /// # Errors
-    /// 401 for nobody; 503 where that cannot be found out.
-    pub(crate) async fn authenticate(&self, caller: &Caller) -> Result<String, Refusal> {
-        self.rights.authenticate(&self.upstream, caller).await
-    }
-
-    /// A place among the watches.
-    ///
-    /// # Errors
-    /// 429 where there are as many as may be.
-    pub(crate) fn seat(&self) -> Result<Seat, Refusal> {
-        self.watches.begin().ok_or_else(|| {
-            self.figures.turned_away(TurnedAway::Watches);
-            let message = "too many watches; try again later";
-            Refusal::try_again(Reason::TooManyRequests, message)
-        })
-    }
-
-    /// Why nothing can be answered now; empty where all can.
-    pub async fn not_ready(&self) -> Vec<String> {
-        let (ourselves, probe) = (
-            Caller::default().on_behalf(),
-            Call::get("/version".to_owned(), Vec::new()),
-        );
-        let database = async {
-            let Storage::On { store, .. } = &self.storage else {
-                return None;
-            };
-            // A few rows of a small table: whether there is a database, and whether it has the tables.
-            let error = store.positions().await.err()?;
-            Some(format!("the database does not answer: {error}"))
-        };
-        let (cluster, database) = tokio::join!(self.upstream.call(&ourselves, probe), database);
-        let cluster = cluster.err().map(|refusal| refusal.to_string());
-        cluster.into_iter().chain(database).collect()
-    }
-
-    /// Whether everybody who asks is given the server's own rights.
-    pub fn is_open(&self) -> bool {
-        self.rights.are_of_the_server()
-    }
-
-    /// Who a caller is, as far as that was found out already; for the audit log.
-    pub fn known(&self, caller: &Caller) -> String {
-        self.rights.known(caller)
-    }
-
-    /// The kinds that are served.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    /// Hands a request that is about none of the served kinds to the cluster.
-    ///
-    /// # Errors
-    /// Where the cluster does not answer.
-    pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<ProxiedResponse, Refusal> {
-        self.upstream.relay(caller, request).await
-    }
-
-    /// The same of the API of the kinds that no cluster has; nothing where there are none.
-    pub(crate) async fn ask_sql_only(&self, request: http::Request<Bytes>) -> Option<Result<ProxiedResponse, Refusal>> {
-        let own = self.sql_only.as_ref()?;
-        Some(own.relay(&Caller::default().on_behalf(), request).await)
-    }
-
-    /// Whether there are kinds that no cluster has.
-    pub(crate) fn has_sql_only(&self) -> bool {
-        self.sql_only.is_some()
-    }
-
+impl Backends {
     /// What has the live objects of a kind: the cluster, or the API of the kinds that no cluster has.
     ///
     /// # Errors
@@ -288,10 +227,6 @@ impl Operations {
         }
     }
 
-    async fn allow(&self, caller: &Caller, permission: RequiredPermission<'_>) -> Result<(), Refusal> {
-        self.rights.allow(&self.upstream, caller, permission).await
-    }
-
     /// How stored objects are shown to who asks for this resource.
     fn view(&self, resource: Resource) -> View {
         View {
@@ -302,6 +237,91 @@ impl Operations {
 
     fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+}
+
+impl Streams {
+    /// A place among the watches.
+    ///
+    /// # Errors
+    /// 429 where there are as many as may be.
+    fn seat(&self) -> Result<Seat, Refusal> {
+        self.watches.begin().ok_or_else(|| {
+            self.figures.turned_away(TurnedAway::Watches);
+            let message = "too many watches; try again later";
+            Refusal::try_again(Reason::TooManyRequests, message)
+        })
+    }
+}
+
+impl Operations {
+    /// The name of the user with these credentials, as the cluster knows it.
+    ///
+    /// # Errors
+    /// 401 for nobody; 503 where that cannot be found out.
+    pub(crate) async fn authenticate(&self, caller: &Caller) -> Result<String, Refusal> {
+        self.rights.authenticate(caller).await
+    }
+
+    /// A place among the watches.
+    ///
+    /// # Errors
+    /// 429 where there are as many as may be.
+    pub(crate) fn seat(&self) -> Result<Seat, Refusal> {
+        self.streams.seat()
+    }
+
+    /// Why nothing can be answered now; empty where all can.
+    pub async fn not_ready(&self) -> Vec<String> {
+        let (ourselves, probe) = (
+            Caller::default().on_behalf(),
+            Call::get("/version".to_owned(), Vec::new()),
+        );
+        let database = async {
+            let Storage::On { store, .. } = &self.backends.storage else {
+                return None;
+            };
+            // A few rows of a small table: whether there is a database, and whether it has the tables.
+            let error = store.positions().await.err()?;
+            Some(format!("the database does not answer: {error}"))
+        };
+        let (cluster, database) = tokio::join!(self.backends.upstream.call(&ourselves, probe), database);
+        let cluster = cluster.err().map(|refusal| refusal.to_string());
+        cluster.into_iter().chain(database).collect()
+    }
+
+    /// Whether everybody who asks is given the server's own rights.
+    pub fn is_open(&self) -> bool {
+        self.rights.are_of_the_server()
+    }
+
+    /// Who a caller is, as far as that was found out already; for the audit log.
+    pub fn known(&self, caller: &Caller) -> String {
+        self.rights.known(caller)
+    }
+
+    /// The kinds that are served.
+    pub fn registry(&self) -> &Registry {
+        &self.backends.registry
+    }
+
+    /// Hands a request that is about none of the served kinds to the cluster.
+    ///
+    /// # Errors
+    /// Where the cluster does not answer.
+    pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<ProxiedResponse, Refusal> {
+        self.backends.upstream.relay(caller, request).await
+    }
+
+    /// The same of the API of the kinds that no cluster has; nothing where there are none.
+    pub(crate) async fn ask_sql_only(&self, request: http::Request<Bytes>) -> Option<Result<ProxiedResponse, Refusal>> {
+        let own = self.backends.sql_only.as_ref()?;
+        Some(own.relay(&Caller::default().on_behalf(), request).await)
+    }
+
+    /// Whether there are kinds that no cluster has.
+    pub(crate) fn has_sql_only(&self) -> bool {
+        self.backends.sql_only.is_some()
     }
 }
 

@@ -117,7 +117,7 @@ impl Operations {
         let kind = holder.resource.kind;
         let mut references = kind.references.iter().filter(|reference| reference.waits());
         references.any(|reference| {
-            let named = named(&self.registry, kind, reference, text);
+            let named = named(self.registry(), kind, reference, text);
             named.is_some_and(|named| named.is(object))
         })
     }
@@ -134,7 +134,7 @@ impl Operations {
     ) -> Result<Option<Moved>, Refusal> {
         let kind = key.resource.kind;
         let holder = self.holder_of_move(caller, key).await?;
-        let from = named(&self.registry, kind, reference, &holder.text);
+        let from = named(self.registry(), kind, reference, &holder.text);
         let mut moved = Moved {
             holder: NamedObject::of(key).to_string(),
             state: holder.state,
@@ -154,7 +154,7 @@ impl Operations {
             }
             return Ok(Some(moved));
         }
-        if self.state_of(caller, to).await?.is_none() {
+        if self.named_objects().state_of(caller, to).await?.is_none() {
             return Err(not_there(to));
         }
         let patch = patch(kind, reference, &holder.text, to)?;
@@ -165,7 +165,8 @@ impl Operations {
         // What stands against it is known before the first write.
         let mut new = holder.text.clone();
         json_patch::merge(&mut new, &patch);
-        self.refuse_moves_or(caller, key, &holder.text, &new, Silence::Refuses)
+        self.named_objects()
+            .refuse_moves_or(caller, key, &holder.text, &new, Silence::Refuses)
             .await?;
         match self.write_field(caller, key, part, &patch, true).await {
             Err(refusal) if refusal.code == 409 => return Ok(None),
@@ -197,7 +198,7 @@ impl Operations {
         let answer = self.get(caller, key, &GetOptions::default()).await?;
         let text: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
         let uid = text["metadata"]["uid"].as_str().unwrap_or_default();
-        let found = self.object_state(caller, key).await?;
+        let found = self.backends.object_state(caller, key).await?;
         let found = found.filter(|found| *found.uid.0 == *uid);
         let kind = key.resource.kind;
         Ok(Holder {
@@ -277,7 +278,7 @@ impl Operations {
     ) -> Result<(), Refusal> {
         let mut done = None;
         for _ in 0..TRIES {
-            let at = self.version_of(caller, object).await?;
+            let at = self.named_objects().version_of(caller, object).await?;
             let naming = match self.holder_of_move(caller, holder).await {
                 Ok(now) if self.is_backed_by(&now, holder, object, name) => match now.state == State::Deleting {
                     true => Naming::NamedByLeaving,

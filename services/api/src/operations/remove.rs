@@ -17,7 +17,7 @@ use super::deletion_method::{DeletionMethod, deletion_method, is_for_the_cluster
 use super::objects::Head;
 use super::references::{Bounds, LiveObject, Question, references_among};
 use super::rights::RequiredPermission;
-use super::{Answer, Caller, DeleteOptions, ObjectKey, Operations, Refusal, refusal};
+use super::{Answer, Backends, Caller, DeleteOptions, ObjectKey, Operations, Refusal, refusal};
 
 /// How often a deletion is decided anew because somebody else changed the object.
 const TRIES: usize = 16;
@@ -85,7 +85,35 @@ impl Operations {
         key: &ObjectKey<'_>,
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, RequiredPermission::at(Verb::Delete, key)).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Delete, key))
+            .await?;
+        let mut answer = self.backends.delete_object(caller, key, options).await?;
+        if options.is_dry_run() {
+            let question = Question::new(Instant::now());
+            answer.warnings.extend(self.forecast(&question, caller, key).await);
+        }
+        Ok(answer)
+    }
+
+    /// What others make of a deletion, for a dry run; nothing for who may not read the object.
+    pub(super) async fn forecast(&self, question: &Question, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
+        let tree = self.holders_in(question, caller, key, Bounds::default()).await;
+        tree.map(|tree| tree.forecast()).unwrap_or_default()
+    }
+}
+
+impl Backends {
+    /// Deletes an object for whoever may delete it.
+    ///
+    /// # Errors
+    /// As [`Operations::delete`].
+    pub(super) async fn delete_object(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
         if is_for_the_cluster(options) || !self.archives(key.resource.kind) {
             return self.delete_by_cluster(caller, key, options).await;
         }
@@ -108,7 +136,7 @@ impl Operations {
         let is_leaving = |found: &Answer| Head::read(&found.text).metadata.deletion_timestamp.is_some();
         let body = Bytes::from(options.to_json().to_string());
         let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
-        let answer = match self.upstream_of(kind)?.call(caller, call).await {
+        match self.upstream_of(kind)?.call(caller, call).await {
             Ok(found) if self.archives(kind) && !options.is_dry_run() && is_leaving(&found) => {
                 let mut request = DeletionRequest {
                     options: options.clone(),
@@ -119,13 +147,7 @@ impl Operations {
             }
             Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
             answer => answer,
-        };
-        let mut answer = answer?;
-        if options.is_dry_run() {
-            let question = Question::new(Instant::now());
-            answer.warnings.extend(self.forecast(&question, caller, key).await);
         }
-        Ok(answer)
     }
 
     /// Decides how an object is deleted, and deletes it, until nobody changes it in between. `found`: as it was seen
@@ -299,12 +321,6 @@ impl Operations {
             ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
         self.upstream.call(caller, call).await
-    }
-
-    /// What others make of a deletion, for a dry run; nothing for who may not read the object.
-    pub(super) async fn forecast(&self, question: &Question, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
-        let tree = self.holders_in(question, caller, key, Bounds::default()).await;
-        tree.map(|tree| tree.forecast()).unwrap_or_default()
     }
 
     fn method_of(&self, key: &ObjectKey<'_>, object: &Object) -> DeletionMethod {

@@ -2,13 +2,14 @@
 //! (SubjectAccessReview), also with archived objects. Results are cached for a while.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::request::{Collection, Verb};
 use kindex_kube_api::status::{Named, Status};
-use kindex_model::kind::Scope;
+use kindex_model::kind::{Kind, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -125,6 +126,8 @@ impl Spoken {
 /// Who may do what.
 pub(super) struct Rights {
     of: RightsOf,
+    /// What is asked.
+    upstream: Arc<Upstream>,
     /// By the hash of the token: a token is kept no longer than its request.
     users: ReviewCache<[u8; 32], User>,
     /// Why it is not allowed, where it is not.
@@ -132,9 +135,10 @@ pub(super) struct Rights {
 }
 
 impl Rights {
-    pub(super) fn new(of: RightsOf) -> Self {
+    pub(super) fn new(of: RightsOf, upstream: Arc<Upstream>) -> Self {
         Self {
             of,
+            upstream,
             users: ReviewCache::new(),
             reviews: ReviewCache::new(),
         }
@@ -163,34 +167,25 @@ impl Rights {
     }
 
     /// Refuses what the caller may not do. Who is refused learns nothing of what is there.
-    pub(super) async fn allow(
-        &self,
-        upstream: &Upstream,
-        caller: &Caller,
-        permission: RequiredPermission<'_>,
-    ) -> Result<(), Refusal> {
-        let denied = self.denied(upstream, caller, permission.attributes()).await?;
+    pub(super) async fn allow(&self, caller: &Caller, permission: RequiredPermission<'_>) -> Result<(), Refusal> {
+        let denied = self.denied(caller, permission.attributes()).await?;
         denied.map_or(Ok(()), |(user, why)| Err(forbidden(&user, &permission, &why)))
     }
 
+    /// Whether a caller may read the objects of a kind in a namespace.
+    pub(super) async fn may_read(&self, caller: &Caller, kind: &'static Kind, namespace: &str) -> bool {
+        let permission = RequiredPermission::of(Verb::Get, kind.into(), Some(namespace));
+        self.allow(caller, permission).await.is_ok()
+    }
+
     /// Refuses who may not speak for the holder of a reference.
-    pub(super) async fn allow_holder(
-        &self,
-        upstream: &Upstream,
-        caller: &Caller,
-        spoken: &Spoken,
-    ) -> Result<(), Refusal> {
-        let denied = self.denied(upstream, caller, spoken.attributes()).await?;
+    pub(super) async fn allow_holder(&self, caller: &Caller, spoken: &Spoken) -> Result<(), Refusal> {
+        let denied = self.denied(caller, spoken.attributes()).await?;
         denied.map_or(Ok(()), |(user, why)| Err(may_not_speak(&user, spoken, &why)))
     }
 
     /// Who may not, and why; nobody where it is allowed.
-    async fn denied(
-        &self,
-        upstream: &Upstream,
-        caller: &Caller,
-        attributes: Attributes,
-    ) -> Result<Option<(User, String)>, Refusal> {
+    async fn denied(&self, caller: &Caller, attributes: Attributes) -> Result<Option<(User, String)>, Refusal> {
         match (self.of, &caller.impersonate) {
             _ if caller.on_behalf => return Ok(None),
             (RightsOf::Server, None) => return Ok(None),
@@ -202,21 +197,21 @@ impl Rights {
             }
             (RightsOf::Caller, _) => {}
         }
-        let user = self.user(upstream, caller).await?;
+        let user = self.user(caller).await?;
         let user = match &caller.impersonate {
-            Some(impersonation) => self.impersonated(upstream, &user, impersonation).await?,
+            Some(impersonation) => self.impersonated(&user, impersonation).await?,
             None => user,
         };
-        let reviewed = self.review(upstream, &user, attributes).await?;
+        let reviewed = self.review(&user, attributes).await?;
         Ok(reviewed.err().map(|why| (user, why)))
     }
 
     /// The name of the user with these credentials.
-    pub(super) async fn authenticate(&self, upstream: &Upstream, caller: &Caller) -> Result<String, Refusal> {
-        Ok(self.user(upstream, caller).await?.username)
+    pub(super) async fn authenticate(&self, caller: &Caller) -> Result<String, Refusal> {
+        Ok(self.user(caller).await?.username)
     }
 
-    async fn user(&self, upstream: &Upstream, caller: &Caller) -> Result<User, Refusal> {
+    async fn user(&self, caller: &Caller) -> Result<User, Refusal> {
         if let Some(user) = &caller.vouched {
             return Ok(user.clone());
         }
@@ -228,7 +223,7 @@ impl Rights {
         }
         let reviewed = Instant::now();
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
-        let status = review_by(upstream, caller, TOKEN_REVIEWS, &review).await?;
+        let status = review_by(&self.upstream, caller, TOKEN_REVIEWS, &review).await?;
         if status["authenticated"] != true {
             return Err(unauthorized());
         }
@@ -241,7 +236,7 @@ impl Rights {
     }
 
     /// The user as whom another may act.
-    async fn impersonated(&self, upstream: &Upstream, user: &User, wanted: &Impersonation) -> Result<User, Refusal> {
+    async fn impersonated(&self, user: &User, wanted: &Impersonation) -> Result<User, Refusal> {
         let refused = |what: &str| {
             let message = format!("{what} is forbidden: User {:?} cannot impersonate", user.username);
             Refusal::new(Reason::Forbidden, message)
@@ -267,7 +262,7 @@ impl Rights {
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
             };
-            if self.review(upstream, user, attributes).await?.is_err() {
+            if self.review(user, attributes).await?.is_err() {
                 return Err(refused(&format!("{resource} {name:?}")));
             }
         }
@@ -285,12 +280,7 @@ impl Rights {
         })
     }
 
-    async fn review(
-        &self,
-        upstream: &Upstream,
-        user: &User,
-        attributes: Attributes,
-    ) -> Result<Result<(), String>, Refusal> {
+    async fn review(&self, user: &User, attributes: Attributes) -> Result<Result<(), String>, Refusal> {
         let key = (user.clone(), attributes);
         if let Some(answer) = self.reviews.get(&key, Instant::now()) {
             return Ok(answer);
@@ -318,7 +308,7 @@ impl Rights {
         if let Ok(extra) = serde_json::from_str::<Value>(&user.extra) {
             review["spec"]["extra"] = extra;
         }
-        let status = review_by(upstream, &Caller::default(), ACCESS_REVIEWS, &review).await?;
+        let status = review_by(&self.upstream, &Caller::default(), ACCESS_REVIEWS, &review).await?;
         let answer = match status["allowed"] == true {
             true => Ok(()),
             false => Err(status["reason"].as_str().unwrap_or_default().to_owned()),

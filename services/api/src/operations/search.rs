@@ -37,7 +37,7 @@ impl Operations {
         search: &Search,
     ) -> Result<Listed, Refusal> {
         let permission = RequiredPermission::of(Verb::List, kind.into(), which.namespace.as_deref());
-        self.allow(caller, permission).await?;
+        self.rights.allow(caller, permission).await?;
         let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
         if !which.resource_version.is_empty() {
             return Err(bad(
@@ -57,7 +57,7 @@ impl Operations {
         while passed < search.offset {
             let rows = (search.offset - passed).min(self.sizes.passed);
             select.limit(rows);
-            let page = self.store()?.select(&select, token.as_deref()).await;
+            let page = self.backends.store()?.select(&select, token.as_deref()).await;
             let page = page.map_err(|error| refusal::of_query(&error))?;
             // Fewer than asked for where these are large.
             passed += u32::try_from(page.items.len()).unwrap_or(rows);
@@ -68,9 +68,9 @@ impl Operations {
         }
         let limit = [search.limit, which.limit].into_iter().find(|limit| *limit > 0);
         select.limit(self.sizes.of_page(limit.unwrap_or_default()));
-        let page = self.store()?.select(&select, token.as_deref()).await;
+        let page = self.backends.store()?.select(&select, token.as_deref()).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
-        let view = self.view(kind.into());
+        let view = self.backends.view(kind.into());
         let items = page.items.iter().map(|row| view.shown(row));
         Ok(listed(items.collect::<Result<_, _>>()?, page.continue_token))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_model::kind::Registry;
+use kindex_model::kind::{Kind, Registry};
 use kindex_serve::watches::{WatchLimits, Watches};
 use kindex_store::MetadataStorage;
 use tokio_util::sync::CancellationToken;
@@ -13,8 +13,9 @@ use super::events::Hubs;
 use super::names::Names;
 use super::rights::Rights;
 use super::snapshot::Snapshots;
+use super::tombstones::Graph;
 use super::watch::Feed;
-use super::{ClusterAccess, Operations, Pace, Peers, RightsOf, Sizes, Storage};
+use super::{Backends, ClusterAccess, Operations, Pace, Peers, RightsOf, Sizes, Storage, Streams};
 use crate::figures::Figures;
 
 impl Operations {
@@ -35,7 +36,13 @@ impl Operations {
         let upstream = Arc::new(Upstream::new(cluster.into(), rights)?);
         let (pace, changes) = (Pace::default(), Sizes::default().changes);
         let feed = Feed::start(store.clone(), upstream.clone(), registry.kinds, pace, changes);
-        Ok(Self::over(registry, upstream, Storage::On { store, feed }, rights))
+        let names = Names::default();
+        Ok(Self::over(
+            registry,
+            upstream,
+            Storage::On { store, feed, names },
+            rights,
+        ))
     }
 
     /// Over the cluster alone: nothing is guarded, deletions are Kubernetes' own, and lists and watches are the
@@ -56,23 +63,25 @@ impl Operations {
 
     fn over(registry: Registry, upstream: Arc<Upstream>, storage: Storage, rights: RightsOf) -> Self {
         Self {
-            registry,
-            upstream,
-            sql_only: None,
-            storage,
-            rights: Rights::new(rights),
+            rights: Rights::new(rights, upstream.clone()),
+            backends: Backends {
+                registry,
+                upstream,
+                sql_only: None,
+                storage,
+                graph: Graph::default(),
+                clock: Timestamp::now,
+            },
             peers: Peers::of(&registry),
-            has_graph: false,
-            outside: Vec::new(),
-            clock: Timestamp::now,
-            figures: Figures::default(),
-            watches: Watches::new(WatchLimits::default()),
+            streams: Streams {
+                watches: Watches::new(WatchLimits::default()),
+                hubs: Arc::new(Hubs::new(registry.kinds, Pace::default().events)),
+                pace: Pace::default(),
+                figures: Figures::default(),
+                ending: CancellationToken::new(),
+            },
             snapshots: Snapshots::default(),
-            names: Names::default(),
             sizes: Sizes::default(),
-            pace: Pace::default(),
-            hubs: Arc::new(Hubs::new(registry.kinds, Pace::default().events)),
-            ending: CancellationToken::new(),
         }
     }
 
@@ -87,29 +96,36 @@ impl Operations {
     /// with the last reference on it, and what others name by fields alone is not asked for.
     #[must_use]
     pub fn with_graph(mut self, has_graph: bool) -> Self {
-        self.has_graph = has_graph;
+        self.backends.graph.is_there = has_graph;
+        self
+    }
+
+    /// The same where `kindex deletion` cleans up what objects of these kinds have outside.
+    #[must_use]
+    pub fn with_outside(mut self, kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
+        self.backends.graph.outside = kinds.into_iter().collect();
         self
     }
 
     /// The same with an API of the kinds that no cluster has: the objects are all there, and only there.
     #[must_use]
     pub fn with_sql_only(mut self, api: kube::Client) -> Self {
-        self.sql_only = Some(Upstream::in_process(api));
+        self.backends.sql_only = Some(Upstream::in_process(api));
         self
     }
 
     /// The same with another time of day.
     #[must_use]
     pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
-        self.clock = clock;
+        self.backends.clock = clock;
         self
     }
 
     /// The same, following what changes in SQL at another pace.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.pace = pace;
-        self.hubs = Arc::new(Hubs::new(self.registry.kinds, pace.events));
+        self.streams.pace = pace;
+        self.streams.hubs = Arc::new(Hubs::new(self.backends.registry.kinds, pace.events));
         self.followed_anew()
     }
 
@@ -121,9 +137,10 @@ impl Operations {
     }
 
     fn followed_anew(mut self) -> Self {
-        if let Storage::On { store, feed } = &mut self.storage {
-            let (upstream, kinds) = (self.upstream.clone(), self.registry.kinds);
-            *feed = Feed::start(store.clone(), upstream, kinds, self.pace, self.sizes.changes);
+        let (pace, changes) = (self.streams.pace, self.sizes.changes);
+        let (upstream, kinds) = (self.backends.upstream.clone(), self.backends.registry.kinds);
+        if let Storage::On { store, feed, .. } = &mut self.backends.storage {
+            *feed = Feed::start(store.clone(), upstream, kinds, pace, changes);
         }
         self
     }
@@ -131,15 +148,15 @@ impl Operations {
     /// The same, counting here.
     #[must_use]
     pub fn with_figures(mut self, figures: Figures) -> Self {
-        self.watches = Watches::metered(self.watches.limits(), figures.clone());
-        self.figures = figures;
+        self.streams.watches = Watches::metered(self.streams.watches.limits(), figures.clone());
+        self.streams.figures = figures;
         self
     }
 
     /// The same, bearing such watches.
     #[must_use]
     pub fn with_watch_limits(mut self, limits: WatchLimits) -> Self {
-        self.watches = Watches::metered(limits, self.figures.clone());
+        self.streams.watches = Watches::metered(limits, self.streams.figures.clone());
         self
     }
 }

@@ -10,7 +10,7 @@ use kindex_model::object::Object;
 use kindex_query::{Life, Stored};
 use serde_json::Value;
 
-use super::{ObjectKey, Operations, Refusal, Resource, Storage, refusal};
+use super::{Backends, ObjectKey, Refusal, Resource, Storage, refusal};
 
 /// How stored objects are shown to who asks for a resource.
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ impl View {
     }
 }
 
-impl Operations {
+impl Backends {
     /// The archived object of that name; none where nothing is stored.
     pub(super) async fn find_archived(&self, key: &ObjectKey<'_>) -> Result<Option<Stored>, Refusal> {
         let Storage::On { store, .. } = &self.storage else {
@@ -101,10 +101,10 @@ impl Operations {
 
     /// The same for what many ask at the same time, as each creation does for what it names: they share a statement.
     pub(super) async fn find_archived_together(&self, key: &ObjectKey<'_>) -> Result<Option<Stored>, Refusal> {
-        let Storage::On { store, .. } = &self.storage else {
+        let Storage::On { store, names, .. } = &self.storage else {
             return Ok(None);
         };
-        let found = self.names.find(store, key).await?;
+        let found = names.find(store, key).await?;
         Ok(found.filter(|stored| stored.life == Life::Archived))
     }
 }

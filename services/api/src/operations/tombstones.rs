@@ -6,25 +6,27 @@ use kindex_model::object::Object;
 use kindex_query::Stored;
 use kindex_store::StoreError;
 
-use super::{ObjectKey, Operations, Refusal, refusal};
+use super::{Backends, ObjectKey, Refusal, refusal};
 
-impl Operations {
-    /// The same where `kindex deletion` cleans up what objects of these kinds have outside.
-    #[must_use]
-    pub fn with_outside(mut self, kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
-        self.outside = kinds.into_iter().collect();
-        self
-    }
+/// What `kindex deletion` does here.
+#[derive(Default)]
+pub(super) struct Graph {
+    /// Whether it ends the deletions of tombstones.
+    pub(super) is_there: bool,
+    /// The kinds whose objects may have something outside, which it cleans up.
+    pub(super) outside: Vec<&'static Kind>,
+}
 
+impl Backends {
     /// Whether the deletion of an archived object of a kind is left to `kindex deletion`: others may name it without a
     /// reference, it may hold objects of other services, which are told there, or it may have something outside.
     pub(super) fn needs_tombstone(&self, kind: &Kind) -> bool {
         let waiting = kind.references.iter().filter(|reference| reference.waits());
         let mut targets = waiting.flat_map(|reference| reference.targets);
         let is_same = |other: &&Kind| (other.group, other.name) == (kind.group, kind.name);
-        let has_outside = self.outside.iter().any(is_same);
+        let has_outside = self.graph.outside.iter().any(is_same);
         let holds_elsewhere = targets.any(|target| target.service.is_some());
-        self.has_graph && kind.cluster && (may_be_named(&self.registry, kind) || holds_elsewhere || has_outside)
+        self.graph.is_there && kind.cluster && (may_be_named(&self.registry, kind) || holds_elsewhere || has_outside)
     }
 
     /// Records that an archived object is being deleted, so that lists and watches show it with its deletionTimestamp.

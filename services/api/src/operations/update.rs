@@ -9,12 +9,12 @@ use kindex_kube_api::request::Verb;
 use serde_json::Value;
 
 use super::cluster::Call;
-use super::edit::{self, Edit};
+use super::edit::{Edit, edit_stored, may_move};
 use super::objects::{Head, with_finalizer};
 use super::references::may_name_in;
 use super::references::picked::picked;
 use super::rights::RequiredPermission;
-use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
+use super::{Answer, Backends, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 
 fn required<'a>(verb: Verb, key: &ObjectKey<'a>, part: Part) -> RequiredPermission<'a> {
     RequiredPermission {
@@ -40,8 +40,8 @@ impl Operations {
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, required(Verb::Update, key, part)).await?;
-        let body = match (part, self.finalizer_of(key.resource.kind)) {
+        self.rights.allow(caller, required(Verb::Update, key, part)).await?;
+        let body = match (part, self.backends.finalizer_of(key.resource.kind)) {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
             (Part::Main, Some(finalizer)) => with_finalizer(text, &finalizer)?,
             (Part::Main | Part::Status, _) => text.to_owned(),
@@ -54,10 +54,10 @@ impl Operations {
                 false => drop(self.try_change(caller, key, &call, options).await?),
             }
         }
-        match self.upstream_of(key.resource.kind)?.call(caller, call).await {
+        match self.backends.upstream_of(key.resource.kind)?.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() => {
                 let edit = Edit::replace(text)?;
-                self.edit_stored(caller, key, part, &edit, options, refusal).await
+                edit_stored(self.named_objects(), caller, key, part, &edit, options, refusal).await
             }
             answer => answer,
         }
@@ -77,26 +77,26 @@ impl Operations {
         patch: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, required(Verb::Patch, key, part)).await?;
+        self.rights.allow(caller, required(Verb::Patch, key, part)).await?;
         let call = Call {
             content_type: patch_type.media_type(),
             ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
-        if may_name_in(key.resource, part) && edit::may_move(key.resource, patch_type, &patch) {
+        if may_name_in(key.resource, part) && may_move(key.resource, patch_type, &patch) {
             let tried = self.try_change(caller, key, &call, options).await?;
             if let Some(tried) = tried.filter(|_| options.dry_run) {
                 return Ok(tried);
             }
         }
         if patch_type == PatchType::Apply
-            && let Some(finalizer) = self.finalizer_of(key.resource.kind)
+            && let Some(finalizer) = self.backends.finalizer_of(key.resource.kind)
         {
-            return self.apply(caller, key, call, &finalizer, options).await;
+            return self.backends.apply(caller, key, call, &finalizer, options).await;
         }
-        match self.upstream_of(key.resource.kind)?.call(caller, call).await {
-            Err(refusal) if refusal.is_of_absent_object() && self.archives(key.resource.kind) => {
+        match self.backends.upstream_of(key.resource.kind)?.call(caller, call).await {
+            Err(refusal) if refusal.is_of_absent_object() && self.backends.archives(key.resource.kind) => {
                 let edit = Edit::patch(patch_type, &patch)?;
-                self.edit_stored(caller, key, part, &edit, options, refusal).await
+                edit_stored(self.named_objects(), caller, key, part, &edit, options, refusal).await
             }
             answer => answer,
         }
@@ -111,10 +111,11 @@ impl Operations {
         part: Part,
         text: &str,
     ) -> Result<(), Refusal> {
-        let Some(old) = self.find_live(caller, key).await? else {
+        let Some(old) = self.backends.find_live(caller, key).await? else {
             return Ok(());
         };
-        self.refuse_change(caller, key, [&text_of(&old), text], Some(part))
+        self.named_objects()
+            .refuse_change(caller, key, [&text_of(&old), text], Some(part))
             .await
     }
 
@@ -127,8 +128,8 @@ impl Operations {
         call: &Call<'_>,
         options: &WriteOptions,
     ) -> Result<Option<Answer>, Refusal> {
-        let old = self.find_live(caller, key).await?;
-        if old.is_none() && self.find_archived(key).await?.is_some() {
+        let old = self.backends.find_live(caller, key).await?;
+        if old.is_none() && self.backends.find_archived(key).await?.is_some() {
             return Ok(None);
         }
         let dry_run = WriteOptions {
@@ -142,20 +143,23 @@ impl Operations {
             content_type: call.content_type,
             body: call.body.clone(),
         };
-        let tried = match self.upstream_of(key.resource.kind)?.call(caller, trial).await {
+        let tried = match self.backends.upstream_of(key.resource.kind)?.call(caller, trial).await {
             Err(refusal) if refusal.is_of_absent_object() => return Ok(None),
             tried => tried?,
         };
         match old {
             Some(old) => {
-                self.refuse_change(caller, key, [&text_of(&old), &text_of(&tried)], None)
+                self.named_objects()
+                    .refuse_change(caller, key, [&text_of(&old), &text_of(&tried)], None)
                     .await?;
             }
-            None => self.refuse_child(caller, key, &text_of(&tried)).await?,
+            None => self.named_objects().refuse_child(caller, key, &text_of(&tried)).await?,
         }
         Ok(Some(tried))
     }
+}
 
+impl Backends {
     /// The object as the cluster has it, read by the server.
     async fn find_live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Answer>, Refusal> {
         let upstream = self.upstream_of(key.resource.kind)?;

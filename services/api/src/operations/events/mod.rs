@@ -20,12 +20,13 @@ use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_serve::watches::Seat;
+use kindex_store::MetadataStorage;
 
 use cursor::Cursor;
 use follow::Follow;
 
 use super::rights::RequiredPermission;
-use super::{Caller, Operations, Reason, Refusal, refusal};
+use super::{Caller, Operations, Reason, Refusal, Streams, refusal};
 use crate::figures::OneMore;
 
 pub(super) use hub::Hubs;
@@ -53,7 +54,7 @@ impl Operations {
             Some(group) => group.strip_prefix('.') == Some(kind.group),
             None => false,
         };
-        let found: Vec<&'static Kind> = self.registry.kinds.iter().copied().filter(is_meant).collect();
+        let found: Vec<&'static Kind> = self.registry().kinds.iter().copied().filter(is_meant).collect();
         match found.as_slice() {
             [kind] => Ok(kind),
             [] => Err(Refusal::new(
@@ -80,9 +81,10 @@ impl Operations {
         kind: &'static Kind,
         options: &EventOptions,
     ) -> Result<(Messages, Seat), Refusal> {
-        self.allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
+        self.rights
+            .allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
             .await?;
-        let follow = self.follow(kind, options.deleting)?;
+        let follow = self.streams.follow(self.backends.store()?, kind, options.deleting)?;
         let place = match options.from.as_str() {
             "" => None,
             from => {
@@ -90,7 +92,7 @@ impl Operations {
                 Some(place.map_err(|error| Refusal::bad_request(error.to_string()))?)
             }
         };
-        let seat = self.seat()?;
+        let seat = self.streams.seat()?;
         let place = match place {
             Some(place) => {
                 follow.check(&place).await?;
@@ -98,7 +100,7 @@ impl Operations {
             }
             None => follow.beginning().await?,
         };
-        let messages = follow.messages(place, OneMore::of(&self.figures.subscriptions));
+        let messages = follow.messages(place, OneMore::of(&self.streams.figures.subscriptions));
         Ok((messages, seat))
     }
 
@@ -107,10 +109,11 @@ impl Operations {
     /// # Errors
     /// 404 where there is none; its details name the uid, so that it is not taken for a wrong address.
     pub async fn event_of(&self, caller: &Caller, kind: &'static Kind, uid: &str) -> Result<Event, Refusal> {
-        self.allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
+        self.rights
+            .allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
             .await?;
         let uid = Uid::from(uid);
-        let row = self.store()?.get_by_id(kind, &uid).await;
+        let row = self.backends.store()?.get_by_id(kind, &uid).await;
         let row = row.map_err(|error| refusal::of_query(&error))?;
         let Some(row) = row.filter(|row| row.life != Life::Deleted) else {
             let message = format!("{} has no object with uid {uid}", page::topic(kind));
@@ -122,7 +125,11 @@ impl Operations {
         let metadata = &row.object.metadata;
         // The text of an archived object may have the deletionTimestamp with which it left the cluster.
         let deletion = metadata.deletion_timestamp.filter(|_| row.life == Life::Live);
-        let tombstones = self.store()?.tombstones(kind, std::slice::from_ref(&uid)).await;
+        let tombstones = self
+            .backends
+            .store()?
+            .tombstones(kind, std::slice::from_ref(&uid))
+            .await;
         let tombstones = tombstones.map_err(|error| refusal::of_query(&error))?;
         let requested = tombstones.first().map(|tombstone| tombstone.requested);
         Ok(Event {
@@ -137,11 +144,13 @@ impl Operations {
 
     /// Ends all subscriptions to events: their clients resume them elsewhere.
     pub fn end_events(&self) {
-        self.ending.cancel();
+        self.streams.ending.cancel();
     }
+}
 
-    fn follow(&self, kind: &'static Kind, deleting: bool) -> Result<Follow, Refusal> {
-        let store = self.store()?.clone();
+impl Streams {
+    /// What a subscription to a kind needs.
+    fn follow(&self, store: &Arc<dyn MetadataStorage>, kind: &'static Kind, deleting: bool) -> Result<Follow, Refusal> {
         if !kind.events {
             let message = format!(
                 "{} has no events: write `events = true` under [kinds.{}] in crds.toml, build, and run kindex migrate",
@@ -151,7 +160,7 @@ impl Operations {
             return Err(Refusal::new(Reason::Invalid, message));
         }
         Ok(Follow {
-            store,
+            store: store.clone(),
             hubs: self.hubs.clone(),
             watches: self.watches.clone(),
             kind,

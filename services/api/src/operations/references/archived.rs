@@ -7,7 +7,7 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 use kindex_store::{DirectError, StoreError};
 
-use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
+use super::super::{Backends, ObjectKey, Refusal, Storage, refusal};
 use super::answer::{State, Target};
 use super::decide::{Decision, Seen, Standing, is_of};
 
@@ -40,7 +40,7 @@ impl ArchivedObject {
     }
 }
 
-impl Operations {
+impl Backends {
     /// An archived object with what the store keeps of its references.
     pub(in super::super) async fn with_references(
         &self,
@@ -135,10 +135,11 @@ impl Operations {
         released.map_err(|error| refusal::of_store(key, error))
     }
 
-    /// Carries out a decision. Whether it is done; if not, the object has moved or changed, and is looked at again.
+    /// Carries out a decision of this user. Whether it is done; if not, the object has moved or changed, and is looked
+    /// at again.
     pub(in super::super) async fn change_archived(
         &self,
-        caller: &Caller,
+        user: &str,
         key: &ObjectKey<'_>,
         found: &ArchivedObject,
         reference: &ReferenceName,
@@ -147,13 +148,10 @@ impl Operations {
         let (store, kind, now) = (self.store()?, key.resource.kind, self.now());
         let changed = match decision {
             Decision::Done | Decision::Refuse(_) => return Ok(true),
-            Decision::Add => {
-                let by = self.known(caller);
-                store
-                    .place_reference(kind, &found.uid, reference, &by, now)
-                    .await
-                    .map(drop)
-            }
+            Decision::Add => store
+                .place_reference(kind, &found.uid, reference, user, now)
+                .await
+                .map(drop),
             Decision::Remove if self.needs_tombstone(kind) => store.drop_reference(kind, &found.uid, reference).await,
             Decision::Remove => store
                 .release_reference(kind, &found.uid, reference, now)

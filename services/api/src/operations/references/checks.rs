@@ -10,14 +10,14 @@ use kindex_model::reference::Reference;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::super::{Caller, ObjectKey, Operations, Part, Refusal, Resource};
+use super::super::{Caller, ObjectKey, Part, Refusal, Resource};
 use super::answer::State;
 use super::fields::changed;
 use super::named_object::NamedObject;
-use super::on_named::Silence;
+use super::on_named::{NamedObjects, Silence};
 use super::picked::picked;
 
-impl Operations {
+impl NamedObjects<'_> {
     /// Refuses a change by which a field names another object, while one of the three is being deleted. Nobody waits
     /// for another service that does not answer.
     ///
@@ -45,7 +45,7 @@ impl Operations {
         new: &Value,
         silence: Silence,
     ) -> Result<(), Refusal> {
-        let own = |object: &Value| value_in_own_version(&self.registry.platform, key.resource, object);
+        let own = |object: &Value| value_in_own_version(&self.backends.registry.platform, key.resource, object);
         let converted = own(old).zip(own(new));
         let (old, new) = converted.as_ref().map_or((old, new), |(old, new)| (old, new));
         self.refuse_other_names(caller, key, old, new, silence).await
@@ -64,7 +64,7 @@ impl Operations {
         texts: [&str; 2],
         sent_for: Option<Part>,
     ) -> Result<(), Refusal> {
-        let (platform, kind) = (&self.registry.platform, key.resource.kind);
+        let (platform, kind) = (&self.backends.registry.platform, key.resource.kind);
         let converted = texts.map(|text| in_own_version(platform, key.resource, text));
         let fields = match &converted {
             [Some(old), Some(new)] => [picked(kind, old), picked(kind, new)],
@@ -87,9 +87,9 @@ impl Operations {
         new: &Value,
         silence: Silence,
     ) -> Result<(), Refusal> {
-        for (reference, pair) in changed(&self.registry, key.resource.kind, old, new) {
+        for (reference, pair) in changed(&self.backends.registry, key.resource.kind, old, new) {
             let path = reference.path.join(".");
-            let holder = self.object_state(caller, key).await?;
+            let holder = self.backends.object_state(caller, key).await?;
             if holder.is_some_and(|holder| holder.state == State::Deleting) {
                 let why = NamedObject::of(key).why();
                 return Err(Refusal::conflict(
@@ -121,10 +121,10 @@ impl Operations {
         key: &ObjectKey<'_>,
         text: &str,
     ) -> Result<(), Refusal> {
-        let converted = in_own_version(&self.registry.platform, key.resource, text);
+        let converted = in_own_version(&self.backends.registry.platform, key.resource, text);
         let fields = picked(key.resource.kind, converted.as_deref().unwrap_or(text));
         let new = in_namespace(fields, key.namespace);
-        let named = changed(&self.registry, key.resource.kind, &Value::Null, &new);
+        let named = changed(&self.backends.registry, key.resource.kind, &Value::Null, &new);
         let named = named.into_iter();
         let named = named.filter_map(|(reference, [_, named])| Some((reference, named?)));
         // At once, so that several services together delay nobody for longer than one.

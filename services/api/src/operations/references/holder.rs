@@ -1,88 +1,21 @@
 //! The holders of references: who may speak for one, and what is known of it.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::{Details, Reason};
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
-use super::super::rights::{RequiredPermission, Spoken};
-use super::super::{Caller, Operations, Refusal, Storage, refusal};
+use super::super::rights::{Rights, Spoken};
+use super::super::{Backends, Caller, Refusal, Storage, refusal};
 use super::answer::{Held, Holder, State};
 use super::decide::is_of_kind;
 
 /// Holders that are looked up at the same time.
 const AT_ONCE: usize = 8;
 
-impl Operations {
-    /// Refuses who may not speak for the holder of a reference.
-    pub(in super::super) async fn allow_to_speak(
-        &self,
-        caller: &Caller,
-        reference: &ReferenceName,
-    ) -> Result<(), Refusal> {
-        if self.rights.are_of_the_server() && caller.impersonate.is_none() {
-            return Ok(());
-        }
-        let kind = self.kind_of(reference);
-        let holder = match kind {
-            Some(kind) => self.stored_holder(kind, reference).await?,
-            None => None,
-        };
-        let plural = match kind {
-            Some(kind) => kind.plural.to_owned(),
-            None => self.registry.plural_elsewhere(reference.group(), reference.kind()),
-        };
-        let spoken = spoken_for(reference, plural, holder.as_ref());
-        self.rights.allow_holder(&self.upstream, caller, &spoken).await
-    }
-
-    /// References with what is known of their holders.
-    pub(in super::super) async fn held(
-        &self,
-        caller: &Caller,
-        references: Vec<ReferenceName>,
-    ) -> Result<Vec<Held>, Refusal> {
-        stream::iter(references)
-            .map(|reference| self.held_by(caller, reference))
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await
-    }
-
-    async fn held_by(&self, caller: &Caller, reference: ReferenceName) -> Result<Held, Refusal> {
-        let Some(kind) = self.kind_of(&reference) else {
-            return Ok(Held::of(&reference, None, None));
-        };
-        let unknown = Holder {
-            namespace: String::new(),
-            name: String::new(),
-            state: State::Unknown,
-        };
-        let Some(stored) = self.stored_holder(kind, &reference).await? else {
-            return Ok(Held::of(&reference, Some(kind), Some(unknown)));
-        };
-        let metadata = &stored.object.metadata;
-        // The reference itself is a part of the target, which the caller may read.
-        if !self.may_read(caller, kind, &metadata.namespace).await {
-            return Ok(Held::of(&reference, Some(kind), Some(unknown)));
-        }
-        let holder = Holder {
-            namespace: metadata.namespace.clone(),
-            name: metadata.name.clone(),
-            state: State::of(&stored, kind, &self.registry.platform),
-        };
-        Ok(Held::of(&reference, Some(kind), Some(holder)))
-    }
-
-    /// Whether a caller may read the objects of a kind in a namespace.
-    pub(in super::super) async fn may_read(&self, caller: &Caller, kind: &'static Kind, namespace: &str) -> bool {
-        let permission = RequiredPermission::of(Verb::Get, kind.into(), Some(namespace));
-        self.allow(caller, permission).await.is_ok()
-    }
-
+impl Backends {
     /// The kind of a holder, if it is of this program.
     pub(in super::super) fn kind_of(&self, reference: &ReferenceName) -> Option<&'static Kind> {
         let mut kinds = self.registry.kinds.iter().copied();
@@ -93,7 +26,7 @@ impl Operations {
     /// database, nobody can.
     pub(super) fn no_holder_of_ours(&self, reference: &ReferenceName) -> Refusal {
         let refusal = no_holder(reference);
-        if !matches!(self.storage, Storage::On { .. }) {
+        if !self.is_storing() {
             return refusal;
         }
         refusal.with(Details {
@@ -120,6 +53,73 @@ impl Operations {
         let found = store.get_by_id(kind, &Uid::from(reference.uid())).await;
         found.map_err(|error| refusal::of_query(&error))
     }
+}
+
+/// Refuses who may not speak for the holder of a reference.
+pub(super) async fn allow_to_speak(
+    backends: &Backends,
+    rights: &Rights,
+    caller: &Caller,
+    reference: &ReferenceName,
+) -> Result<(), Refusal> {
+    if rights.are_of_the_server() && caller.impersonate.is_none() {
+        return Ok(());
+    }
+    let kind = backends.kind_of(reference);
+    let holder = match kind {
+        Some(kind) => backends.stored_holder(kind, reference).await?,
+        None => None,
+    };
+    let plural = match kind {
+        Some(kind) => kind.plural.to_owned(),
+        None => backends.registry.plural_elsewhere(reference.group(), reference.kind()),
+    };
+    let spoken = spoken_for(reference, plural, holder.as_ref());
+    rights.allow_holder(caller, &spoken).await
+}
+
+/// References with what is known of their holders.
+pub(super) async fn held(
+    backends: &Backends,
+    rights: &Rights,
+    caller: &Caller,
+    references: Vec<ReferenceName>,
+) -> Result<Vec<Held>, Refusal> {
+    stream::iter(references)
+        .map(|reference| held_by(backends, rights, caller, reference))
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+async fn held_by(
+    backends: &Backends,
+    rights: &Rights,
+    caller: &Caller,
+    reference: ReferenceName,
+) -> Result<Held, Refusal> {
+    let Some(kind) = backends.kind_of(&reference) else {
+        return Ok(Held::of(&reference, None, None));
+    };
+    let unknown = Holder {
+        namespace: String::new(),
+        name: String::new(),
+        state: State::Unknown,
+    };
+    let Some(stored) = backends.stored_holder(kind, &reference).await? else {
+        return Ok(Held::of(&reference, Some(kind), Some(unknown)));
+    };
+    let metadata = &stored.object.metadata;
+    // The reference itself is a part of the target, which the caller may read.
+    if !rights.may_read(caller, kind, &metadata.namespace).await {
+        return Ok(Held::of(&reference, Some(kind), Some(unknown)));
+    }
+    let holder = Holder {
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        state: State::of(&stored, kind, &backends.registry.platform),
+    };
+    Ok(Held::of(&reference, Some(kind), Some(holder)))
 }
 
 /// 404: no object has references of this name.

@@ -6,11 +6,11 @@ use kindex_kube_api::patch::PatchType;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::cluster::Call;
-use super::super::{Answer, Caller, ObjectKey, Operations, Refusal};
+use super::super::{Answer, Backends, Caller, ObjectKey, Refusal};
 use super::LiveObject;
 use super::decide::Decision;
 
-impl Operations {
+impl Backends {
     /// Carries out a decision in the cluster. Whether it is done; if not, the object changed in between.
     pub(super) async fn change_live(
         &self,

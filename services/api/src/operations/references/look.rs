@@ -14,10 +14,12 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
 
 use super::super::cluster::Call;
-use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
+use super::super::rights::Rights;
+use super::super::{Backends, Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
 use super::naming::{TargetKey, by_fields, field, names, select, targets};
 use super::object::references_among;
+use super::peers::Peers;
 use super::question::Question;
 use super::tree::{Bounds, Found, Look, NamingField, Node};
 
@@ -26,7 +28,9 @@ const SCANNED_MAX: usize = 10_000;
 
 /// What looks up one object and its holders, for a question.
 pub(super) struct Looker<'a> {
-    operations: &'a Operations,
+    backends: &'a Backends,
+    peers: &'a Peers,
+    rights: &'a Rights,
     caller: &'a Caller,
     /// Whether other services are asked about their objects.
     asks_peers: bool,
@@ -40,7 +44,9 @@ pub(super) struct Looker<'a> {
 impl<'a> Looker<'a> {
     pub(super) fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds, question: &'a Question) -> Self {
         Self {
-            operations,
+            backends: &operations.backends,
+            peers: &operations.peers,
+            rights: &operations.rights,
             caller,
             // A service that asks about one step is itself at work on a whole tree.
             asks_peers: bounds.depth > 1,
@@ -56,7 +62,7 @@ impl<'a> Looker<'a> {
         let resource = kind.into();
         let own = ObjectKey { resource, ..*key };
         let call = Call::get(own.path(), Vec::new());
-        let upstream = self.operations.upstream_of(kind)?;
+        let upstream = self.backends.upstream_of(kind)?;
         let found = upstream.call(&self.caller.on_behalf(), call).await;
         match found {
             Ok(answer) => {
@@ -65,7 +71,7 @@ impl<'a> Looker<'a> {
                 Ok(Some(self.live(kind, &object).await))
             }
             Err(refusal) if refusal.is_of_absent_object() => {
-                let archived = self.operations.find_archived(key).await?;
+                let archived = self.backends.find_archived(key).await?;
                 let Some(stored) = archived else { return Ok(None) };
                 Ok(Some(self.stored(kind, &stored).await))
             }
@@ -74,7 +80,7 @@ impl<'a> Looker<'a> {
     }
 
     async fn live(&self, kind: &'static Kind, object: &Object) -> Node {
-        let head = Head::of(object, kind, &self.operations.registry.platform);
+        let head = Head::of(object, kind, &self.backends.registry.platform);
         let state = if head.is_leaving() {
             State::Deleting
         } else {
@@ -82,7 +88,7 @@ impl<'a> Looker<'a> {
         };
         let since = head.deletion_timestamp.or(object.metadata.creation_timestamp);
         let mut references = references_among(&object.metadata.finalizers);
-        let stored = self.operations.stored_references(kind, &object.metadata.uid.0).await;
+        let stored = self.backends.stored_references(kind, &object.metadata.uid.0).await;
         let (stored, notes) = match stored {
             Ok(stored) => (stored, Vec::new()),
             Err(refusal) => (Vec::new(), vec![format!("its archived holders: {}", refusal.message)]),
@@ -90,7 +96,7 @@ impl<'a> Looker<'a> {
         let known = references.clone();
         references.extend(stored.into_iter().filter(|name| !known.contains(name)));
         self.note(&object.metadata.uid.0, references);
-        let platform = &self.operations.registry.platform;
+        let platform = &self.backends.registry.platform;
         Node {
             finalizers: others(&object.metadata.finalizers, platform, state),
             phases: self.phases(object, state),
@@ -104,7 +110,7 @@ impl<'a> Looker<'a> {
         match stored.life {
             Life::Live => self.live(kind, object).await,
             Life::Deleted => node(kind, object, State::Deleted, stored.delete_time),
-            Life::Archived => match self.operations.with_references(kind, stored).await {
+            Life::Archived => match self.backends.with_references(kind, stored).await {
                 Ok(archived) => {
                     self.note(&object.metadata.uid.0, archived.references);
                     Node {
@@ -122,7 +128,7 @@ impl<'a> Looker<'a> {
 
     /// The phases that its deletion has entered, if it is being deleted.
     fn phases(&self, object: &Object, state: State) -> Vec<PhaseCondition> {
-        let annotations = Annotations::of(self.operations.registry.platform.group);
+        let annotations = Annotations::of(self.backends.registry.platform.group);
         match state {
             State::Deleting => annotations.phases_in(&object.metadata.annotations),
             State::Live | State::Archived | State::Deleted | State::Unknown => Vec::new(),
@@ -134,8 +140,8 @@ impl<'a> Looker<'a> {
         if stored.life == Life::Deleted {
             return Vec::new();
         }
-        let text = self.operations.view(kind.into()).past(&stored.object);
-        targets(&self.operations.registry, kind, &text)
+        let text = self.backends.view(kind.into()).past(&stored.object);
+        targets(&self.backends.registry, kind, &text)
     }
 
     /// Keeps in mind which references an object has.
@@ -152,8 +158,8 @@ impl<'a> Looker<'a> {
 
     /// The holder of a reference, with the fields by which it holds others.
     async fn holder(&self, reference: &ReferenceName) -> Node {
-        let operations = self.operations;
-        let Some(kind) = operations.kind_of(reference) else {
+        let backends = self.backends;
+        let Some(kind) = backends.kind_of(reference) else {
             return self.foreign(reference).await;
         };
         let none = || unknown(kind.name, kind.group, reference.uid(), State::Unknown);
@@ -161,13 +167,13 @@ impl<'a> Looker<'a> {
             notes: vec![note],
             ..none()
         };
-        let stored = match operations.stored_holder(kind, reference).await {
+        let stored = match backends.stored_holder(kind, reference).await {
             Ok(Some(stored)) => stored,
             Ok(None) => return none(),
             Err(refusal) => return noted(refusal.message),
         };
         let namespace = &stored.object.metadata.namespace;
-        match operations.may_read(self.caller, kind, namespace).await {
+        match self.rights.may_read(self.caller, kind, namespace).await {
             true => Node {
                 targets: self.targets(kind, &stored),
                 ..self.stored(kind, &stored).await
@@ -178,7 +184,7 @@ impl<'a> Looker<'a> {
 
     /// One of another service.
     pub(super) async fn foreign(&self, reference: &ReferenceName) -> Node {
-        let peers = &self.operations.peers;
+        let peers = self.peers;
         let unknown = Node {
             service: peers.name_of(reference.group()),
             ..unknown(reference.kind(), reference.group(), reference.uid(), State::Unknown)
@@ -251,15 +257,15 @@ impl<'a> Looker<'a> {
 
     /// The service of the kinds of a group; nothing for ours.
     fn service_of(&self, group: &str) -> String {
-        match self.operations.kinds_of_group(group) {
+        match self.backends.kinds_of_group(group) {
             true => String::new(),
-            false => self.operations.peers.name_of(group),
+            false => self.peers.name_of(group),
         }
     }
 
     /// Adds the objects that name one by a declared field.
     async fn add_naming(&self, kind: &'static Kind, of: &Node, found: &mut Found) {
-        let referrers: Vec<_> = self.operations.registry.referrers(kind).collect();
+        let referrers: Vec<_> = self.backends.registry.referrers(kind).collect();
         for (holder, reference, target) in referrers {
             if target.service.is_some() || !reference.waits() {
                 continue;
@@ -284,11 +290,8 @@ impl<'a> Looker<'a> {
             };
             let mut hidden = 0;
             for stored in naming {
-                if !self
-                    .operations
-                    .may_read(self.caller, holder, &stored.object.metadata.namespace)
-                    .await
-                {
+                let namespace = &stored.object.metadata.namespace;
+                if !self.rights.may_read(self.caller, holder, namespace).await {
                     hidden += 1;
                     continue;
                 }
@@ -310,11 +313,11 @@ impl<'a> Looker<'a> {
         reference: &Reference,
         key: TargetKey<'_>,
     ) -> Result<(Vec<Stored>, Option<String>), Refusal> {
-        let Storage::On { store, .. } = &self.operations.storage else {
+        let Storage::On { store, .. } = &self.backends.storage else {
             return Ok((Vec::new(), None));
         };
         let select = select(holder, reference, key);
-        let view = self.operations.view(holder.into());
+        let view = self.backends.view(holder.into());
         let (mut found, mut read, mut token) = (Vec::new(), 0, None);
         loop {
             let page = store.select(&select, token.as_deref()).await;
@@ -345,7 +348,7 @@ impl Look for Looker<'_> {
         if !of.service.is_empty() {
             return self.holders_by_peer(of).await;
         }
-        let mut kinds = self.operations.registry.kinds.iter().copied();
+        let mut kinds = self.backends.registry.kinds.iter().copied();
         let Some(kind) = kinds.find(|kind| kind.group == of.group && kind.name == of.kind) else {
             return Found::default();
         };

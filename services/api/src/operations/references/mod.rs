@@ -11,6 +11,8 @@ mod object;
 
 mod archived;
 
+mod found;
+
 mod holder;
 
 mod tree;
@@ -45,18 +47,17 @@ mod live;
 mod race;
 
 use kindex_kube_api::request::Verb;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
-use kindex_query::Stored;
 
-use super::cluster::Call;
 use super::rights::RequiredPermission;
 use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 
 pub use answer::{Held, Holder, References, State, Target};
-use archived::ArchivedObject;
 pub(super) use checks::{may_name_in, waiting_paths};
-use decide::{Change, Decision, RefusalReason, Seen, Standing, decide};
+use decide::{Change, Decision, RefusalReason, decide};
+use found::{FoundObject, Location, ObjectState};
+use holder::{allow_to_speak, held};
 pub use named_object::NamedObject;
 pub(super) use object::{LiveObject, references_among};
 use parse::{named, named_in_lower_case};
@@ -114,9 +115,15 @@ impl Operations {
         reference: Option<&str>,
     ) -> Result<References, Refusal> {
         let wanted = reference.map(named).transpose()?;
-        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
-        let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
-        let mut references = self.references_on(key, &found).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Get, key))
+            .await?;
+        let found = self
+            .backends
+            .look(caller, key)
+            .await?
+            .ok_or_else(|| Refusal::not_found(key))?;
+        let mut references = self.backends.references_on(key, &found).await?;
         if let Some(wanted) = &wanted {
             references.retain(|known| known == wanted);
             if references.is_empty() {
@@ -128,7 +135,7 @@ impl Operations {
         }
         Ok(References {
             target: found.shown(key),
-            references: self.held(caller, references).await?,
+            references: held(&self.backends, &self.rights, caller, references).await?,
         })
     }
 
@@ -143,30 +150,21 @@ impl Operations {
         key: &ObjectKey<'_>,
         limit: u32,
     ) -> Result<References, Refusal> {
-        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
-        let found = self.location(caller, key).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Get, key))
+            .await?;
+        let found = self.backends.location(caller, key).await?;
         let found = found.ok_or_else(|| Refusal::not_found(key))?;
-        let ObjectState { uid, state } = self.object_state_at(key, &found).await?;
+        let ObjectState { uid, state } = self.backends.object_state_at(key, &found).await?;
         let (target, borne) = match &found {
             Location::Cluster(found) => (found.shown(key), found.references()),
             Location::Sql(_) => (Target::archived(key, &uid.0, state), Vec::new()),
         };
-        let references = self.first_of(key.resource.kind, &uid, borne, limit).await?;
+        let references = self.backends.first_of(key.resource.kind, &uid, borne, limit).await?;
         Ok(References {
             target,
-            references: self.held(caller, references).await?,
+            references: held(&self.backends, &self.rights, caller, references).await?,
         })
-    }
-
-    /// The references on an object that was found. One in the cluster has rows of archived holders, too.
-    async fn references_on(&self, key: &ObjectKey<'_>, found: &FoundObject) -> Result<Vec<ReferenceName>, Refusal> {
-        let mut references = found.references();
-        if let FoundObject::Cluster(live) = found {
-            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
-            let own = references.clone();
-            references.extend(stored.into_iter().filter(|name| !own.contains(name)));
-        }
-        Ok(references)
     }
 
     /// The reference, if the caller may change it on the object.
@@ -176,8 +174,10 @@ impl Operations {
         key: &ObjectKey<'_>,
         reference: ReferenceName,
     ) -> Result<ReferenceName, Refusal> {
-        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
-        self.allow_to_speak(caller, &reference).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Get, key))
+            .await?;
+        allow_to_speak(&self.backends, &self.rights, caller, &reference).await?;
         Ok(reference)
     }
 
@@ -212,8 +212,8 @@ impl Operations {
         change: Change,
         at: Option<ResourceVersion>,
     ) -> Result<Option<References>, Refusal> {
-        let found = self.look(caller, key).await?;
-        let mut seen = self.seen(key, found.as_ref(), reference, change).await?;
+        let found = self.backends.look(caller, key).await?;
+        let mut seen = self.backends.seen(key, found.as_ref(), reference, change).await?;
         if let Some(at) = at {
             seen.is_as_read = match &found {
                 Some(FoundObject::Cluster(live)) => live.version() == at,
@@ -225,8 +225,7 @@ impl Operations {
         let decision = decide(change, seen);
         let is_done = match (&found, decision) {
             (_, Decision::Refuse(reason)) => return Err(refused(key, reference, reason)),
-            (Some(FoundObject::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
-            (Some(FoundObject::Sql(found)), _) => self.change_archived(caller, key, found, reference, decision).await?,
+            (Some(found), _) => self.apply_decision(caller, key, found, reference, decision).await?,
             (None, _) => true,
         };
         if !is_done {
@@ -237,29 +236,24 @@ impl Operations {
             .map(Some)
     }
 
-    /// What a decision depends on. Of a live object, a row counts as well; as long as it takes references, it gets one
-    /// of its own for the cluster.
-    async fn seen(
+    /// Carries out a decision where the object is. Whether it is done; if not, the object has moved or changed, and is
+    /// looked at again.
+    async fn apply_decision(
         &self,
+        caller: &Caller,
         key: &ObjectKey<'_>,
-        found: Option<&FoundObject>,
+        found: &FoundObject,
         reference: &ReferenceName,
-        change: Change,
-    ) -> Result<Seen, Refusal> {
-        let absent = Seen {
-            standing: Standing::Absent,
-            held: false,
-            itself: false,
-            is_as_read: true,
-        };
-        let mut seen = found.map_or(absent, |found| found.seen(key, reference));
-        if let (Some(FoundObject::Cluster(live)), false) = (found, seen.held)
-            && (change == Change::Delete || seen.standing == Standing::Leaving)
-        {
-            let stored = self.stored_references(key.resource.kind, live.uid()).await?;
-            seen.held = stored.contains(reference);
+        decision: Decision,
+    ) -> Result<bool, Refusal> {
+        let backends = &self.backends;
+        match found {
+            FoundObject::Cluster(found) => backends.change_live(caller, key, found, reference, decision).await,
+            FoundObject::Sql(found) => {
+                let user = self.rights.known(caller);
+                backends.change_archived(&user, key, found, reference, decision).await
+            }
         }
-        Ok(seen)
     }
 
     /// What is said of a change that is done: the object, and the reference if it has it now.
@@ -287,123 +281,8 @@ impl Operations {
         };
         Ok(References {
             target,
-            references: self.held(caller, references).await?,
+            references: held(&self.backends, &self.rights, caller, references).await?,
         })
-    }
-
-    /// The object with its references, wherever it is.
-    async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<FoundObject>, Refusal> {
-        Ok(match self.location(caller, key).await? {
-            Some(Location::Cluster(found)) => Some(FoundObject::Cluster(found)),
-            Some(Location::Sql(stored)) => {
-                let archived = self.with_references(key.resource.kind, &stored).await?;
-                Some(FoundObject::Sql(archived))
-            }
-            None => None,
-        })
-    }
-
-    /// The state of the object, wherever it is. Reads none of the references on it, of which an archived object may
-    /// have very many.
-    pub(super) async fn object_state(
-        &self,
-        caller: &Caller,
-        key: &ObjectKey<'_>,
-    ) -> Result<Option<ObjectState>, Refusal> {
-        match self.location(caller, key).await? {
-            Some(found) => self.object_state_at(key, &found).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    async fn object_state_at(&self, key: &ObjectKey<'_>, found: &Location) -> Result<ObjectState, Refusal> {
-        Ok(match found {
-            Location::Cluster(found) => ObjectState {
-                uid: Uid::from(found.uid()),
-                state: found.state(),
-            },
-            Location::Sql(stored) => {
-                let (state, _) = self.archived_state(key.resource.kind, stored).await?;
-                ObjectState {
-                    uid: stored.object.metadata.uid.clone(),
-                    state,
-                }
-            }
-        })
-    }
-
-    /// Where the object is. One that the cluster deletes on its way to the archive is archived: its references were
-    /// stored with its row, and nobody has deleted it.
-    async fn location(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Location>, Refusal> {
-        match self.live(caller, key).await? {
-            Some(found) if !found.is_tombstone() => Ok(Some(Location::Cluster(found))),
-            Some(found) => {
-                let archived = self.find_archived(key).await?;
-                let same = archived.filter(|archived| *archived.object.metadata.uid.0 == *found.uid());
-                Ok(Some(same.map_or(Location::Cluster(found), Location::Sql)))
-            }
-            None => Ok(self.find_archived_together(key).await?.map(Location::Sql)),
-        }
-    }
-
-    /// The object as the cluster has it. The caller's right to it has been checked.
-    async fn live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<LiveObject>, Refusal> {
-        let call = Call::get(key.path(), Vec::new());
-        match self
-            .upstream_of(key.resource.kind)?
-            .call(&caller.on_behalf(), call)
-            .await
-        {
-            Ok(answer) => LiveObject::read(&answer.text, key.resource.kind, &self.registry.platform).map(Some),
-            Err(refusal) if refusal.is_of_absent_object() => Ok(None),
-            Err(refusal) => Err(refusal),
-        }
-    }
-}
-
-/// Where an object is.
-enum Location {
-    /// In the cluster.
-    Cluster(LiveObject),
-    /// Archived: SQL has it, and the cluster does not.
-    Sql(Stored),
-}
-
-/// Which object it is, and its state.
-pub(super) struct ObjectState {
-    pub(super) uid: Uid,
-    pub(super) state: State,
-}
-
-/// An object where it is, with its references.
-enum FoundObject {
-    /// Its references are finalizers.
-    Cluster(LiveObject),
-    /// They are rows.
-    Sql(ArchivedObject),
-}
-
-impl FoundObject {
-    /// What is said of it.
-    fn shown(&self, key: &ObjectKey<'_>) -> Target {
-        match self {
-            Self::Cluster(found) => found.shown(key),
-            Self::Sql(found) => found.shown(key),
-        }
-    }
-
-    fn references(&self) -> Vec<ReferenceName> {
-        match self {
-            Self::Cluster(found) => found.references(),
-            Self::Sql(found) => found.references.clone(),
-        }
-    }
-
-    fn seen(&self, key: &ObjectKey<'_>, reference: &ReferenceName) -> Seen {
-        match self {
-            Self::Cluster(found) => found.seen(key.resource.kind, reference),
-            Self::Sql(found) => found.seen(key, reference),
-        }
     }
 }
 

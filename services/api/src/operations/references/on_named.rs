@@ -14,13 +14,15 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::super::cluster::Call;
-use super::super::{Caller, ObjectKey, Operations, Refusal};
+use super::super::{Backends, Caller, ObjectKey, Operations, Refusal};
 use super::answer::{References, State};
 use super::decide::{Change, Decision, decide};
+use super::found::FoundObject;
 use super::named_object::{Located, NamedObject};
 use super::parse::named_in_lower_case;
+use super::peers::Peers;
 use super::silent::has_answered;
-use super::{FoundObject, TRIES, refused};
+use super::{TRIES, refused};
 
 /// How long a write waits for another service.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -37,7 +39,14 @@ pub(in super::super) enum Silence {
     PassesForAWhile,
 }
 
-impl Operations {
+/// The objects that fields name: those of this service where they are, and those of the others.
+#[derive(Clone, Copy)]
+pub(in super::super) struct NamedObjects<'a> {
+    pub(in super::super) backends: &'a Backends,
+    peers: &'a Peers,
+}
+
+impl NamedObjects<'_> {
     /// How far an object is; `None` where there is none.
     ///
     /// # Errors
@@ -48,7 +57,7 @@ impl Operations {
         object: &NamedObject,
     ) -> Result<Option<State>, Refusal> {
         match object.located() {
-            Located::Own(key) => Ok(self.object_state(caller, &key).await?.map(|found| found.state)),
+            Located::Own(key) => Ok(self.backends.object_state(caller, &key).await?.map(|found| found.state)),
             Located::Foreign { service, kind, name } => {
                 let kind = self.peers.kind(service, kind);
                 let state = state_elsewhere(&kind, &name).await;
@@ -72,12 +81,12 @@ impl Operations {
                 (self.peers.kind(service, kind), name)
             }
             // There is no database to look it up in, and nobody who could have deleted it.
-            Located::Own(key) if !key.resource.kind.cluster && !self.is_storing() => return Ok(false),
+            Located::Own(key) if !key.resource.kind.cluster && !self.backends.is_storing() => return Ok(false),
             Located::Own(_) | Located::Foreign { .. } => {
                 return Ok(self.state_of(caller, object).await? == Some(State::Deleting));
             }
         };
-        let (peers, group) = (&self.peers, object.group());
+        let (peers, group) = (self.peers, object.group());
         if silence == Silence::PassesForAWhile && !peers.may_be_asked(group) {
             return Ok(false);
         }
@@ -90,6 +99,40 @@ impl Operations {
         };
         tracing::warn!(%object, why, "A field is written without the check that no object is being deleted");
         Ok(false)
+    }
+
+    /// The version of an object in the cluster, on which a release may depend. None of an archived one, and none where
+    /// a service of an older version does not say it.
+    ///
+    /// # Errors
+    /// 503 where its service does not answer.
+    pub(in super::super) async fn version_of(
+        &self,
+        caller: &Caller,
+        object: &NamedObject,
+    ) -> Result<Option<ResourceVersion>, Refusal> {
+        match object.located() {
+            Located::Own(key) => Ok(match self.backends.look(caller, &key).await? {
+                Some(FoundObject::Cluster(live)) => Some(live.version()),
+                Some(FoundObject::Sql(_)) | None => None,
+            }),
+            Located::Foreign { service, kind, name } => {
+                let said = self.peers.kind(service, kind).look(&name).await;
+                let said = said.map_err(|error| of_service(object, error))?.unwrap_or_default();
+                let version = said["target"]["resourceVersion"].as_str();
+                Ok(version.and_then(|version| version.parse().ok()).map(ResourceVersion))
+            }
+        }
+    }
+}
+
+impl Operations {
+    /// The objects that fields name.
+    pub(in super::super) fn named_objects(&self) -> NamedObjects<'_> {
+        NamedObjects {
+            backends: &self.backends,
+            peers: &self.peers,
+        }
     }
 
     /// Puts a reference on an object by a write in any case: a release that depends on an earlier version of the object
@@ -105,7 +148,7 @@ impl Operations {
     ) -> Result<References, Refusal> {
         let reference = self.allowed(caller, key, named_in_lower_case(reference)?).await?;
         self.place_anew(caller, key, &reference).await?;
-        let found = self.look(caller, key).await?;
+        let found = self.backends.look(caller, key).await?;
         self.changed(caller, key, found.as_ref(), &reference, Change::Put).await
     }
 
@@ -147,8 +190,8 @@ impl Operations {
     /// it, is refused by the version.
     async fn place_anew(&self, caller: &Caller, key: &ObjectKey<'_>, name: &ReferenceName) -> Result<(), Refusal> {
         for _ in 0..TRIES {
-            let found = self.look(caller, key).await?;
-            let seen = self.seen(key, found.as_ref(), name, Change::Put).await?;
+            let found = self.backends.look(caller, key).await?;
+            let seen = self.backends.seen(key, found.as_ref(), name, Change::Put).await?;
             let found = found.ok_or_else(|| Refusal::not_found(key))?;
             let decision = decide(Change::Put, seen);
             let is_done = match (&found, decision) {
@@ -157,14 +200,15 @@ impl Operations {
                     let metadata = json!({"metadata": {
                         "uid": found.uid(),
                         "resourceVersion": found.version().to_string(),
-                        "annotations": {(format!("{}/reference-renewed", self.registry.platform.group)):
-                            self.now().to_string()},
+                        "annotations": {(format!("{}/reference-renewed", self.backends.registry.platform.group)):
+                            self.backends.now().to_string()},
                     }});
                     let call = Call {
                         content_type: PatchType::Merge.media_type(),
                         ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
                     };
                     match self
+                        .backends
                         .upstream_of(key.resource.kind)?
                         .call(&caller.on_behalf(), call)
                         .await
@@ -174,38 +218,13 @@ impl Operations {
                         Err(refusal) => return Err(refusal),
                     }
                 }
-                (FoundObject::Cluster(found), _) => self.change_live(caller, key, found, name, decision).await?,
-                (FoundObject::Sql(found), _) => self.change_archived(caller, key, found, name, decision).await?,
+                (found, _) => self.apply_decision(caller, key, found, name, decision).await?,
             };
             if is_done {
                 return Ok(());
             }
         }
         Err(Refusal::conflict(key, "others change it all the time; try again"))
-    }
-
-    /// The version of an object in the cluster, on which a release may depend. None of an archived one, and none where
-    /// a service of an older version does not say it.
-    ///
-    /// # Errors
-    /// 503 where its service does not answer.
-    pub(in super::super) async fn version_of(
-        &self,
-        caller: &Caller,
-        object: &NamedObject,
-    ) -> Result<Option<ResourceVersion>, Refusal> {
-        match object.located() {
-            Located::Own(key) => Ok(match self.look(caller, &key).await? {
-                Some(FoundObject::Cluster(live)) => Some(live.version()),
-                Some(FoundObject::Sql(_)) | None => None,
-            }),
-            Located::Foreign { service, kind, name } => {
-                let said = self.peers.kind(service, kind).look(&name).await;
-                let said = said.map_err(|error| of_service(object, error))?.unwrap_or_default();
-                let version = said["target"]["resourceVersion"].as_str();
-                Ok(version.and_then(|version| version.parse().ok()).map(ResourceVersion))
-            }
-        }
     }
 
     /// Releases a reference on an object; with a version, only if it has that still.

@@ -29,7 +29,9 @@ impl Operations {
         key: &ObjectKey<'_>,
         bounds: Bounds,
     ) -> Result<Node, Refusal> {
-        self.allow(caller, RequiredPermission::at(Verb::Get, key)).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Get, key))
+            .await?;
         let looker = Looker::new(self, caller, bounds, question);
         let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
         Ok(grow(&looker, root, bounds).await)
@@ -49,14 +51,15 @@ impl Operations {
     /// 404 where no object of the uid is known.
     pub async fn holders_of_holder(&self, caller: &Caller, reference: &str, bounds: Bounds) -> Result<Node, Refusal> {
         let reference = super::named(reference)?;
-        let Some(kind) = self.kind_of(&reference) else {
+        let Some(kind) = self.backends.kind_of(&reference) else {
             return Err(no_holder(&reference));
         };
-        let Some(stored) = self.stored_holder(kind, &reference).await? else {
+        let Some(stored) = self.backends.stored_holder(kind, &reference).await? else {
             // Whoever may read nothing of the kind learns no more from this.
-            self.allow(caller, RequiredPermission::of(Verb::Get, kind.into(), None))
+            self.rights
+                .allow(caller, RequiredPermission::of(Verb::Get, kind.into(), None))
                 .await?;
-            return Err(self.no_holder_of_ours(&reference));
+            return Err(self.backends.no_holder_of_ours(&reference));
         };
         let metadata = &stored.object.metadata;
         let key = ObjectKey {
@@ -64,7 +67,9 @@ impl Operations {
             namespace: &metadata.namespace,
             name: &metadata.name,
         };
-        self.allow(caller, RequiredPermission::at(Verb::Get, &key)).await?;
+        self.rights
+            .allow(caller, RequiredPermission::at(Verb::Get, &key))
+            .await?;
         let question = Question::new(Instant::now());
         let looker = Looker::new(self, caller, bounds, &question);
         let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());

@@ -95,12 +95,13 @@ impl Operations {
         let resource = resource.into();
         let kind = resource.kind;
         let permission = RequiredPermission::of(Verb::Watch, resource, which.namespace.as_deref());
-        self.allow(caller, permission).await?;
+        self.rights.allow(caller, permission).await?;
         if which.at.is_some() || which.include_deleted {
             return Err(Refusal::bad_request("watch does not take at and includeDeleted"));
         }
         let beginning = Beginning::of(which, options)?;
-        let filter = Filter::of(which, self.view(resource)).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let filter =
+            Filter::of(which, self.backends.view(resource)).map_err(|error| Refusal::bad_request(error.to_string()))?;
         let stream = pump::Stream {
             operations: self.clone(),
             caller: caller.clone(),
@@ -108,10 +109,10 @@ impl Operations {
             which: which.clone(),
             options: options.clone(),
         };
-        let (figures, seat) = (&self.figures, self.seat()?);
-        if !self.archives(kind) {
+        let (streams, seat) = (&self.streams, self.streams.seat()?);
+        if !self.backends.archives(kind) {
             let events = stream.plain().await?;
-            let events = event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+            let events = event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
                 pump::hand_on(sender, events)
             });
             return Ok((events, seat));
@@ -124,29 +125,29 @@ impl Operations {
                 let events = stream.open(&version).await?;
                 // What is no number the cluster has refused.
                 let number = version.parse().map(ResourceVersion).unwrap_or_default();
-                let follower = self.feed()?.since(kind, number).await?;
+                let follower = self.backends.feed()?.since(kind, number).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
                     pump.live(sender, events)
                 })
             }
             Beginning::Now => {
-                let follower = self.feed()?.from_now(kind).await?;
-                let version = moved::version(&self.upstream, &caller.on_behalf(), kind)
+                let follower = self.backends.feed()?.from_now(kind).await?;
+                let version = moved::version(&self.backends.upstream, &caller.on_behalf(), kind)
                     .await?
                     .to_string();
                 let events = stream.open(&version).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
                     pump.live(sender, events)
                 })
             }
             Beginning::State => {
-                let follower = self.feed()?.from_now(kind).await?;
+                let follower = self.backends.feed()?.from_now(kind).await?;
                 let mut size = PageSize::default();
                 let first = stream.page("", &mut size).await?;
                 let pump = Pump::new(stream, filter, follower, first.version.clone());
-                event_sender::fed(figures, &self.watches, event_sender::STALLED, |sender| {
+                event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
                     pump.state_first(sender, first, size)
                 })
             }

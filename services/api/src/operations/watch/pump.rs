@@ -80,10 +80,11 @@ impl Stream {
         let path = self.resource.collection(self.which.namespace.as_deref());
         let response = self
             .operations
+            .backends
             .upstream_of(self.resource.kind)?
             .open(&self.caller, Call::get(path, query))
             .await?;
-        let watches = self.operations.watches.clone();
+        let watches = self.operations.streams.watches.clone();
         let events = cluster::lines(response.into_body())
             .try_filter(|line| std::future::ready(!line.trim_ascii().is_empty()))
             .map(move |line| Event::read(line?, &watches));
@@ -92,7 +93,7 @@ impl Stream {
 
     /// A page of the state, once it is the turn of this watch and there is room for what was read.
     pub(super) async fn page(&self, continue_token: &str, size: &mut PageSize) -> Result<State, Refusal> {
-        let watches = &self.operations.watches;
+        let watches = &self.operations.streams.watches;
         let _turn = watches.turn().await;
         let options = ListOptions {
             limit: size.objects(),
@@ -308,7 +309,7 @@ impl Pump {
         let uid = Uid::from(head.uid.as_str());
         let is_this = |version: ResourceVersion| head.resource_version == version.to_string();
         // Unknown is not the same as kept: the watch breaks off, and the client asks again.
-        let store = operations.store().map_err(io::Error::other)?;
+        let store = operations.backends.store().map_err(io::Error::other)?;
         let rows = store.row_states(kind, std::slice::from_ref(&uid)).await;
         let rows = rows.map_err(io::Error::other)?;
         match rows.iter().find(|row| row.life == Life::Archived) {
