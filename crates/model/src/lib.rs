@@ -1,6 +1,7 @@
-//! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with
-//! its metadata, the projection into columns, and the message encoding; and errors as texts. Knows no kind, no SQL and
-//! no network.
+//! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with its metadata, its
+//! fields as values, the projection into columns, and the message encoding; the record of an object's deletion, the
+//! references that an API has released, and what is left to do after a move; and errors as texts. Knows no kind, no SQL
+//! and no network.
 //! Modules are in reading order: each imports only those above it.
 
 pub mod causes;
