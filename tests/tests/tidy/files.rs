@@ -59,7 +59,7 @@ fn walk(root: &Path, directory: &Path, endings: &[&str], files: &mut Vec<File>) 
     }
 }
 
-fn is_build_output(name: &str) -> bool {
+pub(super) fn is_build_output(name: &str) -> bool {
     matches!(name, "target" | ".git" | ".kindex" | "node_modules" | "book")
 }
 
