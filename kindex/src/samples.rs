@@ -3,6 +3,7 @@
 use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_commands::install::FIELD_MANAGER;
 use kindex_commands::platform::Sample;
+use kindex_kube_client::{Outcome, outcome};
 use kindex_model::kind::Registry;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -36,7 +37,7 @@ pub(crate) async fn apply(
         if object.data.get("status").is_some() {
             match api.patch_status(&name, &params, &patch).await {
                 // A final object may have left the cluster already.
-                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => {}
                 Err(error) => return Err(failed(&error)),
                 Ok(_) => {}
             }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kindex_kube_client::{Outcome, outcome};
 use kindex_model::kind::{Kind, Registry};
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{conditions, wait::await_condition};
@@ -19,8 +20,6 @@ pub const FIELD_MANAGER: &str = "kindex";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Where a schema has its rules in CEL.
 const RULES: &str = "x-kubernetes-validations";
-/// Unprocessable Entity.
-const INVALID: u16 = 422;
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Who owns the cluster that the CRDs are for.
@@ -94,7 +93,7 @@ async fn crd(
         Ok(_) => return Ok(true),
         Err(error) => error,
     };
-    let is_invalid = matches!(&refused, kube::Error::Api(status) if status.code == INVALID);
+    let is_invalid = outcome(&refused) == Some(Outcome::Invalid);
     if owner == ClusterOwner::User || !is_invalid || take_rules(&mut manifest) == 0 {
         return Err(failed(&refused));
     }

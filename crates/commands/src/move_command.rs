@@ -2,6 +2,7 @@
 //! targets.
 
 use kindex_api::operations::{Caller, Moved, NamedObject, ObjectKey, Refusal};
+use kindex_kube_client::Outcome;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::reference::{self, Service};
 use serde::Serialize;
@@ -132,16 +133,18 @@ fn key<'a>(target: &Target<'a>) -> ObjectKey<'a> {
 }
 
 fn failed(refusal: Refusal, holder: &Kind) -> CommandError {
-    match refusal.code {
-        400 => CommandError::usage(refusal),
-        404 => CommandError::failure(refusal)
+    match refusal.outcome() {
+        Outcome::BadRequest => CommandError::usage(refusal),
+        Outcome::Absent | Outcome::Unserved => CommandError::failure(refusal)
             .hint("another namespace? name it with -n, that of the target with --to-namespace"),
-        409 => CommandError::failure(refusal).hint("nothing was moved; move it once nothing of it is being deleted"),
-        422 => CommandError::failure(refusal).hint(format_args!(
+        Outcome::AlreadyExists | Outcome::Conflict => {
+            CommandError::failure(refusal).hint("nothing was moved; move it once nothing of it is being deleted")
+        }
+        Outcome::Invalid => CommandError::failure(refusal).hint(format_args!(
             "the cluster does not take the change; `kubectl explain {}` shows what the field may be",
             holder.plural
         )),
-        503 if is_of_service(&refusal, holder) => CommandError::failure(refusal)
+        Outcome::Unavailable if is_of_service(&refusal, holder) => CommandError::failure(refusal)
             .hint("--service NAME=URL names the address of another service; repeat the command once it answers"),
         _ => CommandError::failure(refusal),
     }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use kindex_api::operations::{Bounds, Caller, Held, ObjectKey, Operations, Part, References, Refusal, WriteOptions};
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Collection;
+use kindex_kube_client::{Outcome, outcome};
 use kindex_model::kind::{Kind, Scope};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
@@ -92,10 +93,10 @@ impl<'a> Target<'a> {
 
     /// What a person is told whose question about all references, or about one, was refused.
     async fn refused(&self, refusal: Refusal, is_about_one: bool) -> CommandError {
-        if refusal.code == 400 {
+        if refusal.outcome() == Outcome::BadRequest {
             return CommandError::usage(refusal);
         }
-        let is_absent = refusal.code == 404;
+        let is_absent = refusal.outcome().is_not_found();
         let failure = CommandError::failure(refusal);
         if !is_absent {
             return failure;
@@ -137,7 +138,7 @@ impl<'a> Target<'a> {
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
         match self.objects().patch(self.name, &PatchParams::default(), &patch).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => {
+            Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => {
                 self.annotate_stored(&dropped, said).await;
                 Ok(())
             }
@@ -201,8 +202,8 @@ impl<'a> Target<'a> {
             let patch = Patch::Merge(json!({"metadata": metadata}));
             tries -= 1;
             match objects.patch(self.name, &PatchParams::default(), &patch).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-                Err(kube::Error::Api(status)) if status.code == 409 && tries > 0 => {}
+                Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => return Ok(()),
+                Err(error) if outcome(&error).is_some_and(Outcome::is_conflict) && tries > 0 => {}
                 cleared => return cleared.map(drop),
             }
         }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use kindex_kube_client::{Outcome, outcome};
 use kindex_maintenance::retries::Transient as _;
 use kindex_maintenance::verify::{Held, HeldObjects};
 use kindex_model::checkpoint::Checkpoint;
@@ -311,7 +312,7 @@ async fn list(
     loop {
         let page = match crate::client::all(client, kind).list_metadata(&params).await {
             Ok(page) => page,
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => return Ok(None),
             Err(error) => {
                 return Err(
                     CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))

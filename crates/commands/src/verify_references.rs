@@ -112,7 +112,7 @@ async fn bears(
         .await;
     match read {
         Ok(_) => Ok(true),
-        Err(refusal) if refusal.code == 404 => Ok(false),
+        Err(refusal) if refusal.outcome().is_not_found() => Ok(false),
         Err(refusal) => Err(refusal.to_string()),
     }
 }

@@ -57,11 +57,11 @@ pub async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
     let tree = operations.holders(&Caller::default(), &key, bounds).await;
     drop(operations);
     store.close().await;
-    let mut tree = tree.map_err(|refusal| match (refusal.code, &away) {
+    let mut tree = tree.map_err(|refusal| match (refusal.outcome().is_not_found(), &away) {
         // It may be archived.
-        (404, Some(error)) => database::unanswered(error),
-        (404, None) => CommandError::failure(refusal).hint("another namespace? name it with -n"),
-        _ => CommandError::failure(refusal),
+        (true, Some(error)) => database::unanswered(error),
+        (true, None) => CommandError::failure(refusal).hint("another namespace? name it with -n"),
+        (false, _) => CommandError::failure(refusal),
     })?;
     if let Some(error) = &away {
         note_missing(&mut tree, &chain(error));

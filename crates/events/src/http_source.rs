@@ -14,6 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use kindex_kube_api::status::{Outcome, StatusParts};
 use kindex_model::causes::chain;
 use kindex_model::object::Uid;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -193,12 +194,18 @@ async fn refused(to: &Subscribe, answer: Response<Body>) -> SourceError {
         Some(message) => message.to_owned(),
         None => format!("the server answers {status}"),
     };
-    match status.as_u16() {
+    let outcome = Outcome::of(&StatusParts {
+        code: status.as_u16(),
+        reason: answer["reason"].as_str().unwrap_or_default(),
+        message: &message,
+        ..StatusParts::default()
+    });
+    match outcome {
         // Of what this client sends, only a position may be none.
-        400 if to.from.is_some() => PositionError::Refused(message).into(),
-        404 => SourceError::UnknownTopic(format!("{}: {message}", to.topic)),
-        410 => SourceError::Gone(message),
-        408 | 429 | 500.. => SourceError::Interrupted {
+        Outcome::BadRequest if to.from.is_some() => PositionError::Refused(message).into(),
+        Outcome::Absent | Outcome::Unserved => SourceError::UnknownTopic(format!("{}: {message}", to.topic)),
+        Outcome::Expired => SourceError::Gone(message),
+        outcome if outcome.is_transient() => SourceError::Interrupted {
             message,
             retry_after: retry_after.map(Duration::from_secs),
         },

@@ -13,10 +13,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kindex_kube_client::identity::{Identity, identify};
+use kindex_kube_client::{Outcome, outcome, outcome_of};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
-use kube::core::{ApiResource, ObjectMeta, PartialObjectMeta, Status};
+use kube::core::{ObjectMeta, PartialObjectMeta, Status};
 use kube::{Client, discovery};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -27,8 +29,6 @@ use crate::source::{Source, SourceError, Subscribe, Subscription};
 
 /// What positions say that they came by.
 const VIA: &str = "watch";
-/// The namespace whose uid tells one cluster from another.
-const OF_THE_CLUSTER: &str = "kube-system";
 /// Objects of a page.
 const PAGE_OBJECTS: u32 = 500;
 /// How long a watch lasts before it is begun anew.
@@ -56,7 +56,7 @@ impl ListWatch {
         let (plural, group) = topic.split_once('.').ok_or_else(unknown)?;
         let group = match discovery::group(&self.client, group).await {
             Err(kube::Error::Discovery(_)) => return Err(unknown()),
-            Err(kube::Error::Api(status)) if status.code == 404 => return Err(unknown()),
+            Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => return Err(unknown()),
             group => group.map_err(failed)?,
         };
         let resources = group.recommended_resources();
@@ -67,18 +67,9 @@ impl ListWatch {
 
     /// Which cluster it is; `None` where the caller may not know it, or there is nothing that tells it.
     async fn cluster(&self) -> Result<Option<String>, SourceError> {
-        let namespaces = ApiResource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            api_version: "v1".to_owned(),
-            kind: "Namespace".to_owned(),
-            plural: "namespaces".to_owned(),
-        };
-        let namespaces: Api<DynamicObject> = Api::all_with(self.client.clone(), &namespaces);
-        match namespaces.get_opt(OF_THE_CLUSTER).await {
-            Ok(namespace) => Ok(namespace.and_then(|namespace| namespace.metadata.uid)),
-            Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
-            Err(error) => Err(failed(error)),
+        match identify(&self.client).await.map_err(failed)? {
+            Identity::Known(uid) => Ok(Some(uid.to_string())),
+            Identity::Absent | Identity::Hidden => Ok(None),
         }
     }
 }
@@ -294,9 +285,9 @@ fn failed(error: kube::Error) -> SourceError {
 
 fn refused(status: &Status) -> SourceError {
     let message = status.message.clone();
-    match status.code {
-        410 => SourceError::gone(message),
-        408 | 409 | 429 | 500.. => SourceError::interrupted(message),
+    match outcome_of(status) {
+        Outcome::Expired => SourceError::gone(message),
+        outcome if outcome.is_transient() || outcome.is_conflict() => SourceError::interrupted(message),
         _ => SourceError::Refused(message),
     }
 }

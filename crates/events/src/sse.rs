@@ -1,6 +1,7 @@
 //! Messages as server-sent events: written by servers, read by clients. Pure; knows no connection.
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html>
 
+use kindex_kube_api::status::{Outcome, StatusParts};
 use serde::Deserialize;
 
 use crate::event::Message;
@@ -142,14 +143,22 @@ struct Status {
     #[serde(default)]
     code: u16,
     #[serde(default)]
+    reason: String,
+    #[serde(default)]
     message: String,
 }
 
 fn error(data: &str) -> SourceError {
     let status: Status = serde_json::from_str(data).unwrap_or_default();
-    match status.code {
-        410 => SourceError::Gone(status.message),
-        401 | 403 => SourceError::Refused(status.message),
+    let outcome = Outcome::of(&StatusParts {
+        code: status.code,
+        reason: &status.reason,
+        message: &status.message,
+        ..StatusParts::default()
+    });
+    match outcome {
+        Outcome::Expired => SourceError::Gone(status.message),
+        Outcome::Unauthorized | Outcome::Forbidden => SourceError::Refused(status.message),
         _ => SourceError::interrupted(status.message),
     }
 }

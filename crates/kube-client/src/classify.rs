@@ -1,12 +1,34 @@
-//! Which of the five kinds of failure an error of the client library is.
+//! What an error of the client library means: [`Outcome`] where the API server refused, and which of the five kinds of
+//! failure it is for the ingester.
 
 use std::time::Duration;
 
-use kindex_kube_api::status::Reason;
+use kindex_kube_api::status::{Outcome, StatusParts};
 use kindex_model::causes::chain;
 use kube::core::Status;
 
 use super::ClusterError;
+
+/// What an API server's refusal means; `None` where there was no answer, or none that could be read.
+pub fn outcome(error: &kube::Error) -> Option<Outcome> {
+    match error {
+        kube::Error::Api(status) => Some(outcome_of(status)),
+        _ => None,
+    }
+}
+
+/// What an API server's refusal means, as the client library read it.
+pub fn outcome_of(status: &Status) -> Outcome {
+    let details = status.details.as_ref();
+    let causes = details.into_iter().flat_map(|details| &details.causes);
+    Outcome::of(&StatusParts {
+        code: status.code,
+        reason: &status.reason,
+        message: &status.message,
+        name: details.map_or("", |details| &details.name),
+        causes: causes.map(|cause| cause.reason.as_str()).collect(),
+    })
+}
 
 /// Classifies what a request ended with.
 pub fn classify(error: &kube::Error) -> ClusterError {
@@ -40,15 +62,20 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         retry_after,
         message: message.clone(),
     };
-    match (status.code, Reason::from(status.reason.as_str())) {
-        (404, _) => ClusterError::NotFound(message),
-        (409, _) => ClusterError::Conflict(message),
-        (410, _) | (_, Reason::Expired | Reason::Gone) => ClusterError::Expired(message),
-        (429, _) => retryable("too_many_requests"),
-        (401, _) => retryable("authentication"),
-        (408, _) | (504, _) => retryable("timeout"),
-        (500.., _) => retryable("server_error"),
-        _ => ClusterError::Refused(message),
+    match outcome_of(status) {
+        Outcome::Absent | Outcome::Unserved => ClusterError::NotFound(message),
+        Outcome::AlreadyExists | Outcome::Conflict => ClusterError::Conflict(message),
+        Outcome::Expired => ClusterError::Expired(message),
+        Outcome::TooManyRequests => retryable("too_many_requests"),
+        Outcome::Unauthorized => retryable("authentication"),
+        Outcome::Timeout => retryable("timeout"),
+        Outcome::Unavailable | Outcome::InternalError | Outcome::Denied { again: true } => retryable("server_error"),
+        Outcome::Forbidden
+        | Outcome::NamespaceTerminating
+        | Outcome::Invalid
+        | Outcome::BadRequest
+        | Outcome::Denied { again: false }
+        | Outcome::Refused => ClusterError::Refused(message),
     }
 }
 
@@ -83,5 +110,14 @@ mod tests {
             status(r#"{"code":504,"reason":"Timeout"}"#),
             ClusterError::Retryable { cause: "timeout", .. }
         ));
+    }
+
+    /// As if an object were gone, or another one, because a webhook did not find what it looked up.
+    #[test]
+    fn a_webhook_that_denies_says_nothing_of_the_object() {
+        for code in [403, 404, 409, 410] {
+            let denial = format!(r#"{{"code":{code},"message":"admission webhook \"w\" denied the request: no"}}"#);
+            assert!(matches!(status(&denial), ClusterError::Refused(_)), "{code}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Which cluster it is. Two clusters give the same versions to different objects, so nothing else tells them apart.
 
 use k8s_openapi::api::core::v1::Namespace;
+use kindex_kube_api::status::Outcome;
 use kindex_model::object::Uid;
-use kube::Api;
+use kube::{Api, Client};
 
 use super::ClusterError;
+use super::classify::outcome;
 use super::kube_cluster::KubeCluster;
 
 /// The namespace whose uid tells one cluster from another: each has it from its beginning, and keeps it when it is
@@ -22,24 +24,29 @@ pub enum Identity {
     Hidden,
 }
 
+/// Which cluster the server of this client belongs to.
+///
+/// # Errors
+/// Where it does not answer. That is no identity that is absent: whoever compares them would be content.
+pub async fn identify(client: &Client) -> kube::Result<Identity> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    match namespaces.get_opt(OF_THE_CLUSTER).await {
+        Ok(found) => Ok(match found.and_then(|namespace| namespace.metadata.uid) {
+            Some(uid) => Identity::Known(Uid::from(uid.as_str())),
+            None => Identity::Absent,
+        }),
+        Err(error) if outcome(&error) == Some(Outcome::Forbidden) => Ok(Identity::Hidden),
+        Err(error) => Err(error),
+    }
+}
+
 impl KubeCluster {
     /// Which cluster it is.
     ///
     /// # Errors
     /// Where it does not answer.
     pub async fn identity(&self) -> Result<Identity, ClusterError> {
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let asked = async {
-            match namespaces.get_opt(OF_THE_CLUSTER).await {
-                Ok(found) => Ok(match found.and_then(|namespace| namespace.metadata.uid) {
-                    Some(uid) => Identity::Known(Uid::from(uid.as_str())),
-                    None => Identity::Absent,
-                }),
-                Err(kube::Error::Api(status)) if status.code == 403 => Ok(Identity::Hidden),
-                Err(error) => Err(error),
-            }
-        };
-        self.answer(asked).await
+        self.answer(identify(&self.client)).await
     }
 }
 
@@ -48,7 +55,6 @@ mod tests {
     use std::convert::Infallible;
 
     use http::{Request, Response};
-    use kube::Client;
     use kube::client::Body;
     use serde_json::{Value, json};
 

@@ -19,14 +19,15 @@ mod notice;
 pub mod kube_cluster;
 
 mod create;
-mod identity;
+pub mod identity;
 mod patch;
 
 pub mod other_service;
 
-pub use classify::classify;
+pub use classify::{classify, outcome, outcome_of};
 pub use create::CreateApi;
 pub use identity::Identity;
+pub use kindex_kube_api::status::Outcome;
 
 /// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

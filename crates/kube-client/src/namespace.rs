@@ -1,16 +1,13 @@
 //! Whether a write was refused for its namespace alone.
 
-/// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
-const TERMINATING: &str = "NamespaceTerminating";
+use kindex_kube_api::status::Outcome;
+
+use super::classify::outcome;
 
 /// Whether the cluster has no such namespace, or is about to have none: a namespace that is being deleted takes nothing
 /// more.
 pub(super) fn is_without_namespace(error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else {
-        return false;
-    };
-    let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    status.code == 404 || (status.code == 403 && causes.any(|cause| cause.reason == TERMINATING))
+    outcome(error).is_some_and(|outcome| outcome.is_not_found() || outcome == Outcome::NamespaceTerminating)
 }
 
 #[cfg(test)]
@@ -19,6 +16,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The cause of Kubernetes.
+    const TERMINATING: &str = "NamespaceTerminating";
 
     /// As if a namespace that is being deleted took events, or every refusal were about the namespace.
     #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
+use kindex_kube_client::{Outcome, outcome};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client};
 use tokio::time::timeout;
@@ -116,7 +117,7 @@ impl Replica<'_> {
                 self.assignment.written(held.clone(), began, record(&written));
                 self.leases.insert(held, written);
             }
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 => {}
+            Ok(Err(error)) if outcome(&error).is_some_and(Outcome::is_conflict) => {}
             Ok(Err(error)) => tracing::warn!("A lease of the replicas cannot be written: {error}"),
             Err(_) => tracing::warn!("A lease of the replicas cannot be written in time"),
         }

@@ -214,7 +214,7 @@ impl Cluster {
             let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             match mutate::create(&self.api, resource, "", object, &author, false).await {
                 Ok(_) => {}
-                Err(status) if status.code == 409 => {}
+                Err(status) if status.outcome().is_conflict() => {}
                 Err(Status { message, .. }) => {
                     return Err(ClusterError::FirstNamespace { name, message });
                 }

@@ -61,7 +61,10 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/query", &["kindex-kube-api", "kindex-model"]),
     ("crates/store", &["kindex-convert", "kindex-model", "kindex-query"]),
     ("crates/kube-api", &[]),
-    ("crates/events", &["kindex-model"]),
+    (
+        "crates/events",
+        &["kindex-kube-api", "kindex-kube-client", "kindex-model"],
+    ),
     ("crates/nats", &["kindex-events", "kindex-model", "kindex-store"]),
     ("crates/decide", &["kindex-model", "kindex-query"]),
     ("crates/kube-client", &["kindex-kube-api", "kindex-model"]),

@@ -5,9 +5,10 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use kindex_codegen::lock::dropped;
+use kindex_kube_client::Identity;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::prune::{Pruned, prune};
-use kindex_migrator::cluster::survey::cluster_uid;
+use kindex_migrator::cluster::survey::identity;
 use kindex_migrator::verdict::Side;
 use kindex_model::kind::{Kind, Registry};
 
@@ -102,8 +103,17 @@ fn check_known(registry: &Registry, versions: &KindVersions<'_>, version: &str) 
 }
 
 async fn uid(cluster: &Cluster) -> CommandResult<Option<String>> {
-    let uid = cluster_uid(cluster).await;
-    uid.map_err(|error| CommandError::failure(chain(&error)).hint("may you get the namespace kube-system?"))
+    let hint = "may you get the namespace kube-system?";
+    match identity(cluster).await {
+        Ok(Identity::Known(uid)) => Ok(Some(uid.to_string())),
+        Ok(Identity::Absent) => Ok(None),
+        Ok(Identity::Hidden) => {
+            let failure =
+                "the API server does not let you read which cluster it is, which the note of the version names";
+            Err(CommandError::failure(failure).hint(hint))
+        }
+        Err(error) => Err(CommandError::failure(chain(&error)).hint(hint)),
+    }
 }
 
 /// A lock that can be read: found out before anything is changed.

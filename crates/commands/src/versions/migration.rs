@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use kindex_kube_client::{Outcome, outcome};
 use kindex_migrator::cluster::manual::{self, StartOutcome};
 use kindex_migrator::cluster::survey::under_way;
 use kindex_migrator::cluster::{Cluster, ClusterError};
@@ -90,22 +91,24 @@ async fn open(args: &ClusterArgs) -> CommandResult<Cluster> {
 
 fn failed(error: &ClusterError) -> CommandError {
     let failure = CommandError::failure(chain(error));
-    match code(error) {
-        Some(404) => {
+    match said(error) {
+        Some(Outcome::Absent | Outcome::Unserved) => {
             failure.hint("the cluster lacks the resources of migration.k8s.io; `kindex migrator` installs them")
         }
-        Some(401 | 403) => failure.hint("docs/src/how-to/drop-a-version.md lists the rights that each command needs"),
+        Some(Outcome::Unauthorized | Outcome::Forbidden) => {
+            failure.hint("docs/src/how-to/drop-a-version.md lists the rights that each command needs")
+        }
         Some(_) => failure.hint("this is what the API server said; its log may say more"),
         None => failure.hint("does the cluster run, and is it the one of --kubeconfig?"),
     }
 }
 
-/// What the API server answered; `None` where it did not.
-fn code(error: &ClusterError) -> Option<u16> {
+/// What the API server's answer means; `None` where there is none.
+fn said(error: &ClusterError) -> Option<Outcome> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if let Some(kube::Error::Api(status)) = error.downcast_ref() {
-            return Some(status.code);
+        if let Some(outcome) = error.downcast_ref::<kube::Error>().and_then(outcome) {
+            return Some(outcome);
         }
         cause = error.source();
     }
@@ -114,7 +117,7 @@ fn code(error: &ClusterError) -> Option<u16> {
 
 /// Whether the same question may be answered later: nobody answered, or somebody who cannot now.
 fn may_pass(error: &ClusterError) -> bool {
-    code(error).is_none_or(|code| code == 429 || code >= 500)
+    said(error).is_none_or(Outcome::is_transient)
 }
 
 /// Somebody waits for the end of a migration, or of the one that took its place.

@@ -3,13 +3,19 @@
 
 mod reason;
 
+mod outcome;
+
 mod refusals;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::schema::FieldReason;
+pub use outcome::{Outcome, StatusParts};
 pub use reason::Reason;
 pub use refusals::FieldProblem;
+
+/// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// One of several reasons inside a Status.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +163,16 @@ impl Status {
     fn with(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
+    }
+
+    /// What it means for who sent the request.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(&StatusParts::new(
+            self.code,
+            &self.reason,
+            &self.message,
+            self.details.as_deref(),
+        ))
     }
 
     /// The HTTP status line's code.

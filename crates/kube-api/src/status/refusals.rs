@@ -1,6 +1,6 @@
 //! The errors of an API server, one constructor each, with its messages.
 
-use super::{Cause, Details, Named, Reason, Status};
+use super::{Cause, Details, NAMESPACE_TERMINATING, Named, Reason, Status};
 use crate::media;
 use crate::request::Verb;
 use crate::schema::{FieldError, FieldReason};
@@ -218,7 +218,7 @@ impl Status {
         let mut status = Self::forbidden(resource, name, &why);
         if let Some(details) = &mut status.details {
             details.causes = vec![Cause {
-                reason: "NamespaceTerminating".to_owned(),
+                reason: NAMESPACE_TERMINATING.to_owned(),
                 message: format!("namespace {namespace} is being terminated"),
                 field: "metadata.namespace".to_owned(),
             }];

@@ -3,6 +3,7 @@
 use kube::core::{ApiResource, Status};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::classify::outcome_of;
 use crate::{ClusterError, ObjectName};
 
 /// What a request is about.
@@ -80,7 +81,7 @@ impl Unanswered {
         match self {
             Self::Status(status) => {
                 let named = status.details.as_ref();
-                status.code == 404 && named.is_some_and(|details| details.name == object.name)
+                outcome_of(status).is_not_found() && named.is_some_and(|details| details.name == object.name)
             }
             Self::Other(_) => false,
         }

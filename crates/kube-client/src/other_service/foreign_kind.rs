@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kindex_kube_api::status::Outcome;
 use kindex_model::causes::chain;
 use kube::client::Body;
 use kube::core::{ApiResource, Status};
@@ -14,6 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use super::address::Address;
 use super::answer::{About, Unanswered, path, topic};
+use crate::classify::outcome_of;
 use crate::{ClusterError, ObjectName, UNCLEAR};
 
 /// How long a service may take for an answer.
@@ -101,7 +103,7 @@ impl ForeignKind {
     async fn put(&self, object: &ObjectName, about: About<'_>) -> Result<Value, ClusterError> {
         match self.ask(Method::PUT, object, about).await {
             Ok(answer) => Ok(answer),
-            Err(Unanswered::Status(status)) if status.code == 409 => {
+            Err(Unanswered::Status(status)) if outcome_of(&status).is_conflict() => {
                 Err(ClusterError::Conflict(status.message.clone()))
             }
             Err(unanswered) if unanswered.is_absence(object) => Err(ClusterError::NotFound(format!(
@@ -128,7 +130,7 @@ impl ForeignKind {
         let about = at.map_or(About::One(reference), |at| About::At(reference, at));
         match self.ask(Method::DELETE, object, about).await {
             Ok(_) => Ok(()),
-            Err(Unanswered::Status(status)) if at.is_some() && status.code == 409 => {
+            Err(Unanswered::Status(status)) if at.is_some() && outcome_of(&status).is_conflict() => {
                 Err(ClusterError::Conflict(status.message.clone()))
             }
             Err(unanswered) if unanswered.is_absence(object) => Ok(()),
@@ -242,23 +244,29 @@ impl ForeignKind {
 
     fn refused(&self, status: &Status) -> ClusterError {
         // An expired token and a path that the service does not have are the same for every object.
-        match status.code {
-            409 => self.unknown(UNCLEAR, &status.message),
-            404 if names_an_object(status) => self.unknown(UNCLEAR, &status.message),
-            401 | 404 | 408 | 429 | 500.. => self.unclear(&status.message),
-            _ => ClusterError::Refused(format!("{}: {}", self.place(), status.message)),
+        match outcome_of(status) {
+            Outcome::AlreadyExists | Outcome::Conflict | Outcome::Absent | Outcome::Denied { again: true } => {
+                self.unknown(UNCLEAR, &status.message)
+            }
+            Outcome::Unauthorized
+            | Outcome::Unserved
+            | Outcome::TooManyRequests
+            | Outcome::Timeout
+            | Outcome::Unavailable
+            | Outcome::InternalError => self.unclear(&status.message),
+            Outcome::Expired
+            | Outcome::Forbidden
+            | Outcome::NamespaceTerminating
+            | Outcome::Invalid
+            | Outcome::BadRequest
+            | Outcome::Denied { again: false }
+            | Outcome::Refused => ClusterError::Refused(format!("{}: {}", self.place(), status.message)),
         }
     }
 
     fn late(&self) -> ClusterError {
         self.unclear("no answer in time")
     }
-}
-
-/// Whether a refusal is about one object.
-fn names_an_object(status: &Status) -> bool {
-    let details = status.details.as_ref();
-    details.is_some_and(|details| !details.name.is_empty())
 }
 
 /// A refusal. What stands between the service and us may refuse in a form of its own.

@@ -204,12 +204,12 @@ impl Backends {
                 }
                 Ok(Value::Object(fields))
             }
-            Err(refusal) if refusal.code == 409 => Err(Refusal::conflict(
+            Err(refusal) if refusal.outcome().is_conflict() => Err(Refusal::conflict(
                 key,
                 "another object of the name was created in the cluster",
             )),
             // The namespace is gone, and what was archived of it stays as it is shaped.
-            Err(refusal) if refusal.code == 404 => Ok(new),
+            Err(refusal) if refusal.outcome().is_not_found() => Ok(new),
             Err(refusal) => Err(refusal),
         }
     }

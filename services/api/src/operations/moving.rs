@@ -95,7 +95,7 @@ impl Operations {
     async fn take_back(&self, caller: &Caller, key: &ObjectKey<'_>, to: &NamedObject, name: &ReferenceName) {
         let holder = match self.holder_of_move(caller, key).await {
             Ok(holder) => Some(holder).filter(|holder| holder.name.as_ref() == Some(name)),
-            Err(refusal) if refusal.code == 404 => None,
+            Err(refusal) if refusal.outcome().is_not_found() => None,
             // It may have been written all the same.
             Err(error) => {
                 tracing::warn!(%error, reference = %name, object = %to, "A move may leave a reference behind");
@@ -169,7 +169,7 @@ impl Operations {
             .refuse_moves_or(caller, key, &holder.text, &new, Silence::Refuses)
             .await?;
         match self.write_field(caller, key, part, &patch, true).await {
-            Err(refusal) if refusal.code == 409 => return Ok(None),
+            Err(refusal) if refusal.outcome().is_conflict() => return Ok(None),
             tried => tried?,
         }
         if dry_run {
@@ -181,7 +181,7 @@ impl Operations {
             self.place_on(caller, to, name).await?;
         }
         match self.write_field(caller, key, part, &patch, false).await {
-            Err(refusal) if refusal.code == 409 => return Ok(None),
+            Err(refusal) if refusal.outcome().is_conflict() => return Ok(None),
             written => written?,
         }
         let was_placed = placed.take().is_some();
@@ -245,7 +245,7 @@ impl Operations {
         };
         let state = match self.holder_of_move(caller, key).await {
             Ok(now) => Some(now.state),
-            Err(refusal) if refusal.code == 404 => None,
+            Err(refusal) if refusal.outcome().is_not_found() => None,
             Err(_) => Some(found.state),
         };
         let is_archived = state == Some(State::Archived);
@@ -285,7 +285,7 @@ impl Operations {
                     false => Naming::Named,
                 },
                 Ok(_) => Naming::Unnamed,
-                Err(refusal) if refusal.code == 404 => Naming::Unnamed,
+                Err(refusal) if refusal.outcome().is_not_found() => Naming::Unnamed,
                 Err(refusal) => return Err(refusal),
             };
             let step = settling_step(naming, done);
@@ -299,7 +299,7 @@ impl Operations {
                     }
                 }
                 SettlingStep::Release => match self.release_on(caller, object, name, at).await {
-                    Err(refusal) if at.is_some() && refusal.code == 409 => continue,
+                    Err(refusal) if at.is_some() && refusal.outcome().is_conflict() => continue,
                     released => released?,
                 },
             }

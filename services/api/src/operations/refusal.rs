@@ -1,7 +1,7 @@
 //! Errors with Kubernetes' code, reason, message and details. Maps to a `metav1.Status`, and to other protocols by the
 //! reason.
 
-use kindex_kube_api::status::{Details, Named, Reason, Status};
+use kindex_kube_api::status::{Details, Named, Outcome, Reason, Status, StatusParts};
 use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
 use serde_json::Value;
@@ -110,9 +110,24 @@ impl Refusal {
         }
     }
 
+    /// What it means.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(&StatusParts::new(
+            self.code,
+            &self.reason,
+            &self.message,
+            self.details.as_deref(),
+        ))
+    }
+
     /// Whether the cluster serves the resource and has no such object, and not that it knows no such path.
     pub(super) fn is_of_absent_object(&self) -> bool {
-        self.code == 404 && self.details.as_ref().is_some_and(|details| !details.name.is_empty())
+        self.outcome() == Outcome::Absent
+    }
+
+    /// Whether somebody else changed the object in between, or removed it.
+    pub(super) fn is_overtaken(&self) -> bool {
+        self.outcome().is_conflict() || self.is_of_absent_object()
     }
 
     /// The cluster does not answer.

@@ -44,11 +44,6 @@ impl DeletionRequest {
     }
 }
 
-/// Whether somebody else changed or removed the object in between.
-fn is_overtaken(refusal: &Refusal) -> bool {
-    refusal.code == StatusCode::CONFLICT.as_u16() || refusal.is_of_absent_object()
-}
-
 /// Whether an object of this uid and version may be deleted.
 fn check_preconditions(options: &DeleteOptions, key: &ObjectKey<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
     let wanted = options.preconditions.clone().unwrap_or_default();
@@ -254,7 +249,7 @@ impl Backends {
         match self.delete_in_cluster(caller, key, &options).await {
             Err(refusal) if refusal.is_of_absent_object() => Ok(None),
             // Where a version was asked for, it is not that one any more.
-            Err(refusal) if is_overtaken(&refusal) && request.version().is_none() => Ok(None),
+            Err(refusal) if refusal.is_overtaken() && request.version().is_none() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -275,7 +270,7 @@ impl Backends {
         let options = request.options.of_version(&version);
         request.accept(marked);
         match self.delete_in_cluster(caller, key, &options).await {
-            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            Err(refusal) if refusal.is_overtaken() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -310,7 +305,7 @@ impl Backends {
     ) -> Result<Option<Answer>, Refusal> {
         let patch = mark(object, &self.registry.platform).to_string();
         match self.send_patch(caller, key, Bytes::from(patch)).await {
-            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            Err(refusal) if refusal.is_overtaken() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -349,7 +344,7 @@ impl Backends {
         let patch = object.with(self.registry.platform.finalizer);
         match self.send_patch(caller, key, patch).await {
             Ok(answer) => Ok(Some(Head::read(&answer.text).metadata.resource_version)),
-            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            Err(refusal) if refusal.is_overtaken() => Ok(None),
             Err(refusal) => Err(refusal),
         }
     }
@@ -393,7 +388,7 @@ impl Backends {
     /// Deletes an archived object; nothing where its row changed in between.
     async fn delete_archived(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Option<Answer>, Refusal> {
         match self.delete_row(key, found).await {
-            Err(refusal) if is_overtaken(&refusal) => Ok(None),
+            Err(refusal) if refusal.is_overtaken() => Ok(None),
             answer => answer.map(Some),
         }
     }

@@ -229,7 +229,7 @@ impl Backends {
                 text: answer.text,
             }),
             // Somebody was faster: the ingester or `kindex deletion`, which give it as well, or a controller.
-            Err(refusal) if refusal.code == 409 => Ok(applied),
+            Err(refusal) if refusal.outcome().is_conflict() => Ok(applied),
             Err(refusal) => Err(refusal),
         }
     }

@@ -53,7 +53,7 @@ async fn delete_all(api: &Api, resource: &Arc<Resource>, namespace: Option<&str>
         stream::iter(keys.iter().map(Ok))
             .try_for_each_concurrent(CONCURRENT, |key| async move {
                 match mutate::delete(api, resource, key, &DeleteOptions::default()).await {
-                    Err(status) if status.code != 404 => Err(status),
+                    Err(status) if !status.outcome().is_not_found() => Err(status),
                     _ => Ok(()),
                 }
             })
@@ -136,7 +136,7 @@ pub(super) async fn finish_definition(api: &Api, name: &str) -> Result<(), Statu
 /// What is gone needs no more care.
 fn unless_gone(done: Result<(), Status>) -> Result<(), Status> {
     match done {
-        Err(status) if status.code == 404 => Ok(()),
+        Err(status) if status.outcome().is_not_found() => Ok(()),
         done => done,
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn expire(api: &Api) -> Result<(), Status> {
             let event = revision.object().map_err(|error| store_failed(&error))?;
             if last_happened(event).is_some_and(|at| now.duration_since(at) > LIFETIME) {
                 match mutate::delete(api, &resource, &revision.key, &DeleteOptions::default()).await {
-                    Err(status) if status.code != 404 => return Err(status),
+                    Err(status) if !status.outcome().is_not_found() => return Err(status),
                     _ => {}
                 }
             }

@@ -147,7 +147,7 @@ async fn delete_exactly(api: &Api, resource: &Resource, key: &ObjectKey, object:
         ..DeleteOptions::default()
     };
     match mutate::delete(api, resource, key, &options).await {
-        Err(status) if status.code == 404 => Ok(()),
+        Err(status) if status.outcome().is_not_found() => Ok(()),
         done => done.map(drop),
     }
 }
@@ -217,7 +217,7 @@ async fn find_uid(api: &Api, uid: &str) -> Result<Option<ObjectKey>, Status> {
 /// What is gone, or has become another object, is no longer ours to collect.
 fn unless_settled(done: Result<(), Status>) -> Result<(), Status> {
     match done {
-        Err(status) if status.code == 404 || status.code == 409 => Ok(()),
+        Err(status) if status.outcome().is_overtaken() => Ok(()),
         done => done,
     }
 }

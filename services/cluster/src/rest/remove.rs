@@ -41,7 +41,7 @@ pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
         match mutate::delete(call.api, call.resource, &revision.key, &options).await {
             Ok(_) => {}
             // Somebody else deleted it in the meantime.
-            Err(status) if status.code == 404 => {}
+            Err(status) if status.outcome().is_not_found() => {}
             Err(status) => return Err(status),
         }
     }

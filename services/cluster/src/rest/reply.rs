@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::Stream;
 use kindex_kube_api::media;
 use kindex_kube_api::request::Rendering;
-use kindex_kube_api::status::Status;
+use kindex_kube_api::status::{Outcome, Status};
 use kindex_serve::watches::Seat;
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ impl From<&Status> for Reply {
         }
         let seconds = status.details.as_ref().and_then(|details| details.retry_after_seconds);
         Self {
-            retry_after_seconds: seconds.filter(|_| status.code == 429),
+            retry_after_seconds: seconds.filter(|_| status.outcome() == Outcome::TooManyRequests),
             ..Self::json(status.http_code(), status.to_json())
         }
     }

@@ -183,7 +183,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     let key = call.key(name);
     let changed = mutate::change(call.api, call.resource, &key, &options.author, options.dry_run, edit).await;
     let (code, written) = match changed {
-        Err(status) if status.code == 404 && options.author.subresource.is_none() => {
+        Err(status) if status.outcome().is_not_found() && options.author.subresource.is_none() => {
             if !uid.is_empty() {
                 let why =
                     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kindex_kube_client::event::{NewEvent, create};
+use kindex_kube_client::{Outcome, outcome};
 use kindex_model::kind::Kind;
 use sha2::{Digest as _, Sha256};
 
@@ -19,7 +20,7 @@ impl Cluster {
         let (kind, now) = (self.kind(&object.key), Timestamp::now());
         match create(&self.client, &event(kind, object, notice, now)).await {
             Ok(()) => {}
-            Err(kube::Error::Api(status)) if status.is_already_exists() => return,
+            Err(error) if outcome(&error).is_some_and(Outcome::is_conflict) => return,
             Err(error) => tracing::warn!(object = %object.key, %error, "An event cannot be recorded"),
         }
         if let Some(web) = &self.web {

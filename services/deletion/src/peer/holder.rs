@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Request;
-use kindex_kube_client::ClusterError;
 use kindex_kube_client::other_service::Address;
+use kindex_kube_client::{ClusterError, outcome_of};
 use kindex_model::causes::chain;
 use kindex_model::reference_name::ReferenceName;
 use kube::Client;
@@ -79,7 +79,7 @@ impl HolderService {
 /// leads elsewhere says nothing.
 fn is_absence(reference: &ReferenceName, status: &Status) -> bool {
     let details = status.details.as_ref();
-    status.code == 404 && details.is_some_and(|details| details.uid == reference.uid())
+    outcome_of(status).is_not_found() && details.is_some_and(|details| details.uid == reference.uid())
 }
 
 /// The holder, if the answer is about it: there is none any more once it is deleted.

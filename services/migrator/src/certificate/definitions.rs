@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use http::Uri;
 use k8s_openapi::ByteString;
+use kindex_kube_client::{Outcome, outcome};
 use kube::api::{Object, Patch, PatchParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
@@ -160,7 +161,7 @@ pub(super) async fn publish(
             match api(client).patch(name, &parameters(), &Patch::Merge(patch)).await {
                 Ok(_) => written.push(name.clone()),
                 // What the other writer left is looked at.
-                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                Err(error) if outcome(&error).is_some_and(Outcome::is_overtaken) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kindex_kube_client::outcome;
 use kube::api::PostParams;
 use kube::core::ObjectMeta;
 use kube::{Api, Client};
@@ -102,7 +103,11 @@ pub(super) async fn write(
     };
     match written {
         Ok(_) => Ok(true),
-        Err(kube::Error::Api(status)) if status.code == 409 || (status.code == 404 && existed) => Ok(false),
+        Err(error)
+            if outcome(&error).is_some_and(|outcome| outcome.is_conflict() || (outcome.is_not_found() && existed)) =>
+        {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }

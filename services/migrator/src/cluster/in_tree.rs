@@ -2,6 +2,7 @@
 //! passes of [`work`] go over the objects after it, and write those that it left.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kindex_kube_client::{Outcome, outcome};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
@@ -139,7 +140,7 @@ async fn abandon(
 async fn delete(api: &Api<DynamicObject>, migration: &StorageVersionMigration) -> Result<(), ClusterError> {
     let name = migration.name_any();
     match api.delete(&name, &DeleteParams::default()).await.map(drop) {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(refused) if outcome(&refused).is_some_and(Outcome::is_not_found) => Ok(()),
         other => other.map_err(|source| write("storageversionmigration of storagemigration.k8s.io", &name, source)),
     }
 }
@@ -207,7 +208,9 @@ async fn begin(
             Ok(noted)
         }
         // Another process was faster. What it noted counts.
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(noted_in(&api.get(&name).await.map_err(error)?)),
+        Err(refused) if outcome(&refused).is_some_and(Outcome::is_conflict) => {
+            Ok(noted_in(&api.get(&name).await.map_err(error)?))
+        }
         Err(source) => Err(error(source)),
     }
 }
@@ -314,7 +317,7 @@ async fn restore(
             .await
         {
             Ok(_) => return Ok(back),
-            Err(kube::Error::Api(status)) if status.code == 409 && attempt < ATTEMPTS_MAX => {}
+            Err(refused) if outcome(&refused).is_some_and(Outcome::is_conflict) && attempt < ATTEMPTS_MAX => {}
             Err(source) => return Err(error(source)),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kindex_kube_client::{Outcome, outcome};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
@@ -116,7 +117,7 @@ async fn delete(cluster: &Cluster, migration: &StorageVersionMigration) -> Resul
         resource_version: None,
     });
     match cluster.migrations().delete(&name, &only_this).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => Ok(()),
         deleted => deleted.map(drop).map_err(|source| write(name, source)),
     }
 }

@@ -1,5 +1,6 @@
 //! A Kubernetes cluster as the trigger and the migrator use it: any resource, by its metadata alone.
 
+use kindex_kube_client::{Outcome, outcome};
 use kube::Client;
 use kube::api::{Api, ListParams};
 
@@ -100,7 +101,7 @@ pub enum ClusterError {
 impl ClusterError {
     /// Whether a list was asked for of which the API server knows nothing.
     pub(crate) fn is_not_found(&self) -> bool {
-        matches!(self, Self::List { source: kube::Error::Api(status), .. } if status.code == 404)
+        matches!(self, Self::List { source, .. } if outcome(source).is_some_and(Outcome::is_not_found))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Taking a version out of `status.storedVersions`.
 
+use kindex_kube_client::{Outcome, outcome};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
@@ -49,7 +50,7 @@ pub async fn prune(
         .await
     {
         Ok(_) => Ok(Pruned::Done(remaining)),
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(Pruned::Overtaken),
+        Err(error) if outcome(&error).is_some_and(Outcome::is_overtaken) => Ok(Pruned::Overtaken),
         Err(source) => Err(ClusterError::Write {
             what: "customresourcedefinition",
             name,

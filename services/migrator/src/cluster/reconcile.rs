@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use kindex_kube_client::{Outcome, outcome};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
@@ -317,7 +318,7 @@ fn migration_of(round: &Round, resource: &GroupResource) -> StorageVersionMigrat
 
 fn gone_is_fine(deleted: Result<(), kube::Error>) -> Result<(), kube::Error> {
     match deleted {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => Ok(()),
         other => other,
     }
 }

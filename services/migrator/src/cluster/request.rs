@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
+use kindex_kube_client::{Outcome, outcome_of};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
@@ -66,7 +67,10 @@ fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Answer<T> {
             }
         };
     }
+    let code = response.status().as_u16();
+    // What stands before the server may send JSON that has no code.
     let status: Option<Status> = serde_json::from_slice(body).ok();
+    let status = status.map(|status| status.with_code(code));
     let details = status.as_ref().and_then(|status| status.details.as_ref());
     let seconds = details.map_or(0, |details| u64::from(details.retry_after_seconds));
     let header = response.headers().get(RETRY_AFTER);
@@ -76,7 +80,8 @@ fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Answer<T> {
     Answer {
         token: metadata.and_then(|metadata| metadata.continue_.clone()),
         reply: Reply::Refused {
-            code: response.status().as_u16(),
+            code,
+            outcome: status.as_ref().map_or_else(|| Outcome::of_code(code), outcome_of),
             message: match status {
                 Some(status) => status.message,
                 None => String::from_utf8_lossy(body).trim().to_owned(),
@@ -109,6 +114,7 @@ mod tests {
     fn the_header_counts_where_there_is_no_status() {
         let Reply::Refused {
             code,
+            outcome,
             message,
             retry_after,
         } = answer(429, Some("7"), "Too many requests\n").reply
@@ -116,6 +122,7 @@ mod tests {
             panic!("refused");
         };
         assert_eq!((code, message.as_str()), (429, "Too many requests"));
+        assert_eq!(outcome, Outcome::TooManyRequests);
         assert_eq!(retry_after, Some(Duration::from_secs(7)));
     }
 
@@ -125,7 +132,13 @@ mod tests {
             "reason": "Expired", "message": "too old", "metadata": {"continue": "next"}});
         let answer = answer(410, None, &status.to_string());
         assert_eq!(answer.token.as_deref(), Some("next"));
-        assert!(matches!(answer.reply, Reply::Refused { code: 410, .. }));
+        let expired = Reply::Refused {
+            code: 410,
+            outcome: Outcome::Expired,
+            message: "too old".to_owned(),
+            retry_after: None,
+        };
+        assert_eq!(answer.reply, expired);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
+use kindex_kube_client::identity::{Identity, identify};
+use kindex_kube_client::{Outcome, outcome};
 use kube::ResourceExt as _;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 
 use super::{Cluster, ClusterError};
 use crate::migration::{Migration, Progress};
@@ -14,9 +15,6 @@ use crate::state::State;
 use crate::verdict::{Ended, Stored};
 use crate::wire::definition::stored;
 use crate::wire::{GroupResource, GroupVersionResource, StorageState, StorageVersionMigration};
-
-/// The namespace whose uid tells clusters apart.
-const OF_THE_CLUSTER: &str = "kube-system";
 
 /// One resource as it was when it was asked for.
 #[derive(Clone, Debug)]
@@ -94,7 +92,7 @@ fn listed<K: Clone>(
 ) -> Result<Vec<K>, ClusterError> {
     match answer {
         Ok(list) => Ok(list.items),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => Ok(Vec::new()),
         Err(source) => Err(ClusterError::List { what, source }),
     }
 }
@@ -141,18 +139,14 @@ pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<
     })
 }
 
-/// What tells this cluster from others: the uid of its namespace `kube-system`; `None` where it has none.
+/// Which cluster it is.
 ///
 /// # Errors
-/// Where it cannot be read.
-pub async fn cluster_uid(cluster: &Cluster) -> Result<Option<String>, ClusterError> {
-    let namespaces: Api<Namespace> = Api::all(cluster.first.clone());
-    let found = namespaces.get_opt(OF_THE_CLUSTER).await;
-    let read = |source| ClusterError::List {
-        what: "namespaces",
-        source,
-    };
-    Ok(found.map_err(read)?.and_then(|namespace| namespace.metadata.uid))
+/// Where it does not answer.
+pub async fn identity(cluster: &Cluster) -> Result<Identity, ClusterError> {
+    let what = "namespaces";
+    let found = identify(&cluster.first).await;
+    found.map_err(|source| ClusterError::List { what, source })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kindex_kube_client::{Outcome, outcome};
 use kube::ResourceExt as _;
 use kube::api::PostParams;
 use kube::core::ObjectList;
@@ -357,7 +358,7 @@ async fn save(
         .replace_status(&name, &PostParams::default(), &object)
         .await;
     saved.map_err(|error| match error {
-        kube::Error::Api(status) if matches!(status.code, 404 | 409) => Stopped::Taken,
+        error if outcome(&error).is_some_and(Outcome::is_overtaken) => Stopped::Taken,
         source => Stopped::Failed(ClusterError::Write {
             what: "storageversionmigration",
             name,

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use kindex_kube_api::status::Outcome;
+
 /// Shortest pause before a request is sent again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause, unless the server asks for a longer one.
@@ -11,11 +13,6 @@ const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// How often a request that the server fails at is sent, which takes about seven minutes, before the object or the list
 /// is refused: one object that cannot be converted must not keep all others waiting.
 const FAILURES_MAX: u32 = 20;
-
-/// How kube-apiserver begins the message of a webhook's denial. Its code is the webhook's choice, and says nothing of
-/// the object.
-/// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#response>
-const DENIAL: &str = "admission webhook ";
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +23,8 @@ pub enum Reply {
     Refused {
         /// `code`.
         code: u16,
+        /// What it means.
+        outcome: Outcome,
         /// `message`.
         message: String,
         /// The header `Retry-After`.
@@ -82,22 +81,20 @@ pub fn patched(reply: &Reply, changed: bool, attempt: u32) -> Patched {
         Reply::Lost => return Patched::Again(pause(attempt, None)),
         Reply::Refused {
             code,
+            outcome,
             message,
             retry_after,
-        } => {
-            let denied = message.starts_with(DENIAL);
-            match code {
-                429 if !denied => return Patched::Again(pause(attempt, *retry_after)),
-                _ if transient(*code) && attempt < FAILURES_MAX => {
-                    return Patched::Again(pause(attempt, *retry_after));
-                }
-                404 | 410 if !denied => Written::Gone,
-                409 if !denied => Written::Conflict,
-                _ => Written::Refused {
-                    why: format!("{code}: {message}"),
-                },
+        } => match outcome {
+            Outcome::TooManyRequests => return Patched::Again(pause(attempt, *retry_after)),
+            outcome if outcome.is_transient() && attempt < FAILURES_MAX => {
+                return Patched::Again(pause(attempt, *retry_after));
             }
-        }
+            Outcome::Absent | Outcome::Unserved | Outcome::Expired => Written::Gone,
+            Outcome::AlreadyExists | Outcome::Conflict => Written::Conflict,
+            _ => Written::Refused {
+                why: format!("{code}: {message}"),
+            },
+        },
     };
     Patched::Ended(ended)
 }
@@ -128,25 +125,25 @@ pub fn listed(reply: &Reply, token: Option<&str>, attempt: u32) -> Listed {
     match reply {
         Reply::Done => Listed::Page,
         Reply::Lost => Listed::Again(pause(attempt, None)),
-        Reply::Refused { code: 410, .. } => match token.filter(|token| !token.is_empty()) {
+        Reply::Refused {
+            outcome: Outcome::Expired,
+            ..
+        } => match token.filter(|token| !token.is_empty()) {
             Some(token) => Listed::GoOn {
                 token: token.to_owned(),
             },
             None => Listed::StartOver,
         },
         // An object that cannot be converted fails the whole list.
-        Reply::Refused { code, retry_after, .. } if transient(*code) && (*code != 500 || attempt < FAILURES_MAX) => {
+        Reply::Refused {
+            outcome, retry_after, ..
+        } if outcome.is_transient() && (*outcome != Outcome::InternalError || attempt < FAILURES_MAX) => {
             Listed::Again(pause(attempt, *retry_after))
         }
         Reply::Refused { code, message, .. } => Listed::Impossible {
             why: format!("{code}: {message}"),
         },
     }
-}
-
-/// Whether the same request may succeed a moment later: too many requests, and what a server or a gateway may do once.
-fn transient(code: u16) -> bool {
-    matches!(code, 408 | 429 | 500..)
 }
 
 /// Doubles with each attempt; never shorter than the server asks for.
@@ -162,6 +159,7 @@ mod tests {
     fn refused(code: u16) -> Reply {
         Reply::Refused {
             code,
+            outcome: Outcome::of_code(code),
             message: "no".to_owned(),
             retry_after: None,
         }
@@ -202,8 +200,10 @@ mod tests {
     #[test]
     fn a_denial_is_a_refusal_whatever_its_code() {
         for code in [400, 403, 404, 409, 410, 422, 429, 500] {
+            let again = Outcome::of_code(code).is_transient();
             let denial = Reply::Refused {
                 code,
+                outcome: Outcome::Denied { again },
                 message: "admission webhook \"a.b.c\" denied the request: projects \"p\" not found".to_owned(),
                 retry_after: None,
             };

@@ -145,7 +145,7 @@ impl NamedObjects<'_> {
     ) -> Result<Option<String>, Refusal> {
         let is_deleting = match self.is_deleting(caller, &named, Silence::PassesForAWhile).await {
             // The cluster may have no such kind.
-            Err(refusal) if refusal.code == 404 => false,
+            Err(refusal) if refusal.outcome().is_not_found() => false,
             is_deleting => is_deleting?,
         };
         let path = reference.path.join(".");

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
+use kindex_kube_api::status::Outcome;
 use kindex_model::reference_name::ReferenceName;
 
 use super::super::cluster::Call;
@@ -27,7 +28,11 @@ impl Backends {
             Decision::Remove => self.patch_target(caller, key, found.without(&name)).await,
         };
         // A reference that could not be released would keep its target for ever.
-        if decision == Decision::Remove && answer.as_ref().is_err_and(|refusal| refusal.code == 422) {
+        if decision == Decision::Remove
+            && answer
+                .as_ref()
+                .is_err_and(|refusal| refusal.outcome() == Outcome::Invalid)
+        {
             answer = self
                 .patch_target(caller, key, found.without_earlier_releases(&name))
                 .await;
@@ -39,7 +44,7 @@ impl Backends {
                 }
                 Ok(true)
             }
-            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(false),
+            Err(refusal) if refusal.is_overtaken() => Ok(false),
             Err(refusal) => Err(refusal),
         }
     }

@@ -214,7 +214,7 @@ impl Operations {
                         .await
                     {
                         Ok(_) => true,
-                        Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => false,
+                        Err(refusal) if refusal.is_overtaken() => false,
                         Err(refusal) => return Err(refusal),
                     }
                 }

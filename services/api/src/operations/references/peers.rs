@@ -8,6 +8,7 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kindex_kube_api::request::escaped;
+use kindex_kube_api::status::Outcome;
 use kindex_kube_client::other_service::{Address, ForeignKind};
 use kindex_model::causes::chain;
 use kindex_model::kind::Registry;
@@ -136,12 +137,10 @@ async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, AskFa
 
 /// One that is overloaded or broken says nothing of other objects either.
 fn refused(code: StatusCode) -> AskFailure {
-    match code {
-        StatusCode::NOT_FOUND => AskFailure::answered("it has no such object"),
-        code if code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error() => {
-            AskFailure::silent(format!("it answers {code}"))
-        }
-        code => AskFailure::answered(format!("it answers {code}")),
+    match Outcome::of_code(code.as_u16()) {
+        Outcome::Absent | Outcome::Unserved => AskFailure::answered("it has no such object"),
+        outcome if outcome.is_transient() => AskFailure::silent(format!("it answers {code}")),
+        _ => AskFailure::answered(format!("it answers {code}")),
     }
 }
 
@@ -183,6 +182,7 @@ mod tests {
             (400, false),
             (403, false),
             (404, false),
+            (408, true),
             (429, true),
             (500, true),
             (503, true),
