@@ -1,12 +1,8 @@
 //! Query parameters, and the options of lists and watches that they carry.
 
 use super::escape::unescaped;
+use super::parameter;
 use crate::selector::{FieldSelector, LabelSelector, SelectorError};
-
-/// The parameter of which labels objects must have.
-pub const LABEL_SELECTOR: &str = "labelSelector";
-/// The parameter of which fields objects must have.
-pub const FIELD_SELECTOR: &str = "fieldSelector";
 
 /// The parameters of a URL, decoded.
 #[derive(Debug, Clone, Default)]
@@ -134,23 +130,27 @@ impl Query {
     /// # Errors
     /// When `dryRun` is anything but `All`.
     pub fn dry_run(&self) -> Result<bool, QueryError> {
-        match self.get("dryRun") {
+        match self.get(parameter::DRY_RUN) {
             None => Ok(false),
-            Some("All") => Ok(true),
-            Some(other) => Err(QueryError::Unsupported("dryRun", format!("[{other:?}]"), "\"All\"")),
+            Some(parameter::ALL_STAGES) => Ok(true),
+            Some(other) => Err(QueryError::Unsupported(
+                parameter::DRY_RUN,
+                format!("[{other:?}]"),
+                "\"All\"",
+            )),
         }
     }
 
     /// What `fieldValidation` asks for; the default is to warn.
     pub fn field_validation(&self) -> Result<FieldValidation, QueryError> {
-        match self.get("fieldValidation") {
+        match self.get(parameter::FIELD_VALIDATION) {
             None | Some("Warn") => Ok(FieldValidation::Warn),
             Some("Ignore") => Ok(FieldValidation::Ignore),
             Some("Strict") => Ok(FieldValidation::Strict),
             Some(other) => {
                 let allowed = "\"\", \"Ignore\", \"Strict\", \"Warn\"";
                 Err(QueryError::Unsupported(
-                    "fieldValidation",
+                    parameter::FIELD_VALIDATION,
                     format!("{other:?}"),
                     allowed,
                 ))
@@ -161,18 +161,18 @@ impl Query {
     /// What `resourceVersion` says.
     pub fn version(&self) -> Result<Option<u64>, QueryError> {
         let parse = |text: &str| text.parse().map_err(|_| QueryError::Version(text.to_owned()));
-        self.get("resourceVersion").map(parse).transpose()
+        self.get(parameter::RESOURCE_VERSION).map(parse).transpose()
     }
 
     /// What `limit` says.
     pub fn limit(&self) -> Result<Option<u32>, QueryError> {
-        let limit = self.number("limit")?;
+        let limit = self.number(parameter::LIMIT)?;
         Ok(limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
     }
 
     /// What `timeoutSeconds` says.
     pub fn timeout_seconds(&self) -> Result<Option<u64>, QueryError> {
-        self.number("timeoutSeconds")
+        self.number(parameter::TIMEOUT_SECONDS)
     }
 
     /// Less than nothing is as good as nothing.
@@ -186,29 +186,29 @@ impl Query {
 
     /// The options of a list or watch.
     pub fn list(&self) -> Result<ListQuery, QueryError> {
-        let version_match = match self.get("resourceVersionMatch") {
+        let version_match = match self.get(parameter::RESOURCE_VERSION_MATCH) {
             None => None,
             Some("Exact") => Some(VersionMatch::Exact),
             Some("NotOlderThan") => Some(VersionMatch::NotOlderThan),
             Some(other) => {
                 let allowed = "\"Exact\", \"NotOlderThan\", \"\"";
                 return Err(QueryError::Unsupported(
-                    "resourceVersionMatch",
+                    parameter::RESOURCE_VERSION_MATCH,
                     format!("{other:?}"),
                     allowed,
                 ));
             }
         };
         Ok(ListQuery {
-            labels: LabelSelector::parse(self.get(LABEL_SELECTOR).unwrap_or_default())?,
-            fields: FieldSelector::parse(self.get(FIELD_SELECTOR).unwrap_or_default())?,
+            labels: LabelSelector::parse(self.get(parameter::LABEL_SELECTOR).unwrap_or_default())?,
+            fields: FieldSelector::parse(self.get(parameter::FIELD_SELECTOR).unwrap_or_default())?,
             limit: self.limit()?,
-            continue_token: self.get("continue").map(str::to_owned),
+            continue_token: self.get(parameter::CONTINUE).map(str::to_owned),
             rv: self.version()?,
             version_match,
-            watch: self.is_on("watch"),
-            bookmarks: self.is_on("allowWatchBookmarks"),
-            initial_events: self.is_on("sendInitialEvents"),
+            watch: self.is_on(parameter::WATCH),
+            bookmarks: self.is_on(parameter::ALLOW_WATCH_BOOKMARKS),
+            initial_events: self.is_on(parameter::SEND_INITIAL_EVENTS),
             timeout_seconds: self.timeout_seconds()?,
         })
     }
@@ -225,6 +225,25 @@ mod tests {
         assert_eq!(list.labels, LabelSelector::parse("a=b,c").unwrap());
         assert_eq!((list.limit, list.continue_token, list.watch), (Some(5), None, true));
         assert_eq!(query.get("x"), Some("a b"));
+    }
+
+    /// As if a value could end its parameter, and begin another one.
+    #[test]
+    fn what_is_sent_is_what_is_read() {
+        let path = "/apis/g/v1/widgets";
+        assert_eq!(parameter::with_parameters(path, &[]), path);
+        let parameters = [
+            (parameter::LABEL_SELECTOR, "a=b,c in (d e)".to_owned()),
+            (parameter::CONTINUE, "x&limit=1#+%".to_owned()),
+            (parameter::LIMIT, "5".to_owned()),
+        ];
+        let uri = parameter::with_parameters(path, &parameters);
+        let query = uri.strip_prefix("/apis/g/v1/widgets?").expect("the path stays");
+        let read = Query::parse(query);
+        assert_eq!(read.names().count(), parameters.len(), "{uri}");
+        for (name, value) in &parameters {
+            assert_eq!(read.get(name), Some(value.as_str()), "{uri}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::parameter;
 use super::path::ResourcePath;
 use super::query::Query;
 
@@ -35,7 +36,7 @@ impl Verb {
     /// The verb of a request for objects; none where Kubernetes has no verb for the method.
     pub fn of(method: &str, path: &ResourcePath, query: &Query) -> Option<Self> {
         match (method, &path.name) {
-            ("GET", None) if query.is_on("watch") => Some(Self::Watch),
+            ("GET", None) if query.is_on(parameter::WATCH) => Some(Self::Watch),
             ("GET", None) => Some(Self::List),
             ("GET", Some(_)) => Some(Self::Get),
             ("POST", _) => Some(Self::Create),

@@ -1,6 +1,7 @@
 //! The calls that answer with one message: each request becomes a verb of `operations`, each answer a message.
 
 use bytes::Bytes;
+use kindex_kube_api::request::parameter;
 use kindex_model::kind::Kind;
 use prost::Message;
 
@@ -109,10 +110,10 @@ impl Call<'_> {
         let listed = request.list_options.unwrap_or_default();
         // Each would be taken for a bound of what is deleted, and is none.
         let unusable = [
-            ("limit", listed.limit != 0),
-            ("continue", !listed.r#continue.is_empty()),
-            ("resourceVersion", !listed.resource_version.is_empty()),
-            ("watch", listed.watch),
+            (parameter::LIMIT, listed.limit != 0),
+            (parameter::CONTINUE, !listed.r#continue.is_empty()),
+            (parameter::RESOURCE_VERSION, !listed.resource_version.is_empty()),
+            (parameter::WATCH, listed.watch),
         ];
         if let Some((field, _)) = unusable.into_iter().find(|(_, is_given)| *is_given) {
             let message = "a collection is deleted by its selectors alone";
@@ -160,7 +161,7 @@ fn is_dry_run(stages: &[String]) -> Result<bool, Refusal> {
         None => Ok(!stages.is_empty()),
         Some(other) => {
             let message = format!("Unsupported value: {other:?}: supported values: \"All\"");
-            Err(invalid(&[Violation::new("dryRun", message)]))
+            Err(invalid(&[Violation::new(parameter::DRY_RUN, message)]))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Lists: the merged one of cluster and SQL, or, with conditions on columns, one of SQL. A list without a limit is
 //! whole as long as it fits into what clients take for one message.
 
+use kindex_kube_api::request::parameter;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::wire::{ListMeta, TypeMeta};
 use prost::Message;
@@ -59,7 +60,7 @@ pub(super) fn options(
     }
     let options = options.cloned().unwrap_or_default();
     if options.limit < 0 {
-        return Err(invalid(&[Violation::new("limit", "is less than 0")]));
+        return Err(invalid(&[Violation::new(parameter::LIMIT, "is less than 0")]));
     }
     Ok(ListOptions {
         namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),

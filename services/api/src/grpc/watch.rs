@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use kindex_kube_api::request::parameter;
 use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
 use kindex_serve::watches::Seat;
@@ -38,7 +39,8 @@ pub(super) async fn watch(
     let options = WatchOptions {
         bookmarks: asked.allow_watch_bookmarks,
         initial_events: asked.send_initial_events,
-        timeout_seconds: timeout.map_err(|_| invalid(&[Violation::new("timeoutSeconds", "is less than 0")]))?,
+        timeout_seconds: timeout
+            .map_err(|_| invalid(&[Violation::new(parameter::TIMEOUT_SECONDS, "is less than 0")]))?,
     };
     let domain = operations.registry().platform.group;
     let (events, seat) = operations.watch(caller, kind, &which, &options).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{Verb, parameter};
 use kindex_kube_api::status::Status;
 use kindex_model::kind::Scope;
 use kindex_store::DeleteCollection;
@@ -147,9 +147,9 @@ impl Backends {
         let mut token = String::new();
         loop {
             let mut query = selectors(which);
-            query.push(("limit", at_once.to_string()));
+            query.push((parameter::LIMIT, at_once.to_string()));
             if !token.is_empty() {
-                query.push(("continue", token));
+                query.push((parameter::CONTINUE, token));
             }
             let path = resource.collection(which.namespace.as_deref());
             let page = Page::read(&self.upstream.call(caller, Call::get(path, query)).await?)?;

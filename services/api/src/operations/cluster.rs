@@ -1,6 +1,5 @@
 //! The upstream cluster: sends Kubernetes requests to it, and returns its objects and errors unchanged.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +9,7 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use kindex_kube_api::headers::warning_text;
 use kindex_kube_api::media;
-use kindex_kube_api::request::escaped;
+use kindex_kube_api::request::parameter::with_parameters;
 use kube::client::Body;
 
 use super::{Answer, Caller, Refusal, RightsOf};
@@ -123,11 +122,7 @@ impl Upstream {
 
     /// Sends a request and reads the head of the answer, where it is no refusal.
     pub(super) async fn open(&self, caller: &Caller, call: Call<'_>) -> Result<Response<Body>, Refusal> {
-        let mut uri = call.path;
-        for (number, (name, value)) in call.query.iter().enumerate() {
-            let separator = if number == 0 { '?' } else { '&' };
-            write!(uri, "{separator}{name}={}", escaped(value)).expect("a String takes all text");
-        }
+        let uri = with_parameters(&call.path, &call.query);
         let request = Request::builder()
             .method(call.method)
             .uri(uri)

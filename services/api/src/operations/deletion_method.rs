@@ -1,6 +1,7 @@
 //! The method by which an object in the cluster is deleted, and the mark by which the deletion of a final one is told
 //! from an eviction.
 
+use kindex_kube_api::request::Propagation;
 use kindex_model::head::Head;
 use kindex_model::kind::Platform;
 use kindex_model::object::Object;
@@ -31,8 +32,7 @@ pub(super) enum DeletionMethod {
 
 /// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
 pub(super) fn is_for_the_cluster(options: &DeleteOptions) -> bool {
-    let policy = options.propagation_policy.as_deref();
-    !matches!(policy, None | Some("Background")) || options.orphan_dependents == Some(true) || options.is_dry_run()
+    !matches!(options.propagation(), Ok(None | Some(Propagation::Background))) || options.is_dry_run()
 }
 
 /// How one is deleted; `of_graph`: others wait for its deletion, or it waits for others.
@@ -164,6 +164,10 @@ mod tests {
             (json!({"propagationPolicy": "Orphan"}), true),
             (json!({"orphanDependents": true}), true),
             (json!({"dryRun": ["All"]}), true),
+            (
+                json!({"propagationPolicy": "Background", "orphanDependents": false}),
+                true,
+            ),
         ] {
             let read: DeleteOptions = serde_json::from_value(options.clone()).expect("options");
             assert_eq!(super::is_for_the_cluster(&read), is_for_the_cluster, "{options}");

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::decode;
 use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal, PatchType};
+use kindex_kube_api::request::parameter;
 use kindex_kube_api::status::{Cause, Details, Status};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
@@ -182,8 +183,8 @@ impl Backends {
             }
         }
         let mut query = options.query();
-        query.retain(|(name, _)| *name == "fieldValidation");
-        query.push(("dryRun", "All".to_owned()));
+        query.retain(|(name, _)| *name == parameter::FIELD_VALIDATION);
+        query.push((parameter::DRY_RUN, parameter::ALL_STAGES.to_owned()));
         let path = key.resource.collection(Some(key.namespace));
         let body = Bytes::from(trial.to_string());
         match self

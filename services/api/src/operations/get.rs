@@ -1,7 +1,7 @@
 //! Gets one object: from the cluster, else from SQL, or in an earlier state.
 
 use jiff::Timestamp;
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{Verb, parameter};
 use kindex_model::object::Uid;
 use kindex_query::{Life, Stored};
 use kindex_store::AsOf;
@@ -51,7 +51,7 @@ impl Backends {
         }
         let query = match version_of_cluster(&options.resource_version) {
             "" => Vec::new(),
-            version => vec![("resourceVersion", version.to_owned())],
+            version => vec![(parameter::RESOURCE_VERSION, version.to_owned())],
         };
         match self
             .upstream_of(key.resource.kind)?

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use kindex_kube_api::list::List;
-use kindex_kube_api::request::{FIELD_SELECTOR, Verb};
+use kindex_kube_api::request::{Verb, parameter};
 use kindex_model::object::Uid;
 use kindex_query::{Life, Stored};
 use kindex_store::ListAt;
@@ -160,9 +160,9 @@ impl Walk<'_> {
     /// Takes a page of the cluster, without those of its objects that SQL will show.
     async fn cluster_page(&mut self, token: Option<String>) -> Result<Option<Next>, Refusal> {
         let mut query = selectors(self.options);
-        query.push(("limit", self.limit.to_string()));
+        query.push((parameter::LIMIT, self.limit.to_string()));
         match &token {
-            Some(token) => query.push(("continue", token.clone())),
+            Some(token) => query.push((parameter::CONTINUE, token.clone())),
             None => query.extend(self.as_of()),
         }
         let path = self.resource.collection(self.options.namespace.as_deref());
@@ -192,7 +192,10 @@ impl Walk<'_> {
         let (version, matches) = (&self.options.resource_version, &self.options.resource_version_match);
         let parameters = match (version_of_cluster(version), matches.as_str()) {
             ("", "NotOlderThan") if !version.is_empty() => Vec::new(),
-            (version, matches) => vec![("resourceVersion", version), ("resourceVersionMatch", matches)],
+            (version, matches) => vec![
+                (parameter::RESOURCE_VERSION, version),
+                (parameter::RESOURCE_VERSION_MATCH, matches),
+            ],
         };
         let given = parameters.into_iter().filter(|(_, value)| !value.is_empty());
         given.map(|(name, value)| (name, value.to_owned())).collect()
@@ -307,9 +310,9 @@ impl Walk<'_> {
         let server = self.caller.on_behalf();
         let (mut token, mut count): (Option<String>, usize) = (None, 0);
         loop {
-            let mut query = vec![("limit", self.operations.sizes.snapshot.to_string())];
+            let mut query = vec![(parameter::LIMIT, self.operations.sizes.snapshot.to_string())];
             match &token {
-                Some(token) => query.push(("continue", token.clone())),
+                Some(token) => query.push((parameter::CONTINUE, token.clone())),
                 None => query.extend(self.exactly()),
             }
             let call = Call::get(path.clone(), query);
@@ -331,15 +334,15 @@ impl Walk<'_> {
     /// Parameters of a request about the version of the list.
     fn exactly(&self) -> [(&'static str, String); 2] {
         [
-            ("resourceVersion", self.version.clone()),
-            ("resourceVersionMatch", "Exact".to_owned()),
+            (parameter::RESOURCE_VERSION, self.version.clone()),
+            (parameter::RESOURCE_VERSION_MATCH, "Exact".to_owned()),
         ]
     }
 
     /// Whether the cluster had an object at the version of the list, so that it was shown already.
     async fn is_in_the_cluster(&self, row: &Stored) -> Result<bool, Refusal> {
         let metadata = &row.object.metadata;
-        let mut query = vec![(FIELD_SELECTOR, format!("metadata.name={}", metadata.name))];
+        let mut query = vec![(parameter::FIELD_SELECTOR, format!("metadata.name={}", metadata.name))];
         query.extend(self.exactly());
         let path = self.resource.collection(Some(&metadata.namespace));
         let server = self.caller.on_behalf();

@@ -1,7 +1,7 @@
 //! The options of writes and lists.
 
 use jiff::Timestamp;
-use kindex_kube_api::request::Subresource;
+use kindex_kube_api::request::{Subresource, parameter};
 
 use super::ObjectKey;
 
@@ -40,16 +40,16 @@ impl WriteOptions {
     pub(super) fn query(&self) -> Vec<(&'static str, String)> {
         let mut query = Vec::new();
         if self.dry_run {
-            query.push(("dryRun", "All".to_owned()));
+            query.push((parameter::DRY_RUN, parameter::ALL_STAGES.to_owned()));
         }
         if let Some(manager) = &self.field_manager {
-            query.push(("fieldManager", manager.clone()));
+            query.push((parameter::FIELD_MANAGER, manager.clone()));
         }
         if let Some(validation) = &self.field_validation {
-            query.push(("fieldValidation", validation.clone()));
+            query.push((parameter::FIELD_VALIDATION, validation.clone()));
         }
         if self.force {
-            query.push(("force", "true".to_owned()));
+            query.push((parameter::FORCE, "true".to_owned()));
         }
         query
     }

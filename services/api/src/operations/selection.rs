@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kindex_kube_api::request::{FIELD_SELECTOR, LABEL_SELECTOR};
+use kindex_kube_api::request::parameter;
 use kindex_kube_api::selector::{FieldSelector, field_text};
 use kindex_query::{LabelSelector, Select};
 use serde_json::Value;
@@ -72,11 +72,14 @@ pub(super) fn select(resource: Resource, options: &ListOptions) -> Result<Select
 
 /// The selectors of a list, for the cluster.
 pub(super) fn selectors(options: &ListOptions) -> Vec<(&'static str, String)> {
-    [(LABEL_SELECTOR, &options.labels), (FIELD_SELECTOR, &options.fields)]
-        .into_iter()
-        .filter(|(_, selector)| !selector.is_empty())
-        .map(|(name, selector)| (name, selector.clone()))
-        .collect()
+    [
+        (parameter::LABEL_SELECTOR, &options.labels),
+        (parameter::FIELD_SELECTOR, &options.fields),
+    ]
+    .into_iter()
+    .filter(|(_, selector)| !selector.is_empty())
+    .map(|(name, selector)| (name, selector.clone()))
+    .collect()
 }
 
 #[cfg(test)]

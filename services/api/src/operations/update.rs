@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
-use kindex_kube_api::request::Verb;
+use kindex_kube_api::request::{Verb, parameter};
 use serde_json::Value;
 
 use super::cluster::Call;
@@ -218,7 +218,7 @@ impl Backends {
             ..Call::json(
                 Method::PATCH,
                 key.path(),
-                vec![("fieldManager", "kindex-api".to_owned())],
+                vec![(parameter::FIELD_MANAGER, "kindex-api".to_owned())],
                 Bytes::from(patch.to_string()),
             )
         };

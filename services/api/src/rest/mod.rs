@@ -28,7 +28,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use kindex_kube_api::request::{self, Query, ResourcePath, Target, Verb};
+use kindex_kube_api::request::{self, Query, ResourcePath, Target, Verb, parameter};
 use kindex_model::kind::Scope;
 use kindex_serve::watches::Accounting;
 
@@ -227,7 +227,7 @@ async fn relay(rest: &Rest, caller: &Caller, query: &Query, request: Request<Bod
         return discovery::answer(&rest.operations, caller, &parts).await;
     }
     // Of other kinds, and of ours in a form that is not served here: it lasts as long as any.
-    let is_watch = request.method() == Method::GET && query.is_on("watch");
+    let is_watch = request.method() == Method::GET && query.is_on(parameter::WATCH);
     let seat = is_watch.then(|| rest.operations.seat()).transpose()?;
     let (parts, body) = open(rest, request).await?;
     let response = exchange::relay(&rest.operations, caller, parts, body).await?;

@@ -7,7 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kindex_kube_api::request::{FIELD_SELECTOR, LABEL_SELECTOR, Query, Rendering};
+use kindex_kube_api::request::{Query, Rendering, parameter};
 
 use super::render::Form;
 use super::{Inbound, Rest, exchange};
@@ -27,7 +27,7 @@ pub(super) async fn get(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Re
         at: moment(inbound)?,
         include_deleted: inbound.query.flag("includeDeleted")?,
         uid: text(inbound, "uid"),
-        resource_version: text(inbound, "resourceVersion"),
+        resource_version: text(inbound, parameter::RESOURCE_VERSION),
     };
     let answer = rest
         .operations
@@ -126,14 +126,14 @@ impl Walk {
 pub(super) fn options(inbound: &Inbound) -> Result<ListOptions, Refusal> {
     Ok(ListOptions {
         namespace: inbound.path.namespace.clone(),
-        labels: text(inbound, LABEL_SELECTOR),
-        fields: text(inbound, FIELD_SELECTOR),
+        labels: text(inbound, parameter::LABEL_SELECTOR),
+        fields: text(inbound, parameter::FIELD_SELECTOR),
         limit: inbound.query.limit()?.unwrap_or_default(),
-        continue_token: text(inbound, "continue"),
+        continue_token: text(inbound, parameter::CONTINUE),
         include_deleted: inbound.query.flag("includeDeleted")?,
         at: moment(inbound)?,
-        resource_version: text(inbound, "resourceVersion"),
-        resource_version_match: text(inbound, "resourceVersionMatch"),
+        resource_version: text(inbound, parameter::RESOURCE_VERSION),
+        resource_version_match: text(inbound, parameter::RESOURCE_VERSION_MATCH),
     })
 }
 

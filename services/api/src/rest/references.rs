@@ -3,7 +3,7 @@
 
 use axum::http::Method;
 use axum::response::Response;
-use kindex_kube_api::request::{Query, Verb, unescaped};
+use kindex_kube_api::request::{Query, Verb, parameter, unescaped};
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::ResourceVersion;
 
@@ -230,7 +230,7 @@ async fn of_object(
 /// At most how many references are wanted; all where nothing is said of it. Unlike in lists of objects, 0 is none: who
 /// asks so wants to know how far the object is.
 fn limit(query: &Query) -> Result<Option<u32>, Refusal> {
-    let Some(limit) = query.get("limit") else {
+    let Some(limit) = query.get(parameter::LIMIT) else {
         return Ok(None);
     };
     let wanted = limit.parse::<u32>();

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use kindex_kube_api::request::{Query, Rendering};
+use kindex_kube_api::request::{Query, Rendering, parameter};
 use kindex_kube_api::watch::{EventType, FRAME_END};
 use kindex_serve::watches::Accounting;
 use serde_json::{Value, json};
@@ -20,11 +20,11 @@ use crate::watched::watched;
 pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
     let which = read::options(inbound)?;
     let options = WatchOptions {
-        bookmarks: inbound.query.is_on("allowWatchBookmarks"),
+        bookmarks: inbound.query.is_on(parameter::ALLOW_WATCH_BOOKMARKS),
         initial_events: inbound
             .query
-            .get("sendInitialEvents")
-            .map(|_| inbound.query.is_on("sendInitialEvents")),
+            .get(parameter::SEND_INITIAL_EVENTS)
+            .map(|_| inbound.query.is_on(parameter::SEND_INITIAL_EVENTS)),
         timeout_seconds: inbound.query.timeout_seconds()?,
     };
     let (events, seat) = rest

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::Response;
 use kindex_kube_api::patch::PatchType;
-use kindex_kube_api::request::{FIELD_SELECTOR, LABEL_SELECTOR, Subresource};
+use kindex_kube_api::request::{Subresource, parameter};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::{decode, media};
 use kindex_model::kind::Scope;
@@ -69,13 +69,13 @@ fn part(inbound: &Inbound) -> Part {
 /// What the deletion of a collection may be called with. Anything else, a misspelt selector above all, would let it
 /// delete more than was meant.
 const OF_COLLECTIONS: [&str; 7] = [
-    LABEL_SELECTOR,
-    FIELD_SELECTOR,
-    "propagationPolicy",
-    "dryRun",
-    "gracePeriodSeconds",
-    "timeoutSeconds",
-    "pretty",
+    parameter::LABEL_SELECTOR,
+    parameter::FIELD_SELECTOR,
+    parameter::PROPAGATION_POLICY,
+    parameter::DRY_RUN,
+    parameter::GRACE_PERIOD_SECONDS,
+    parameter::TIMEOUT_SECONDS,
+    parameter::PRETTY,
 ];
 
 pub(super) async fn clear(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
@@ -105,9 +105,9 @@ pub(super) fn options(inbound: &Inbound) -> Result<WriteOptions, Refusal> {
     let text = |parameter: &str| inbound.query.get(parameter).map(str::to_owned);
     Ok(WriteOptions {
         dry_run: inbound.query.dry_run()?,
-        field_manager: text("fieldManager"),
-        field_validation: text("fieldValidation"),
-        force: inbound.query.is_on("force"),
+        field_manager: text(parameter::FIELD_MANAGER),
+        field_validation: text(parameter::FIELD_VALIDATION),
+        force: inbound.query.is_on(parameter::FORCE),
     })
 }
 
@@ -138,11 +138,8 @@ pub(super) fn delete_options(inbound: &Inbound) -> Result<DeleteOptions, Refusal
     };
     let mut options: DeleteOptions = serde_json::from_value(body)
         .map_err(|error| Refusal::bad_request(format!("the body is not DeleteOptions: {error}")))?;
-    if let Some(policy) = inbound.query.get("propagationPolicy") {
-        options.propagation_policy.get_or_insert_with(|| policy.to_owned());
-    }
-    if let Some(stage) = inbound.query.get("dryRun") {
-        options.dry_run.get_or_insert_with(|| vec![stage.to_owned()]);
-    }
+    let parameters = DeleteOptions::of_query(&inbound.query);
+    options.propagation_policy = options.propagation_policy.or(parameters.propagation_policy);
+    options.dry_run = options.dry_run.or(parameters.dry_run);
     Ok(options)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kindex_kube_api::meta;
+use kindex_kube_api::request::Propagation;
 use kindex_kube_api::status::{Named, Status};
 use serde_json::Value;
 
@@ -18,17 +19,6 @@ const PROTECTED_NAMESPACES: [&str; 2] = ["default", "kube-system"];
 pub(crate) const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 /// Keeps an owner until its dependents have forgotten it.
 pub(crate) const ORPHAN_FINALIZER: &str = "orphan";
-
-/// What becomes of the dependents of a deleted object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Propagation {
-    /// They are deleted afterwards.
-    Background,
-    /// They are deleted before.
-    Foreground,
-    /// They stay, without owner.
-    Orphan,
-}
 
 /// How an object is deleted.
 #[derive(Debug, Clone, Default)]

@@ -17,7 +17,7 @@ use crate::store::{Intent, Mutation, ObjectKey, Precondition, Revision, StoreErr
 
 mod delete;
 
-pub(crate) use delete::{DeleteOptions, Deleted, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, delete};
+pub(crate) use delete::{DeleteOptions, Deleted, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, delete};
 
 /// The resource name of definitions in the store.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";

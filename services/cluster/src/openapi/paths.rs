@@ -2,7 +2,7 @@
 
 use kindex_kube_api::media::OBJECT_TYPES;
 use kindex_kube_api::patch::PatchType;
-use kindex_kube_api::request::{API, APIS, FIELD_SELECTOR, LABEL_SELECTOR, Verb};
+use kindex_kube_api::request::{API, APIS, Verb, parameter};
 use serde_json::{Map, Value, json};
 
 use super::ResourceDoc;
@@ -11,19 +11,19 @@ use super::schemas::{self, reference};
 /// A query parameter: name, type, description.
 type Parameter = (&'static str, &'static str, &'static str);
 
-const PRETTY: Parameter = ("pretty", "string", "If 'true', the output is pretty printed.");
+const PRETTY: Parameter = (parameter::PRETTY, "string", "If 'true', the output is pretty printed.");
 const DRY_RUN: Parameter = (
-    "dryRun",
+    parameter::DRY_RUN,
     "string",
     "'All' processes the request without storing anything.",
 );
 const FIELD_MANAGER: Parameter = (
-    "fieldManager",
+    parameter::FIELD_MANAGER,
     "string",
     "Who or what makes the change. Required for apply, at most 128 characters.",
 );
 const FIELD_VALIDATION: Parameter = (
-    "fieldValidation",
+    parameter::FIELD_VALIDATION,
     "string",
     "What to do about unknown and duplicate fields. Ignore: drop them. Warn: drop them and answer with a warning for each. \
      Strict: refuse the request, naming all of them.",
@@ -37,35 +37,39 @@ const FORCE: Parameter = (
 const LIST: [Parameter; 11] = [
     PRETTY,
     (
-        "allowWatchBookmarks",
+        parameter::ALLOW_WATCH_BOOKMARKS,
         "boolean",
         "Ask for events of type BOOKMARK in a watch.",
     ),
     (
-        "continue",
+        parameter::CONTINUE,
         "string",
         "Where the next chunk of a list begins, from the answer with the one before.",
     ),
-    (FIELD_SELECTOR, "string", "Only objects whose fields match."),
-    (LABEL_SELECTOR, "string", "Only objects whose labels match."),
-    ("limit", "integer", "At most this many objects in one answer."),
+    (parameter::FIELD_SELECTOR, "string", "Only objects whose fields match."),
+    (parameter::LABEL_SELECTOR, "string", "Only objects whose labels match."),
+    (parameter::LIMIT, "integer", "At most this many objects in one answer."),
     (
-        "resourceVersion",
+        parameter::RESOURCE_VERSION,
         "string",
         "How old the answer may be, or where a watch begins.",
     ),
     (
-        "resourceVersionMatch",
+        parameter::RESOURCE_VERSION_MATCH,
         "string",
         "How resourceVersion is meant: NotOlderThan or Exact.",
     ),
     (
-        "sendInitialEvents",
+        parameter::SEND_INITIAL_EVENTS,
         "boolean",
         "Begin a watch with the objects that there are.",
     ),
-    ("timeoutSeconds", "integer", "How long the request may take."),
-    ("watch", "boolean", "Stream the changes instead of listing the objects."),
+    (parameter::TIMEOUT_SECONDS, "integer", "How long the request may take."),
+    (
+        parameter::WATCH,
+        "boolean",
+        "Stream the changes instead of listing the objects.",
+    ),
 ];
 const READ: [Parameter; 1] = [PRETTY];
 const WRITE: [Parameter; 4] = [PRETTY, DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
@@ -73,14 +77,18 @@ const PATCH: [Parameter; 5] = [PRETTY, DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION,
 const DELETE: [Parameter; 5] = [
     PRETTY,
     DRY_RUN,
-    ("gracePeriodSeconds", "integer", "How long the object may take to end."),
     (
-        "orphanDependents",
+        parameter::GRACE_PERIOD_SECONDS,
+        "integer",
+        "How long the object may take to end.",
+    ),
+    (
+        parameter::ORPHAN_DEPENDENTS,
         "boolean",
         "Whether dependents stay. Use propagationPolicy instead.",
     ),
     (
-        "propagationPolicy",
+        parameter::PROPAGATION_POLICY,
         "string",
         "What becomes of dependents: Orphan, Background or Foreground.",
     ),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::Method;
-use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath};
+use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath, parameter};
 use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
 
 use crate::api::Api;
@@ -51,7 +51,7 @@ impl Call<'_> {
                 .filter(|agent| !agent.is_empty())
                 .unwrap_or("unknown")
         };
-        self.request.query.get("fieldManager").unwrap_or_else(agent)
+        self.request.query.get(parameter::FIELD_MANAGER).unwrap_or_else(agent)
     }
 
     /// Whether the request must leave no trace; `options` is what Kubernetes calls the parameters of the verb.

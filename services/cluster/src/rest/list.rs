@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kindex_kube_api::request::{ListQuery, VersionMatch};
+use kindex_kube_api::request::{ListQuery, VersionMatch, parameter};
 use kindex_kube_api::selector::field_text;
 use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_serve::pages::PageSize;
@@ -44,7 +44,7 @@ impl Token {
 
 /// What the parameters of a list or a watch ask for.
 pub(super) fn query(call: &Call<'_>) -> Result<ListQuery, Status> {
-    if call.request.query.is_on("watch") {
+    if call.request.query.is_on(parameter::WATCH) {
         call.request.query.version().map_err(|error| bad_version(&error))?;
     }
     let query = call
@@ -204,11 +204,15 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
         if query.initial_events && query.version_match != Some(VersionMatch::NotOlderThan) {
             return invalid(&[FieldProblem::initial_events_without_match()]);
         }
-        if !call.request.query.has("sendInitialEvents") && query.version_match.is_some() {
+        if !call.request.query.has(parameter::SEND_INITIAL_EVENTS) && query.version_match.is_some() {
             let mut problems = vec![FieldProblem::match_without_initial_events()];
             if query.version_match == Some(VersionMatch::Exact) {
                 let allowed = ["NotOlderThan"];
-                problems.push(FieldProblem::not_supported("resourceVersionMatch", "Exact", &allowed));
+                problems.push(FieldProblem::not_supported(
+                    parameter::RESOURCE_VERSION_MATCH,
+                    "Exact",
+                    &allowed,
+                ));
             }
             return invalid(&problems);
         }
@@ -237,7 +241,7 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
 fn list_problems(call: &Call<'_>, query: &ListQuery) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
     let mut forbid = |field: &str, rule: &str| problems.push(FieldProblem::forbidden(field, rule));
-    let matched = "resourceVersionMatch";
+    let matched = parameter::RESOURCE_VERSION_MATCH;
     if query.version_match.is_some() {
         if query.rv.is_none() {
             forbid(
@@ -255,8 +259,11 @@ fn list_problems(call: &Call<'_>, query: &ListQuery) -> Vec<FieldProblem> {
             "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
         );
     }
-    if call.request.query.has("sendInitialEvents") {
-        forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+    if call.request.query.has(parameter::SEND_INITIAL_EVENTS) {
+        forbid(
+            parameter::SEND_INITIAL_EVENTS,
+            "sendInitialEvents is forbidden for list",
+        );
     }
     problems
 }

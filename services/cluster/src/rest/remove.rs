@@ -1,6 +1,8 @@
 //! `DELETE` of one object and of a collection.
 
-use kindex_kube_api::request::{DeleteOptions as Sent, Preconditions, QueryError};
+use kindex_kube_api::request::{
+    DeleteOptions as Sent, Preconditions, Propagation, PropagationError, QueryError, parameter,
+};
 use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_kube_api::{decode, meta};
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use super::call::{Call, no_namespace, refused};
 use super::list::matching;
 use super::{Reply, render};
-use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
+use crate::mutate::{self, DeleteOptions, Deleted, store_failed};
 use crate::resource::Shown;
 
 /// Deletes one object.
@@ -53,47 +55,26 @@ pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
 fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
     let query = &call.request.query;
     if let Some(text) = query
-        .get("gracePeriodSeconds")
+        .get(parameter::GRACE_PERIOD_SECONDS)
         .filter(|text| text.parse::<i64>().is_err())
     {
         return Err(refused("DeleteOptions", &QueryError::Number(text.to_owned())));
     }
     let sent = if call.request.body.is_empty() {
-        Sent {
-            propagation_policy: query.get("propagationPolicy").map(str::to_owned),
-            orphan_dependents: query.get("orphanDependents").map(|text| text == "true"),
-            ..Sent::default()
-        }
+        Sent::of_query(query)
     } else {
         read_body(call)?
     };
     let invalid = |problem| Status::invalid_options("DeleteOptions", &[problem]);
     let dry_run = match sent.dry_run.as_deref().unwrap_or_default() {
         [] => call.dry_run("DeleteOptions")?,
-        [all] if all == "All" => true,
+        [all] if all == parameter::ALL_STAGES => true,
         [other, ..] => {
-            let error = QueryError::Unsupported("dryRun", format!("[{other:?}]"), "\"All\"");
+            let error = QueryError::Unsupported(parameter::DRY_RUN, format!("[{other:?}]"), "\"All\"");
             return Err(refused("DeleteOptions", &error));
         }
     };
-    let propagation = match (sent.propagation_policy.as_deref(), sent.orphan_dependents) {
-        (Some(policy), Some(_)) => {
-            let rule = "orphanDependents and deletionPropagation cannot be both set";
-            return Err(invalid(FieldProblem::invalid("propagationPolicy", policy, rule)));
-        }
-        (Some("Background"), None) | (None, Some(false)) => Some(Propagation::Background),
-        (Some("Foreground"), None) => Some(Propagation::Foreground),
-        (Some("Orphan"), None) | (None, Some(true)) => Some(Propagation::Orphan),
-        (Some(other), None) => {
-            let allowed = ["Foreground", "Background", "Orphan", "nil"];
-            return Err(invalid(FieldProblem::not_supported(
-                "propagationPolicy",
-                other,
-                &allowed,
-            )));
-        }
-        (None, None) => None,
-    };
+    let propagation = sent.propagation().map_err(|error| invalid(misplaced(&error)))?;
     let Preconditions { uid, resource_version } = sent.preconditions.unwrap_or_default();
     Ok(DeleteOptions {
         uid,
@@ -101,6 +82,21 @@ fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
         propagation,
         dry_run,
     })
+}
+
+/// What is wrong with what is said of dependents, in the words of kube-apiserver.
+fn misplaced(error: &PropagationError) -> FieldProblem {
+    match error {
+        PropagationError::Both(policy) => {
+            let rule = "orphanDependents and deletionPropagation cannot be both set";
+            FieldProblem::invalid(parameter::PROPAGATION_POLICY, policy, rule)
+        }
+        PropagationError::Unknown(policy) => {
+            let known = Propagation::ALL.map(Propagation::as_str);
+            let allowed: Vec<&str> = known.into_iter().chain(["nil"]).collect();
+            FieldProblem::not_supported(parameter::PROPAGATION_POLICY, policy, &allowed)
+        }
+    }
 }
 
 fn read_body(call: &Call<'_>) -> Result<Sent, Status> {

@@ -5,7 +5,7 @@ use kindex_kube_api::fields::{self, NotApplied};
 use kindex_kube_api::media;
 use kindex_kube_api::meta;
 use kindex_kube_api::patch::{Patch, PatchType};
-use kindex_kube_api::request::{FieldValidation, Subresource};
+use kindex_kube_api::request::{FieldValidation, Subresource, parameter};
 use kindex_kube_api::status::{Cause, FieldProblem, Status};
 use serde_json::Value;
 
@@ -28,9 +28,9 @@ struct WriteOptions<'a> {
 
 fn write_options<'a>(call: &'a Call<'_>, options: &str) -> Result<WriteOptions<'a>, Status> {
     let dry_run = call.dry_run(options)?;
-    let given = call.request.query.get("fieldManager").unwrap_or_default();
+    let given = call.request.query.get(parameter::FIELD_MANAGER).unwrap_or_default();
     if given.len() > MANAGER_MAX_BYTES {
-        let problem = FieldProblem::too_long("fieldManager", MANAGER_MAX_BYTES);
+        let problem = FieldProblem::too_long(parameter::FIELD_MANAGER, MANAGER_MAX_BYTES);
         return Err(Status::invalid_options(options, &[problem]));
     }
     let validation = call.request.query.field_validation();
@@ -124,8 +124,8 @@ fn unknown_patch_type(call: &Call<'_>) -> Status {
 
 async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<Reply, Status> {
     let options = write_options(call, "PatchOptions")?;
-    if call.request.query.has("force") {
-        let problem = FieldProblem::forbidden("force", "may not be specified for non-apply patch");
+    if call.request.query.has(parameter::FORCE) {
+        let problem = FieldProblem::forbidden(parameter::FORCE, "may not be specified for non-apply patch");
         return Err(Status::invalid_options("PatchOptions", &[problem]));
     }
     let (patch, duplicates) = Patch::read(patch_type, &call.request.body)?;
@@ -158,8 +158,8 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
 async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     let mut options = write_options(call, "PatchOptions")?;
     options.author.applied = true;
-    if call.request.query.get("fieldManager").is_none() {
-        let problem = FieldProblem::required("fieldManager", "is required for apply patch");
+    if call.request.query.get(parameter::FIELD_MANAGER).is_none() {
+        let problem = FieldProblem::required(parameter::FIELD_MANAGER, "is required for apply patch");
         return Err(Status::invalid_options("PatchOptions", &[problem]));
     }
     let (configuration, is_named) = read_configuration(call, name)?;
@@ -167,7 +167,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
         meta::uid(&configuration).to_owned(),
         admit::warnings(call.resource, &configuration),
     );
-    let force = call.request.query.is_on("force");
+    let force = call.request.query.is_on(parameter::FORCE);
     // Merged, it is gone: who has to merge again reads it again, so that nobody holds it twice.
     let mut first = Some(configuration);
     let mut merge = |live: Option<&Value>| {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
+use kindex_kube_api::request::parameter;
 use kindex_kube_api::selector::{FieldSelector, LabelSelector, SelectorError};
 use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
@@ -127,7 +128,7 @@ pub(super) async fn version(
     kind: &'static Kind,
 ) -> Result<ResourceVersion, Refusal> {
     let path = Resource::from(kind).collection(None);
-    let call = Call::get(path, vec![("limit", "1".to_owned())]);
+    let call = Call::get(path, vec![(parameter::LIMIT, "1".to_owned())]);
     let page = Page::read(&upstream.call(caller, call).await?)?;
     let version = page.0.metadata.resource_version.parse();
     version

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use kindex_kube_api::request::parameter;
 use kindex_kube_api::watch::EventType;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
@@ -52,10 +53,10 @@ impl Stream {
     /// The events of the cluster after a version.
     pub(super) async fn open(&self, version: &str) -> Result<Upstream, Refusal> {
         let mut query = selectors(&self.which);
-        query.push(("watch", "true".to_owned()));
-        query.push(("resourceVersion", version.to_owned()));
+        query.push((parameter::WATCH, "true".to_owned()));
+        query.push((parameter::RESOURCE_VERSION, version.to_owned()));
         // Ours to know what has come, also where the client asks for none.
-        query.push(("allowWatchBookmarks", "true".to_owned()));
+        query.push((parameter::ALLOW_WATCH_BOOKMARKS, "true".to_owned()));
         self.connect(query).await
     }
 
@@ -63,19 +64,19 @@ impl Stream {
     pub(super) async fn plain(&self) -> Result<Upstream, Refusal> {
         let Self { which, options, .. } = self;
         let mut query = selectors(which);
-        query.push(("watch", "true".to_owned()));
-        query.push(("resourceVersion", which.resource_version.clone()));
-        query.push(("resourceVersionMatch", which.resource_version_match.clone()));
-        query.push(("allowWatchBookmarks", options.bookmarks.to_string()));
+        query.push((parameter::WATCH, "true".to_owned()));
+        query.push((parameter::RESOURCE_VERSION, which.resource_version.clone()));
+        query.push((parameter::RESOURCE_VERSION_MATCH, which.resource_version_match.clone()));
+        query.push((parameter::ALLOW_WATCH_BOOKMARKS, options.bookmarks.to_string()));
         let initial = options.initial_events.map(|initial| initial.to_string());
-        query.push(("sendInitialEvents", initial.unwrap_or_default()));
+        query.push((parameter::SEND_INITIAL_EVENTS, initial.unwrap_or_default()));
         query.retain(|(_, value)| !value.is_empty());
         self.connect(query).await
     }
 
     async fn connect(&self, mut query: Vec<(&'static str, String)>) -> Result<Upstream, Refusal> {
         if let Some(seconds) = self.options.timeout_seconds {
-            query.push(("timeoutSeconds", seconds.to_string()));
+            query.push((parameter::TIMEOUT_SECONDS, seconds.to_string()));
         }
         let path = self.resource.collection(self.which.namespace.as_deref());
         let response = self
