@@ -24,6 +24,8 @@ pub mod names;
 
 pub mod storage_version;
 
+pub mod conversion;
+
 pub mod selector;
 
 pub mod request;

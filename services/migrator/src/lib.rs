@@ -41,5 +41,5 @@ mod review;
 
 mod webhook;
 
-pub use review::{ReviewError, Reviewed, review};
+pub use review::{Reviewed, review};
 pub use webhook::{serve, serve_counted};

@@ -1,68 +1,14 @@
-//! A ConversionReview and its answer: texts in, texts out.
-//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/>
+//! The answer to a ConversionReview: its objects in the other version, by the tables of their kinds. Texts in, texts
+//! out.
 
 use std::fmt;
 
 use kindex_convert::convert;
+use kindex_kube_api::conversion::{ConversionReview, Request, ReviewError, answer};
 use kindex_model::kind::{Kind, Registry};
+use serde::Deserialize;
 use serde::de::{Deserializer as _, IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-const API_VERSION: &str = "apiextensions.k8s.io/v1";
-const KIND: &str = "ConversionReview";
-
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// The body is no review.
-    #[error("not a {KIND}: {0}")]
-    Body(#[from] serde_json::Error),
-    /// It is of another version, or something else.
-    #[error("{0} {1} is not answered here: only {API_VERSION} {KIND} is")]
-    Unknown(String, String),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ConversionReview<'t> {
-    api_version: String,
-    kind: String,
-    #[serde(borrow)]
-    request: Request<'t>,
-}
-
-#[derive(Deserialize)]
-struct Request<'t> {
-    uid: String,
-    #[serde(rename = "desiredAPIVersion")]
-    desired_api_version: String,
-    #[serde(borrow)]
-    objects: &'t RawValue,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'t> {
-    api_version: &'static str,
-    kind: &'static str,
-    response: Response<'t>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Response<'t> {
-    uid: &'t str,
-    converted_objects: Vec<Box<RawValue>>,
-    result: Outcome,
-}
-
-#[derive(Serialize)]
-struct Outcome {
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-}
 
 /// An answer to a review.
 #[derive(Debug)]
@@ -79,37 +25,19 @@ pub struct Reviewed {
 /// # Errors
 /// What is no review of the version that is answered.
 pub fn review(registry: &Registry, text: &[u8]) -> Result<Reviewed, ReviewError> {
-    let sent: ConversionReview<'_> = serde_json::from_slice(text)?;
-    if sent.api_version != API_VERSION || sent.kind != KIND {
-        return Err(ReviewError::Unknown(sent.api_version, sent.kind));
-    }
     let Request {
         uid,
         desired_api_version,
         objects,
-    } = &sent.request;
+    } = ConversionReview::read(text)?.request;
     let visitor = ListConverter {
         registry,
-        desired: desired_api_version,
+        desired: &desired_api_version,
     };
     let converted = serde_json::Deserializer::from_str(objects.get()).deserialize_seq(visitor)?;
-    let is_converted = converted.is_ok();
-    let (converted_objects, status, message) = match converted {
-        Ok(objects) => (objects, "Success", None),
-        Err(message) => (Vec::new(), "Failure", Some(message)),
-    };
-    let answer = Answer {
-        api_version: API_VERSION,
-        kind: KIND,
-        response: Response {
-            uid,
-            converted_objects,
-            result: Outcome { status, message },
-        },
-    };
     Ok(Reviewed {
-        answer: serde_json::to_string(&answer)?,
-        converted: is_converted,
+        converted: converted.is_ok(),
+        answer: answer(&uid, converted),
     })
 }
 

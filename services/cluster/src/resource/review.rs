@@ -1,53 +1,13 @@
-//! The question to a conversion webhook about one object, and what its answer is worth, in the words of kube-apiserver.
-//! Pure. <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/>
+//! What the answer of a conversion webhook about one object is worth, in the words of kube-apiserver. Pure.
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/>
 
-use serde_json::{Map, Value, json};
+use kindex_kube_api::conversion::{named, objects};
+use serde_json::{Map, Value};
 
-const API_VERSION: &str = "apiextensions.k8s.io/v1";
-const KIND: &str = "ConversionReview";
 /// What a conversion may change in the metadata.
 const CHANGEABLE: [&str; 2] = ["labels", "annotations"];
 /// What says which object it is.
 const IDENTITY: [(&str, &str); 3] = [("name", "name"), ("namespace", "namespace"), ("uid", "UID")];
-
-/// The review that asks for `object` in `api_version`.
-pub(super) fn question(uid: &str, object: &Value, api_version: &str) -> Value {
-    json!({"kind": KIND, "apiVersion": API_VERSION,
-        "request": {"uid": uid, "desiredAPIVersion": api_version, "objects": [object]}})
-}
-
-/// Where the objects of an answer are, if it is one to this question and a success.
-fn objects(uid: &str, mut answer: Value) -> Result<Vec<Value>, String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (api_version, kind) = (text(&answer["apiVersion"]), text(&answer["kind"]));
-    if (api_version.as_str(), kind.as_str()) != (API_VERSION, KIND) {
-        let expected = named(API_VERSION, KIND);
-        return Err(format!(
-            "expected webhook response of {expected}, got {}",
-            named(&api_version, &kind)
-        ));
-    }
-    let mut response = answer["response"].take();
-    if response.is_null() {
-        return Err("no response provided".to_owned());
-    }
-    let given = text(&response["uid"]);
-    if given != uid {
-        return Err(format!("expected response.uid={uid:?}, got {given:?}"));
-    }
-    let result = &response["result"];
-    match (text(&result["status"]).as_str(), text(&result["message"])) {
-        ("Success", _) => {}
-        (status, message) if message.is_empty() => {
-            return Err(format!("response.result.status was '{status}', not 'Success'"));
-        }
-        (_, message) => return Err(message),
-    }
-    match response["convertedObjects"].take() {
-        Value::Array(objects) => Ok(objects),
-        _ => Ok(Vec::new()),
-    }
-}
 
 /// The converted object of an answer: the metadata is that of `object` but for labels and annotations.
 ///
@@ -88,10 +48,6 @@ pub(super) fn converted(uid: &str, answer: Value, object: &Value, api_version: &
 pub(super) fn asked(object: &Value) -> String {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     named(text("apiVersion"), text("kind"))
-}
-
-fn named(api_version: &str, kind: &str) -> String {
-    format!("{api_version}, Kind={kind}")
 }
 
 /// The Go type of a value, as its messages name it.

@@ -1,5 +1,5 @@
 //! A conversion webhook of others: the address and the authority of a definition, and the exchange with it. Knows no
-//! objects; what is said in both directions is `review`'s.
+//! objects; what an answer is worth is for `review` to say.
 
 use std::io;
 use std::sync::{Arc, LazyLock};
@@ -14,7 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kindex_kube_api::media;
+use kindex_kube_api::{conversion, media};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -30,8 +30,6 @@ const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Calls of one webhook at a time; others wait for their turn within their time. Every watch converts what it shows,
 /// and a webhook is one process that may be as small as this one.
 const CALLS_MAX: usize = 16;
-/// The version of reviews that is spoken.
-const REVIEW_VERSION: &str = "v1";
 
 /// Where and how a webhook is asked.
 pub(super) struct Webhook {
@@ -47,7 +45,7 @@ impl Webhook {
     /// Why it cannot be asked.
     pub(super) fn of(webhook: &Value) -> Result<Self, String> {
         let versions = webhook["conversionReviewVersions"].as_array();
-        if !versions.is_some_and(|versions| versions.iter().any(|version| version == REVIEW_VERSION)) {
+        if !versions.is_some_and(|versions| versions.iter().any(|version| version == conversion::VERSION)) {
             return Err("no supported conversion review versions".to_owned());
         }
         let config = &webhook["clientConfig"];
@@ -77,7 +75,7 @@ impl Webhook {
     /// As kube-apiserver says it.
     pub(super) async fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
         let uid = uuid::Uuid::new_v4().to_string();
-        let question = review::question(&uid, object, api_version);
+        let question = conversion::question(&uid, object, api_version);
         let answer = self.ask(question.to_string()).await;
         let answer = answer.map_err(|why| failed(object, &why))?;
         review::converted(&uid, answer, object, api_version)

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+const KIND: &str = "ConversionReview";
+
 static WIDGET: Kind = Kind {
     name: "Widget",
     group: "test.kindex",
