@@ -1,6 +1,10 @@
-//! What Kubernetes defines of requests is spelt once: its paths, verbs and selectors are in `crates/kube-api` alone.
+//! What Kubernetes defines is implemented once: paths, verbs, selectors and parameters of requests, the reasons of
+//! refusals, what becomes of dependents and conversion reviews are in `crates/kube-api` alone, and which cluster it is
+//! in `crates/kube-client`.
 
 use super::expect_none;
+use super::files::File;
+use super::rust::Rust;
 use super::sources::{RUST_FILES, is_test};
 
 const HOME: &str = "crates/kube-api/";
@@ -82,4 +86,170 @@ fn a_part_of_a_request_is_known() {
     ] {
         assert!(!is_of_kubernetes(text), "{text}");
     }
+}
+
+/// What one place implements.
+struct Concept {
+    /// How the paths of the files begin that may spell it.
+    home: &'static str,
+    /// The texts that it has.
+    words: &'static [&'static str],
+    /// What the code of a second implementation has.
+    code: &'static [&'static str],
+    /// Other files that spell it, each with the reason.
+    elsewhere: &'static [(&'static str, &'static str)],
+}
+
+/// What a refusal means follows from its reason, its code and its causes: `Outcome` says it.
+const REFUSALS: Concept = Concept {
+    home: HOME,
+    words: &[
+        "AlreadyExists",
+        "BadRequest",
+        "Conflict",
+        "Expired",
+        "Forbidden",
+        "Gone",
+        "InternalError",
+        "Invalid",
+        "MethodNotAllowed",
+        "NamespaceTerminating",
+        "NotAcceptable",
+        "NotFound",
+        "RequestEntityTooLarge",
+        "ServerTimeout",
+        "ServiceUnavailable",
+        "Timeout",
+        "TooManyRequests",
+        "Unauthorized",
+        "UnsupportedMediaType",
+    ],
+    code: &[".code == 4", ".code != 4", ".code, 4", ".code == 5"],
+    elsewhere: &[
+        ("codegen/src/emit/reference_policy.rs", "the policy says why it refuses"),
+        ("services/deletion/src/notice.rs", "it is the reason of an event"),
+        ("services/migrator/src/run/mod.rs", "it is the reason of a condition"),
+    ],
+};
+
+const PARAMETERS: Concept = Concept {
+    home: HOME,
+    words: &[
+        "allowWatchBookmarks",
+        "dryRun",
+        "fieldManager",
+        "fieldValidation",
+        "gracePeriodSeconds",
+        "orphanDependents",
+        "propagationPolicy",
+        "resourceVersionMatch",
+        "sendInitialEvents",
+        "timeoutSeconds",
+    ],
+    code: &[],
+    elsewhere: &[(
+        "services/cluster/src/openapi/schemas.rs",
+        "they are fields of DeleteOptions",
+    )],
+};
+
+const DEPENDENTS: Concept = Concept {
+    home: HOME,
+    words: &["Background", "Foreground", "Orphan"],
+    code: &["enum Propagation"],
+    elsewhere: &[],
+};
+
+const REVIEWS: Concept = Concept {
+    home: HOME,
+    words: &["ConversionReview"],
+    code: &["struct ConversionReview"],
+    elsewhere: &[],
+};
+
+/// The namespace whose uid says which cluster it is.
+const IDENTITY: Concept = Concept {
+    home: "crates/kube-client/src/identity.rs",
+    words: &["kube-system"],
+    code: &[],
+    elsewhere: &[
+        ("codegen/src/emit/rbac.rs", "the role may get the namespace"),
+        (
+            "kindex/src/front_proxy.rs",
+            "the certificates of the front proxy are in it",
+        ),
+        ("services/cluster/src/builtin/mod.rs", "a cluster begins with it"),
+        ("services/cluster/src/mutate/delete.rs", "it cannot be deleted"),
+    ],
+};
+
+static CONCEPTS: [Concept; 5] = [REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, IDENTITY];
+
+impl Concept {
+    /// Where a file spells it outside of tests: lines from zero, each with what is there.
+    fn spelt(&self, file: &File, rust: &Rust) -> Vec<(usize, String)> {
+        let texts = rust.texts.iter().map(|(line, text)| (*line, text.as_str()));
+        let texts = texts.filter(|(_, text)| self.words.contains(text));
+        let lines = rust.code.lines().enumerate();
+        let code = lines.flat_map(|(line, code)| {
+            let parts = self.code.iter().filter(move |part| code.contains(**part));
+            parts.map(move |part| (line, *part))
+        });
+        let spelt = texts.chain(code).filter(|(line, _)| !is_test(file, rust, *line));
+        spelt.map(|(line, what)| (line, what.to_owned())).collect()
+    }
+
+    /// What a file has of it that is elsewhere already.
+    fn repeated(&self, file: &File, rust: &Rust) -> Vec<String> {
+        let is_free = file.path.starts_with(self.home) || self.elsewhere.iter().any(|(path, _)| *path == file.path);
+        let spelt = if is_free { Vec::new() } else { self.spelt(file, rust) };
+        let finding = |(line, what): (usize, String)| file.finding(line, &format!("`{what}`: {} has it", self.home));
+        spelt.into_iter().map(finding).collect()
+    }
+}
+
+#[test]
+fn a_concept_of_kubernetes_is_implemented_once() {
+    let mut findings = Vec::new();
+    for concept in &CONCEPTS {
+        for (file, rust) in RUST_FILES.iter() {
+            findings.extend(concept.repeated(file, rust));
+        }
+        for (path, _) in concept.elsewhere {
+            let found = RUST_FILES.iter().find(|(file, _)| file.path == *path);
+            if found.is_none_or(|(file, rust)| concept.spelt(file, rust).is_empty()) {
+                findings.push(format!("{path}: needs no exception any more"));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// As if the rule looked at nothing, or at what tests say.
+#[test]
+fn a_second_implementation_is_found() {
+    let repeated = |path: &str, text: &str| {
+        let file = File {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        };
+        let rust = Rust::parse(text).expect("Rust");
+        let all = CONCEPTS.iter().flat_map(|concept| concept.repeated(&file, &rust));
+        all.count()
+    };
+    for planted in [
+        r#"fn f(reason: &str) -> bool { reason == "AlreadyExists" }"#,
+        "fn f(status: &Status) -> bool { status.code == 409 }",
+        "fn f(status: &Status) -> bool { matches!(status.code, 404 | 409) }",
+        r#"fn f(query: &Query) -> Option<&str> { query.get("propagationPolicy") }"#,
+        "enum Propagation { Background }",
+        "struct ConversionReview { uid: String }",
+        r#"const OF_THE_CLUSTER: &str = "kube-system";"#,
+    ] {
+        assert_eq!(repeated("services/new/src/lib.rs", planted), 1, "{planted}");
+        let tested = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");
+        assert_eq!(repeated("services/new/src/lib.rs", &tested), 0, "{tested}");
+    }
+    let home = "const CODES: [u16; 1] = [404]; fn f(status: &Status) -> bool { status.code == 409 }";
+    assert_eq!(repeated("crates/kube-api/src/status/outcome.rs", home), 0);
 }

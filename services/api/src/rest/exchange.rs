@@ -103,7 +103,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Response {
     if let Some(seconds) = details.and_then(|details| details.retry_after_seconds) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if refusal.code == 401 {
+    if code == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
