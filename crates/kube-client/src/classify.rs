@@ -30,6 +30,13 @@ pub fn outcome_of(status: &Status) -> Outcome {
     })
 }
 
+/// How long an API server asks to wait before the request is sent again.
+pub fn retry_after(status: &Status) -> Option<Duration> {
+    let seconds = status.details.as_ref().map(|details| details.retry_after_seconds);
+    let seconds = seconds.filter(|seconds| *seconds > 0);
+    seconds.map(|seconds| Duration::from_secs(seconds.into()))
+}
+
 /// Classifies what a request ended with.
 pub fn classify(error: &kube::Error) -> ClusterError {
     let retryable = |cause| ClusterError::Retryable {
@@ -51,12 +58,7 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         "" => status.reason.clone(),
         message => message.to_owned(),
     };
-    let retry_after = status
-        .details
-        .as_ref()
-        .map(|details| details.retry_after_seconds)
-        .filter(|seconds| *seconds > 0)
-        .map(|seconds| Duration::from_secs(seconds.into()));
+    let retry_after = retry_after(status);
     let retryable = |cause| ClusterError::Retryable {
         cause,
         retry_after,

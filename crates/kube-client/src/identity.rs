@@ -27,7 +27,7 @@ pub enum Identity {
 /// Which cluster the server of this client belongs to.
 ///
 /// # Errors
-/// Where it does not answer. That is no identity that is absent: whoever compares them would be content.
+/// Where it does not answer: an outage says nothing of the namespace.
 pub async fn identify(client: &Client) -> kube::Result<Identity> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     match namespaces.get_opt(OF_THE_CLUSTER).await {

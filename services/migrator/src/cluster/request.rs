@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
-use kindex_kube_client::{Outcome, outcome_of};
+use kindex_kube_client::{Outcome, outcome_of, retry_after};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
@@ -71,22 +71,20 @@ fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Answer<T> {
     // What stands before the server may send JSON that has no code.
     let status: Option<Status> = serde_json::from_slice(body).ok();
     let status = status.map(|status| status.with_code(code));
-    let details = status.as_ref().and_then(|status| status.details.as_ref());
-    let seconds = details.map_or(0, |details| u64::from(details.retry_after_seconds));
     let header = response.headers().get(RETRY_AFTER);
     let header = header.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let seconds = seconds.max(header.unwrap_or_default());
+    let header = header.filter(|seconds| *seconds > 0).map(Duration::from_secs);
     let metadata = status.as_ref().and_then(|status| status.metadata.as_ref());
     Answer {
         token: metadata.and_then(|metadata| metadata.continue_.clone()),
         reply: Reply::Refused {
             code,
+            retry_after: status.as_ref().and_then(retry_after).max(header),
             outcome: status.as_ref().map_or_else(|| Outcome::of_code(code), outcome_of),
             message: match status {
                 Some(status) => status.message,
                 None => String::from_utf8_lossy(body).trim().to_owned(),
             },
-            retry_after: (seconds > 0).then(|| Duration::from_secs(seconds)),
         },
         body: None,
     }
