@@ -37,7 +37,7 @@ pub struct KindMetrics {
     /// Writes that lost against a newer row.
     pub superseded: IntCounter,
     /// Objects that left the cluster for SQL.
-    pub evicted: IntCounter,
+    pub evictions: IntCounter,
     /// Archived objects whose name another object took in the cluster.
     pub replaced: IntCounter,
     /// Deletions of which SQL never held the object.
@@ -89,7 +89,7 @@ impl KindMetrics {
             updated: written("updated"),
             unchanged: written("unchanged"),
             superseded: written("superseded"),
-            evicted: counter("kindex_ingester_evicted_total", "Objects evicted from the cluster."),
+            evictions: counter("kindex_ingester_evicted_total", "Objects evicted from the cluster."),
             replaced: counter(
                 "kindex_ingester_replaced_total",
                 "Archived objects replaced by an object that was created directly in the cluster under the same name.",

@@ -22,8 +22,8 @@ pub(super) fn check(spec: &KindSpec, found: &mut Collector) {
     if let Some(storage) = &spec.storage {
         found.push(errors::without_cluster(&spec.name, "storage", storage.span));
     }
-    let evicted = spec.retention.as_ref().and_then(|rule| rule.evicted);
-    if let Some(flag) = evicted.filter(|flag| flag.value) {
+    let flag = spec.retention.as_ref().and_then(|rule| rule.evicted);
+    if let Some(flag) = flag.filter(|flag| flag.value) {
         found.push(errors::without_cluster(&spec.name, "evicted", flag.span));
     }
 }

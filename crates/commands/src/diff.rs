@@ -14,8 +14,8 @@ use crate::colour;
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::get;
-use crate::history::{chosen, named, plain, rows_of_name, standing};
-use crate::moment::Moment;
+use crate::history::{chosen, current_version, named, plain, rows_of_name};
+use crate::moment::VersionOrTime;
 use crate::output::document;
 use crate::own_version::VersionView;
 use crate::say;
@@ -32,7 +32,11 @@ pub async fn run(registry: &Registry, args: &DiffArgs, store: &dyn MetadataStora
     let finder = VersionFinder { target, row, store };
     let to = match args.to {
         Some(moment) => finder.at(moment).await?,
-        None => finder.at(Moment::Version(row.object.metadata.resource_version)).await?,
+        None => {
+            finder
+                .at(VersionOrTime::Version(row.object.metadata.resource_version))
+                .await?
+        }
     };
     let from = match args.from {
         Some(moment) => finder.at(moment).await?,
@@ -57,27 +61,28 @@ struct VersionFinder<'a> {
 }
 
 impl VersionFinder<'_> {
-    async fn at(&self, moment: Moment) -> CommandResult<Past> {
+    async fn at(&self, moment: VersionOrTime) -> CommandResult<Past> {
         let Self { target, row, store } = self;
         let version = match moment {
-            Moment::Version(version) => version,
-            Moment::Time(time) => {
+            VersionOrTime::Version(version) => version,
+            VersionOrTime::Time(time) => {
                 let found = store.version_at(target.kind, target.namespace, target.name, time).await;
                 let found = found.map_err(|error| unanswered(&error))?;
                 // A deleted object is compared as it was last.
                 return match found {
-                    AsOf::Deleted { last, .. } => Ok(standing(&last)),
-                    found => get::stored_as_of(target, found, time).map(|stored| standing(&stored)),
+                    AsOf::Deleted { last, .. } => Ok(current_version(&last)),
+                    found => get::stored_as_of(target, found, time).map(|stored| current_version(&stored)),
                 };
             }
         };
         let kept = store.version(target.kind, &row.object.metadata.uid, version).await;
         let kept = kept.map_err(|error| unanswered(&error))?;
-        let is_standing = row.object.metadata.resource_version == version;
-        kept.or_else(|| is_standing.then(|| standing(row))).ok_or_else(|| {
-            CommandError::failure(format_args!("{target}: version {version} is not kept"))
-                .hint("`kindex history` lists the versions; --uid chooses an older object of that name")
-        })
+        let is_current = row.object.metadata.resource_version == version;
+        kept.or_else(|| is_current.then(|| current_version(row)))
+            .ok_or_else(|| {
+                CommandError::failure(format_args!("{target}: version {version} is not kept"))
+                    .hint("`kindex history` lists the versions; --uid chooses an older object of that name")
+            })
     }
 
     async fn before(&self, to: &Past) -> CommandResult<Past> {

@@ -77,13 +77,13 @@ async fn versions(target: &Target<'_>, row: &Stored, limit: u32, store: &dyn His
     let newest = kept.first().filter(|past| past.branch == 0);
     let newest = newest.map(|past| past.object.metadata.resource_version);
     if newest < Some(row.object.metadata.resource_version) {
-        kept.insert(0, standing(row));
+        kept.insert(0, current_version(row));
     }
     Ok(kept)
 }
 
 /// The version that a row holds.
-pub(crate) fn standing(row: &Stored) -> Past {
+pub(crate) fn current_version(row: &Stored) -> Past {
     Past {
         object: row.object.clone(),
         seen: row.update_time.unwrap_or(Timestamp::UNIX_EPOCH),

@@ -2,7 +2,7 @@
 
 use kindex_model::kind::Registry;
 use kindex_store::{
-    AdoptOptions, Adopted, MigrateError, MigrateOptions, Migrated, MigrationStanding, PendingStep, StoreError,
+    AdoptOptions, Adopted, MigrateError, MigrateOptions, Migrated, MigrationState, PendingStep, StoreError,
 };
 
 use crate::cli::{Form, MigrateArgs};
@@ -23,9 +23,9 @@ pub async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResult {
         adopt(registry, &store, args).await?
     } else if args.dry_run {
         let pending = store.pending().await.map_err(|error| failure(&error))?;
-        let standing = store.standing().await;
-        let standing = standing.map_err(|error| CommandError::failure(chain(&error)))?;
-        show_pending(&pending, &standing, args.output)?
+        let state = store.migration_state().await;
+        let state = state.map_err(|error| CommandError::failure(chain(&error)))?;
+        show_pending(&pending, &state, args.output)?
     } else {
         let options = MigrateOptions {
             rows_per_second: args.rows_per_second,
@@ -33,7 +33,7 @@ pub async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResult {
             ..MigrateOptions::default()
         };
         // For the report alone: what is wrong, the migration says.
-        let was_untracked = matches!(store.standing().await, Ok(MigrationStanding::Untracked));
+        let was_untracked = matches!(store.migration_state().await, Ok(MigrationState::Untracked));
         let migrated = store.migrate(&options, &Bar::new()).await;
         show_migrated(&migrated.map_err(|error| failure(&error))?, was_untracked, args.output)?
     };
@@ -52,7 +52,7 @@ async fn adopt(registry: &Registry, store: &Store, args: &MigrateArgs) -> Comman
         return show_steps(&pending, args.output);
     }
     let options = AdoptOptions {
-        evicted: archived.iter().map(|kind| kind.name).collect(),
+        archived: archived.iter().map(|kind| kind.name).collect(),
         rows_per_second: args.rows_per_second,
         ..AdoptOptions::default()
     };
@@ -93,13 +93,13 @@ fn failure(error: &MigrateError) -> CommandError {
     }
 }
 
-fn show_pending(pending: &[PendingStep], standing: &MigrationStanding, form: Form) -> CommandResult<String> {
+fn show_pending(pending: &[PendingStep], state: &MigrationState, form: Form) -> CommandResult<String> {
     if form != Form::Table {
         return document(&pending, form);
     }
     if pending.is_empty() {
-        return Ok(match standing {
-            MigrationStanding::Untracked => {
+        return Ok(match state {
+            MigrationState::Untracked => {
                 "the database has no recorded migrations: tables would be created or adopted\n"
             }
             _ => "nothing to do: the database has the schema of this program\n",

@@ -13,7 +13,7 @@ pub struct Time(pub Timestamp);
 
 /// A version, by number or by the time at which it stood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum VersionOrTime {
     /// `metadata.resourceVersion`.
     Version(ResourceVersion),
     /// Whatever stood then.
@@ -28,7 +28,7 @@ impl FromStr for Time {
     }
 }
 
-impl FromStr for Moment {
+impl FromStr for VersionOrTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -117,8 +117,11 @@ mod tests {
 
     #[test]
     fn a_number_is_a_version() {
-        assert_eq!("4711".parse(), Ok(Moment::Version(ResourceVersion(4711))));
-        assert_eq!("2026-11-01".parse(), Ok(Moment::Time(at("2026-11-01T00:00:00Z"))));
-        assert!("99999999999999999999".parse::<Moment>().is_err());
+        assert_eq!("4711".parse(), Ok(VersionOrTime::Version(ResourceVersion(4711))));
+        assert_eq!(
+            "2026-11-01".parse(),
+            Ok(VersionOrTime::Time(at("2026-11-01T00:00:00Z")))
+        );
+        assert!("99999999999999999999".parse::<VersionOrTime>().is_err());
     }
 }

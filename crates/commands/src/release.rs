@@ -45,8 +45,8 @@ pub async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResult {
             dry_run: true,
             ..options.clone()
         };
-        let guarded = all(&sides, &kinds, &rehearsal, &mut Unserved::default()).await?;
-        let wanted: u64 = guarded.iter().map(|kind| kind.guarded).sum();
+        let rehearsed = all(&sides, &kinds, &rehearsal, &mut Unserved::default()).await?;
+        let wanted: u64 = rehearsed.iter().map(|kind| kind.with_finalizer).sum();
         if is_much(wanted, args.force) {
             confirm(&question(wanted, args.force))?;
         }
@@ -194,7 +194,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
     let rows = released.iter().map(|kind| {
         let numbers = [
             kind.objects,
-            kind.guarded,
+            kind.with_finalizer,
             kind.released,
             kind.gone,
             kind.elsewhere,

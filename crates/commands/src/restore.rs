@@ -17,7 +17,7 @@ use crate::cli::{Form, RestoreArgs};
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::get::{selectors, stored_as_of};
-use crate::moment::{Moment, Time};
+use crate::moment::{Time, VersionOrTime};
 use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::say;
@@ -154,7 +154,7 @@ impl Command<'_> {
         let name = self.full_name(name, uid.as_ref()).await?;
         let target = Target::new(self.kind, &name.namespace, &name.name);
         let mut past = None;
-        if let Some(Moment::Time(time)) = self.args.at {
+        if let Some(VersionOrTime::Time(time)) = self.args.at {
             let found = self
                 .store()
                 .version_at(self.kind, target.namespace, target.name, time)
@@ -174,11 +174,11 @@ impl Command<'_> {
                 Ok(self.taken(named.unwrap_or(by), by))
             }
             Choice::Row(row) => {
-                if let Some(Moment::Version(version)) = self.args.at {
+                if let Some(VersionOrTime::Version(version)) = self.args.at {
                     let kept = self.store().version(self.kind, &row.object.metadata.uid, version).await;
                     let kept = kept.map_err(|error| unanswered(&error))?.map(|past| past.object);
-                    let standing = Some(&row.object).filter(|object| object.metadata.resource_version == version);
-                    past = kept.or_else(|| standing.cloned());
+                    let current = Some(&row.object).filter(|object| object.metadata.resource_version == version);
+                    past = kept.or_else(|| current.cloned());
                     if past.is_none() {
                         return Err(
                             CommandError::failure(format_args!("{target}: version {version} is not kept")).hint(
@@ -217,7 +217,7 @@ impl Command<'_> {
     async fn all(&self) -> CommandResult<Vec<Line>> {
         let gone = Gone {
             deleted: self.args.deleted,
-            evicted: self.args.archived,
+            archived: self.args.archived,
             namespace: self.args.namespace.clone(),
             since: self.args.since.map(|Time(time)| time),
             ..Gone::default()

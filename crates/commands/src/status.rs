@@ -246,7 +246,11 @@ async fn of_kind(
     store: &dyn MetadataStorage,
 ) -> CommandResult<KindStatus> {
     let counts = store.count(kind).await.map_err(|error| unanswered(&error))?;
-    let Counts { live, evicted, deleted } = counts;
+    let Counts {
+        live,
+        archived,
+        deleted,
+    } = counts;
     let quarantined = store.quarantined(kind).await.map_err(|error| unanswered(&error))?;
     let quarantined = quarantined.len() as u64;
     let saved = store.checkpoint(kind).await.map_err(|error| unanswered(&error))?;
@@ -269,7 +273,7 @@ async fn of_kind(
         state,
         objects,
         live,
-        evicted,
+        evicted: archived,
         deleted,
         quarantined,
         departing,

@@ -5,7 +5,7 @@ use kindex_model::head::Head;
 use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
 
-use super::row::{Row, Standing};
+use super::row::{Row, TextComparison};
 
 /// The decision of a backfill on one listed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub enum Fill {
 /// Decides what to store of one listed object.
 pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
     let Some(row) = row else { return Fill::Store };
-    match (row.life, row.standing(head.version)) {
-        (Life::Archived, Standing::Ahead) | (Life::Deleted, _) => Fill::Leave,
+    match (row.life, row.compare_text(head.version)) {
+        (Life::Archived, TextComparison::Ahead) | (Life::Deleted, _) => Fill::Leave,
         // It stopped being final after it was stored.
         (Life::Archived, _) if head.is_staying() => Fill::Store,
         (Life::Archived, _) => Fill::Leave,
-        (Life::Live, Standing::Ahead | Standing::Edited) => Fill::Newer,
-        (Life::Live, Standing::Current) => Fill::Unchanged,
-        (Life::Live, Standing::Behind | Standing::Unproven | Standing::Contradicting) => Fill::Store,
+        (Life::Live, TextComparison::Ahead | TextComparison::Edited) => Fill::Newer,
+        (Life::Live, TextComparison::Current) => Fill::Unchanged,
+        (Life::Live, TextComparison::Behind | TextComparison::Unproven | TextComparison::Contradicting) => Fill::Store,
     }
 }
 
@@ -58,13 +58,13 @@ pub fn release(head: &Head, row: Option<&Row>) -> Release {
         false => Release::AfterStoring,
     };
     let Some(row) = row else { return lacking };
-    match (row.life, row.standing(head.version)) {
+    match (row.life, row.compare_text(head.version)) {
         // Others have written since.
-        (Life::Deleted, Standing::Behind) if leaving => Release::AfterClosing,
-        (Life::Deleted, _) | (_, Standing::Ahead) => Release::Now,
+        (Life::Deleted, TextComparison::Behind) if leaving => Release::AfterClosing,
+        (Life::Deleted, _) | (_, TextComparison::Ahead) => Release::Now,
         // On its way out by our own delete, unless the Deleting annotation says that a user deleted it.
         (Life::Archived, _) if head.immutable && !(leaving && head.deleting) => Release::Now,
-        (Life::Archived | Life::Live, Standing::Current) if !leaving => Release::Now,
+        (Life::Archived | Life::Live, TextComparison::Current) if !leaving => Release::Now,
         (Life::Archived | Life::Live, _) => lacking,
     }
 }
@@ -82,8 +82,8 @@ pub enum Retry {
 
 /// Decides on a quarantined object that is present in this version.
 pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
-    match row.map(|row| (row.life, row.standing(version))) {
-        Some((Life::Live, Standing::Ahead)) => Retry::Current,
+    match row.map(|row| (row.life, row.compare_text(version))) {
+        Some((Life::Live, TextComparison::Ahead)) => Retry::Current,
         None | Some((Life::Live, _)) => Retry::Store(Life::Live),
         Some((Life::Archived | Life::Deleted, _)) => Retry::Left,
     }
@@ -91,9 +91,9 @@ pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
 
 /// Decides on a quarantined object that is gone. `version` is that of its last text.
 pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
-    match row.map(|row| (row.life, row.standing(version))) {
+    match row.map(|row| (row.life, row.compare_text(version))) {
         None | Some((Life::Live, _)) => Retry::Store(Life::Deleted),
-        Some((Life::Archived | Life::Deleted, standing)) if standing != Standing::Behind => Retry::Current,
+        Some((Life::Archived | Life::Deleted, comparison)) if comparison != TextComparison::Behind => Retry::Current,
         Some((life @ (Life::Archived | Life::Deleted), _)) => Retry::Store(life),
     }
 }
@@ -182,11 +182,11 @@ mod tests {
             immutable: true,
             ..head(5)
         };
-        let evicted = row(5, Life::Archived, RowText::Trusted);
-        assert_eq!(fill(&immutable, Some(&evicted)), Fill::Leave);
-        assert_eq!(fill(&leaving(6), Some(&evicted)), Fill::Leave);
-        assert_eq!(fill(&head(6), Some(&evicted)), Fill::Store, "taken back");
-        assert_eq!(fill(&head(4), Some(&evicted)), Fill::Leave, "the list is late");
+        let archived = row(5, Life::Archived, RowText::Trusted);
+        assert_eq!(fill(&immutable, Some(&archived)), Fill::Leave);
+        assert_eq!(fill(&leaving(6), Some(&archived)), Fill::Leave);
+        assert_eq!(fill(&head(6), Some(&archived)), Fill::Store, "taken back");
+        assert_eq!(fill(&head(4), Some(&archived)), Fill::Leave, "the list is late");
     }
 
     #[test]
@@ -263,14 +263,14 @@ mod tests {
             immutable: true,
             ..leaving(6)
         };
-        let evicted = row(5, Life::Archived, RowText::Trusted);
-        assert_eq!(release(&immutable, Some(&evicted)), Release::Now);
+        let archived = row(5, Life::Archived, RowText::Trusted);
+        assert_eq!(release(&immutable, Some(&archived)), Release::Now);
         let marked = Head {
             deleting: true,
             ..immutable
         };
         assert_eq!(
-            release(&marked, Some(&evicted)),
+            release(&marked, Some(&archived)),
             Release::AfterClosing,
             "a user deleted it"
         );
@@ -278,10 +278,10 @@ mod tests {
 
     #[test]
     fn what_was_edited_in_sql_is_no_text_of_the_cluster() {
-        let evicted = row(5, Life::Archived, RowText::Trusted);
+        let archived = row(5, Life::Archived, RowText::Trusted);
         let edited = Row {
-            version: evicted.version.next_direct().expect("the first"),
-            ..evicted
+            version: archived.version.next_direct().expect("the first"),
+            ..archived
         };
         assert_eq!(release(&head(5), Some(&edited)), Release::AfterStoring);
         let live = Row {

@@ -32,7 +32,7 @@ pub enum RowText {
 
 /// How the text of a row compares with one version of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TextComparison {
     /// It is of an older version.
     Behind,
     /// It is that version.
@@ -68,15 +68,15 @@ impl Row {
         self.version.of_cluster()
     }
 
-    /// How the text stands to this version.
-    pub fn standing(&self, version: ResourceVersion) -> Standing {
+    /// How the text compares with this version.
+    pub fn compare_text(&self, version: ResourceVersion) -> TextComparison {
         match (self.cluster_version().cmp(&version), self.text) {
-            (Ordering::Less, _) => Standing::Behind,
-            (Ordering::Greater, _) => Standing::Ahead,
-            (Ordering::Equal, RowText::Trusted) if self.version.is_direct() => Standing::Edited,
-            (Ordering::Equal, RowText::Trusted) => Standing::Current,
-            (Ordering::Equal, RowText::Foreign) => Standing::Unproven,
-            (Ordering::Equal, RowText::Different) => Standing::Contradicting,
+            (Ordering::Less, _) => TextComparison::Behind,
+            (Ordering::Greater, _) => TextComparison::Ahead,
+            (Ordering::Equal, RowText::Trusted) if self.version.is_direct() => TextComparison::Edited,
+            (Ordering::Equal, RowText::Trusted) => TextComparison::Current,
+            (Ordering::Equal, RowText::Foreign) => TextComparison::Unproven,
+            (Ordering::Equal, RowText::Different) => TextComparison::Contradicting,
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     /// How the row of an archived object with the first text compares with the second.
-    fn standing(stored: &Object, observed: &Object) -> Standing {
+    fn compare_text(stored: &Object, observed: &Object) -> TextComparison {
         let state = RowState {
             arrival: Arrival(1),
             uid: Uid::from("u"),
@@ -110,24 +110,24 @@ mod tests {
             hash: Some(content_hash(stored)),
             life: Life::Archived,
         };
-        Row::beside(&state, Some(observed)).standing(observed.metadata.resource_version)
+        Row::beside(&state, Some(observed)).compare_text(observed.metadata.resource_version)
     }
 
     #[test]
     fn texts_are_compared_only_under_equal_versions() {
         let observed = object(5, "a");
-        assert_eq!(standing(&object(4, "a"), &observed), Standing::Behind);
-        assert_eq!(standing(&object(5, "a"), &observed), Standing::Current);
-        assert_eq!(standing(&object(5, "b"), &observed), Standing::Contradicting);
-        assert_eq!(standing(&object(6, "a"), &observed), Standing::Ahead);
+        assert_eq!(compare_text(&object(4, "a"), &observed), TextComparison::Behind);
+        assert_eq!(compare_text(&object(5, "a"), &observed), TextComparison::Current);
+        assert_eq!(compare_text(&object(5, "b"), &observed), TextComparison::Contradicting);
+        assert_eq!(compare_text(&object(6, "a"), &observed), TextComparison::Ahead);
     }
 
     #[test]
     fn what_sql_made_of_a_version_stands_beside_that_version() {
         let followed = RowVersion::Cluster(ResourceVersion(5));
         let edited = object(followed.next_direct().expect("the first").pack().0, "b");
-        assert_eq!(standing(&edited, &object(4, "a")), Standing::Ahead);
-        assert_eq!(standing(&edited, &object(5, "a")), Standing::Edited);
-        assert_eq!(standing(&edited, &object(6, "a")), Standing::Behind);
+        assert_eq!(compare_text(&edited, &object(4, "a")), TextComparison::Ahead);
+        assert_eq!(compare_text(&edited, &object(5, "a")), TextComparison::Edited);
+        assert_eq!(compare_text(&edited, &object(6, "a")), TextComparison::Behind);
     }
 }

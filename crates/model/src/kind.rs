@@ -3,7 +3,7 @@
 
 use crate::reference::{Reference, Service, Target};
 
-/// The words with which a platform guards and steers its objects.
+/// The names of the finalizers, labels and annotations of a platform.
 #[derive(Clone, Copy, Debug)]
 pub struct Platform {
     /// API group of all generated kinds.

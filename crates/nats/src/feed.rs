@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
-use crate::cursor::{CLOCK_SKEW_MAX, TOMBSTONES_KEPT};
 use crate::names::Names;
 use crate::progress::Progress;
 use crate::stream;
+use crate::stream_position::{CLOCK_SKEW_MAX, TOMBSTONES_KEPT};
 
 /// Entries of the outbox that are published together.
 const PAGE: u32 = 500;

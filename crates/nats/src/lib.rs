@@ -21,7 +21,7 @@ pub mod connection;
 
 pub mod stream;
 
-mod cursor;
+mod stream_position;
 
 pub mod progress;
 

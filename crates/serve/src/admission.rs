@@ -14,7 +14,7 @@ use crate::body::{self, BodyError};
 use crate::budget::Budget;
 use crate::gate::{Full, Gate, Permit};
 use crate::pace::BodyPace;
-use crate::rate::TooOften;
+use crate::rate::RateExceeded;
 use crate::work::Work;
 
 /// Permits and memory for requests of one sort: those of other sorts do not keep them waiting.
@@ -66,7 +66,7 @@ pub enum Denied {
     Full(#[from] Full),
     /// Its client asks too often.
     #[error(transparent)]
-    TooOften(#[from] TooOften),
+    RateExceeded(#[from] RateExceeded),
     /// Its body is not read to the end.
     #[error(transparent)]
     Body(#[from] BodyError),

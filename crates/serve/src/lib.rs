@@ -52,7 +52,7 @@
 //!             Denied::Body(BodyError::TooSlow) => StatusCode::REQUEST_TIMEOUT,
 //!             Denied::Body(BodyError::Broken(_)) => StatusCode::BAD_REQUEST,
 //!             Denied::Body(BodyError::NoRoom(_)) => StatusCode::TOO_MANY_REQUESTS,
-//!             Denied::Full(_) | Denied::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
+//!             Denied::Full(_) | Denied::RateExceeded(_) => StatusCode::TOO_MANY_REQUESTS,
 //!         };
 //!         let mut response = Response::new(Full::from(why.to_string()));
 //!         *response.status_mut() = code;

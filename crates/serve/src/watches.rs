@@ -64,7 +64,7 @@ pub struct Watches(Arc<WatchesInner>);
 struct WatchesInner {
     limits: WatchLimits,
     texts: Arc<Texts>,
-    seats: Mutex<Seats>,
+    slots: Mutex<WatchSlots>,
     /// Who makes room at this moment.
     settling: tokio::sync::Mutex<()>,
     beginnings: Semaphore,
@@ -73,7 +73,7 @@ struct WatchesInner {
 }
 
 #[derive(Default)]
-struct Seats {
+struct WatchSlots {
     last: u64,
     taken: BTreeMap<u64, Arc<WatchState>>,
 }
@@ -101,7 +101,7 @@ impl Watches {
         Self(Arc::new(WatchesInner {
             limits,
             texts: Arc::default(),
-            seats: Mutex::default(),
+            slots: Mutex::default(),
             settling: tokio::sync::Mutex::new(()),
             beginnings: Semaphore::new(limits.beginnings),
             left: Notify::new(),
@@ -115,22 +115,22 @@ impl Watches {
     }
 
     /// One more watch, unless there are as many as may be.
-    pub fn begin(&self) -> Option<Seat> {
-        let mut seats = self.0.seats();
-        if seats.taken.len() >= self.0.limits.watches {
+    pub fn begin(&self) -> Option<WatchSlot> {
+        let mut slots = self.0.slots();
+        if slots.taken.len() >= self.0.limits.watches {
             return None;
         }
-        seats.last += 1;
+        slots.last += 1;
         let (number, state) = (
-            seats.last,
+            slots.last,
             Arc::new(WatchState {
                 ended: CancellationToken::new(),
                 unread: Mutex::default(),
             }),
         );
-        seats.taken.insert(number, state.clone());
+        slots.taken.insert(number, state.clone());
         let watches = self.clone();
-        Some(Seat(Arc::new(SeatInner { watches, number, state })))
+        Some(WatchSlot(Arc::new(WatchSlotInner { watches, number, state })))
     }
 
     /// Bytes that are held for watches.
@@ -171,8 +171,8 @@ impl Watches {
             freed.as_mut().enable();
             let now = Instant::now();
             let unread = {
-                let seats = inner.seats();
-                let open = seats.taken.iter().filter(|(_, state)| !state.ended.is_cancelled());
+                let slots = inner.slots();
+                let open = slots.taken.iter().filter(|(_, state)| !state.ended.is_cancelled());
                 let unread = open.map(|(number, state)| (*number, *state.unread()));
                 slowest(now, inner.limits.grace, unread)
             };
@@ -196,12 +196,12 @@ impl Watches {
 }
 
 impl WatchesInner {
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, WatchSlots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self, number: u64) {
-        if let Some(state) = self.seats().taken.get(&number) {
+        if let Some(state) = self.slots().taken.get(&number) {
             state.ended.cancel();
             self.meter.ended();
         }
@@ -210,17 +210,17 @@ impl WatchesInner {
 
 /// The place of one watch, until nobody has it any more.
 #[derive(Clone)]
-pub struct Seat(Arc<SeatInner>);
+pub struct WatchSlot(Arc<WatchSlotInner>);
 
-struct SeatInner {
+struct WatchSlotInner {
     watches: Watches,
     number: u64,
     state: Arc<WatchState>,
 }
 
-impl Drop for SeatInner {
+impl Drop for WatchSlotInner {
     fn drop(&mut self) {
-        self.watches.0.seats().taken.remove(&self.number);
+        self.watches.0.slots().taken.remove(&self.number);
         self.watches.0.meter.held(self.watches.bytes());
         self.watches.0.left.notify_waiters();
     }
@@ -235,7 +235,7 @@ pub enum Accounting {
     Own,
 }
 
-impl Seat {
+impl WatchSlot {
     /// Cancelled when the watch ends for the sake of others: its answer is to be broken off, also where its client
     /// takes nothing of it.
     pub fn ended(&self) -> &CancellationToken {
@@ -250,7 +250,7 @@ impl Seat {
     /// An answer of which is known what its client has not taken.
     pub fn track<B: Body<Data = Bytes> + Unpin>(self, body: B, accounting: Accounting) -> WatchBody<B> {
         WatchBody {
-            seat: self,
+            slot: self,
             body,
             accounting,
             rest: Bytes::new(),
@@ -259,15 +259,15 @@ impl Seat {
 
     fn handed(&self, piece: Bytes) -> Bytes {
         self.0.state.unread().handed(piece.len(), Instant::now());
-        let seat = self.0.clone();
-        Bytes::from_owner(CountedPiece { piece, seat })
+        let slot = self.0.clone();
+        Bytes::from_owner(CountedPiece { piece, slot })
     }
 }
 
 /// A piece of an answer, until it is on its way.
 struct CountedPiece {
     piece: Bytes,
-    seat: Arc<SeatInner>,
+    slot: Arc<WatchSlotInner>,
 }
 
 impl AsRef<[u8]> for CountedPiece {
@@ -278,13 +278,13 @@ impl AsRef<[u8]> for CountedPiece {
 
 impl Drop for CountedPiece {
     fn drop(&mut self) {
-        self.seat.state.unread().taken(self.piece.len(), Instant::now());
+        self.slot.state.unread().taken(self.piece.len(), Instant::now());
     }
 }
 
 /// The body of a watch.
 pub struct WatchBody<B> {
-    seat: Seat,
+    slot: WatchSlot,
     body: B,
     accounting: Accounting,
     rest: Bytes,
@@ -302,7 +302,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for WatchBody<B> {
         while this.rest.is_empty() {
             match ready!(Pin::new(&mut this.body).poll_frame(context)).map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(data))) if this.accounting == Accounting::Own => {
-                    this.rest = this.seat.watches().counted(data);
+                    this.rest = this.slot.watches().counted(data);
                 }
                 Some(Ok(Ok(data))) => this.rest = data,
                 Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
@@ -312,7 +312,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for WatchBody<B> {
         }
         let length = this.rest.len().min(PIECE_BYTES);
         let piece = this.rest.split_to(length);
-        Poll::Ready(Some(Ok(Frame::data(this.seat.handed(piece)))))
+        Poll::Ready(Some(Ok(Frame::data(this.slot.handed(piece)))))
     }
 }
 
@@ -344,20 +344,20 @@ mod tests {
     }
 
     /// A watch whose client has been handed a text of its own.
-    async fn handed(watches: &Watches, bytes: usize) -> (Seat, Bytes) {
-        let seat = watches.begin().expect("a seat");
+    async fn handed(watches: &Watches, bytes: usize) -> (WatchSlot, Bytes) {
+        let slot = watches.begin().expect("a slot");
         let text = Full::new(Bytes::from(vec![b'x'; bytes]));
-        let frame = seat.clone().track(text, Accounting::Own).frame().await;
+        let frame = slot.clone().track(text, Accounting::Own).frame().await;
         let data = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
-        (seat, data.expect("a text"))
+        (slot, data.expect("a text"))
     }
 
     #[tokio::test]
     async fn there_are_no_more_watches_than_may_be() {
         let watches = watches(100);
-        let seats: Vec<_> = (0..3).map(|_| watches.begin().expect("a seat")).collect();
+        let slots: Vec<_> = (0..3).map(|_| watches.begin().expect("a slot")).collect();
         assert!(watches.begin().is_none());
-        drop(seats);
+        drop(slots);
         assert!(watches.begin().is_some());
     }
 

@@ -26,7 +26,7 @@ pub(super) trait AdoptionSql: Send + Sync {
     fn other_spelling(&self, found: &str, wanted: &str) -> Unfit;
 
     /// What is to be asked about the values of a column.
-    fn doubts(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<Doubt>;
+    fn doubts(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck>;
 
     /// Asks for a key that an object has more than once: uid, key, how often, and how many such keys there are.
     fn twice(&self, table: &str) -> String;
@@ -126,7 +126,7 @@ impl Renewal {
 }
 
 /// Values that may not fit.
-pub(super) struct Doubt {
+pub(super) struct ValueCheck {
     /// Asks how many rows have such a value, and for one of them.
     pub(super) question: String,
     /// What is wrong where there is one.

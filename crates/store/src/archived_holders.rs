@@ -116,8 +116,11 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
             work: self.holders,
         };
         let rows = holders.lock_rows(&uids).await?;
-        let standing = |name: &ReferenceName| rows.get(&Uid::from(name.uid())).map_or(HolderRow::Elsewhere, standing);
-        let archived = self.names.iter().filter(|name| standing(name) == HolderRow::Archived);
+        let row_of = |name: &ReferenceName| {
+            rows.get(&Uid::from(name.uid()))
+                .map_or(HolderRow::Elsewhere, holder_row)
+        };
+        let archived = self.names.iter().filter(|name| row_of(name) == HolderRow::Archived);
         let new: Vec<_> = archived
             .map(|name| NewReference {
                 uid: &self.target.0,
@@ -133,7 +136,7 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
             work: self.targets,
         };
         targets.place_references(&new).await?;
-        Ok(self.names.iter().map(standing).collect())
+        Ok(self.names.iter().map(row_of).collect())
     }
 }
 
@@ -199,7 +202,7 @@ impl<D: Driver> Batch<'_, D> {
 }
 
 /// A row that was deleted in the cluster was never archived.
-fn standing(row: &FoundRow) -> HolderRow {
+fn holder_row(row: &FoundRow) -> HolderRow {
     match (row.life(), row.evicted_time) {
         (Life::Archived, _) => HolderRow::Archived,
         (Life::Deleted, Some(_)) => HolderRow::Deleted,

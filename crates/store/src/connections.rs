@@ -33,13 +33,13 @@ pub(super) struct Rows<R> {
 }
 
 /// What a page has room for.
-struct Room {
+struct PageBudget {
     bytes_left: usize,
     is_begun: bool,
     is_full: bool,
 }
 
-impl Room {
+impl PageBudget {
     fn new(bytes: usize) -> Self {
         Self {
             bytes_left: bytes,
@@ -184,7 +184,7 @@ impl<D: Driver> Connections<D> {
         let mut stale = 0;
         loop {
             let mut connection = self.acquire(Purpose::Read).await?;
-            let mut room = Room::new(self.driver.page_bytes());
+            let mut room = PageBudget::new(self.driver.page_bytes());
             let is_enough = |row: &D::Row| room.take(row, texts);
             let call = D::query_until(&mut connection, statement.clone(), params, is_enough);
             let answer = self

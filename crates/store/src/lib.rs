@@ -102,7 +102,7 @@ pub use history::{AsOf, History, ListAt, Past};
 pub use live::{LiveColumn, LiveKey, LiveTable};
 pub use maintenance::{BACKFILL_PROGRESS, Gone, GoneRow, OfCluster, Purge, RowImage, SideRow, Verification, WorkState};
 pub use migration::{
-    AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
+    AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationState, Migrations,
     PendingStep, Prepare, ScriptError, Unfits,
 };
 pub use mysql::{MySqlFields, Tls, TlsMode};

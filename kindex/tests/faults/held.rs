@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::judge::Stale;
-use super::load::{End, api, guarded};
+use super::load::{End, api, with_finalizer};
 
 /// What keeps an object in the cluster beside ours.
 const FINALIZER: &str = "example.com/holder";
@@ -102,7 +102,7 @@ impl Controller {
     async fn life(&mut self, name: &str) -> Held {
         let kind = self.kinds[self.rng.random_range(0..self.kinds.len())];
         let api = api(&self.client, kind);
-        let mut object = guarded(kind, name, 0);
+        let mut object = with_finalizer(kind, name, 0);
         let place = self.rng.random_range(0..2);
         let finalizers = object.metadata.finalizers.get_or_insert_default();
         finalizers.insert(place, FINALIZER.to_owned());

@@ -66,7 +66,7 @@ fn nothing_is_stale(stage: &mut Stage, ledger: &Ledger) {
     let markers = KINDS.map(|name| {
         let kind = load::find(&stage.registry, name);
         let name = format!("after-all-{}", kind.singular);
-        (kind, stage.create_at(kind, &load::guarded(kind, &name, 0)))
+        (kind, stage.create_at(kind, &load::with_finalizer(kind, &name, 0)))
     });
     let deadline = Instant::now() + WAIT_MAX;
     loop {

@@ -143,7 +143,7 @@ pub(crate) fn api(client: &Client, kind: &Kind) -> Api<DynamicObject> {
 }
 
 /// An object that the ingester's finalizer holds from its first moment.
-pub(crate) fn guarded(kind: &Kind, name: &str, round: u64) -> DynamicObject {
+pub(crate) fn with_finalizer(kind: &Kind, name: &str, round: u64) -> DynamicObject {
     let object = json!({
         "apiVersion": kind.api_version(),
         "kind": kind.name,
@@ -194,7 +194,7 @@ impl Worker {
     async fn create(&mut self) {
         let kind = self.kinds[self.rng.random_range(0..self.kinds.len())];
         let name = format!("load-{}-{}", self.number, self.ledger.len());
-        let object = guarded(kind, &name, 0);
+        let object = with_finalizer(kind, &name, 0);
         let created = api(&self.client, kind).create(&PostParams::default(), &object).await;
         let created = created.expect("the cluster creates");
         let mut line = Line {

@@ -22,7 +22,7 @@ fn with_one_object() -> (Stage, &'static Kind, Uid) {
     stage.ingester.start();
     stage.wait_until_ready();
     let kind = stage.registry.kinds[0];
-    let uid = stage.create(kind, &load::guarded(kind, NAME, 0));
+    let uid = stage.create(kind, &load::with_finalizer(kind, NAME, 0));
     stage.eventually("the row", |stage| life(stage, kind, &uid) == Some(Life::Live));
     (stage, kind, uid)
 }

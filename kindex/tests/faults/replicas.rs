@@ -22,7 +22,7 @@ fn recovery(stage: &mut Stage, round: usize, since: Instant) -> Duration {
         .map(|kind| {
             (
                 *kind,
-                stage.create(kind, &load::guarded(kind, &format!("round-{round}"), 0)),
+                stage.create(kind, &load::with_finalizer(kind, &format!("round-{round}"), 0)),
             )
         })
         .collect();

@@ -146,7 +146,7 @@ impl Stage {
     pub(crate) fn recovery_beside(&mut self, since: Instant, mut see_to: impl FnMut()) -> Duration {
         let kind = self.registry.kinds[0];
         let name = format!("marker-{}", self.markers.fetch_add(1, Ordering::Relaxed));
-        let uid = self.create(kind, &load::guarded(kind, &name, 0));
+        let uid = self.create(kind, &load::with_finalizer(kind, &name, 0));
         self.eventually("the row of a new object", |stage| {
             see_to();
             let row = stage.runtime.block_on(stage.storage.get_by_id(kind, &uid));

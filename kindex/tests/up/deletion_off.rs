@@ -5,7 +5,7 @@ use std::fs;
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 
-const GUARD: &str = "michelangelo.api/deletion";
+const DELETION_FINALIZER: &str = "michelangelo.api/deletion";
 
 const OBJECTS: &str = "
 apiVersion: michelangelo.api/v2
@@ -44,7 +44,7 @@ fn its_finalizer_is_released_once_it_is_off() {
     for object in ["modelfamily/used", "modelfamily/free", "model/m"] {
         wait_for("the finalizers", || {
             let finalizers = finalizers(&run, object);
-            finalizers.contains(GUARD) && finalizers.contains("michelangelo/Ingester")
+            finalizers.contains(DELETION_FINALIZER) && finalizers.contains("michelangelo/Ingester")
         });
     }
     wait_for("the reference", || {
@@ -60,14 +60,16 @@ fn its_finalizer_is_released_once_it_is_off() {
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("a deletion service is running"), "{stderr}");
     for object in ["modelfamily/used", "modelfamily/free", "model/m"] {
-        wait_for("the finalizer", || finalizers(&run, object).contains(GUARD));
+        wait_for("the finalizer", || {
+            finalizers(&run, object).contains(DELETION_FINALIZER)
+        });
     }
 
     run.restart_with(&["--config", config, "--deletion=false"]);
     let (code, stdout, stderr) = release(&run, &[]);
     assert_eq!(code, Some(1), "{stdout}{stderr}");
     assert!(stderr.contains("on 1 that others use"), "{stderr}");
-    assert!(finalizers(&run, "modelfamily/used").contains(GUARD));
+    assert!(finalizers(&run, "modelfamily/used").contains(DELETION_FINALIZER));
     for object in ["modelfamily/free", "model/m"] {
         assert_eq!(finalizers(&run, object), "", "{object}");
         run.kubectl(&["delete", object], "");

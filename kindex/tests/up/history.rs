@@ -16,7 +16,7 @@ const WITHOUT_HISTORY: &str = "pipeline/train";
 /// changes it.
 fn create(run: &Running) {
     run.kubectl(&["apply", "-f", "-"], MODEL);
-    wait_for("the row of the guarded object", || {
+    wait_for("the row of the object with the finalizer", || {
         let object = run.kubectl(&["get", "model", "fraud", "-o", "json"], "");
         let row = text_of(&run.command(&["get", "model/fraud", "-o", "json"]).stdout);
         let [object, row] = [&object, &row].map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());

@@ -127,7 +127,7 @@ fn walk(stage: &Stage) {
     let again = stage.report(&["restore", "deployment/fraud"]);
     assert_eq!(again[0]["outcome"], "already-restored");
 
-    // Guarded as the old one was: this waits for SQL.
+    // It has the finalizer, as the old one had: this waits for SQL.
     run.kubectl(&["delete", KIND, "fraud"], "");
     let version = first["metadata"]["resourceVersion"].as_str().expect("a version");
     let uid = first["metadata"]["uid"].as_str().expect("a uid");
@@ -259,7 +259,7 @@ fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected(site: &S
         object["metadata"]["ownerReferences"].clone()
     };
     let delete_both = || {
-        // What is guarded and in SQL cannot get lost: the collector does not wait for either.
+        // What has the finalizer and is in SQL cannot get lost: the collector does not wait for either.
         wait_for("both rows", || {
             let rows = [&["projects", "-o", "name"][..], &["models", "-o", "name"]].map(|args| run.get(args));
             !rows[0].is_empty() && rows[1].contains("fraud")

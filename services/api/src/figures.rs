@@ -68,7 +68,7 @@ impl From<Option<Verb>> for OperationVerb {
 
 /// Why a request was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnedAway {
+pub enum RejectionReason {
     /// As many as are let in are under way.
     InFlight,
     /// Its client has asked too often.
@@ -131,17 +131,17 @@ impl Figures {
     }
 
     /// Counts a request that was not let in.
-    pub(crate) fn turned_away(&self, why: TurnedAway) {
+    pub(crate) fn turned_away(&self, why: RejectionReason) {
         self.of(why).inc();
     }
 
-    fn of(&self, why: TurnedAway) -> prometheus::IntCounter {
+    fn of(&self, why: RejectionReason) -> prometheus::IntCounter {
         let why = match why {
-            TurnedAway::InFlight => "in_flight",
-            TurnedAway::Rate => "rate",
-            TurnedAway::SlowBody => "slow_body",
-            TurnedAway::BodyBytes => "body_bytes",
-            TurnedAway::Watches => "watches",
+            RejectionReason::InFlight => "in_flight",
+            RejectionReason::Rate => "rate",
+            RejectionReason::SlowBody => "slow_body",
+            RejectionReason::BodyBytes => "body_bytes",
+            RejectionReason::Watches => "watches",
         };
         self.turned_away.with_label_values(&[why])
     }
@@ -185,11 +185,11 @@ impl Default for Figures {
         };
         // Shown from the start, so that the first of them is seen as an increase.
         let causes = [
-            TurnedAway::InFlight,
-            TurnedAway::Rate,
-            TurnedAway::SlowBody,
-            TurnedAway::BodyBytes,
-            TurnedAway::Watches,
+            RejectionReason::InFlight,
+            RejectionReason::Rate,
+            RejectionReason::SlowBody,
+            RejectionReason::BodyBytes,
+            RejectionReason::Watches,
         ];
         let _shown = causes.map(|why| figures.of(why));
         figures
@@ -218,16 +218,16 @@ impl watches::Meter for Figures {
 
 /// One of something, for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct OneMore(Gauge);
+pub(crate) struct GaugeIncrement(Gauge);
 
-impl OneMore {
+impl GaugeIncrement {
     pub(crate) fn of(gauge: &Gauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for OneMore {
+impl Drop for GaugeIncrement {
     fn drop(&mut self) {
         self.0.dec();
     }

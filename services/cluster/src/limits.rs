@@ -182,7 +182,7 @@ impl Terms for ClusterTerms {
             Denied::Body(BodyError::TooLarge(limit)) => Status::too_large(limit),
             Denied::Body(error @ BodyError::TooSlow) => Status::too_slow(error.to_string()),
             Denied::Body(BodyError::Broken(error)) => Status::bad_request(format!("error reading the body: {error}")),
-            Denied::Body(BodyError::NoRoom(_)) | Denied::Full(_) | Denied::TooOften(_) => {
+            Denied::Body(BodyError::NoRoom(_)) | Denied::Full(_) | Denied::RateExceeded(_) => {
                 Status::too_many_requests(format!("{why}; try again"))
             }
         }

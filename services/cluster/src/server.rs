@@ -202,10 +202,10 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
 fn into_response(reply: Reply) -> Answered {
     let (body, abort) = match reply.body {
         Body::Whole(text) => (Full::new(text).boxed_unsync(), None),
-        Body::Watch(seat, pieces) => {
-            let abort = AbortToken(seat.ended().clone());
+        Body::Watch(slot, pieces) => {
+            let abort = AbortToken(slot.ended().clone());
             let body = StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece))));
-            (seat.track(body, Accounting::Counted).boxed_unsync(), Some(abort))
+            (slot.track(body, Accounting::Counted).boxed_unsync(), Some(abort))
         }
     };
     let mut response = Response::new(body);

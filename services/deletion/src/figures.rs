@@ -116,7 +116,7 @@ impl Figures {
 
     /// Shows the figures of a kind before there is anything to count.
     pub(crate) fn begin(&self, kind: &str) {
-        self.steps.with_label_values(&[kind, word(&Step::Guard)]);
+        self.steps.with_label_values(&[kind, word(&Step::Adopt)]);
         self.failures.with_label_values(&[kind]);
         self.vanished.with_label_values(&[kind]);
         self.cleanups.with_label_values(&[kind, answer(&CallOutcome::Gone)]);
@@ -153,7 +153,7 @@ impl Figures {
 
 fn word(step: &Step) -> &'static str {
     match step {
-        Step::Guard => "guard",
+        Step::Adopt => "guard",
         Step::Place { .. } => "place",
         Step::Release(_) => "release",
         Step::Request(_) => "request",

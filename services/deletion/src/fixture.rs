@@ -24,7 +24,7 @@ pub(crate) fn key_in(group: &str, kind: &str, name: &str) -> Key {
     }
 }
 
-/// A live object that is guarded. It names nothing, and nothing holds it.
+/// A live object with the deletion finalizer. It names nothing, and nothing holds it.
 pub(crate) fn live(key: Key, uid: &str) -> Object {
     Object {
         key,
@@ -34,7 +34,7 @@ pub(crate) fn live(key: Key, uid: &str) -> Object {
         requested: false,
         immutable: false,
         finalizers: Vec::new(),
-        guarded: true,
+        has_deletion_finalizer: true,
         references: BTreeSet::new(),
         others: BTreeSet::new(),
         phase: None,

@@ -19,7 +19,7 @@ use crate::object::{Key, KindName, Names, Object};
 #[derive(Clone, Debug)]
 pub struct Kinds {
     of: BTreeMap<KindName, &'static Kind>,
-    /// By what objects are guarded and marked.
+    /// The finalizers and annotations of its objects.
     pub names: Names,
     /// The same of objects that are only in SQL: these leave for no archive, whatever their annotations say.
     names_of_sql_only: Names,

@@ -174,7 +174,7 @@ pub fn notice(step: &Step, cycle: Option<&[Key]>) -> Option<Notice> {
             ("ReferenceRefused", said.join("; "))
         }
         Step::Rest(_)
-        | Step::Guard
+        | Step::Adopt
         | Step::Place { .. }
         | Step::Release(_)
         | Step::Request(_)

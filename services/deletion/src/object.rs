@@ -150,7 +150,7 @@ impl Released {
     }
 }
 
-/// The words with which objects are guarded and marked.
+/// The names of the finalizers and annotations of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The finalizer by which an object waits for its phases.
@@ -206,7 +206,7 @@ pub struct Object {
     /// All of its finalizers, in its order.
     pub finalizers: Vec<String>,
     /// Whether [`Names::finalizer`] is among them.
-    pub guarded: bool,
+    pub has_deletion_finalizer: bool,
     /// Those of them that are references.
     pub references: BTreeSet<ReferenceName>,
     /// Those of other controllers, which clean up before they remove them.
@@ -254,7 +254,7 @@ impl Object {
             requested: says(&names.deleting),
             immutable,
             finalizers: metadata.finalizers.clone(),
-            guarded: false,
+            has_deletion_finalizer: false,
             references: BTreeSet::new(),
             others: BTreeSet::new(),
             phase,
@@ -269,7 +269,7 @@ impl Object {
         };
         for finalizer in &metadata.finalizers {
             if *finalizer == names.finalizer {
-                object.guarded = true;
+                object.has_deletion_finalizer = true;
             } else if let Some(name) = ReferenceName::of_finalizer(finalizer) {
                 object.references.insert(name);
             } else if *finalizer != names.ingester {
@@ -292,7 +292,10 @@ impl Object {
     /// Whether its deletion is through but for the ingester: it has released what it held, and nobody releases for it
     /// any more.
     pub fn is_freed(&self) -> bool {
-        self.state == DeletionState::Deleting && !self.guarded && self.references.is_empty() && self.others.is_empty()
+        self.state == DeletionState::Deleting
+            && !self.has_deletion_finalizer
+            && self.references.is_empty()
+            && self.others.is_empty()
     }
 }
 

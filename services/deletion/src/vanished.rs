@@ -30,7 +30,7 @@ pub enum Lost {
     /// A reference.
     Reference(ReferenceName),
     /// That by which an object waits for its phases.
-    Guard,
+    DeletionFinalizer,
 }
 
 /// What has come of a step of ours that takes something off an object.
@@ -127,9 +127,9 @@ impl Vanished {
     /// An object is about to be known as `now`, or as gone. What one that is gone said last, no watch reports.
     pub fn compare(&mut self, graph: &Graph, known: &Object, now: Option<&Object>, at: Instant) {
         self.compare_names(known, now);
-        let is_evicted = |object: &Object| object.state == DeletionState::Evicting;
+        let is_evicting = |object: &Object| object.state == DeletionState::Evicting;
         // The references of what is archived are in SQL.
-        if is_evicted(known) || now.is_some_and(is_evicted) {
+        if is_evicting(known) || now.is_some_and(is_evicting) {
             return;
         }
         let mut lost = Vec::new();
@@ -137,14 +137,15 @@ impl Vanished {
         for name in known.references.iter().filter(|name| !left(name)) {
             let holder = holder(graph, known, name, false);
             // Where the reference was all that kept the object, its release was the last that happened to it.
-            let is_unclear = now.is_none() && !known.guarded && !holder.as_ref().is_some_and(|holder| holder.named);
+            let is_unclear =
+                now.is_none() && !known.has_deletion_finalizer && !holder.as_ref().is_some_and(|holder| holder.named);
             if !is_unclear {
                 lost.push((Lost::Reference(name.clone()), holder));
             }
         }
-        let is_guarded = now.is_some_and(|now| now.guarded);
-        if known.guarded && !is_guarded && known.state == DeletionState::Deleting {
-            lost.push((Lost::Guard, None));
+        let has_deletion_finalizer = now.is_some_and(|now| now.has_deletion_finalizer);
+        if known.has_deletion_finalizer && !has_deletion_finalizer && known.state == DeletionState::Deleting {
+            lost.push((Lost::DeletionFinalizer, None));
         }
         self.suspect((known, now), lost, at);
     }
@@ -239,7 +240,7 @@ impl Lost {
     fn is_named_by(&self, object: &Object) -> bool {
         match self {
             Self::Reference(name) => object.released.names(name),
-            Self::Guard => false,
+            Self::DeletionFinalizer => false,
         }
     }
 }
@@ -272,7 +273,7 @@ impl Suspect {
     fn is_said_by(&self, uid: &str, released: &Released) -> bool {
         let name = match &self.lost {
             Lost::Reference(name) if *uid == *self.target.uid => name,
-            Lost::Reference(_) | Lost::Guard => return false,
+            Lost::Reference(_) | Lost::DeletionFinalizer => return false,
         };
         let is_named = !self.is_renewed && released.names(name);
         is_named || released.says(name, self.before)
@@ -282,7 +283,7 @@ impl Suspect {
     fn is_released(&self, graph: &Graph) -> bool {
         let name = match &self.lost {
             Lost::Reference(name) => name,
-            Lost::Guard => return false,
+            Lost::DeletionFinalizer => return false,
         };
         let Some(holder) = &self.holder else {
             return graph.has_gone(name.uid());
@@ -320,7 +321,7 @@ fn names(holder: &Object, target: &Object) -> bool {
 
 fn notice(suspect: &Suspect) -> Notice {
     let (reason, message) = match (&suspect.lost, &suspect.holder) {
-        (Lost::Guard, _) => (
+        (Lost::DeletionFinalizer, _) => (
             "FinalizerVanished",
             "somebody has taken off the finalizer by which the deletion waits for its phases: nothing that the object \
              holds is released, and nothing that it has is cleaned up"

@@ -46,7 +46,7 @@ pub fn ended(conditions: &[Condition]) -> Option<Ended> {
 
 /// What becomes of `storedVersions` after a run that left objects in other versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PutBack {
+pub struct StoredVersionsRepair {
     /// The list to write; `None` where it holds all that it has to.
     pub list: Option<Vec<String>>,
     /// Versions that were taken from the list.
@@ -57,9 +57,9 @@ pub struct PutBack {
 
 /// Compares what was noted with a definition of now, of which all versions are `declared`. Another definition of the
 /// same name owes nothing to the one before.
-pub fn put_back(noted: &StoredVersions, now: &StoredVersions, declared: &[String]) -> PutBack {
+pub fn put_back(noted: &StoredVersions, now: &StoredVersions, declared: &[String]) -> StoredVersionsRepair {
     if noted.uid != now.uid {
-        return PutBack::default();
+        return StoredVersionsRepair::default();
     }
     let missing = noted.stored.iter().filter(|version| !now.stored.contains(version));
     let narrowed: Vec<String> = missing.cloned().collect();
@@ -69,10 +69,10 @@ pub fn put_back(noted: &StoredVersions, now: &StoredVersions, declared: &[String
     let since = now.stored.iter().filter(|version| !noted.stored.contains(version));
     let before = noted.stored.iter().filter(|version| !lost.contains(version));
     let list = (!back.is_empty()).then(|| before.chain(since).cloned().collect());
-    PutBack { list, narrowed, lost }
+    StoredVersionsRepair { list, narrowed, lost }
 }
 
-impl fmt::Display for PutBack {
+impl fmt::Display for StoredVersionsRepair {
     /// What an operator should know; nothing where nothing was taken.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.narrowed.is_empty() {

@@ -65,7 +65,9 @@ impl Terms for ReviewTerms {
             Denied::Body(BodyError::TooLarge(_)) => StatusCode::PAYLOAD_TOO_LARGE,
             Denied::Body(BodyError::TooSlow) => StatusCode::REQUEST_TIMEOUT,
             Denied::Body(BodyError::Broken(_)) => StatusCode::BAD_REQUEST,
-            Denied::Body(BodyError::NoRoom(_)) | Denied::Full(_) | Denied::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
+            Denied::Body(BodyError::NoRoom(_)) | Denied::Full(_) | Denied::RateExceeded(_) => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
         };
         text(code, why.to_string())
     }

@@ -372,7 +372,7 @@ impl Checks {
         let Some(row) = row else {
             return Some("it has no row");
         };
-        match (object.deleted_at.is_some(), object.guarded()) {
+        match (object.deleted_at.is_some(), object.has_finalizer()) {
             (true, true) if object.is_in_use() && row.life() == Life::Live && current => None,
             (true, true) => Some("our finalizer holds it"),
             (true, false) => {
@@ -384,9 +384,9 @@ impl Checks {
                 (!enough).then_some("its row holds another version")
             }
             (false, _) if object.is_final(self.kind_immutable) && !object.owns() => Some("it is final but not deleted"),
-            (false, guarded) => match row.life() {
+            (false, has_finalizer) => match row.life() {
                 Life::Live if !current => Some("its row holds another version"),
-                Life::Live if self.adopt_finalizers && !guarded => Some("it lacks our finalizer"),
+                Life::Live if self.adopt_finalizers && !has_finalizer => Some("it lacks our finalizer"),
                 Life::Live => None,
                 Life::Archived | Life::Deleted => Some("its row is not live"),
             },

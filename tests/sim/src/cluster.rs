@@ -127,8 +127,8 @@ impl Default for SimCluster {
 
 impl SimCluster {
     /// Creates an object of this name, with our finalizer or without, where there is none. Says whether it did.
-    pub fn create(&mut self, name: &str, value: u64, guarded: bool) -> bool {
-        let ours = guarded.then_some(FINALIZER);
+    pub fn create(&mut self, name: &str, value: u64, has_finalizer: bool) -> bool {
+        let ours = has_finalizer.then_some(FINALIZER);
         self.create_held(name, value, ours.as_slice())
     }
 
@@ -278,7 +278,7 @@ impl SimCluster {
             last.finalizers = finalizers.to_vec();
             return Revision::new(last).object.clone();
         };
-        if before.guarded() && !after.guarded() {
+        if before.has_finalizer() && !after.has_finalizer() {
             self.departures.push(Departure {
                 object: after.clone(),
                 by_ingester: true,

@@ -385,10 +385,10 @@ fn refuse_poison(content: &Version) -> Result<(), Refusal> {
 
 impl SimRow {
     fn replace(&mut self, content: &Arc<Version>, life: Life, revived: bool, now: Timestamp) {
-        let evicted_before = self.evicted_time.filter(|_| !revived);
+        let archived_before = self.evicted_time.filter(|_| !revived);
         (self.delete_time, self.evicted_time) = match life {
             Life::Live => (None, None),
-            Life::Archived => (None, evicted_before.or(Some(now))),
+            Life::Archived => (None, archived_before.or(Some(now))),
             Life::Deleted => (self.delete_time.or(Some(now)), self.evicted_time),
         };
         let (old, new) = (self.content.hash, content.hash);

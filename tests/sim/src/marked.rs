@@ -37,6 +37,6 @@ pub(crate) fn what_a_user_deletes_is_not_archived(
 /// Whether a restoration has brought an object back on its way to the archive, after its row was closed. An ingester
 /// takes it for one that was deleted in the archive, whose references hold nothing any more.
 pub(crate) fn came_back_closed(object: &SimObject, row: &SimRow, kind_immutable: bool, cluster: &SimCluster) -> bool {
-    let is_evicted = object.deleted_at.is_some() && !object.is_annotated(DELETING) && object.is_final(kind_immutable);
-    is_evicted && row.life() == Life::Deleted && cluster.lost.contains_key(&object.uid)
+    let is_evicting = object.deleted_at.is_some() && !object.is_annotated(DELETING) && object.is_final(kind_immutable);
+    is_evicting && row.life() == Life::Deleted && cluster.lost.contains_key(&object.uid)
 }

@@ -38,7 +38,7 @@ impl SimObject {
     }
 
     /// Whether it has our finalizer.
-    pub fn guarded(&self) -> bool {
+    pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
     }
 

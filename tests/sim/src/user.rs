@@ -22,7 +22,7 @@ pub enum ActionKind {
         /// Its value.
         value: u64,
         /// Whether it holds our finalizer.
-        guarded: bool,
+        has_finalizer: bool,
         /// Whether it holds that of another controller.
         held: bool,
     },
@@ -91,7 +91,7 @@ impl UserAction {
         let what = match rng.random_range(0..100) {
             0..28 => ActionKind::Create {
                 value,
-                guarded: rng.random_bool(0.8),
+                has_finalizer: rng.random_bool(0.8),
                 held: rng.random_bool(0.25),
             },
             28..32 => ActionKind::PlaceReference(usize::from(value.is_multiple_of(2))),
@@ -118,8 +118,12 @@ impl UserAction {
         let name = NAMES[self.name];
         let before = cluster.version;
         match self.what {
-            ActionKind::Create { value, guarded, held } => {
-                let ours = guarded.then_some(FINALIZER);
+            ActionKind::Create {
+                value,
+                has_finalizer,
+                held,
+            } => {
+                let ours = has_finalizer.then_some(FINALIZER);
                 let finalizers: Vec<&str> = ours.into_iter().chain(held.then_some(FOREIGN_FINALIZER)).collect();
                 cluster.create_held(name, value, &finalizers);
             }
@@ -187,7 +191,7 @@ fn mark_and_delete(cluster: &mut SimCluster, name: &str, now: Timestamp) {
     }
     cluster.update(name, false, |object| {
         object.annotations.insert(DELETING.to_owned(), "true".to_owned());
-        if !object.guarded() {
+        if !object.has_finalizer() {
             object.finalizers.push(FINALIZER.to_owned());
         }
     });

@@ -38,7 +38,7 @@ async fn how_dependents_are_deleted_is_said_by_the_body_or_by_a_parameter() {
 async fn a_dry_run_that_is_none_changes_nothing() {
     let stage = Stage::on_sqlite().await;
     stage.create("live", json!({}), json!({})).await;
-    stage.create_evicted("gone", json!({}), json!({})).await;
+    stage.create_archived("gone", json!({}), json!({})).await;
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     for name in ["live", "gone"] {
         let path = format!("{}?dryRun=Some", model(name));
@@ -79,7 +79,7 @@ async fn an_apply_takes_fields_from_others_where_it_says_so() {
 async fn unknown_fields_of_an_archived_object_are_treated_as_the_client_says() {
     let stage = Stage::on_sqlite().await;
     stage
-        .create_evicted("gone", json!({}), json!({"algorithm": "one"}))
+        .create_archived("gone", json!({}), json!({"algorithm": "one"}))
         .await;
     let patch = json!({"spec": {"unknown": 1}});
     let path = |validation: &str| format!("{}?fieldValidation={validation}", model("gone"));
@@ -96,7 +96,7 @@ async fn a_collection_is_deleted_to_its_last_page_in_both_places() {
     for number in 0..3 {
         stage.create(&format!("live-{number}"), json!({}), json!({})).await;
         stage
-            .create_evicted(&format!("gone-{number}"), json!({}), json!({}))
+            .create_archived(&format!("gone-{number}"), json!({}), json!({}))
             .await;
     }
     let api = stage

@@ -36,7 +36,7 @@ async fn archive(stage: &Stage, name: &str) {
 }
 
 /// An API server with the deletion graph.
-async fn guarding(stage: &Stage) -> Client {
+async fn with_graph(stage: &Stage) -> Client {
     let operations = stage.operations().with_graph(true);
     client_of(serve(operations, None, stage.ground.stop()).await)
 }
@@ -62,7 +62,7 @@ async fn creations_at_once_are_refused_for_what_they_name_themselves() {
     for name in ["going", "kept"] {
         archive(&stage, name).await;
     }
-    let api = guarding(&stage).await;
+    let api = with_graph(&stage).await;
     let going = format!("{}/going", path(&pipeline::KIND));
     let (code, answer) = send(&api, "DELETE", &going, &Value::Null).await;
     assert_eq!(code, 202, "a tombstone that nobody ends here: {answer}");
@@ -82,7 +82,7 @@ async fn a_row_that_cannot_be_read_refuses_only_the_creations_that_name_it() {
         archive(&stage, name).await;
     }
     alter(&stage, "UPDATE pipeline SET json = '{}' WHERE name = 'broken'").await;
-    let api = guarding(&stage).await;
+    let api = with_graph(&stage).await;
     for (name, code, answer) in named_by_runs(&api, ["broken", "kept", "absent"]).await {
         let expected = if name == "broken" { 500 } else { 201 };
         assert_eq!(code, expected, "{name}: {answer}");

@@ -135,7 +135,7 @@ async fn stage() -> Stage {
         let (code, answer) = send_with(&stage.api, "POST", MODELS, &root, body.to_string()).await;
         assert_eq!(code, 201, "{answer}");
     }
-    stage.wait_until_evicted("gone").await;
+    stage.wait_until_archived("gone").await;
     stage
 }
 

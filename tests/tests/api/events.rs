@@ -171,7 +171,7 @@ impl<S: Source> Contract for Transport<'_, S> {
         assert_eq!(code, 200, "{answer}");
         let deadline = Instant::now() + WAIT_MAX;
         while send(&self.stage.cluster, "GET", &model(name), &Value::Null).await.0 != 404 {
-            assert!(Instant::now() < deadline, "{name} is not evicted");
+            assert!(Instant::now() < deadline, "{name} is not archived");
         }
     }
 

@@ -77,7 +77,7 @@ async fn a_token_in_sqls_part_expires_where_an_object_left_the_cluster_at_the_ti
         stage.create(name, json!({}), json!({})).await;
     }
     for name in ["gone-a", "gone-b"] {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     let recent = first_token(&stage.api, ["live-a", "live-b"]).await;
     let an_hour_later = first_token(&stage.later, ["live-a", "live-b"]).await;

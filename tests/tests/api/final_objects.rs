@@ -136,10 +136,10 @@ async fn let_go(stage: &Stage, name: &str) {
 }
 
 /// Of models that the ingester archives between the decision on their deletion and the request of this method: one
-/// that is on its way, one that our finalizer does not guard, and one that is gone by then.
+/// that is on its way, one without our finalizer, and one that is gone by then.
 async fn evictions_before(stage: &Stage, api: &Client, method: &'static str) {
     for (name, client, finalizers) in [
-        ("guarded", &stage.api, json!(["example.com/hold"])),
+        ("adopted", &stage.api, json!(["example.com/hold"])),
         ("bare", &stage.cluster, json!(["example.com/hold"])),
         ("gone", &stage.api, json!([])),
     ] {
@@ -149,7 +149,7 @@ async fn evictions_before(stage: &Stage, api: &Client, method: &'static str) {
         let (go_on, answer) = begin_deletion(stage, api, method, name).await;
         make_final(stage, name).await;
         match name {
-            "gone" => stage.wait_until_evicted(name).await,
+            "gone" => stage.wait_until_archived(name).await,
             _ => wait_until_leaving(stage, name).await,
         }
         go_on.send(()).unwrap();
@@ -166,7 +166,7 @@ async fn evictions_before(stage: &Stage, api: &Client, method: &'static str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_final_object_that_others_wait_for_becomes_a_tombstone_at_once() {
     let stage = Stage::of_kinds(KINDS).await;
-    for (name, finalizers) in [("guarded", json!([OURS, HELD_BY])), ("bare", json!([HELD_BY]))] {
+    for (name, finalizers) in [("adopted", json!([OURS, HELD_BY])), ("bare", json!([HELD_BY]))] {
         let path = create(&stage, name, finalizers).await;
         let (code, answer) = send(&stage.api, "DELETE", &path, &Value::Null).await;
         assert_eq!(code, 200, "{answer}");
@@ -258,7 +258,7 @@ async fn what_is_on_its_way_to_the_archive_is_deleted_there() {
         assert_eq!(code, 200, "{answer}");
     }
     stage.wait_until_deleted("free").await;
-    stage.wait_until_evicted("held").await;
+    stage.wait_until_archived("held").await;
     let (code, answer) = send(&stage.api, "DELETE", &reference, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     stage.wait_until_deleted("held").await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::stage::{MODELS, Stage, manifest, model, send, send_with};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_created_is_guarded_and_what_is_deleted_is_stored_first() {
+async fn what_is_created_gets_the_finalizer_and_what_is_deleted_is_stored_first() {
     let stage = Stage::on_sqlite().await;
     let created = stage.create("a", json!({}), json!({"algorithm": "xgboost"})).await;
     assert_eq!(created["metadata"]["finalizers"], json!(["michelangelo/Ingester"]));

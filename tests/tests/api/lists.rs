@@ -41,7 +41,7 @@ async fn populate(stage: &Stage) -> BTreeSet<String> {
             .await;
         let spec = json!({"algorithm": "xgboost"});
         stage
-            .create_evicted(&format!("gone-{number}"), json!({"team": team}), spec)
+            .create_archived(&format!("gone-{number}"), json!({"team": team}), spec)
             .await;
     }
     (0..7)
@@ -71,7 +71,7 @@ pub(super) async fn every_object_is_on_one_page(stage: Stage) {
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
         let (code, _) = send(&stage.api, "PATCH", &model(&name), &patch).await;
         assert_eq!(code, 200);
-        stage.wait_until_evicted(&name).await;
+        stage.wait_until_archived(&name).await;
     })
     .await;
     assert_eq!(found.len(), all.len(), "{found:?}");
@@ -117,7 +117,7 @@ async fn every_object_is_on_one_page_where_the_clocks_of_server_and_ingester_dif
             let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
             let (code, answer) = send(&stage.api, "PATCH", &model(&name), &patch).await;
             assert_eq!(code, 200, "{answer}");
-            stage.wait_until_evicted(&name).await;
+            stage.wait_until_archived(&name).await;
         };
         evict("early").await;
         let query = format!("labelSelector=round%3D{round}");
@@ -138,7 +138,7 @@ async fn every_object_is_on_one_page_where_the_clocks_of_server_and_ingester_dif
 async fn deleted_objects_are_listed_where_they_are_asked_for() {
     let stage = Stage::on_sqlite().await;
     stage.create("live", json!({}), json!({})).await;
-    stage.create_evicted("gone", json!({}), json!({})).await;
+    stage.create_archived("gone", json!({}), json!({})).await;
     stage.create("deleted", json!({}), json!({})).await;
     let (code, _) = send(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
     assert_eq!(code, 200);
@@ -220,7 +220,7 @@ async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
     let stage = Stage::on_sqlite().await;
     stage.create("live", json!({}), json!({"algorithm": "one"})).await;
     stage
-        .create_evicted("gone", json!({}), json!({"algorithm": "two"}))
+        .create_archived("gone", json!({}), json!({"algorithm": "two"}))
         .await;
     let accept = async |path: &str, form: &str| {
         let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
@@ -269,7 +269,7 @@ async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_without_a_limit_is_whole_whatever_its_length() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("gone", json!({}), json!({})).await;
+    stage.create_archived("gone", json!({}), json!({})).await;
     for number in 0..501 {
         stage.create(&format!("live-{number:03}"), json!({}), json!({})).await;
     }
@@ -328,7 +328,7 @@ async fn evict(stage: &Stage, names: &[String]) {
         assert_eq!(code, 200);
     }
     for name in names {
-        stage.wait_until_evicted(name).await;
+        stage.wait_until_archived(name).await;
     }
 }
 

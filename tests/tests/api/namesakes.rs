@@ -104,7 +104,9 @@ async fn an_archived_object_takes_a_name_in_its_own_namespace_alone() {
     let stage = Stage::on_sqlite().await;
     create_namespace(&stage, "other").await;
     for number in 0..4 {
-        stage.create_evicted(&format!("m-{number}"), json!({}), json!({})).await;
+        stage
+            .create_archived(&format!("m-{number}"), json!({}), json!({}))
+            .await;
     }
     let creations = (0..20).flat_map(|number| {
         let object = manifest(json!({"name": format!("m-{number}")}), json!({}));

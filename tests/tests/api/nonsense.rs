@@ -187,7 +187,7 @@ async fn nonsense_is_refused_and_harms_nothing() {
         .create("kept", json!({"team": "x"}), json!({"algorithm": "one"}))
         .await;
     stage
-        .create_evicted("stored", json!({"team": "x"}), json!({"algorithm": "one"}))
+        .create_archived("stored", json!({"team": "x"}), json!({"algorithm": "one"}))
         .await;
     let seed = setting("KINDEX_SEED", SEED);
     let mut random = StdRng::seed_from_u64(seed);

@@ -56,7 +56,7 @@ async fn a_page_has_no_more_objects_than_the_server_reads_at_once_and_the_last_o
 async fn archived_objects_come_in_the_order_of_their_names() {
     let stage = Stage::on_sqlite().await;
     for name in ["c", "a", "b"] {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     stage.create("z", json!({}), json!({})).await;
     assert_eq!(found(&stage.api, "").await, ["z", "a", "b", "c"]);
@@ -110,7 +110,7 @@ async fn a_list_of_some_objects_is_not_taken_for_one_of_all() {
         assert_eq!(found(&stage.api, selector).await, ["a"]);
         let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
         assert_eq!(send(&stage.api, "PATCH", &model("b"), &evict).await.0, 200);
-        stage.wait_until_evicted("b").await;
+        stage.wait_until_archived("b").await;
         let mut all: Vec<String> = names(&page).into_iter().map(str::to_owned).collect();
         while !token(&page).is_empty() {
             page = listed(&stage.api, &format!("limit=1&continue={}", token(&page))).await;

@@ -64,7 +64,7 @@ async fn kubectl_takes_archived_objects_for_live_ones() {
     }
     let (content, output) = kubectl(&stage, &evict, "").await;
     assert!(content, "{output}");
-    stage.wait_until_evicted("a").await;
+    stage.wait_until_archived("a").await;
     let (content, output) = kubectl(&stage, "create -f -", &model).await;
     assert!(!content && output.contains("AlreadyExists"), "{output}");
     for (line, input, expected) in archived {

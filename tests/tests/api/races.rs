@@ -76,7 +76,7 @@ async fn a_collection_is_of_the_objects_that_its_list_had() {
 async fn an_archived_object_whose_name_is_taken_while_it_is_changed_stays_as_it_is() {
     let stage = Stage::behind_a_proxy().await;
     let proxy = &stage.ground.proxy;
-    let before = stage.create_evicted("a", json!({"is": "archived"}), json!({})).await;
+    let before = stage.create_archived("a", json!({"is": "archived"}), json!({})).await;
     let cluster = stage.cluster.clone();
     proxy.overtake("POST", MODELS, async move {
         let metadata = json!({"name": "a", "labels": {"is": "another"}});

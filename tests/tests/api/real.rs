@@ -136,7 +136,7 @@ async fn users_of_kube_apiserver_have_their_own_rights_with_archived_objects_too
         .await;
     for (namespace, name) in [("team-a", "a"), ("team-b", "secret-model")] {
         let path = format!("/apis/michelangelo.api/v2/namespaces/{namespace}/models/{name}");
-        eventually("evicted", async || {
+        eventually("archived", async || {
             send(&stage.cluster, "GET", &path, &Value::Null).await.0 == 404
         })
         .await;

@@ -130,7 +130,7 @@ async fn a_reference_is_released_where_there_is_no_room_for_the_record_of_earlie
 #[tokio::test(flavor = "multi_thread")]
 async fn references_beyond_the_limit_are_not_read() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("a", json!({}), json!({})).await;
+    stage.create_archived("a", json!({}), json!({})).await;
     hold(&stage).await;
     let (code, all) = get(&stage, OF_A).await;
     assert_eq!(code, 200, "{all}");
@@ -171,7 +171,7 @@ async fn rows_follow_what_an_object_bears_itself_up_to_the_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn how_far_an_archived_object_is_takes_none_of_its_references() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("a", json!({}), json!({})).await;
+    stage.create_archived("a", json!({}), json!({})).await;
     hold(&stage).await;
     limited(&stage).await;
     let (code, leaving) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;

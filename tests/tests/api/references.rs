@@ -122,7 +122,7 @@ async fn stays_while_it_is_held(stage: Stage) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("a", json!({}), json!({})).await;
+    stage.create_archived("a", json!({}), json!({})).await;
     for _ in 0..2 {
         let (code, answer) = put(&stage, &one("a", HOLDER)).await;
         assert_eq!(

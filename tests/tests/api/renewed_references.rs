@@ -73,7 +73,7 @@ async fn a_release_takes_nothing_after_the_reference_was_renewed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archived_object_loses_no_reference_in_a_version_that_it_had_in_the_cluster() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("a", json!({}), json!({})).await;
+    stage.create_archived("a", json!({}), json!({})).await;
     for _ in 0..2 {
         let (code, answer) = ask(&stage, "PUT", "?renew=true").await;
         assert_eq!(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::stage::{MODELS, Stage, manifest, model, send};
 
 async fn stays_findable_by_its_uid(stage: Stage) {
-    let old = stage.create_evicted("a", json!({}), json!({"algorithm": "one"})).await;
+    let old = stage.create_archived("a", json!({}), json!({"algorithm": "one"})).await;
     let old_uid = old["metadata"]["uid"].as_str().unwrap();
     let other = manifest(json!({"name": "a"}), json!({"algorithm": "two"}));
     let (code, new) = send(&stage.cluster, "POST", MODELS, &other).await;

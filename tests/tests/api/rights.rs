@@ -79,7 +79,7 @@ async fn a_namespace_without_rights_is_not_there() {
     assert_eq!(code, 201, "{answer}");
     create(&stage, "jane", "default", "mine", json!({FINAL: "true"})).await;
     create(&stage, "root", "other", "theirs", json!({FINAL: "true"})).await;
-    stage.wait_until_evicted("mine").await;
+    stage.wait_until_archived("mine").await;
     let other = MODELS.replace("default", "other");
     let (code, _) = ask_as(&stage, "root", "GET", &format!("{other}/theirs"), &Value::Null, &[]).await;
     assert_eq!(code, 200);
@@ -132,7 +132,7 @@ async fn the_right_to_delete_is_enough_to_delete() {
     let stage = Stage::with_rights().await;
     create(&stage, "jane", "default", "live", json!({})).await;
     create(&stage, "jane", "default", "gone", json!({FINAL: "true"})).await;
-    stage.wait_until_evicted("gone").await;
+    stage.wait_until_archived("gone").await;
     for name in ["live", "gone"] {
         let (code, answer) = ask_as(&stage, "jane", "DELETE", &model(name), &Value::Null, &[]).await;
         assert_eq!(code, 200, "{answer}");

@@ -24,7 +24,7 @@ async fn populate(stage: &Stage) -> BTreeSet<String> {
     for number in 0..5 {
         let (live, gone) = (format!("live-{number}"), format!("gone-{number}"));
         stage.create(&live, json!({"team": "x"}), json!({})).await;
-        stage.create_evicted(&gone, json!({"team": "x"}), json!({})).await;
+        stage.create_archived(&gone, json!({"team": "x"}), json!({})).await;
         all.extend([live, gone]);
     }
     all
@@ -95,7 +95,7 @@ async fn a_collection_is_deleted_whole_and_nothing_else() {
     let all = populate(&stage).await;
     stage.create("live-stays", json!({"team": "y"}), json!({})).await;
     stage
-        .create_evicted("gone-stays", json!({"team": "y"}), json!({}))
+        .create_archived("gone-stays", json!({"team": "y"}), json!({}))
         .await;
     let api = stage.served_by(TWO).await;
     let path = format!("{MODELS}?labelSelector=team%3Dx");

@@ -1,4 +1,4 @@
-//! Objects that no cluster has, in the graph: they are guarded from their creation on, their fields change, and what is
+//! Objects that no cluster has, in the graph: they have a finalizer from the start, their fields change, and what is
 //! being deleted is named by no new one.
 
 use kindex_api::operations::{Caller, Moved, NamedObject, ObjectKey, Operations, Refusal, RightsOf};
@@ -181,16 +181,16 @@ async fn without_a_database_only_targets_in_the_cluster_are_looked_up() {
 }
 
 /// As if an SQL-only object could go before the graph has seen it, without its cleanup and its phases; and as if one
-/// that nobody frees were guarded as well.
+/// that nobody frees had the finalizer as well.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_sql_only_object_of_the_graph_is_guarded_from_its_creation_on() {
+async fn an_sql_only_object_of_the_graph_has_the_finalizer_from_its_creation_on() {
     let stage = Stage::of_kinds(BESIDE).await;
     let at_work = operations(&stage).await.with_graph(true);
     let api = client_of(serve(at_work, None, stage.ground.stop()).await);
-    let guard = json!([format!("{}/deletion", stage.ground.registry().platform.group)]);
+    let of_graph = json!([format!("{}/deletion", stage.ground.registry().platform.group)]);
     let generated = json!({"generateName": "p-"});
     for (api, kind, finalizers) in [
-        (&api, &PIPELINE, &guard),
+        (&api, &PIPELINE, &of_graph),
         (&api, &SQL_ONLY_PROJECT, &Value::Null),
         (&stage.api, &PIPELINE, &Value::Null),
     ] {
@@ -212,12 +212,20 @@ async fn an_sql_only_object_of_the_graph_is_guarded_from_its_creation_on() {
     let configuration = manifest(&PIPELINE, json!({"name": "p"}), json!({})).to_string();
     let (query, headers) = (format!("{at}?fieldManager=tests"), [("content-type", APPLY)]);
     let (code, applied) = send_with(&api, "PATCH", &query, &headers, configuration).await;
-    assert_eq!((code, &applied["metadata"]["finalizers"]), (201, &guard), "{applied}");
+    assert_eq!(
+        (code, &applied["metadata"]["finalizers"]),
+        (201, &of_graph),
+        "{applied}"
+    );
     // A manifest that was never served knows nothing of it.
     let version = &applied["metadata"]["resourceVersion"];
     let replacement = manifest(&PIPELINE, json!({"name": "p", "resourceVersion": version}), json!({}));
     let (code, replaced) = send(&api, "PUT", &at, &replacement).await;
-    assert_eq!((code, &replaced["metadata"]["finalizers"]), (200, &guard), "{replaced}");
+    assert_eq!(
+        (code, &replaced["metadata"]["finalizers"]),
+        (200, &of_graph),
+        "{replaced}"
+    );
     let (code, left) = send(&api, "DELETE", &at, &Value::Null).await;
     assert_eq!(code, 200, "{left}");
     assert!(left["metadata"]["deletionTimestamp"].is_string(), "{left}");

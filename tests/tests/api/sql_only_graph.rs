@@ -310,7 +310,7 @@ async fn what_an_sql_only_object_waits_for_is_reported_without_its_namespace_in_
 async fn release_takes_the_finalizer_of_the_graph_off_sql_only_objects() {
     let graph = Graph::of(TARGETS, &Cleanups::none()).await;
     graph.create(&PIPELINE, "p", json!({})).await;
-    eventually("the pipeline is guarded", async || {
+    eventually("the pipeline has the finalizer", async || {
         graph.bears(&PIPELINE, "p", "/deletion").await
     })
     .await;
@@ -328,7 +328,7 @@ async fn release_takes_the_finalizer_of_the_graph_off_sql_only_objects() {
     };
     let released = release::release(&sides, &PIPELINE, &mut Checks::default(), &options, &NoProgress).await;
     let released = released.unwrap();
-    assert_eq!((released.guarded, released.released, released.stored), (1, 1, 0));
+    assert_eq!((released.with_finalizer, released.released, released.stored), (1, 1, 0));
     let (_, left) = send(&stage.api, "GET", &path(&PIPELINE, "p"), &Value::Null).await;
     assert_eq!(left["metadata"]["finalizers"], Value::Null, "{left}");
     let (code, answer) = send(&stage.api, "DELETE", &path(&PIPELINE, "p"), &Value::Null).await;
@@ -367,7 +367,7 @@ async fn what_an_sql_only_object_has_outside_is_cleaned_up_before_it_goes() {
     let cleanups = Cleanups::none().with(&PIPELINE, Gate(is_gone.clone()));
     let graph = Graph::of(TARGETS, &cleanups).await;
     graph.create(&PIPELINE, "p", json!({"description": "TRAIN"})).await;
-    eventually("the pipeline is guarded", async || {
+    eventually("the pipeline has the finalizer", async || {
         graph.bears(&PIPELINE, "p", "/deletion").await
     })
     .await;

@@ -354,9 +354,9 @@ impl Stage {
     }
 
     /// Creates a model that leaves the cluster, and waits until it has.
-    pub(super) async fn create_evicted(&self, name: &str, labels: Value, spec: Value) -> Value {
+    pub(super) async fn create_archived(&self, name: &str, labels: Value, spec: Value) -> Value {
         let created = self.create_annotated(name, labels, spec, json!({FINAL: "true"})).await;
-        self.wait_until_evicted(name).await;
+        self.wait_until_archived(name).await;
         created
     }
 
@@ -386,12 +386,12 @@ impl Stage {
         let release = json!({"metadata": {"finalizers": null}});
         let (code, answer) = send(&self.cluster, "PATCH", &model(name), &release).await;
         assert_eq!(code, 200, "{answer}");
-        self.wait_until_evicted(name).await;
+        self.wait_until_archived(name).await;
     }
 
     /// Waits until a model is archived.
-    pub(super) async fn wait_until_evicted(&self, name: &str) {
-        eventually(&format!("{name} is evicted"), async || {
+    pub(super) async fn wait_until_archived(&self, name: &str) {
+        eventually(&format!("{name} is archived"), async || {
             let (code, _) = send(&self.cluster, "GET", &model(name), &Value::Null).await;
             code == 404 && self.life(name).await == Some(Life::Archived)
         })

@@ -1,4 +1,4 @@
-//! An API server without metadata storage: the cluster as it is. Nothing is guarded, deletions are Kubernetes' own, and
+//! An API server without metadata storage: the cluster as it is. No finalizers, deletions are Kubernetes' own, and
 //! what needs a database is refused with the reason.
 
 use std::net::SocketAddr;
@@ -55,7 +55,7 @@ impl Through {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_guarded_and_deletions_are_those_of_kubernetes() {
+async fn nothing_gets_a_finalizer_and_deletions_are_those_of_kubernetes() {
     let through = Through::begin().await;
     let created = through.create("a").await;
     assert_eq!(created["metadata"]["finalizers"], Value::Null, "{created}");

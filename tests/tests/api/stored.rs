@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::stage::{FINAL, MODELS, Stage, manifest, model, names, send, send_with};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_evicted_object_is_read_and_its_name_is_taken() {
+async fn an_archived_object_is_read_and_its_name_is_taken() {
     let stage = Stage::on_sqlite().await;
     let created = stage
-        .create_evicted("a", json!({"team": "x"}), json!({"algorithm": "one"}))
+        .create_archived("a", json!({"team": "x"}), json!({"algorithm": "one"}))
         .await;
     let (code, found) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     assert_eq!((code, &found["metadata"]["uid"]), (200, &created["metadata"]["uid"]));
@@ -39,10 +39,10 @@ async fn an_evicted_object_is_read_and_its_name_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
+async fn an_archived_object_is_changed_under_the_version_that_was_read() {
     let stage = Stage::on_sqlite().await;
     stage
-        .create_evicted("a", json!({"team": "x"}), json!({"algorithm": "one"}))
+        .create_archived("a", json!({"team": "x"}), json!({"algorithm": "one"}))
         .await;
     let (_, read) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
 
@@ -86,7 +86,7 @@ async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_the_cluster_would_refuse_is_refused_in_sql_too() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("a", json!({}), json!({"algorithm": "one"})).await;
+    stage.create_archived("a", json!({}), json!({"algorithm": "one"})).await;
     let (_, before) = send(&stage.api, "GET", &model("a"), &Value::Null).await;
     for (patch, expected) in [
         (json!({"spec": {"algorithm": 7}}), 422),
@@ -115,7 +115,7 @@ async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
         stage.create(name, json!({"team": team}), json!({})).await;
     }
     for (name, team) in [("gone-x", "x"), ("gone-y", "y")] {
-        stage.create_evicted(name, json!({"team": team}), json!({})).await;
+        stage.create_archived(name, json!({"team": team}), json!({})).await;
     }
     for query in [
         "labelselector=team%3Dx",
@@ -156,7 +156,7 @@ async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
     let stage = Stage::on_sqlite().await;
     for number in [0, 7, 20] {
         stage
-            .create_evicted(&format!("m-{number:02}"), json!({}), json!({}))
+            .create_archived(&format!("m-{number:02}"), json!({}), json!({}))
             .await;
     }
     let creations = (0..40).map(|number| {
@@ -182,20 +182,20 @@ async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
 }
 
 /// What every object is: live or archived, and to be deleted.
-async fn standing(stage: &Stage, namespace: &str) -> Vec<(String, bool)> {
+async fn remaining(stage: &Stage, namespace: &str) -> Vec<(String, bool)> {
     let path = MODELS.replace("default", namespace);
     let (code, list) = send(&stage.api, "GET", &path, &Value::Null).await;
     assert_eq!(code, 200, "{list}");
     let items = list["items"].as_array().unwrap().iter();
-    let mut standing: Vec<_> = items
+    let mut remaining: Vec<_> = items
         .map(|item| {
             let metadata = &item["metadata"];
             let leaves = metadata["deletionTimestamp"].is_string();
             (metadata["name"].as_str().unwrap().to_owned(), leaves)
         })
         .collect();
-    standing.sort_unstable();
-    standing
+    remaining.sort_unstable();
+    remaining
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +207,7 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
         stage.create(name, json!({}), json!({})).await;
     }
     for name in ["gone-a", "gone-b"] {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     let elsewhere = MODELS.replace("default", "other");
     let metadata = json!({"name": "gone-a", "annotations": {FINAL: "true"}});
@@ -225,7 +225,7 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
     for path in [model("live-a"), model("gone-a"), MODELS.to_owned()] {
         let (code, answer) = send(&stage.api, "DELETE", &format!("{path}?dryRun=All"), &Value::Null).await;
         assert_eq!(code, 200, "{path}: {answer}");
-        assert_eq!(standing(&stage, "default").await, all, "{path}");
+        assert_eq!(remaining(&stage, "default").await, all, "{path}");
     }
     for preconditions in [json!({"uid": "another"}), json!({"resourceVersion": "1"})] {
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
@@ -240,7 +240,7 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
             assert_eq!(code, 409, "{name} {options}: {answer}");
         }
     }
-    assert_eq!(standing(&stage, "default").await, all);
+    assert_eq!(remaining(&stage, "default").await, all);
 
     let one = |name: &str| format!("{MODELS}?fieldSelector=metadata.name%3D{name}");
     for name in ["gone-a", "live-a"] {
@@ -249,10 +249,10 @@ async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_it
     }
     stage.wait_until_deleted("live-a").await;
     assert_eq!(
-        standing(&stage, "default").await,
+        remaining(&stage, "default").await,
         ["gone-b", "live-b"].map(|name| (name.to_owned(), false))
     );
-    assert_eq!(standing(&stage, "other").await, [("gone-a".to_owned(), false)]);
+    assert_eq!(remaining(&stage, "other").await, [("gone-a".to_owned(), false)]);
     stage.end().await;
 }
 

@@ -1,4 +1,4 @@
-//! A kind in several versions: in each that is served, the API server guards, shows, changes and deletes objects as in
+//! A kind in several versions: in each that is served, the API server adopts, shows, changes and deletes objects as in
 //! the kind's own, whether they live in the cluster or in SQL, and whichever version their rows are in.
 
 use futures::{AsyncBufReadExt, StreamExt};
@@ -63,22 +63,22 @@ async fn rewrite(stage: &Stage, name: &str, change: impl Fn(Value) -> String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_are_guarded_and_shown_in_each_version() {
-    guarded_and_shown(Stage::of_trials().await).await;
+async fn objects_get_the_finalizer_and_are_shown_in_each_version() {
+    finalizer_and_view(Stage::of_trials().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_are_guarded_and_shown_in_each_version_of_kube_apiserver() {
+async fn objects_get_the_finalizer_and_are_shown_in_each_version_of_kube_apiserver() {
     if let Some(stage) = Stage::of_trials_on_control_plane().await {
-        guarded_and_shown(stage).await;
+        finalizer_and_view(stage).await;
     }
 }
 
-async fn guarded_and_shown(stage: Stage) {
+async fn finalizer_and_view(stage: Stage) {
     let (code, created) = send(&stage.api, "POST", V1, &old("live", "lightgbm")).await;
     assert_eq!(code, 201, "{created}");
-    let guard = json!([PLATFORM.finalizer]);
-    assert_eq!(created["metadata"]["finalizers"], guard);
+    let finalizers = json!([PLATFORM.finalizer]);
+    assert_eq!(created["metadata"]["finalizers"], finalizers);
     let apply = [("content-type", "application/apply-patch+yaml")];
     let path = format!("{}?fieldManager=me", at(V1, "applied"));
     let (code, applied) = send_with(
@@ -89,11 +89,19 @@ async fn guarded_and_shown(stage: Stage) {
         old("applied", "xgboost").to_string(),
     )
     .await;
-    assert_eq!((code, &applied["metadata"]["finalizers"]), (201, &guard), "{applied}");
+    assert_eq!(
+        (code, &applied["metadata"]["finalizers"]),
+        (201, &finalizers),
+        "{applied}"
+    );
     let mut replaced = created.clone();
     replaced["metadata"]["finalizers"] = json!([]);
     let (code, replaced) = send(&stage.api, "PUT", &at(V1, "live"), &replaced).await;
-    assert_eq!((code, &replaced["metadata"]["finalizers"]), (200, &guard), "{replaced}");
+    assert_eq!(
+        (code, &replaced["metadata"]["finalizers"]),
+        (200, &finalizers),
+        "{replaced}"
+    );
 
     archived(&stage, &["gone"]).await;
     let (code, taken) = send(&stage.api, "POST", V1, &old("gone", "x")).await;

@@ -66,7 +66,7 @@ async fn a_watch_ends_when_it_was_asked_to_and_tells_how_far_it_came_where_it_wa
 async fn what_a_server_changes_in_sql_its_watches_are_told_at_once() {
     let stage = Stage::on_sqlite().await;
     for name in ["a", "b", "c"] {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     let from = list_version(&stage.api).await;
     let hour = Duration::from_secs(3600);
@@ -188,7 +188,7 @@ async fn the_columns_come_with_the_first_row_and_not_with_a_bookmark() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_in_sql_is_followed_by_a_version_to_go_on_from_before_anything_else_is_told() {
     let stage = Stage::on_sqlite().await;
-    stage.create_evicted("a", json!({}), json!({})).await;
+    stage.create_archived("a", json!({}), json!({})).await;
     let from = list_version(&stage.api).await;
     let mut watch = Watch::begin(&stage.api, &format!("resourceVersion={from}&allowWatchBookmarks=true")).await;
     label(&stage.api, "a", json!({"n": "1"})).await;

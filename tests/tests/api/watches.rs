@@ -37,7 +37,7 @@ async fn an_eviction_is_no_deletion() {
     let events = received(&stage, "", async || {
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
         send(&stage.api, "PATCH", &model("evicted"), &patch).await;
-        stage.wait_until_evicted("evicted").await;
+        stage.wait_until_archived("evicted").await;
         send(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
         stage.wait_until_deleted("deleted").await;
     })

@@ -27,7 +27,7 @@ scenarios!(
 
 async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
     for name in ["a", "b", "c"] {
-        stage.create_evicted(name, json!({"team": "x"}), json!({})).await;
+        stage.create_archived(name, json!({"team": "x"}), json!({})).await;
     }
     let from = format!("resourceVersion={}", list_version(&stage.api).await);
     let mut all = Watch::begin(&stage.api, &format!("{from}&allowWatchBookmarks=true")).await;
@@ -73,7 +73,7 @@ async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
 
 async fn a_resumed_watch_receives_what_happened(stage: Stage) {
     for name in ["a", "b"] {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     let from = list_version(&stage.api).await;
     let mut watch = Watch::begin(&stage.api, &format!("resourceVersion={from}&allowWatchBookmarks=true")).await;
@@ -124,7 +124,7 @@ async fn a_late_event_of_the_cluster_is_not_sent_after_that_of_sql(stage: Stage)
     for name in ["kept", "deleted"] {
         label(&stage.api, name, json!({"n": "1"})).await;
         send(&stage.api, "PATCH", &model(name), &evict).await;
-        stage.wait_until_evicted(name).await;
+        stage.wait_until_archived(name).await;
         label(&stage.api, name, json!({"n": "2"})).await;
     }
     delete(&stage.api, "deleted").await;
@@ -142,7 +142,7 @@ async fn a_late_event_of_the_cluster_is_not_sent_after_that_of_sql(stage: Stage)
 async fn the_state_comes_first_where_no_version_is_given(stage: Stage) {
     stage.create("live", json!({}), json!({})).await;
     for name in ["a", "b"] {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     for query in ["", "resourceVersion=0", "limit=1"] {
         let mut watch = Watch::begin(&stage.api, query).await;
@@ -191,7 +191,7 @@ async fn a_name_that_is_taken_again_stays(stage: Stage) {
     const NAMES: usize = 12;
     let names: Vec<String> = (0..NAMES).map(|number| format!("n{number}")).collect();
     for name in names.iter().map(String::as_str).chain(["mark"]) {
-        stage.create_evicted(name, json!({}), json!({})).await;
+        stage.create_archived(name, json!({}), json!({})).await;
     }
     let from = list_version(&stage.api).await;
     // Of two servers one hears of the deletion at once, the other a little later.
@@ -338,7 +338,7 @@ async fn act(stage: &Stage, random: &mut SmallRng, step: usize) {
 
 async fn whoever_follows_has_what_a_list_shows(stage: Stage) {
     const STEPS: usize = 150;
-    stage.create_evicted("end", json!({}), json!({})).await;
+    stage.create_archived("end", json!({}), json!({})).await;
     let seed: u64 = rand::rng().random();
     println!("seed {seed}");
     let random = |number: u64| SmallRng::seed_from_u64(seed ^ number);

@@ -32,7 +32,7 @@ async fn received_until_created(stage: &Stage, watch: &mut Watch, name: &str, la
 
 /// A watch that begins anew is told what it saw before; what it saw between two of these changes counts as well.
 async fn a_watch_that_saw_it_in_between_receives_its_deletion(stage: Stage) {
-    stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
+    stage.create_archived("a", json!({"team": "x"}), json!({})).await;
     let from = list_version(&stage.api).await;
     label(&stage.api, "a", json!({"team": "y"})).await;
     let mut first = watch(&stage, &from, "team%3Dy").await;
@@ -46,7 +46,7 @@ async fn a_watch_that_saw_it_in_between_receives_its_deletion(stage: Stage) {
 
 /// The cluster tells nobody of the new object who does not see it.
 async fn whose_name_went_to_an_object_that_nobody_there_sees_is_gone(stage: Stage) {
-    stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
+    stage.create_archived("a", json!({"team": "x"}), json!({})).await;
     let from = list_version(&stage.api).await;
     delete(&stage.api, "a").await;
     stage.create("a", json!({"team": "y"}), json!({})).await;
@@ -64,7 +64,7 @@ async fn whose_name_went_to_an_object_that_nobody_there_sees_is_gone(stage: Stag
 
 /// Nobody deleted it: it made room when the ingester saw the other one.
 async fn whose_name_was_taken_past_the_server_is_gone(stage: Stage) {
-    stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
+    stage.create_archived("a", json!({"team": "x"}), json!({})).await;
     let from = list_version(&stage.api).await;
     let mut of_old = watch(&stage, &from, "team%3Dx").await;
     let other = manifest(json!({"name": "a", "labels": {"team": "y"}}), json!({}));
@@ -85,7 +85,7 @@ async fn what_left_the_selector_before_it_left_the_cluster_is_gone(stage: Stage)
         let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
         let (code, answer) = send(&stage.api, "PATCH", &model(name), &evict).await;
         assert_eq!(code, 200, "{answer}");
-        stage.wait_until_evicted(name).await;
+        stage.wait_until_archived(name).await;
     }
     let mut watch = watch(&stage, &from, "team%3Dx").await;
     let received = received_until_created(&stage, &mut watch, "last", json!({"team": "x"})).await;
@@ -122,7 +122,7 @@ async fn an_object_that_stays_in_the_cluster_is_sent_as_sql_has_it(stage: Stage)
 /// Lists and watches by a field that an archived object loses by a change in SQL.
 async fn a_field_of_a_key_selects_in_both_places(stage: Stage) {
     let of = |algorithm: &str| json!({ "algorithm": algorithm });
-    stage.create_evicted("archived", json!({}), of("xgb")).await;
+    stage.create_archived("archived", json!({}), of("xgb")).await;
     stage.create("live", json!({}), of("xgb")).await;
     stage.create("other", json!({}), of("svm")).await;
     let selected = format!("{MODELS}?fieldSelector=spec.algorithm%3Dxgb");

@@ -47,7 +47,7 @@ pub fn restoring(version: u64) -> Checkpoint {
 pub struct Thing {
     pub uid: String,
     pub version: u64,
-    pub guarded: bool,
+    pub has_finalizer: bool,
     /// Whether another controller's finalizer is there.
     pub held: bool,
     pub deleted: bool,
@@ -58,7 +58,7 @@ pub fn thing(uid: &str, version: u64) -> Thing {
     Thing {
         uid: uid.to_owned(),
         version,
-        guarded: true,
+        has_finalizer: true,
         held: false,
         deleted: false,
         annotations: Vec::new(),
@@ -76,7 +76,7 @@ impl Thing {
             "uid": self.uid, "name": format!("name-{}", self.uid), "namespace": "bench",
             "resourceVersion": self.version.to_string(), "annotations": annotations,
         });
-        let finalizers = [(self.guarded, FINALIZER), (self.held, FOREIGN_FINALIZER)];
+        let finalizers = [(self.has_finalizer, FINALIZER), (self.held, FOREIGN_FINALIZER)];
         let finalizers: Vec<&str> = finalizers
             .iter()
             .filter(|(there, _)| *there)

@@ -181,14 +181,14 @@ fn something_without_a_uid_spends_what_was_allowed() {
 }
 
 #[test]
-fn evicted_rows_stay_when_the_list_lacks_them() {
+fn archived_rows_stay_when_the_list_lacks_them() {
     let mut bench = listing(Settings::default());
     bench.page(&[], 20);
-    let evicted = RowState {
+    let archived = RowState {
         life: Life::Archived,
         ..live("e", 3)
     };
-    let outputs = bench.step(Input::Scanned(Ok(vec![evicted])));
+    let outputs = bench.step(Input::Scanned(Ok(vec![archived])));
     assert!(matches!(outputs[..], [Output::Probe]), "{outputs:?}");
     let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
     assert!(matches!(outputs[0], Output::Watch(ResourceVersion(20))), "{outputs:?}");

@@ -24,7 +24,7 @@ fn held(version: u64) -> Thing {
 /// After we let it go.
 fn let_go(version: u64) -> Thing {
     Thing {
-        guarded: false,
+        has_finalizer: false,
         ..held(version)
     }
 }
@@ -205,7 +205,7 @@ fn the_end_of_an_object_that_we_released_costs_no_work() {
         "{released:?}"
     );
     let bare = Thing {
-        guarded: false,
+        has_finalizer: false,
         ..alone.clone()
     };
     done(&mut bench, EffectDone::FinalizersSet(Ok(bare.object())));

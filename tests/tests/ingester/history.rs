@@ -197,7 +197,7 @@ fn the_echo_of_our_own_release_is_no_version() {
     let release = committed(&mut bench, &write);
     assert_eq!(effects_of(&release).len(), 1);
     let released = Thing {
-        guarded: false,
+        has_finalizer: false,
         version: 7,
         ..leaving
     };
@@ -224,11 +224,11 @@ fn what_others_wrote_before_an_object_left_is_a_version_however_late_the_watch_t
     bench.wait();
     let answer = EffectDone::Got(Ok(Some(marked(7).object())));
     let read = bench.step(Input::Effect(uid.clone(), answer));
-    let evicted = RowState {
+    let archived = RowState {
         life: Life::Archived,
         ..live("a", 5)
     };
-    let last = batch(&bench.rows(&read, vec![evicted])).expect("the answer is stored");
+    let last = batch(&bench.rows(&read, vec![archived])).expect("the answer is stored");
     assert_eq!(last.stored, [7]);
     committed(&mut bench, &last);
     bench.step(Input::Effect(uid, EffectDone::Deleted(Ok(None))));

@@ -80,12 +80,12 @@ fn a_marked_object_is_stored_then_deleted_on_conditions_then_released() {
         assert_eq!((target.resource_version.0, finalizers.len()), (6, 0));
         let gone = Thing {
             version: 7,
-            guarded: false,
+            has_finalizer: false,
             ..terminating
         };
         done(&mut bench, EffectDone::FinalizersSet(Ok(gone.object())));
         assert_eq!(bench.controller.status().pending, 0);
-        assert_eq!(bench.metrics.evicted.get(), u64::from(annotation == IMMUTABLE));
+        assert_eq!(bench.metrics.evictions.get(), u64::from(annotation == IMMUTABLE));
     }
 }
 
@@ -126,11 +126,11 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
         ..marked
     };
     let read = done(&mut bench, EffectDone::Got(Ok(Some(terminating.object()))));
-    let evicted = RowState {
+    let archived = RowState {
         life: Life::Archived,
         ..live("a", 5)
     };
-    let outputs = bench.rows(&read, vec![row.unwrap_or(evicted)]);
+    let outputs = bench.rows(&read, vec![row.unwrap_or(archived)]);
     let life = outputs.iter().find_map(|output| match output {
         Output::Write(_, writes) => match writes[..] {
             [RowWrite::Store { life, .. }] => Some(life),
@@ -143,13 +143,13 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
 
 #[test]
 fn an_eviction_that_another_ingester_or_an_earlier_life_began_is_not_taken_for_somebodys_deletion() {
-    let evicted = RowState {
+    let archived = RowState {
         life: Life::Archived,
         hash: Some(content_hash(&leaving(IMMUTABLE).object())),
         ..live("a", 5)
     };
     assert_eq!(
-        life_after_a_refused_delete(Some(evicted)),
+        life_after_a_refused_delete(Some(archived)),
         Life::Archived,
         "an earlier life"
     );
@@ -203,7 +203,7 @@ fn only_where_asked_does_an_object_get_our_finalizer() {
             ..Settings::default()
         });
         let bare = Thing {
-            guarded: false,
+            has_finalizer: false,
             ..thing("a", 5)
         };
         let effects = effects_of(&commit(&mut bench, &bare));

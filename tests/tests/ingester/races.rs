@@ -190,11 +190,11 @@ fn a_row_that_was_read_before_its_object_was_seen_going_is_read_once_more() {
     bench.applied(&going);
     let again = bench.no_rows(&read);
     assert!(matches!(again[..], [Output::ReadRows(..)]), "{again:?}");
-    let evicted = RowState {
+    let archived = RowState {
         life: Life::Archived,
         ..live("a", 5)
     };
-    let outputs = bench.rows(&again, vec![evicted]);
+    let outputs = bench.rows(&again, vec![archived]);
     let [Output::Write(_, writes)] = &outputs[..] else {
         panic!("{outputs:?}");
     };

@@ -82,7 +82,7 @@ async fn two_releases_at_once_count_what_each_of_them_did() {
     let other = overtaken.other.lock().expect("not poisoned").take();
     let other = other.expect("it ran");
     assert_eq!((other.released, other.elsewhere), (3, 0));
-    assert_eq!((late.guarded, late.released, late.elsewhere), (3, 0, 3));
+    assert_eq!((late.with_finalizer, late.released, late.elsewhere), (3, 0, 3));
 }
 
 /// Some of the objects go with their release, and so leave the pages that are walked over.
@@ -110,7 +110,12 @@ async fn the_objects_of_all_pages_are_released() {
             };
             let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
             let released = released.expect("it comes to its end");
-            let counts = (released.objects, released.guarded, released.released, released.gone);
+            let counts = (
+                released.objects,
+                released.with_finalizer,
+                released.released,
+                released.gone,
+            );
             assert_eq!(counts, (7, 7, 7, 3), "pages of {page_rows}");
             let left = cluster.with(&THING, |cluster| {
                 let left = cluster.objects.values();
@@ -154,7 +159,7 @@ async fn the_finalizer_of_the_deletion_graph_is_released_where_it_holds_nothing(
         cluster.delete("going", Timestamp::now(), false);
     });
     let released = run(Arc::new(cluster.clone())).await;
-    let counts = (released.guarded, released.released, released.in_use);
+    let counts = (released.with_finalizer, released.released, released.in_use);
     assert_eq!(counts, (5, 3, 2));
     let left = cluster.with(&THING, |cluster| {
         let left = cluster.objects.values();

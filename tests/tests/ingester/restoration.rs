@@ -186,7 +186,7 @@ fn releasing() -> Bench {
 
 fn released(bench: &mut Bench, version: u64) -> Vec<Output> {
     let left = Thing {
-        guarded: false,
+        has_finalizer: false,
         deleted: true,
         ..thing("a", version)
     };
@@ -221,7 +221,7 @@ fn a_write_is_not_compared_with_versions_received_after_it_was_sent() {
 /// Another text of a version.
 fn contradiction(thing: &Thing) -> Thing {
     Thing {
-        guarded: !thing.guarded,
+        has_finalizer: !thing.has_finalizer,
         ..thing.clone()
     }
 }

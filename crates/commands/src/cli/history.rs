@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::{Form, StoreArgs};
-use crate::moment::{Moment, Time};
+use crate::moment::{Time, VersionOrTime};
 
 /// One object, as people name it.
 #[derive(Clone, Debug, Args)]
@@ -72,11 +72,11 @@ pub struct DiffArgs {
 
     /// The older side; default: the version before the newer side.
     #[arg(long, value_name = "VERSION|TIME")]
-    pub from: Option<Moment>,
+    pub from: Option<VersionOrTime>,
 
     /// The newer side; default: the newest version.
     #[arg(long, value_name = "VERSION|TIME")]
-    pub to: Option<Moment>,
+    pub to: Option<VersionOrTime>,
 
     /// In which version of the kind.
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Form, SidesArgs, StoreArgs};
-use crate::moment::{Moment, Time};
+use crate::moment::{Time, VersionOrTime};
 
 /// Flags of `kindex restore`.
 #[derive(Clone, Debug, Args)]
@@ -28,7 +28,7 @@ pub struct RestoreArgs {
 
     /// Its text as it was then, for kinds with a history: a version or a time, as in `kindex diff`.
     #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["archived", "deleted", "selector", "since"])]
-    pub at: Option<Moment>,
+    pub at: Option<VersionOrTime>,
 
     /// All archived objects.
     #[arg(long, alias = "evicted", conflicts_with = "name")]

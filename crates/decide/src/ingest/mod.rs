@@ -18,7 +18,7 @@ use kindex_model::head::Head;
 use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
 
-use super::row::{Row, Standing};
+use super::row::{Row, TextComparison};
 use leaving::{
     decide_deleting_annotation, decide_deletion, decide_deletion_without_finalizer, decide_gone, decide_immutable,
 };
@@ -159,10 +159,14 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
         Observed::Present(head) => head,
     };
     if let Some(row) = row {
-        match row.standing(head.version) {
-            Standing::Ahead => return decide_older(head, row, context),
-            Standing::Contradicting if context.confirmed != Some(*row) => return Action::CONFIRM,
-            Standing::Contradicting | Standing::Behind | Standing::Current | Standing::Edited | Standing::Unproven => {}
+        match row.compare_text(head.version) {
+            TextComparison::Ahead => return decide_older(head, row, context),
+            TextComparison::Contradicting if context.confirmed != Some(*row) => return Action::CONFIRM,
+            TextComparison::Contradicting
+            | TextComparison::Behind
+            | TextComparison::Current
+            | TextComparison::Edited
+            | TextComparison::Unproven => {}
         }
     }
     if let Some(time) = head.deletion_timestamp {

@@ -52,7 +52,7 @@ fn gone_with_a_newer_last_text_stores_it_as_deleted() {
 }
 
 #[test]
-fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_seen() {
+fn gone_with_archived_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_seen() {
     for life in [Life::Archived, Life::Deleted] {
         for seen in [Some(4), Some(5)] {
             let row = Some(row(5, life));
@@ -67,7 +67,7 @@ fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_
 }
 
 #[test]
-fn gone_with_evicted_or_deleted_row_stores_the_last_text_of_an_object_that_was_never_seen() {
+fn gone_with_archived_or_deleted_row_stores_the_last_text_of_an_object_that_was_never_seen() {
     for life in [Life::Archived, Life::Deleted] {
         let found = row(5, life);
         let reported = |version, row| gone_since(Some(immutable(version)), None, Some(row)).write;
@@ -83,7 +83,7 @@ fn gone_with_evicted_or_deleted_row_stores_the_last_text_of_an_object_that_was_n
 }
 
 #[test]
-fn gone_with_evicted_or_deleted_row_stores_the_last_write_of_others() {
+fn gone_with_archived_or_deleted_row_stores_the_last_write_of_others() {
     let leaving = Head {
         has_finalizer: false,
         held: true,
@@ -134,7 +134,7 @@ fn present_with_the_row_of_another_program_is_written_once_more() {
 }
 
 #[test]
-fn present_with_evicted_row_clears_the_eviction() {
+fn present_with_archived_row_clears_the_eviction() {
     let expected = action(stored(Life::Live), FollowUp::Nothing);
     assert_eq!(decided(head(6), Some(row(5, Life::Archived))), expected);
     assert_eq!(decided(head(5), Some(row(5, Life::Archived))), expected);
@@ -216,15 +216,15 @@ fn the_deletion_of_a_marked_final_object_is_no_eviction() {
     let archived = Some(row(5, Life::Archived));
     let deleted = action(stored(Life::Deleted), FollowUp::Release);
     assert_eq!(decided(marked_final(7), archived), deleted);
-    let guarded = Head {
+    let with_finalizer = Head {
         has_deletion_finalizer: true,
         ..marked_final(7)
     };
     let stripped = Head {
         has_finalizer: false,
-        ..guarded
+        ..with_finalizer
     };
-    for in_use in [guarded, stripped] {
+    for in_use in [with_finalizer, stripped] {
         assert_eq!(
             decided(in_use, archived),
             action(stored(Life::Live), FollowUp::Nothing),
@@ -279,14 +279,14 @@ fn what_was_deleted_on_its_way_to_the_archive_takes_its_references_along() {
         own_delete: OwnDelete::Accepted(at(6)),
         ..context()
     };
-    let evicted = Head {
+    let archived = Head {
         immutable: true,
         ..terminating(7)
     };
     let borne = [(true, false), (false, true)].map(|(has_references, has_deletion_finalizer)| Head {
         has_references,
         has_deletion_finalizer,
-        ..evicted
+        ..archived
     });
     let stripped = borne.map(|head| Head {
         has_finalizer: false,

@@ -3,7 +3,7 @@
 use kindex_model::head::Head;
 use kindex_query::Life;
 
-use super::super::row::{Row, Standing};
+use super::super::row::{Row, TextComparison};
 use super::{Context, OwnDelete, Write};
 
 /// The write after which the row holds this version in this state. The version that our own delete made differs from
@@ -17,7 +17,10 @@ pub(super) fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Conte
 /// Whether the row holds another version or has another state.
 pub(super) fn differs(head: &Head, row: Option<&Row>, life: Life) -> bool {
     row.is_none_or(|row| {
-        let holds = matches!(row.standing(head.version), Standing::Current | Standing::Edited);
+        let holds = matches!(
+            row.compare_text(head.version),
+            TextComparison::Current | TextComparison::Edited
+        );
         !holds || row.life != life
     })
 }

@@ -55,7 +55,7 @@ struct Row {
 
 /// Where a subscription stands.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Cursor {
+struct BoardPosition {
     epoch: u64,
     number: u64,
     /// The last of the replay that was sent, while there is one.
@@ -165,12 +165,12 @@ impl Board {
         event
     }
 
-    fn position(&self, place: &Cursor) -> Option<Position> {
+    fn position(&self, place: &BoardPosition) -> Option<Position> {
         Some(Position::encode(VIA, TOPIC, place))
     }
 
     /// The next message after a place.
-    fn next(&self, place: &mut Cursor, deleting: bool) -> Option<Message> {
+    fn next(&self, place: &mut BoardPosition, deleting: bool) -> Option<Message> {
         let rows = self.rows();
         if let Some(message) = self.next_added(&rows, place, deleting) {
             return Some(message);
@@ -208,7 +208,7 @@ impl Board {
 
     /// The next message of the partitions that came anew: their objects, up to where the replay of the others is, or
     /// all of them and then the end of a replay.
-    fn next_added(&self, rows: &BTreeMap<Uid, Row>, place: &mut Cursor, deleting: bool) -> Option<Message> {
+    fn next_added(&self, rows: &BTreeMap<Uid, Row>, place: &mut BoardPosition, deleting: bool) -> Option<Message> {
         let added = place.added.as_mut()?;
         let replayed = place.replayed.as_deref();
         let found = rows.iter().find(|(uid, row)| {
@@ -231,9 +231,9 @@ impl Board {
     }
 
     /// Where a subscription begins, and the partitions that its position has not.
-    fn begin(&self, to: &Subscribe, wanted: &BTreeSet<u32>) -> Result<(Cursor, BTreeSet<u32>), SourceError> {
+    fn begin(&self, to: &Subscribe, wanted: &BTreeSet<u32>) -> Result<(BoardPosition, BTreeSet<u32>), SourceError> {
         let epoch = self.0.epoch.load(Ordering::SeqCst) as u64;
-        let from_nothing = Cursor {
+        let from_nothing = BoardPosition {
             epoch,
             number: *self.0.last.borrow(),
             replayed: Some(String::new()),
@@ -243,7 +243,7 @@ impl Board {
         let Some(position) = &to.from else {
             return Ok((from_nothing, wanted.clone()));
         };
-        let mut place: Cursor = position.decode(VIA, &to.topic)?;
+        let mut place: BoardPosition = position.decode(VIA, &to.topic)?;
         let is_near = self.has(Bug::ComparesTheNumberAlone) && place.number <= from_nothing.number;
         if place.epoch != epoch && !is_near && !self.has(Bug::TakesAnyPosition) {
             return Err(SourceError::Gone("another epoch".to_owned()));
@@ -253,7 +253,7 @@ impl Board {
             Some(Bug::OneTooFar) => place.number += 1,
             Some(Bug::ForgetsTheReplay) => place.replayed = None,
             Some(Bug::AllAgain) if place.replayed.is_none() => {
-                place = Cursor {
+                place = BoardPosition {
                     replayed: None,
                     number: 0,
                     ..place
@@ -267,7 +267,7 @@ impl Board {
     }
 }
 
-impl Cursor {
+impl BoardPosition {
     fn turn_to(&mut self, wanted: &BTreeSet<u32>, added: &BTreeSet<u32>) {
         let unfinished = self.added.take();
         let before = unfinished.as_ref().map(|unfinished| &unfinished.partitions & wanted);
@@ -295,7 +295,7 @@ fn is_deleting(event: &Event) -> bool {
 /// One subscription.
 struct Following {
     board: Board,
-    place: Cursor,
+    place: BoardPosition,
     deleting: bool,
     /// Messages until it is cut.
     left: usize,
@@ -385,17 +385,17 @@ impl Stage for Board {
     }
 
     fn forgotten(&self) -> Position {
-        let place = Cursor {
+        let place = BoardPosition {
             epoch: 0,
             number: 1 << 40,
-            ..Cursor::default()
+            ..BoardPosition::default()
         };
         Position::encode(VIA, TOPIC, &place)
     }
 
     fn of_another_life(&self, position: &Position) -> Position {
-        let place: Cursor = position.decode(VIA, TOPIC).expect("one of ours");
-        Position::encode(VIA, TOPIC, &Cursor { epoch: 0, ..place })
+        let place: BoardPosition = position.decode(VIA, TOPIC).expect("one of ours");
+        Position::encode(VIA, TOPIC, &BoardPosition { epoch: 0, ..place })
     }
 
     async fn create(&self, name: &str) -> Uid {

@@ -63,7 +63,7 @@ enum Operand {
 
 /// A path that does not fit its value: an index out of bounds, a filter over something that is not a list, a
 /// comparison of different types. Or one that takes too long.
-struct Misfit;
+struct PathMismatch;
 
 impl JsonPath {
     /// Parses a path, with or without the leading dot and with or without braces around it: `.spec.a`, `{.spec.a}`.
@@ -91,12 +91,12 @@ impl JsonPath {
         self.walk(value, steps).unwrap_or_default().first().copied()
     }
 
-    fn walk<'a>(&self, value: &'a Value, steps: &mut usize) -> Result<Vec<&'a Value>, Misfit> {
+    fn walk<'a>(&self, value: &'a Value, steps: &mut usize) -> Result<Vec<&'a Value>, PathMismatch> {
         let mut current = vec![value];
         for step in &self.steps {
             let mut next = Vec::new();
             for value in current {
-                *steps = steps.checked_sub(1).ok_or(Misfit)?;
+                *steps = steps.checked_sub(1).ok_or(PathMismatch)?;
                 step.take(value, &mut next, steps)?;
             }
             // A long path that leads nowhere ends here.
@@ -110,7 +110,7 @@ impl JsonPath {
 }
 
 impl Step {
-    fn take<'a>(&self, value: &'a Value, next: &mut Vec<&'a Value>, steps: &mut usize) -> Result<(), Misfit> {
+    fn take<'a>(&self, value: &'a Value, next: &mut Vec<&'a Value>, steps: &mut usize) -> Result<(), PathMismatch> {
         match (self, value) {
             (Self::Field(name), _) => next.extend(value.get(name)),
             (Self::Wildcard, Value::Object(fields)) => next.extend(fields.values()),
@@ -127,15 +127,15 @@ impl Step {
                     }
                 }
             }
-            (Self::Slice { .. } | Self::Filter(_), _) => return Err(Misfit),
+            (Self::Slice { .. } | Self::Filter(_), _) => return Err(PathMismatch),
         }
         Ok(())
     }
 }
 
 /// The range of a slice; negative indices count from the end.
-fn bounds(start: Option<i64>, end: End, length: usize) -> Result<std::ops::Range<usize>, Misfit> {
-    let length = i64::try_from(length).map_err(|_| Misfit)?;
+fn bounds(start: Option<i64>, end: End, length: usize) -> Result<std::ops::Range<usize>, PathMismatch> {
+    let length = i64::try_from(length).map_err(|_| PathMismatch)?;
     let from_end = |index: i64| if index < 0 { index + length } else { index };
     let start_at = from_end(start.unwrap_or(0));
     let end_at = match end {
@@ -147,14 +147,14 @@ fn bounds(start: Option<i64>, end: End, length: usize) -> Result<std::ops::Range
         return Ok(0..0);
     }
     if start_at < 0 || start_at >= length || end_at > length || start_at > end_at {
-        return Err(Misfit);
+        return Err(PathMismatch);
     }
-    let index = |index: i64| usize::try_from(index).map_err(|_| Misfit);
+    let index = |index: i64| usize::try_from(index).map_err(|_| PathMismatch);
     Ok(index(start_at)?..index(end_at)?)
 }
 
 impl Filter {
-    fn passes(&self, item: &Value, steps: &mut usize) -> Result<bool, Misfit> {
+    fn passes(&self, item: &Value, steps: &mut usize) -> Result<bool, PathMismatch> {
         let (comparison, operand) = match &self.test {
             Test::Exists => return Ok(self.left.walk(item, steps).is_ok_and(|found| !found.is_empty())),
             Test::Compare(comparison, operand) => (*comparison, operand),
@@ -169,7 +169,7 @@ impl Filter {
                 None => return Ok(false),
             },
         };
-        let order = order(left, right).ok_or(Misfit)?;
+        let order = order(left, right).ok_or(PathMismatch)?;
         Ok(match comparison {
             Comparison::Equal => order == Ordering::Equal,
             Comparison::NotEqual => order != Ordering::Equal,
@@ -182,11 +182,11 @@ impl Filter {
 }
 
 /// The single value of a side of a comparison.
-fn only(values: Vec<&Value>) -> Result<Option<&Value>, Misfit> {
+fn only(values: Vec<&Value>) -> Result<Option<&Value>, PathMismatch> {
     match values.as_slice() {
         [] => Ok(None),
         [value] => Ok(Some(value)),
-        _ => Err(Misfit),
+        _ => Err(PathMismatch),
     }
 }
 

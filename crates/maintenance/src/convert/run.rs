@@ -97,7 +97,7 @@ pub async fn convert(
     };
     let retry_budget = options.retry_budget;
     let counts = with_retries(retry_budget, || storage.count(kind)).await?;
-    let total = counts.live + counts.evicted + counts.deleted;
+    let total = counts.live + counts.archived + counts.deleted;
     progress.begin(&format!("convert {}", kind.table), Some(total));
     let saved = with_retries(retry_budget, || storage.state(kind, CONVERT_PROGRESS)).await?;
     let place = saved.as_deref().and_then(ResumePoint::parse);

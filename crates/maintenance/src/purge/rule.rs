@@ -77,9 +77,9 @@ pub(super) fn of_archived(kind: &Kind, rule: &Retention, has_outside: bool, has_
 /// The rows that a rule covers, regardless of age, and what is done with them. Those of archived objects that are
 /// deleted first are apart: counted together, those that were deleted last would push out the others.
 pub(super) fn covered(rule: &Retention, archived: OfArchived) -> Vec<(Gone, RowAction)> {
-    let gone = |deleted, evicted| Gone {
+    let gone = |deleted, archived| Gone {
         deleted,
-        evicted,
+        archived,
         states: rule.state_column.zip((!rule.states.is_empty()).then_some(rule.states)),
         ..Gone::default()
     };
@@ -202,7 +202,9 @@ mod tests {
                     .iter()
                     .all(|(gone, _)| gone.states == Some(("state", RULE.states)))
             );
-            let found = found.iter().map(|(gone, action)| (gone.deleted, gone.evicted, *action));
+            let found = found
+                .iter()
+                .map(|(gone, action)| (gone.deleted, gone.archived, *action));
             assert_eq!(found.collect::<Vec<_>>(), lives, "{archived:?}");
             let found = covered(&stateless, archived);
             assert!(found.iter().all(|(gone, _)| gone.states.is_none()), "{archived:?}");

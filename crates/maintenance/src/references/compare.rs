@@ -86,7 +86,7 @@ pub(super) struct Known {
     /// The uid of the archived object that it was restored from.
     pub(super) restored_from: Option<String>,
     /// Whether it has the finalizer of `kindex deletion`.
-    pub(super) guarded: bool,
+    pub(super) has_deletion_finalizer: bool,
     /// What its fields name that delay deletions, each with the name of the reference; of other services too.
     pub(super) names: Vec<(&'static str, FullName)>,
     /// Those on it.
@@ -162,7 +162,7 @@ pub(super) struct Everything {
 impl Everything {
     /// Whether somebody places references of declared fields.
     pub(super) fn is_placed(&self) -> bool {
-        self.objects.values().any(|object| object.guarded)
+        self.objects.values().any(|object| object.has_deletion_finalizer)
     }
 
     /// The kind of the holder, where it is one of ours.

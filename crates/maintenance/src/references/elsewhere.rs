@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// What stays known of other services from one reading to the next.
 #[derive(Debug, Default)]
-pub(super) struct Inquiry {
+pub(super) struct OtherServicesState {
     /// Whether their objects were listed.
     is_listed: bool,
     /// Those that bore references of our holders.
@@ -33,7 +33,7 @@ pub(super) struct Inquiry {
     silent: BTreeMap<(&'static str, &'static str), String>,
 }
 
-impl Inquiry {
+impl OtherServicesState {
     /// Asks what is needed for a comparison: first about what fields name, which is compared even where nothing can be
     /// listed.
     pub(super) async fn ask(

@@ -26,7 +26,7 @@ use crate::retries::RetryBudget;
 use crate::sides::{RepairError, Sides};
 pub use compare::{Class, Difference};
 use compare::{Everything, compare};
-use elsewhere::Inquiry;
+use elsewhere::OtherServicesState;
 
 /// How often both sides are read, at most.
 const READINGS_MAX: u32 = 5;
@@ -135,8 +135,8 @@ pub async fn verify(
     retry_budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Report, RepairError> {
-    let mut inquiry = Inquiry::default();
-    let mut everything = read::everything(sides, registry, others, &mut inquiry, retry_budget, progress).await?;
+    let mut others_state = OtherServicesState::default();
+    let mut everything = read::everything(sides, registry, others, &mut others_state, retry_budget, progress).await?;
     let mut before = compare(&everything);
     let mut confirmed: Vec<Difference> = Vec::new();
     let mut unsettled = 0;
@@ -145,7 +145,7 @@ pub async fn verify(
             break;
         }
         sleep(settle).await;
-        everything = read::everything(sides, registry, others, &mut inquiry, retry_budget, progress).await?;
+        everything = read::everything(sides, registry, others, &mut others_state, retry_budget, progress).await?;
         let after = compare(&everything);
         confirmed = after
             .iter()

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::OtherServices;
 use super::compare::{Everything, Known};
-use super::elsewhere::Inquiry;
+use super::elsewhere::OtherServicesState;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -41,7 +41,7 @@ pub(super) async fn everything(
     sides: &Sides,
     registry: &Registry,
     others: &impl OtherServices,
-    inquiry: &mut Inquiry,
+    others_state: &mut OtherServicesState,
     budget: RetryBudget,
     progress: &dyn Progress,
 ) -> Result<Everything, RepairError> {
@@ -69,7 +69,7 @@ pub(super) async fn everything(
     for kind in registry.kinds {
         reader.rows(kind).await?;
     }
-    inquiry.ask(&mut reader.all, registry, others, progress).await;
+    others_state.ask(&mut reader.all, registry, others, progress).await;
     Ok(reader.all)
 }
 
@@ -207,7 +207,7 @@ impl Reader<'_> {
         let metadata = &object.metadata;
         let references = metadata.finalizers.iter();
         let platform = &self.registry.platform;
-        let guard = format!("{}/deletion", platform.group);
+        let deletion_finalizer = format!("{}/deletion", platform.group);
         let leaving = Head::of(object, kind, platform).is_leaving();
         Known {
             kind,
@@ -218,7 +218,7 @@ impl Reader<'_> {
             archived: false,
             releases: leaving,
             restored_from: metadata.annotations.get(platform.restored_from).cloned(),
-            guarded: metadata.finalizers.contains(&guard),
+            has_deletion_finalizer: metadata.finalizers.contains(&deletion_finalizer),
             names: names.collect(),
             references: references.filter_map(|one| ReferenceName::of_finalizer(one)).collect(),
         }

@@ -52,7 +52,7 @@ impl Releaser<'_> {
         released: &mut Released,
     ) -> Result<(), RepairError> {
         released.objects += 1;
-        released.guarded += 1;
+        released.with_finalizer += 1;
         let name = ObjectName::of(&object);
         let Some(object) = self.store(vec![object], released).await?.pop() else {
             return Ok(());

@@ -38,7 +38,8 @@ pub struct Released {
     /// Objects in the list.
     pub objects: u64,
     /// Those that held a finalizer of ours.
-    pub guarded: u64,
+    #[serde(rename = "guarded")]
+    pub with_finalizer: u64,
     /// Those that this run released; in a dry run, those that it would release.
     pub released: u64,
     /// Those that another program released in between, such as another run.
@@ -73,13 +74,14 @@ impl Releaser<'_> {
     pub(super) async fn page(&mut self, page: Page, released: &mut Released) -> Result<(), RepairError> {
         let listed = page.len() as u64;
         released.objects += listed;
-        let guarded: Vec<Object> = page
+        let with_finalizer: Vec<Object> = page
             .objects
             .into_iter()
-            .filter(|object| is_guarded(&self.head(object)))
+            .filter(|object| has_any_finalizer(&self.head(object)))
             .collect();
-        released.guarded += guarded.len() as u64;
-        let (in_use, free): (Vec<Object>, Vec<Object>) = guarded.into_iter().partition(|object| self.is_in_use(object));
+        released.with_finalizer += with_finalizer.len() as u64;
+        let (in_use, free): (Vec<Object>, Vec<Object>) =
+            with_finalizer.into_iter().partition(|object| self.is_in_use(object));
         released.in_use += in_use.len() as u64;
         let stored = self.store(free, released).await?;
         if self.options.dry_run {
@@ -226,7 +228,9 @@ impl Releaser<'_> {
             let now = self.get(&ObjectName::of(&object)).await?;
             match now.filter(|now| now.metadata.uid == object.metadata.uid) {
                 None => return Ok(Outcome::without(None, maybe_ours)),
-                Some(now) if !is_guarded(&self.head(&now)) => return Ok(Outcome::without(Some(now), maybe_ours)),
+                Some(now) if !has_any_finalizer(&self.head(&now)) => {
+                    return Ok(Outcome::without(Some(now), maybe_ours));
+                }
                 Some(now) if self.is_in_use(&now) => return Ok(Outcome::InUse),
                 Some(now) => {
                     let mut again = Released::default();
@@ -261,7 +265,7 @@ impl Releaser<'_> {
 }
 
 /// Whether an object has a finalizer that a release takes off.
-pub(super) fn is_guarded(head: &Head) -> bool {
+pub(super) fn has_any_finalizer(head: &Head) -> bool {
     head.has_finalizer || head.has_deletion_finalizer
 }
 

@@ -1,4 +1,4 @@
-//! Releases the objects of one kind, after a check that no service is running that would guard them again.
+//! Releases the objects of one kind, after a check that no service is running that would give them finalizers again.
 
 use std::sync::Arc;
 

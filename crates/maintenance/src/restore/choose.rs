@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(chosen(&live, Some("d")), "taken by l");
         assert_eq!(chosen(&live, Some("l")), "taken by l");
         assert_eq!(chosen(&live[..1], None), "taken by l");
-        let evicted = [row("e", Life::Archived), row("d", Life::Deleted)];
-        assert_eq!(chosen(&evicted, Some("d")), "taken by e");
+        let archived = [row("e", Life::Archived), row("d", Life::Deleted)];
+        assert_eq!(chosen(&archived, Some("d")), "taken by e");
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Stores what an archived object holds without a row: an object that is guarded in the cluster may have its
+    /// Stores what an archived object holds without a row: an object with the finalizer in the cluster may have its
     /// reference as a finalizer still, and the deletion of an object may have found it by its field alone.
     pub(super) async fn keep(&self, kind: &'static Kind, archived: &Object) -> Result<(), RepairError> {
         let Ok(name) = ReferenceName::new(kind.name, kind.group, &archived.metadata.uid.0) else {
@@ -101,8 +101,8 @@ impl Lookup<'_> {
     async fn waits_for_holders(&self, kind: &'static Kind, place: &ObjectName) -> Result<Option<Uid>, RepairError> {
         if let Some(live) = self.live(kind, place).await? {
             let mut finalizers = live.metadata.finalizers.iter();
-            let is_guarded = finalizers.any(|one| is_deletion_finalizer(one, &self.registry.platform));
-            return Ok(is_guarded.then(|| live.metadata.uid.clone()));
+            let has_deletion_finalizer = finalizers.any(|one| is_deletion_finalizer(one, &self.registry.platform));
+            return Ok(has_deletion_finalizer.then(|| live.metadata.uid.clone()));
         }
         let read = || self.sides.storage.get_by_name(kind, &place.namespace, &place.name);
         let found = with_retries(self.retry_budget, read).await?;

@@ -14,7 +14,7 @@ use kindex_query::Life;
 use kindex_store::{RowImage, SideRow};
 
 use super::report::{Class, Difference};
-use super::versions::{Standing, are_same, is_unconverted, standing};
+use super::versions::{TextVersion, are_same, is_unconverted, text_version};
 
 /// All differences between a row and its object, and between a row and its own text.
 ///
@@ -152,11 +152,11 @@ fn against_itself(kind: &Kind, row: &RowImage, found: &mut Vec<Difference>) {
     };
     let version = Version::project(kind, object);
     metadata(kind, row, &version.object.metadata, found);
-    match standing(kind, &version.object.metadata.api_version) {
-        Standing::Own => projection(kind, row, &version, found),
+    match text_version(kind, &version.object.metadata.api_version) {
+        TextVersion::Own => projection(kind, row, &version, found),
         // Columns and message are of fields that the kind has no more: its conversion makes them anew.
-        Standing::Other => {}
-        Standing::Unknown => {
+        TextVersion::Other => {}
+        TextVersion::Unknown => {
             let api_version = &version.object.metadata.api_version;
             let detail = format!("{api_version:?} is no version of this kind");
             found.push(Difference::new(Class::Metadata, detail));

@@ -43,8 +43,8 @@ impl Run<'_> {
 
     /// Reports those of these rows that share a name with another open row.
     async fn namesakes(&mut self, states: &[RowState]) -> Result<(), RepairError> {
-        let standing = states.iter().filter(|state| state.life != Life::Deleted);
-        let uids: Vec<Uid> = standing.map(|state| state.uid.clone()).collect();
+        let not_deleted = states.iter().filter(|state| state.life != Life::Deleted);
+        let uids: Vec<Uid> = not_deleted.map(|state| state.uid.clone()).collect();
         let twice = self.twice(Check::Namesake, &uids).await?;
         for state in states.iter().filter(|state| twice.contains(&state.uid)) {
             let difference = Difference::new(Class::Namesake, "another row of this name is not deleted either");

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Which version the text of a row is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum TextVersion {
     /// The kind's own. Kinds of one version have no other.
     Own,
     /// Another one of the kind's.
@@ -18,24 +18,24 @@ pub(super) enum Standing {
     Unknown,
 }
 
-pub(super) fn standing(kind: &Kind, api_version: &str) -> Standing {
+pub(super) fn text_version(kind: &Kind, api_version: &str) -> TextVersion {
     let is_own = api_version.is_empty() || api_version == kind.api_version();
     let mut declared = kind
         .versions
         .iter()
         .map(|version| format!("{}/{}", kind.group, version.name));
     if kind.versions.is_empty() || is_own {
-        Standing::Own
+        TextVersion::Own
     } else if declared.any(|declared| declared == api_version) {
-        Standing::Other
+        TextVersion::Other
     } else {
-        Standing::Unknown
+        TextVersion::Unknown
     }
 }
 
 /// Whether a row waits for a conversion to the kind's own version.
 pub(super) fn is_unconverted(kind: &Kind, row: &RowImage) -> bool {
-    standing(kind, &row.group_ver) == Standing::Other
+    text_version(kind, &row.group_ver) == TextVersion::Other
 }
 
 /// Whether two texts are of the same object, where they are in different versions of the kind.

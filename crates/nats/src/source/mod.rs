@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::cursor::{Cursor, StreamState};
 use crate::names::Names;
 use crate::partitions::{PARTITIONS_MAX, Partitions};
 use crate::stream::{found, last, life, partitions};
+use crate::stream_position::{StreamPosition, StreamState};
 
 /// How long the server keeps a consumer that nobody reads.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60);
@@ -76,9 +76,12 @@ impl Source for NatsSource {
             last: stream.cached_info().state.last_sequence,
             time: (self.now)(),
         };
-        let resumed = to.from.as_ref().map(|from| Cursor::resumed(from, &to.topic, &state));
+        let resumed = to
+            .from
+            .as_ref()
+            .map(|from| StreamPosition::resumed(from, &to.topic, &state));
         let resumed = resumed.transpose()?;
-        let (place, added) = resumed.unwrap_or_else(|| (Cursor::at_first(&state), state.partitions.clone()));
+        let (place, added) = resumed.unwrap_or_else(|| (StreamPosition::at_first(&state), state.partitions.clone()));
         let fed = last::<IgnoredAny>(&stream, &names.mark()).await;
         if fed.map_err(SourceError::interrupted)?.is_none() {
             return Err(SourceError::interrupted("the stream is being filled"));
@@ -152,7 +155,7 @@ impl OpenedStream {
         }
     }
 
-    fn config(&self, place: &Cursor) -> Config {
+    fn config(&self, place: &StreamPosition) -> Config {
         let first = self.stream.cached_info().state.first_sequence;
         Config {
             deliver_policy: match place.sequence {
@@ -187,7 +190,7 @@ impl OpenedStream {
 struct MessageReader {
     topic: String,
     deleting: bool,
-    place: Cursor,
+    place: StreamPosition,
     ready: VecDeque<Message>,
     /// How many the consumer was sent, repeated ones included.
     deliveries: u64,

@@ -1,7 +1,7 @@
 //! What is made of the messages of a consumer.
 
 use super::*;
-use crate::cursor::{Part, TOMBSTONES_KEPT};
+use crate::stream_position::{Part, TOMBSTONES_KEPT};
 
 const TOPIC: &str = "runs.example.com";
 /// When messages are read, in seconds since 1970.
@@ -20,7 +20,7 @@ fn reader() -> MessageReader {
     MessageReader {
         topic: TOPIC.to_owned(),
         deleting: false,
-        place: Cursor::at_first(&state()),
+        place: StreamPosition::at_first(&state()),
         ready: VecDeque::new(),
         deliveries: 0,
     }
@@ -78,7 +78,7 @@ fn partitions_that_came_anew_are_read_up_to_where_the_others_are() {
         ..received(1, 5)
     };
     let mut reader = MessageReader {
-        place: Cursor {
+        place: StreamPosition {
             sequence: 0,
             ahead: vec![Part {
                 partitions: BTreeSet::new(),
@@ -146,7 +146,7 @@ fn who_reads_a_quiet_stream_is_resumed_from_when_nothing_followed() {
     let position = alive.position().expect("it has one");
     let resumed = |seconds: i64| {
         let time = Timestamp::from_second(seconds).expect("a time");
-        Cursor::resumed(position, TOPIC, &StreamState { time, ..state() })
+        StreamPosition::resumed(position, TOPIC, &StreamState { time, ..state() })
     };
     assert_eq!(resumed(2 * kept + 100), Ok((reader.place.clone(), BTreeSet::new())));
     let gone = resumed(2 * kept + 101);

@@ -20,7 +20,7 @@ const MEMORY: Duration = Duration::from_secs(1);
 /// A client asks more often than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this client exceeds the request rate")]
-pub struct TooOften;
+pub struct RateExceeded;
 
 /// The requests of the last second, by client.
 pub struct Rate<C: Clone + Eq + Hash>(
@@ -39,7 +39,7 @@ impl<C: Clone + Eq + Hash> Rate<C> {
     ///
     /// # Errors
     /// It is one too many.
-    pub fn count(&self, client: &C) -> Result<(), TooOften> {
-        self.0.check_key(client).map_err(|_| TooOften)
+    pub fn count(&self, client: &C) -> Result<(), RateExceeded> {
+        self.0.check_key(client).map_err(|_| RateExceeded)
     }
 }

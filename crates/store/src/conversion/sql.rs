@@ -56,8 +56,8 @@ pub(super) fn lock(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) ->
 
 /// Archived or deleted; never by a key of these columns.
 fn is_gone(spelling: &'static dyn Spelling) -> String {
-    let [deleted, evicted] = ["delete_time", "evicted_time"].map(|column| spelling.is_null(column));
-    format!("NOT ({deleted} AND {evicted})")
+    let [deleted, archived] = ["delete_time", "evicted_time"].map(|column| spelling.is_null(column));
+    format!("NOT ({deleted} AND {archived})")
 }
 
 /// Leaves texts alone that are kept already. Parameters: the seven columns, a row after the other.

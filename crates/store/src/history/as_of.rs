@@ -125,7 +125,7 @@ impl<D: Driver> Reader<'_, D> {
 /// holds, and not for what its way out of the cluster made of it.
 pub(crate) fn newest_at(row: &Stored, time: Timestamp) -> i64 {
     match row.evicted_time {
-        Some(evicted) if evicted <= time => {
+        Some(archived) if archived <= time => {
             let version = RowVersion::unpack(row.object.metadata.resource_version);
             version.of_cluster().0.cast_signed()
         }

@@ -107,13 +107,13 @@ async fn read<D: Driver>(
 /// Reads what [`GoneSql`] selects.
 fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
     let time = |index| row.time(index);
-    let (deleted, evicted) = (time(5)?, time(6)?);
+    let (deleted, archived) = (time(5)?, time(6)?);
     let life = if deleted.is_some() {
         Life::Deleted
     } else {
         Life::Archived
     };
-    let gone_time = deleted.or(evicted);
+    let gone_time = deleted.or(archived);
     Ok(GoneRow {
         arrival: Arrival(row.int(0)?),
         uid: Uid::from(row.text(1)?.as_str()),

@@ -181,7 +181,7 @@ pub struct Gone {
     /// Rows of deleted objects.
     pub deleted: bool,
     /// Rows of archived objects that were not deleted since.
-    pub evicted: bool,
+    pub archived: bool,
     /// Only of this namespace.
     pub namespace: Option<String>,
     /// Only of this name.

@@ -24,7 +24,7 @@ impl GoneSql {
     /// Parameters of every statement begin with: namespace, name, since, before, states, as far as
     /// the filter has them.
     pub(super) fn new(spelling: &'static dyn Spelling, kind: &Kind, gone: &Gone) -> Self {
-        let (time, life) = match (gone.deleted, gone.evicted) {
+        let (time, life) = match (gone.deleted, gone.archived) {
             (true, false) => ("[delete_time]", "[delete_time] IS NOT NULL"),
             (false, true) => ("[evicted_time]", "[evicted_time] IS NOT NULL AND [delete_time] IS NULL"),
             (true, true) => (
@@ -58,8 +58,8 @@ impl GoneSql {
     }
 
     fn columns(&self) -> String {
-        let [deleted, evicted] = ["delete_time", "evicted_time"].map(|column| self.spelling.time_text(column));
-        format!("[{SEQ}], [uid], [namespace], [name], [res_version], {deleted}, {evicted}")
+        let [deleted, archived] = ["delete_time", "evicted_time"].map(|column| self.spelling.time_text(column));
+        format!("[{SEQ}], [uid], [namespace], [name], [res_version], {deleted}, {archived}")
     }
 
     /// Rows that nothing keeps. Parameters after those: the kind, twice, the place after which to begin, the limit.

@@ -38,7 +38,7 @@ pub use adopt::{AdoptOptions, Adopted, AdoptedKind, Unfits};
 use memory::{BOOKKEEPING, steps, title};
 pub use prepare::Prepare;
 pub use script::ScriptError;
-pub use window::{Applied, MigrationStanding};
+pub use window::{Applied, MigrationState};
 
 /// How to migrate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,7 +119,7 @@ pub enum MigrateError {
 #[async_trait]
 pub trait Migrations: Send + Sync {
     /// How the database stands to this program.
-    async fn standing(&self) -> Result<MigrationStanding, StoreError>;
+    async fn migration_state(&self) -> Result<MigrationState, StoreError>;
 
     /// The tables that the database has, whoever made them.
     async fn tables(&self) -> Result<Vec<LiveTable>, StoreError>;
@@ -158,7 +158,7 @@ pub trait Migrations: Send + Sync {
 
 #[async_trait]
 impl<D: Driver> Migrations for SqlStore<D> {
-    async fn standing(&self) -> Result<MigrationStanding, StoreError> {
+    async fn migration_state(&self) -> Result<MigrationState, StoreError> {
         Ok(window::judge(&self.applied().await?, self.registry.migrations))
     }
 
@@ -169,10 +169,10 @@ impl<D: Driver> Migrations for SqlStore<D> {
     async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError> {
         let applied = self.applied().await?;
         let first = match window::judge(&applied, self.registry.migrations) {
-            MigrationStanding::Behind { first } => first,
-            MigrationStanding::Current => return self.pending_checks().await,
-            standing => {
-                return standing
+            MigrationState::Behind { first } => first,
+            MigrationState::Current => return self.pending_checks().await,
+            state => {
+                return state
                     .refusal(self.registry.migrations)
                     .map_or(Ok(Vec::new()), |why| Err(MigrateError::Refused(why)));
             }
@@ -204,16 +204,16 @@ impl<D: Driver> Migrations for SqlStore<D> {
         let created = self.connections.driver.create_database().await;
         created.map_err(|error| failure::<D>(BOOKKEEPING, error))?;
         let mut lock = run::Lock::take(self, progress).await?;
-        let migrated = match self.standing().await? {
-            MigrationStanding::Untracked => {
+        let migrated = match self.migration_state().await? {
+            MigrationState::Untracked => {
                 self.refuse_foreign().await?;
                 Vec::new()
             }
-            MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await?,
-            MigrationStanding::Current if options.refill => run::refill(self, options, progress).await?,
-            MigrationStanding::Current => Vec::new(),
-            standing => {
-                let refusal = standing.refusal(self.registry.migrations);
+            MigrationState::Behind { first } => run::run(self, &mut lock, first, options, progress).await?,
+            MigrationState::Current if options.refill => run::refill(self, options, progress).await?,
+            MigrationState::Current => Vec::new(),
+            state => {
+                let refusal = state.refusal(self.registry.migrations);
                 return refusal.map_or(Ok(Vec::new()), |why| Err(MigrateError::Refused(why)));
             }
         };

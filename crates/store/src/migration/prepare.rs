@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Fault};
 use crate::error::StoreError;
-use crate::migration::window::{MigrationStanding, judge};
+use crate::migration::window::{MigrationState, judge};
 use crate::schema;
 use crate::sql_store::{BOOKKEEPING, SqlStore};
 use crate::statements::bookkeeping;
@@ -27,9 +27,9 @@ impl<D: Driver> Prepare for SqlStore<D> {
             .inspect_err(|error| self.connections.note(error))
             .map_err(bookkeeping)?;
         let recorded = self.recorded_schema().await?;
-        let standing = judge(&self.applied().await?, self.registry.migrations);
+        let state = judge(&self.applied().await?, self.registry.migrations);
         let refusal = recorded.as_ref().and_then(|(version, _)| schema::refusal(*version));
-        let refusal = refusal.or_else(|| standing.refusal(self.registry.migrations));
+        let refusal = refusal.or_else(|| state.refusal(self.registry.migrations));
         if let Some(refusal) = refusal {
             return Err(StoreError::Schema(refusal));
         }
@@ -38,12 +38,11 @@ impl<D: Driver> Prepare for SqlStore<D> {
         let known = notice == Some(None);
         // An account that may only read and write is enough for a database that is ready, or that a newer program
         // has migrated, which allows this one to write.
-        let is_ready =
-            known && standing == MigrationStanding::Current || matches!(standing, MigrationStanding::Ahead { .. });
+        let is_ready = known && state == MigrationState::Current || matches!(state, MigrationState::Ahead { .. });
         if is_ready && self.probe_tables().await.is_ok() {
             return self.fill_outbox().await;
         }
-        if standing == MigrationStanding::Untracked {
+        if state == MigrationState::Untracked {
             self.refuse_foreign().await?;
         }
         if let Some(notice) = notice.flatten() {
@@ -51,7 +50,7 @@ impl<D: Driver> Prepare for SqlStore<D> {
         }
         self.create_tables().await?;
         self.probe_tables().await?;
-        if standing == MigrationStanding::Untracked {
+        if state == MigrationState::Untracked {
             self.record_all_migrations().await?;
         }
         self.record_schema().await?;

@@ -22,9 +22,9 @@ pub struct Applied {
     pub is_finished: bool,
 }
 
-/// How a database stands to a program.
+/// How the migrations of a database compare with those of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MigrationStanding {
+pub enum MigrationState {
     /// It has exactly the program's migrations.
     Current,
     /// It remembers none: it is empty, or its tables came from elsewhere.
@@ -64,17 +64,17 @@ pub(super) fn adoption(applied: &[Applied]) -> (Option<&Applied>, &[Applied]) {
 }
 
 /// Compares; `applied` is in order of number.
-pub(super) fn judge(applied: &[Applied], known: &[Migration]) -> MigrationStanding {
+pub(super) fn judge(applied: &[Applied], known: &[Migration]) -> MigrationState {
     let (adoption, applied) = adoption(applied);
     if adoption.is_some_and(|adoption| !adoption.is_finished) {
-        return MigrationStanding::Adopting;
+        return MigrationState::Adopting;
     }
     if applied.is_empty() && !known.is_empty() {
-        return MigrationStanding::Untracked;
+        return MigrationState::Untracked;
     }
     for (theirs, ours) in applied.iter().zip(known) {
         if theirs.number != ours.number || theirs.checksum != ours.checksum {
-            return MigrationStanding::Different {
+            return MigrationState::Different {
                 number: ours.number,
                 theirs: theirs.name.clone(),
                 ours: ours.name,
@@ -83,20 +83,20 @@ pub(super) fn judge(applied: &[Applied], known: &[Migration]) -> MigrationStandi
     }
     if let Some(newer) = applied.get(known.len()..).filter(|newer| !newer.is_empty()) {
         let newest_of_ours = known.last().map_or(0, |migration| migration.number);
-        return MigrationStanding::Ahead {
+        return MigrationState::Ahead {
             number: newer[newer.len() - 1].number,
             is_writable: newer.iter().all(|migration| migration.compatible <= newest_of_ours),
         };
     }
     let finished = applied.iter().take_while(|migration| migration.is_finished).count();
     if finished == known.len() {
-        MigrationStanding::Current
+        MigrationState::Current
     } else {
-        MigrationStanding::Behind { first: finished }
+        MigrationState::Behind { first: finished }
     }
 }
 
-impl MigrationStanding {
+impl MigrationState {
     /// Why a program may not write to such a database, with what to do; `None` where it may.
     pub(in super::super) fn refusal(&self, known: &[Migration]) -> Option<String> {
         let newest = known.last().map_or(0, |migration| migration.number);
@@ -157,18 +157,18 @@ mod tests {
 
     #[test]
     fn a_database_with_all_migrations_is_current() {
-        assert_eq!(judge(&applied(3), &KNOWN), MigrationStanding::Current);
-        assert_eq!(judge(&[], &[]), MigrationStanding::Current);
+        assert_eq!(judge(&applied(3), &KNOWN), MigrationState::Current);
+        assert_eq!(judge(&[], &[]), MigrationState::Current);
     }
 
     #[test]
     fn one_that_lacks_some_or_broke_off_is_behind() {
-        assert_eq!(judge(&applied(1), &KNOWN), MigrationStanding::Behind { first: 1 });
+        assert_eq!(judge(&applied(1), &KNOWN), MigrationState::Behind { first: 1 });
         let mut broken_off = applied(3);
         broken_off[2].is_finished = false;
-        let standing = judge(&broken_off, &KNOWN);
-        assert_eq!(standing, MigrationStanding::Behind { first: 2 });
-        assert!(standing.refusal(&KNOWN).expect("refused").contains("kindex migrate"));
+        let state = judge(&broken_off, &KNOWN);
+        assert_eq!(state, MigrationState::Behind { first: 2 });
+        assert!(state.refusal(&KNOWN).expect("refused").contains("kindex migrate"));
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         let mut newer = applied(5);
         assert_eq!(
             judge(&newer, &KNOWN),
-            MigrationStanding::Ahead {
+            MigrationState::Ahead {
                 number: 5,
                 is_writable: false
             }
@@ -184,7 +184,7 @@ mod tests {
         newer[3].compatible = 3;
         assert_eq!(
             judge(&newer, &KNOWN),
-            MigrationStanding::Ahead {
+            MigrationState::Ahead {
                 number: 5,
                 is_writable: false
             }
@@ -192,7 +192,7 @@ mod tests {
         newer[4].compatible = 2;
         assert_eq!(
             judge(&newer, &KNOWN),
-            MigrationStanding::Ahead {
+            MigrationState::Ahead {
                 number: 5,
                 is_writable: true
             }
@@ -204,9 +204,9 @@ mod tests {
     fn an_edited_migration_is_named() {
         let mut edited = applied(3);
         edited[1].checksum = "x".to_owned();
-        let standing = judge(&edited, &KNOWN);
-        assert!(matches!(standing, MigrationStanding::Different { number: 2, .. }));
-        assert!(standing.refusal(&KNOWN).expect("refused").contains("migration 2"));
+        let state = judge(&edited, &KNOWN);
+        assert!(matches!(state, MigrationState::Different { number: 2, .. }));
+        assert!(state.refusal(&KNOWN).expect("refused").contains("migration 2"));
     }
 
     #[test]
@@ -220,19 +220,19 @@ mod tests {
                 ..begun[0].clone()
             },
         );
-        assert_eq!(judge(&begun, &KNOWN), MigrationStanding::Adopting);
+        assert_eq!(judge(&begun, &KNOWN), MigrationState::Adopting);
         assert!(
-            MigrationStanding::Adopting
+            MigrationState::Adopting
                 .refusal(&KNOWN)
                 .expect("refused")
                 .contains("--adopt")
         );
         begun[0].is_finished = true;
-        assert_eq!(judge(&begun, &KNOWN), MigrationStanding::Current);
+        assert_eq!(judge(&begun, &KNOWN), MigrationState::Current);
     }
 
     #[test]
     fn one_without_a_memory_is_untracked() {
-        assert_eq!(judge(&[], &KNOWN), MigrationStanding::Untracked);
+        assert_eq!(judge(&[], &KNOWN), MigrationState::Untracked);
     }
 }

@@ -36,7 +36,7 @@ pub struct Counts {
     /// In the cluster and in SQL.
     pub live: u64,
     /// In SQL only.
-    pub evicted: u64,
+    pub archived: u64,
     /// Soft-deleted.
     pub deleted: u64,
 }
@@ -121,7 +121,7 @@ impl<D: Driver> Objects for SqlStore<D> {
         let number = |index| row.int(index).map(i64::unsigned_abs).map_err(failed);
         Ok(Counts {
             live: number(0)?,
-            evicted: number(1)?,
+            archived: number(1)?,
             deleted: number(2)?,
         })
     }

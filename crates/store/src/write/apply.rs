@@ -141,7 +141,7 @@ impl<D: Driver> Batch<'_, D> {
         }
         // No cluster tells what becomes of an object there once SQL keeps it.
         let before = self.labels_before(&changed, changes_for_watches).await?;
-        let left = self.labels_before(events.evicted(), changes_for_subscribers).await?;
+        let left = self.labels_before(events.leaving(), changes_for_subscribers).await?;
         let superseded = self.carry_out(&sorted).await?;
         let replaced: Vec<Replaced> = superseded.iter().filter_map(Superseded::replaced).collect();
         self.record_replaced(&replaced, writes, &mut written).await?;

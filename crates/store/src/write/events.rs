@@ -61,7 +61,7 @@ impl<'a> Event<'a> {
 pub(crate) struct Events<'a> {
     settled: BTreeMap<&'a str, Event<'a>>,
     /// Objects that leave the cluster and stay: an event only where they become others on the way.
-    evicted: Vec<&'a Version>,
+    leaving: Vec<&'a Version>,
     /// Objects that come back as archived ones.
     archived: Vec<&'a Version>,
 }
@@ -98,7 +98,7 @@ impl<'a> Events<'a> {
                 ..event
             }),
             (None, Life::Archived, _) => self.add(event),
-            (Some(Life::Live), Life::Archived, Some(version)) if is_text_new => self.evicted.push(version),
+            (Some(Life::Live), Life::Archived, Some(version)) if is_text_new => self.leaving.push(version),
             // The entry may say that the object is being deleted.
             (Some(Life::Live), Life::Archived, _) if leaving.is_some() => self.add(event),
             (Some(Life::Live), Life::Archived, _) => {}
@@ -115,8 +115,8 @@ impl<'a> Events<'a> {
     }
 
     /// The versions of objects that leave the cluster, to be compared with what their rows hold before the write.
-    pub(crate) fn evicted(&self) -> &[&'a Version] {
-        &self.evicted
+    pub(crate) fn leaving(&self) -> &[&'a Version] {
+        &self.leaving
     }
 
     /// Of these versions, which an eviction stored, the objects became others.
@@ -206,7 +206,7 @@ mod tests {
     fn events(write: &RowWrite, row: Option<&FoundRow>) -> (Option<(Option<i64>, bool)>, usize) {
         let mut events = Events::default();
         events.note(write, row, &plan(write, row, "test/v2", at(100)), at(100));
-        let compared = events.evicted().len();
+        let compared = events.leaving().len();
         events.settle(|_| Some(at(3)));
         let sorted = events.into_sorted();
         assert!(sorted.len() <= 1);

@@ -143,8 +143,8 @@ fn begins_anew(version: &Version, row: &FoundRow, own: &str) -> bool {
 /// asked to leave, is newer.
 fn outlasts(row: &FoundRow, version: &Version, life: Life) -> bool {
     let metadata = &version.object.metadata;
-    let evicted = metadata.resource_version == row.res_version.of_cluster();
-    row.res_version.is_direct() && life != Life::Live && (evicted || metadata.deletion_timestamp.is_some())
+    let is_same_version = metadata.resource_version == row.res_version.of_cluster();
+    row.res_version.is_direct() && life != Life::Live && (is_same_version || metadata.deletion_timestamp.is_some())
 }
 
 /// The row of a direct change.

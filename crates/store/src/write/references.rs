@@ -89,8 +89,8 @@ impl<'a> Carried<'a> {
                     name,
                     placed_by: None,
                 }));
-                let guarded = metadata.finalizers.iter().any(|finalizer| finalizer == own_finalizer);
-                let is_complete = guarded || metadata.deletion_timestamp.is_none();
+                let has_finalizer = metadata.finalizers.iter().any(|finalizer| finalizer == own_finalizer);
+                let is_complete = has_finalizer || metadata.deletion_timestamp.is_none();
                 self.again.extend((again && is_complete).then_some(uid));
                 self.without_tombstone
                     .extend((before == Some(Life::Deleted)).then_some(uid));

@@ -120,7 +120,7 @@ fn name_what_keeps_objects(release: &Release) {
         let object = json!({"apiVersion": kind.api_version(), "kind": kind.name,
             "metadata": {"name": KEPT, "namespace": SAMPLES, "finalizers": [FOREIGN]}, "spec": {}});
         release.kubectl(&["create", "-f", "-"], &object.to_string());
-        wait_for("its guard", || {
+        wait_for("its finalizer", || {
             jsonpath(release, &resource(kind), KEPT, "{.metadata.finalizers}").contains("michelangelo.api/deletion")
         });
         let args = ["delete", &resource(kind), KEPT, "--namespace", SAMPLES, "--wait=false"];

@@ -55,7 +55,7 @@ fn a_spark_job_whose_controller_crashes_is_stored_and_nobody_notices(site: &Site
     // Theirs holds the object, and ours waits for the last that they write.
     assert_eq!(column("delete_time"), None, "it is in the cluster");
     assert!(finalizers().contains("michelangelo/Ingester"), "{}", finalizers());
-    stage.run.kubectl(&["apply", "-f", "-"], super::stage::GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], super::stage::WITH_FINALIZER);
     stage.wait_for_row();
     stage.wait_until_ready();
     let retries = |log: &str| {
@@ -87,7 +87,7 @@ fn a_kind_that_the_database_refuses_delays_no_other(site: &Site) {
     let Some(stage) = Stage::start(site, "") else { return };
     stage.execute("CREATE TRIGGER poison BEFORE INSERT ON model FOR EACH ROW SIGNAL SQLSTATE '45000'");
     let models: Vec<String> = (0..40)
-        .map(|number| super::stage::GUARDED.replace("test-model", &format!("model-{number}")))
+        .map(|number| super::stage::WITH_FINALIZER.replace("test-model", &format!("model-{number}")))
         .collect();
     stage.run.kubectl(&["apply", "-f", "-"], &models.join("---"));
     let quarantined = || stage.report(&["quarantine", "list"]).len();

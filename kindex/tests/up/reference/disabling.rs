@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{GUARDED, STATUS, Stage};
+use super::stage::{STATUS, Stage, WITH_FINALIZER};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
 on_clusters!(
     disabled_and_enabled_again_loses_nothing,
     nothing_is_released_beside_a_running_ingester,
-    an_object_that_sql_refuses_stays_guarded_until_it_is_forced,
+    an_object_that_sql_refuses_keeps_its_finalizer_until_it_is_forced,
 );
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples");
@@ -19,7 +19,7 @@ fn sum(report: &[Value], field: &str) -> u64 {
     report.iter().map(|kind| kind[field].as_u64().expect("a number")).sum()
 }
 
-fn guarded(stage: &Stage) -> usize {
+fn with_finalizer(stage: &Stage) -> usize {
     let kinds = kindex_generated::registry().kinds;
     let plurals: Vec<String> = kinds
         .iter()
@@ -35,7 +35,7 @@ fn disabled_and_enabled_again_loses_nothing(site: &Site) {
     };
     stage.kubectl(&format!("apply -f {SAMPLES}"));
     stage.report(&STATUS);
-    wait_for("the finalizers", || guarded(&stage) == 13);
+    wait_for("the finalizers", || with_finalizer(&stage) == 13);
     wait_for("the rows with them", || stage.command(&["verify"]).0 == Some(0));
 
     // Without the ingester a deletion waits, and `release` is what it waits for.
@@ -44,10 +44,10 @@ fn disabled_and_enabled_again_loses_nothing(site: &Site) {
     stage.kubectl("patch model ingester-test-model -n ingester-test --type=merge -p {\"spec\":{\"algorithm\":\"a\"}}");
     let rehearsed = stage.report(&["release", "--dry-run"]);
     assert_eq!((sum(&rehearsed, "guarded"), sum(&rehearsed, "stored")), (13, 2));
-    assert_eq!(guarded(&stage), 13, "a dry run changes nothing");
+    assert_eq!(with_finalizer(&stage), 13, "a dry run changes nothing");
     let released = stage.report(&["release", "--objects-per-second", "50"]);
     assert_eq!((sum(&released, "released"), sum(&released, "gone")), (13, 1));
-    assert_eq!((guarded(&stage), stage.live("project")), (0, 0));
+    assert_eq!((with_finalizer(&stage), stage.live("project")), (0, 0));
     assert_eq!(
         stage.of_row("algorithm").as_deref(),
         Some("a"),
@@ -61,7 +61,7 @@ fn disabled_and_enabled_again_loses_nothing(site: &Site) {
     // The cluster goes on alone: these would hang.
     stage.kubectl("delete pipeline ingester-test-pipeline -n ingester-test");
     stage.kubectl("label sparkjob ingester-test-sparkjob -n ingester-test while=disabled");
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
 
     stage.enable(&[]);
     stage.report(&STATUS);
@@ -78,15 +78,15 @@ fn disabled_and_enabled_again_loses_nothing(site: &Site) {
             .as_deref(),
         Some("1")
     );
-    // And everything is guarded again.
-    wait_for("the finalizers", || guarded(&stage) == 12);
+    // And everything has its finalizer again.
+    wait_for("the finalizers", || with_finalizer(&stage) == 12);
 }
 
 fn nothing_is_released_beside_a_running_ingester(site: &Site) {
     let Some(mut stage) = Stage::start(site, "") else {
         return;
     };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
     // It ends as soon as the ingester shows itself, however busy that is.
     let (code, _, stderr) = stage.command(&["release", "--settle", "240"]);
@@ -112,13 +112,13 @@ fn nothing_is_released_beside_a_running_ingester(site: &Site) {
     assert_eq!(object["metadata"]["finalizers"], json!(["example.com/other"]));
 }
 
-fn an_object_that_sql_refuses_stays_guarded_until_it_is_forced(site: &Site) {
+fn an_object_that_sql_refuses_keeps_its_finalizer_until_it_is_forced(site: &Site) {
     let Some(mut stage) = Stage::start(site, "") else {
         return;
     };
     stage.disable();
     stage.execute("CREATE TRIGGER poison BEFORE INSERT ON model FOR EACH ROW SIGNAL SQLSTATE '45000'");
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     let (code, stdout, stderr) = stage.command(&["release", "--output", "json"]);
     assert_eq!(code, Some(1), "{stdout}");
     assert!(

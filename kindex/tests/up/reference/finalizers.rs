@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::stage::{GUARDED, KINDS, STATUS, Stage};
+use super::stage::{KINDS, STATUS, Stage, WITH_FINALIZER};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
@@ -26,7 +26,7 @@ fn finalizer_blocks_deletion_until_mysql_is_updated(site: &Site) {
         return;
     };
     // 1, 2: created through the API server, which injects the finalizer.
-    let without_finalizer = GUARDED.replace(", finalizers: [michelangelo/Ingester]", "");
+    let without_finalizer = WITH_FINALIZER.replace(", finalizers: [michelangelo/Ingester]", "");
     let server = format!("http://{}", stage.run.api().expect("it listens"));
     let created = stage.run.kubectl(
         &["--server", &server, "create", "-f", "-", "-o", "json"],
@@ -79,7 +79,7 @@ fn annotation_based_delete_path(site: &Site) {
     let Some(mut stage) = Stage::start(site, "") else {
         return;
     };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
 
     // SQL is away: what is asked for cannot be finished, and is answered all the same.
@@ -109,7 +109,7 @@ fn mysql_unavailable_finalizer_holds(site: &Site) {
     let Some(mut stage) = Stage::start(site, "") else {
         return;
     };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
 
     stage.server.kill();

@@ -1,6 +1,6 @@
 //! Section 6.1: the six scenarios of the reconciler, each under its name there.
 
-use super::stage::{GUARDED, STATUS, Stage};
+use super::stage::{STATUS, Stage, WITH_FINALIZER};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
@@ -16,7 +16,7 @@ on_clusters!(
 /// A normal object is stored by one write.
 fn handle_sync(site: &Site) {
     let Some(stage) = Stage::start(site, "") else { return };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
     assert_eq!(stage.of_row("algorithm").as_deref(), Some("xgboost"));
     assert_eq!(stage.of_row("delete_time"), None);
@@ -39,7 +39,7 @@ fn handle_sync(site: &Site) {
 /// An object with a deletion timestamp is closed in SQL, then the finalizer goes.
 fn handle_deletion(site: &Site) {
     let Some(stage) = Stage::start(site, "") else { return };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
     // It waits for the end, which the finalizer holds up until SQL is done.
     stage.kubectl("delete model test-model");
@@ -51,7 +51,7 @@ fn handle_deletion(site: &Site) {
 /// The annotation closes the row, then the object goes.
 fn handle_deletion_annotation(site: &Site) {
     let Some(stage) = Stage::start(site, "") else { return };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
     stage.kubectl("annotate model test-model michelangelo/Deleting=true");
     stage.wait_until_gone();
@@ -63,7 +63,7 @@ fn handle_deletion_annotation(site: &Site) {
 /// An immutable object is stored for the last time, live, then it leaves the cluster.
 fn handle_immutable_object(site: &Site) {
     let Some(stage) = Stage::start(site, "") else { return };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
     stage.kubectl("annotate model test-model michelangelo/Immutable=true");
     stage.wait_until_gone();
@@ -77,7 +77,7 @@ fn object_not_found(site: &Site) {
     let Some(mut stage) = Stage::switched_off(site) else {
         return;
     };
-    let without_finalizer = GUARDED.replace(", finalizers: [michelangelo/Ingester]", "");
+    let without_finalizer = WITH_FINALIZER.replace(", finalizers: [michelangelo/Ingester]", "");
     stage.run.kubectl(&["apply", "-f", "-"], &without_finalizer);
     stage.kubectl("delete model test-model");
     stage.enable(&[]);
@@ -96,7 +96,7 @@ fn helper_functions(site: &Site) {
     let Some(stage) = Stage::start(site, "") else {
         return;
     };
-    stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
+    stage.run.kubectl(&["apply", "-f", "-"], WITH_FINALIZER);
     stage.wait_for_row();
     for annotations in [
         "michelangelo/Deleting=false michelangelo/Immutable=false",

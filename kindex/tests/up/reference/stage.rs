@@ -17,8 +17,8 @@ use crate::process::{Running, kubectl_is_there, wait_for};
 use crate::site::Site;
 use crate::text_of;
 
-/// A Model, as an API server writes it that guards what it creates.
-pub(super) const GUARDED: &str = r#"
+/// A Model, as an API server writes it that adds the finalizer to what it creates.
+pub(super) const WITH_FINALIZER: &str = r#"
 apiVersion: michelangelo.api/v2
 kind: Model
 metadata: {name: test-model, namespace: default, labels: {team: risk}, finalizers: [michelangelo/Ingester]}

@@ -282,7 +282,7 @@ impl Objects {
         let entry = self.pending.entry(uid);
         let row = entry.row.flatten();
         if row.is_some_and(|row| row.life == Life::Archived) {
-            env.metrics.evicted.inc();
+            env.metrics.evictions.inc();
         }
         if matches!(entry.newest(), Observation::Present(_)) {
             let stored = row.map_or(VERSION_MAX, |row| row.cluster_version());

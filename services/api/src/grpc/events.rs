@@ -74,16 +74,16 @@ impl Calls for Served {
         let begin = async {
             let kind = self.operations.kind_of_topic(&topic)?;
             let options = EventOptions { from, deleting };
-            let (messages, seat) = self.operations.events(&caller, kind, &options).await?;
-            Ok((kind, messages, seat))
+            let (messages, slot) = self.operations.events(&caller, kind, &options).await?;
+            Ok((kind, messages, slot))
         };
-        let (kind, messages, seat) = self.done(&caller, deadline, begin).await?;
+        let (kind, messages, slot) = self.done(&caller, deadline, begin).await?;
         let messages = messages.map(move |message| match message {
             Ok(sent) => Ok(response(&sent.message)),
             Err(refusal) => Err(status::of(&refusal, group)),
         });
         let mut response = Response::new(deadline.ending(messages.boxed()));
-        response.extensions_mut().insert(seat);
+        response.extensions_mut().insert(slot);
         response.extensions_mut().insert(Operation {
             verb: OperationVerb::Events,
             kind: kind.name,

@@ -43,7 +43,7 @@ use axum::http::{Version, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use kindex_serve::watches::{Accounting, Seat};
+use kindex_serve::watches::{Accounting, WatchSlot};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::server::{Grpc, NamedService};
 use tonic::{Code, Status};
@@ -250,8 +250,8 @@ async fn check(State(operations): State<Arc<Operations>>, request: Request, next
 
 /// A stream that has a place among the watches is followed as one.
 fn seated(mut response: Response) -> Response {
-    match response.extensions_mut().remove::<Seat>() {
-        Some(seat) => watched(response, seat, Accounting::Own),
+    match response.extensions_mut().remove::<WatchSlot>() {
+        Some(slot) => watched(response, slot, Accounting::Own),
         None => response,
     }
 }
@@ -369,9 +369,9 @@ impl Inbound {
         let opened = watch::watch(operations, caller, method.kind, message, *deadline);
         let opened = deadline.bound(opened).await;
         let opened = opened.and_then(|opened| opened.map_err(|refusal| self.refused(&refusal)));
-        self.logged(opened.map(|(messages, seat)| {
+        self.logged(opened.map(|(messages, slot)| {
             let mut response = tonic::Response::new(messages);
-            response.extensions_mut().insert(seat);
+            response.extensions_mut().insert(slot);
             response
         }))
     }

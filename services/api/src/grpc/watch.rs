@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use kindex_kube_api::request::parameter;
 use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
-use kindex_serve::watches::Seat;
+use kindex_serve::watches::WatchSlot;
 use prost::Message;
 use serde_json::Value;
 use tonic::Status;
@@ -31,7 +31,7 @@ pub(super) async fn watch(
     kind: &'static Kind,
     request: Bytes,
     deadline: Deadline,
-) -> Result<(Messages, Seat), Refusal> {
+) -> Result<(Messages, WatchSlot), Refusal> {
     let request: WatchRequest = decode(request)?;
     let which = list::options(kind, &request.namespace, request.options.as_ref())?;
     let asked = request.options.unwrap_or_default();
@@ -43,12 +43,12 @@ pub(super) async fn watch(
             .map_err(|_| invalid(&[Violation::new(parameter::TIMEOUT_SECONDS, "is less than 0")]))?,
     };
     let domain = operations.registry().platform.group;
-    let (events, seat) = operations.watch(caller, kind, &which, &options).await?;
+    let (events, slot) = operations.watch(caller, kind, &which, &options).await?;
     let messages = events.filter_map(move |event| {
         let message = event.map_err(broken).and_then(|event| message(kind, event, domain));
         std::future::ready(message.transpose())
     });
-    Ok((deadline.ending(messages.boxed()), seat))
+    Ok((deadline.ending(messages.boxed()), slot))
 }
 
 fn broken(error: io::Error) -> Status {

@@ -30,7 +30,7 @@ impl Operations {
         self.rights
             .allow(caller, RequiredPermission::of(Verb::Create, resource, Some(namespace)))
             .await?;
-        let guarded = match self.backends.finalizer_of(resource.kind) {
+        let adopted = match self.backends.finalizer_of(resource.kind) {
             Some(finalizer) => with_finalizer(text, &finalizer)?,
             None => text.to_owned(),
         };
@@ -52,7 +52,7 @@ impl Operations {
             return Err(Refusal::already_exists(&key));
         }
         let path = resource.collection(Some(namespace));
-        let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));
+        let call = Call::json(Method::POST, path, options.query(), Bytes::from(adopted));
         backends.upstream_of(resource.kind)?.call(caller, call).await
     }
 }
@@ -65,7 +65,7 @@ impl Backends {
         if self.archives(kind) {
             return Some(platform.finalizer.to_owned());
         }
-        let is_guarded = !kind.cluster && self.graph.is_there && self.registry.is_of_graph(kind);
-        is_guarded.then(|| format!("{}/deletion", platform.group))
+        let has_deletion_finalizer = !kind.cluster && self.graph.is_there && self.registry.is_of_graph(kind);
+        has_deletion_finalizer.then(|| format!("{}/deletion", platform.group))
     }
 }

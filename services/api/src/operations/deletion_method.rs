@@ -17,7 +17,7 @@ pub(super) enum DeletionMethod {
     /// The cluster deletes it, and our finalizer holds it until SQL has it.
     Tombstone,
     /// The same, and it needs our finalizer first.
-    GuardedTombstone,
+    AdoptedTombstone,
     /// The same, and it needs the annotation first: it is final, and its deletion would be taken for an eviction.
     MarkedTombstone,
     /// Its deletion was asked for, and counts as one as long as others use the object, whatever its row says: nothing
@@ -49,7 +49,7 @@ pub(super) fn deletion_method(of_graph: bool, object: Head) -> DeletionMethod {
         (false, ..) => DeletionMethod::Annotation,
         (true, true, _) => DeletionMethod::MarkedTombstone,
         (true, false, true) => DeletionMethod::Tombstone,
-        (true, false, false) => DeletionMethod::GuardedTombstone,
+        (true, false, false) => DeletionMethod::AdoptedTombstone,
     }
 }
 
@@ -94,14 +94,14 @@ mod tests {
     #[test]
     fn what_others_wait_for_is_deleted_by_a_tombstone() {
         let (plain, last) = (json!({}), json!({"g/Immutable": "true"}));
-        let (bare, guarded) = (json!({}), json!({"finalizers": ["g/Ingester"]}));
+        let (bare, adopted) = (json!({}), json!({"finalizers": ["g/Ingester"]}));
         for (of_graph, annotations, more, expected) in [
             (false, &plain, &bare, DeletionMethod::Annotation),
-            (false, &plain, &guarded, DeletionMethod::Annotation),
-            (false, &last, &guarded, DeletionMethod::Annotation),
-            (true, &plain, &guarded, DeletionMethod::Tombstone),
-            (true, &plain, &bare, DeletionMethod::GuardedTombstone),
-            (true, &last, &guarded, DeletionMethod::MarkedTombstone),
+            (false, &plain, &adopted, DeletionMethod::Annotation),
+            (false, &last, &adopted, DeletionMethod::Annotation),
+            (true, &plain, &adopted, DeletionMethod::Tombstone),
+            (true, &plain, &bare, DeletionMethod::AdoptedTombstone),
+            (true, &last, &adopted, DeletionMethod::MarkedTombstone),
             (true, &last, &bare, DeletionMethod::MarkedTombstone),
         ] {
             assert_eq!(method_of(of_graph, annotations, more), expected);
@@ -132,8 +132,8 @@ mod tests {
             let leaving = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["g/Ingester", finalizer]});
             let marked = json!({"g/Immutable": "true", "g/Deleting": "true"});
             assert_eq!(method_of(true, &marked, &leaving), DeletionMethod::Going, "{finalizer}");
-            let evicted = DeletionMethod::Leaving { unmarked: true };
-            assert_eq!(method_of(true, &unmarked, &leaving), evicted, "{finalizer}");
+            let evicting = DeletionMethod::Leaving { unmarked: true };
+            assert_eq!(method_of(true, &unmarked, &leaving), evicting, "{finalizer}");
         }
     }
 
@@ -141,9 +141,9 @@ mod tests {
     fn a_mark_is_of_one_version_and_comes_with_our_finalizer_as_long_as_the_cluster_takes_one() {
         let marked = |more: Value| mark(&object(&more), &PLATFORM)["metadata"].clone();
         let bare = json!({"uid": "u", "resourceVersion": "7", "annotations": {"g/Deleting": "true"}});
-        let mut guarded = bare.clone();
-        guarded["finalizers"] = json!(["run.g/one", "g/Ingester"]);
-        assert_eq!(marked(json!({"finalizers": ["run.g/one"]})), guarded);
+        let mut adopted = bare.clone();
+        adopted["finalizers"] = json!(["run.g/one", "g/Ingester"]);
+        assert_eq!(marked(json!({"finalizers": ["run.g/one"]})), adopted);
         assert_eq!(marked(json!({"finalizers": ["g/Ingester"]})), bare);
         let leaving = json!({"finalizers": ["run.g/one"], "deletionTimestamp": "2026-01-01T00:00:00Z"});
         assert_eq!(marked(leaving), bare);

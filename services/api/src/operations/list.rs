@@ -18,7 +18,7 @@ use super::cluster::{Call, Upstream};
 use super::objects::Head;
 use super::rights::RequiredPermission;
 use super::selection::{Selected, select, selectors};
-use super::snapshot::{Moment, UIDS_MAX};
+use super::snapshot::{CollectionVersion, UIDS_MAX};
 use super::token::{Next, Token};
 use super::{Answer, Caller, ListOptions, Operations, Refusal, Resource, refusal, version_of_cluster};
 
@@ -215,12 +215,12 @@ impl Walk<'_> {
         // A cluster that has forgotten the version may go on with a newer one.
         if page.0.metadata.resource_version == self.version {
             let snapshots = &self.operations.snapshots;
-            snapshots.note(&self.moment(), token, uids, page.next());
+            snapshots.note(&self.collection_version(), token, uids, page.next());
         }
     }
 
-    fn moment(&self) -> Moment {
-        Moment::new(self.resource.kind, self.options.namespace.as_deref(), &self.version)
+    fn collection_version(&self) -> CollectionVersion {
+        CollectionVersion::new(self.resource.kind, self.options.namespace.as_deref(), &self.version)
     }
 
     /// Those of these objects that will be listed as archived: their eviction began before the list.
@@ -301,8 +301,8 @@ impl Walk<'_> {
     /// All that the cluster had at the version of the list, where so many objects are to be looked for in it that this
     /// pays; nothing where it is too much to remember.
     async fn snapshot(&self, wanted: usize) -> Result<Option<Arc<HashSet<Uid>>>, Refusal> {
-        let moment = self.moment();
-        let known = self.operations.snapshots.whole(&moment);
+        let version = self.collection_version();
+        let known = self.operations.snapshots.whole(&version);
         if known.is_some() || wanted <= LOOKUPS {
             return Ok(known);
         }
@@ -326,7 +326,7 @@ impl Walk<'_> {
             self.note(&page, token.as_deref(), &uids);
             token = page.next().map(str::to_owned);
             if token.is_none() {
-                return Ok(self.operations.snapshots.whole(&moment));
+                return Ok(self.operations.snapshots.whole(&version));
             }
         }
     }

@@ -67,7 +67,7 @@ use jiff::Timestamp;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
-use kindex_serve::watches::{Seat, Watches};
+use kindex_serve::watches::{WatchSlot, Watches};
 use kindex_store::MetadataStorage;
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +80,7 @@ use stored::View;
 use tombstones::Graph;
 use watch::Feed;
 
-use crate::figures::{Figures, TurnedAway};
+use crate::figures::{Figures, RejectionReason};
 
 pub use caller::{Caller, Impersonation, RightsOf, User};
 pub use cluster::{ClusterAccess, ProxiedResponse};
@@ -201,7 +201,7 @@ impl Backends {
         })
     }
 
-    /// Whether objects are archived at all: what leaves the cluster is guarded until SQL has it.
+    /// Whether objects are archived at all: the finalizer keeps what leaves the cluster until SQL has it.
     fn is_storing(&self) -> bool {
         matches!(self.storage, Storage::On { .. })
     }
@@ -245,9 +245,9 @@ impl Streams {
     ///
     /// # Errors
     /// 429 where there are as many as may be.
-    fn seat(&self) -> Result<Seat, Refusal> {
+    fn slot(&self) -> Result<WatchSlot, Refusal> {
         self.watches.begin().ok_or_else(|| {
-            self.figures.turned_away(TurnedAway::Watches);
+            self.figures.turned_away(RejectionReason::Watches);
             let message = "too many watches; try again later";
             Refusal::try_again(Reason::TooManyRequests, message)
         })
@@ -267,8 +267,8 @@ impl Operations {
     ///
     /// # Errors
     /// 429 where there are as many as may be.
-    pub(crate) fn seat(&self) -> Result<Seat, Refusal> {
-        self.streams.seat()
+    pub(crate) fn slot(&self) -> Result<WatchSlot, Refusal> {
+        self.streams.slot()
     }
 
     /// Why nothing can be answered now; empty where all can.

@@ -21,7 +21,7 @@ use super::get::GetOptions;
 use super::references::TRIES;
 use super::references::fields::{choose, patch};
 use super::references::named_object::named;
-use super::references::on_named::{Silence, not_there};
+use super::references::on_named::{FailurePolicy, not_there};
 use super::{Caller, NamedObject, ObjectKey, Operations, Part, Refusal, State, WriteOptions};
 
 /// What a move has done, or would do.
@@ -166,7 +166,7 @@ impl Operations {
         let mut new = holder.text.clone();
         json_patch::merge(&mut new, &patch);
         self.named_objects()
-            .refuse_moves_or(caller, key, &holder.text, &new, Silence::Refuses)
+            .refuse_moves_or(caller, key, &holder.text, &new, FailurePolicy::Refuses)
             .await?;
         match self.write_field(caller, key, part, &patch, true).await {
             Err(refusal) if refusal.outcome().is_conflict() => return Ok(None),

@@ -200,7 +200,7 @@ impl Backends {
         match self.method_of(key, &object) {
             DeletionMethod::Annotation => self.annotate(caller, key, request, &head.uid).await,
             DeletionMethod::Tombstone => self.delete_unmarked(caller, key, request, &head.resource_version).await,
-            DeletionMethod::GuardedTombstone => match self.guard(caller, key, &found.text).await? {
+            DeletionMethod::AdoptedTombstone => match self.adopt(caller, key, &found.text).await? {
                 Some(version) => self.delete_unmarked(caller, key, request, &version).await,
                 None => Ok(None),
             },
@@ -339,7 +339,7 @@ impl Backends {
 
     /// Adds our finalizer to an object that the ingester has not come to yet, so that SQL has its final version before
     /// it goes. The version that it has then; nothing where it changed in between.
-    async fn guard(&self, caller: &Caller, key: &ObjectKey<'_>, text: &[u8]) -> Result<Option<String>, Refusal> {
+    async fn adopt(&self, caller: &Caller, key: &ObjectKey<'_>, text: &[u8]) -> Result<Option<String>, Refusal> {
         let object = LiveObject::read(text, key.resource.kind, &self.registry.platform)?;
         let patch = object.with(self.registry.platform.finalizer);
         match self.send_patch(caller, key, patch).await {

@@ -99,7 +99,7 @@ impl<'a> RequiredPermission<'a> {
 /// The object in whose name somebody sets or releases a reference. It takes the right to `update` the subresource
 /// `references` of the object, wherever it is of this cluster or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Spoken {
+pub(super) struct HolderResource {
     pub(super) group: String,
     /// The plural.
     pub(super) resource: String,
@@ -109,7 +109,7 @@ pub(super) struct Spoken {
     pub(super) name: String,
 }
 
-impl Spoken {
+impl HolderResource {
     fn attributes(&self) -> Attributes {
         Attributes {
             verb: Verb::Update,
@@ -179,9 +179,9 @@ impl Rights {
     }
 
     /// Refuses who may not speak for the holder of a reference.
-    pub(super) async fn allow_holder(&self, caller: &Caller, spoken: &Spoken) -> Result<(), Refusal> {
-        let denied = self.denied(caller, spoken.attributes()).await?;
-        denied.map_or(Ok(()), |(user, why)| Err(may_not_speak(&user, spoken, &why)))
+    pub(super) async fn allow_holder(&self, caller: &Caller, holder: &HolderResource) -> Result<(), Refusal> {
+        let denied = self.denied(caller, holder.attributes()).await?;
+        denied.map_or(Ok(()), |(user, why)| Err(may_not_speak(&user, holder, &why)))
     }
 
     /// Who may not, and why; nobody where it is allowed.
@@ -339,13 +339,13 @@ async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, rev
     Ok(reviewed["status"].take())
 }
 
-fn may_not_speak(user: &User, spoken: &Spoken, why: &str) -> Refusal {
-    let Spoken {
+fn may_not_speak(user: &User, holder: &HolderResource, why: &str) -> Refusal {
+    let HolderResource {
         group,
         resource,
         namespace,
         name,
-    } = spoken;
+    } = holder;
     let scope = if namespace.is_empty() {
         "at the cluster scope".to_owned()
     } else {

@@ -45,7 +45,7 @@ impl Operations {
         ))
     }
 
-    /// Over the cluster alone: nothing is guarded, deletions are Kubernetes' own, and lists and watches are the
+    /// Over the cluster alone: nothing gets a finalizer, deletions are Kubernetes' own, and lists and watches are the
     /// cluster's. What needs a database is refused with this reason.
     ///
     /// # Errors

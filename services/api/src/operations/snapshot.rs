@@ -25,13 +25,13 @@ pub(super) const UIDS_MAX: usize = 100_000;
 
 /// A collection of the cluster at one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct CollectionVersion {
     table: &'static str,
     namespace: Option<String>,
     version: String,
 }
 
-impl Moment {
+impl CollectionVersion {
     pub(super) fn new(kind: &Kind, namespace: Option<&str>, version: &str) -> Self {
         Self {
             table: kind.table,
@@ -42,7 +42,7 @@ impl Moment {
 }
 
 struct Snapshot {
-    of: Moment,
+    of: CollectionVersion,
     uids: Arc<HashSet<Uid>>,
     /// The token of the page that is missing next; none where the list is whole.
     next: Option<String>,
@@ -54,7 +54,7 @@ pub(super) struct Snapshots(Mutex<VecDeque<Snapshot>>);
 
 impl Snapshots {
     /// Takes note of a page: that after `token`, or the first, and which one follows.
-    pub(super) fn note(&self, of: &Moment, token: Option<&str>, uids: &[Uid], next: Option<&str>) {
+    pub(super) fn note(&self, of: &CollectionVersion, token: Option<&str>, uids: &[Uid], next: Option<&str>) {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lists.iter().position(|list| list.of == *of);
         let mut list = match (known, token) {
@@ -83,7 +83,7 @@ impl Snapshots {
     }
 
     /// All that the cluster had then, where it is known.
-    pub(super) fn whole(&self, of: &Moment) -> Option<Arc<HashSet<Uid>>> {
+    pub(super) fn whole(&self, of: &CollectionVersion) -> Option<Arc<HashSet<Uid>>> {
         let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut whole = lists.iter().filter(|list| list.next.is_none());
         whole.find(|list| list.of == *of).map(|list| list.uids.clone())
@@ -94,8 +94,8 @@ impl Snapshots {
 mod tests {
     use super::*;
 
-    fn moment(version: &str) -> Moment {
-        Moment {
+    fn collection_version(version: &str) -> CollectionVersion {
+        CollectionVersion {
             table: "model",
             namespace: None,
             version: version.to_owned(),
@@ -103,21 +103,21 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_of_one_kind_in_one_namespace_at_one_version() {
+    fn a_version_is_of_one_kind_in_one_namespace_at_one_version() {
         use super::super::token::tests::KIND;
         static OTHER: Kind = Kind { table: "other", ..KIND };
-        let moments = [
-            Moment::new(&KIND, None, "7"),
-            Moment::new(&KIND, None, "8"),
-            Moment::new(&KIND, Some("a"), "7"),
-            Moment::new(&KIND, Some("b"), "7"),
-            Moment::new(&OTHER, None, "7"),
+        let versions = [
+            CollectionVersion::new(&KIND, None, "7"),
+            CollectionVersion::new(&KIND, None, "8"),
+            CollectionVersion::new(&KIND, Some("a"), "7"),
+            CollectionVersion::new(&KIND, Some("b"), "7"),
+            CollectionVersion::new(&OTHER, None, "7"),
         ];
         let lists = Snapshots::default();
-        for (number, of) in moments.iter().enumerate() {
+        for (number, of) in versions.iter().enumerate() {
             lists.note(of, None, &uids(number..number + 1), None);
         }
-        for (number, of) in moments.iter().enumerate() {
+        for (number, of) in versions.iter().enumerate() {
             let whole = lists.whole(of).expect("whole");
             assert_eq!(
                 whole.iter().collect::<Vec<_>>(),
@@ -132,13 +132,13 @@ mod tests {
 
     #[test]
     fn only_an_unbroken_chain_of_pages_is_whole() {
-        let (lists, of) = (Snapshots::default(), moment("7"));
+        let (lists, of) = (Snapshots::default(), collection_version("7"));
         lists.note(&of, None, &uids(0..2), Some("a"));
         assert!(lists.whole(&of).is_none(), "a page is missing");
         lists.note(&of, Some("b"), &uids(4..6), None);
         assert!(lists.whole(&of).is_none(), "the page between is missing");
-        lists.note(&moment("8"), Some("a"), &uids(2..4), None);
-        assert!(lists.whole(&moment("8")).is_none() && lists.whole(&of).is_none());
+        lists.note(&collection_version("8"), Some("a"), &uids(2..4), None);
+        assert!(lists.whole(&collection_version("8")).is_none() && lists.whole(&of).is_none());
         lists.note(&of, Some("a"), &uids(2..4), Some("b"));
         lists.note(&of, Some("b"), &uids(4..6), None);
         let whole = lists.whole(&of).expect("all pages have passed");
@@ -149,12 +149,12 @@ mod tests {
 
     #[test]
     fn a_list_that_begins_anew_begins_empty_and_the_oldest_are_forgotten() {
-        let (lists, of) = (Snapshots::default(), moment("7"));
+        let (lists, of) = (Snapshots::default(), collection_version("7"));
         lists.note(&of, None, &uids(0..5), Some("a"));
         lists.note(&of, None, &uids(0..2), None);
         assert_eq!(lists.whole(&of).expect("whole").len(), 2);
         for version in 0..LISTS_MAX {
-            lists.note(&moment(&format!("later-{version}")), None, &[], None);
+            lists.note(&collection_version(&format!("later-{version}")), None, &[], None);
         }
         assert!(lists.whole(&of).is_none());
         lists.note(&of, None, &uids(0..UIDS_MAX + 1), None);

@@ -191,22 +191,22 @@ impl Backends {
         let applied = self.upstream_of(key.resource.kind)?.call(caller, call).await?;
         if applied.code == 201 && !options.dry_run {
             let server = caller.on_behalf();
-            return self.guard_applied(&server, key, applied, finalizer).await;
+            return self.adopt_applied(&server, key, applied, finalizer).await;
         }
         Ok(applied)
     }
 
     /// Gives our finalizer to what an apply has created. Not as a part of the configuration: its manager would own
     /// the finalizer, and take it away with the next apply.
-    async fn guard_applied(
+    async fn adopt_applied(
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
         applied: Answer,
         finalizer: &str,
     ) -> Result<Answer, Refusal> {
-        let guarded = with_finalizer(&text_of(&applied), finalizer)?;
-        let mut object: Value = serde_json::from_str(&guarded).unwrap_or_default();
+        let adopted = with_finalizer(&text_of(&applied), finalizer)?;
+        let mut object: Value = serde_json::from_str(&adopted).unwrap_or_default();
         let head = Head::read(&applied.text).metadata;
         let patch = serde_json::json!({"metadata": {
             "uid": head.uid,

@@ -81,7 +81,7 @@ pub(super) async fn answer(
         let text = serde_json::to_string(&event).expect("an event is plain data");
         return Ok(exchange::json(text));
     }
-    let (messages, seat) = operations.events(caller, kind, &options(headers, query)?).await?;
+    let (messages, slot) = operations.events(caller, kind, &options(headers, query)?).await?;
     let frames = messages.map(|message| {
         Ok::<_, std::convert::Infallible>(match message {
             Ok(sent) => sent.frame(),
@@ -92,7 +92,7 @@ pub(super) async fn answer(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(watched(response, seat, Accounting::Own))
+    Ok(watched(response, slot, Accounting::Own))
 }
 
 /// Who connects again has come further than the address says.

@@ -228,11 +228,11 @@ async fn relay(rest: &Rest, caller: &Caller, query: &Query, request: Request<Bod
     }
     // Of other kinds, and of ours in a form that is not served here: it lasts as long as any.
     let is_watch = request.method() == Method::GET && query.is_on(parameter::WATCH);
-    let seat = is_watch.then(|| rest.operations.seat()).transpose()?;
+    let slot = is_watch.then(|| rest.operations.slot()).transpose()?;
     let (parts, body) = open(rest, request).await?;
     let response = exchange::relay(&rest.operations, caller, parts, body).await?;
-    Ok(match seat {
-        Some(seat) => watched(response, seat, Accounting::Own),
+    Ok(match slot {
+        Some(slot) => watched(response, slot, Accounting::Own),
         None => response,
     })
 }

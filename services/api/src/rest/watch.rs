@@ -27,7 +27,7 @@ pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Re
             .map(|_| inbound.query.is_on(parameter::SEND_INITIAL_EVENTS)),
         timeout_seconds: inbound.query.timeout_seconds()?,
     };
-    let (events, seat) = rest
+    let (events, slot) = rest
         .operations
         .watch(&inbound.caller, inbound.resource, &which, &options)
         .await?;
@@ -41,7 +41,7 @@ pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Re
     let lines = events.map(move |event| lines.line(event?)).map_ok(stream::iter);
     let pieces = lines.try_flatten();
     let response = exchange::json(Body::from_stream(pieces));
-    Ok(watched(response, seat, Accounting::Counted))
+    Ok(watched(response, slot, Accounting::Counted))
 }
 
 /// From this size on a text is worth a piece of its own.

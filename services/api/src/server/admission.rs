@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use super::Limits;
 use super::authentication::{Authenticator, CallerIdentity};
 use super::sort::Sort;
-use crate::figures::{Figures, Operation, TurnedAway};
+use crate::figures::{Figures, Operation, RejectionReason};
 use crate::grpc;
 use crate::operations::{Reason, Refusal};
 use crate::rest::refused;
@@ -57,12 +57,12 @@ impl Client {
 
 /// Who shares places: a user, or those at one address of whom no more is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Sharer {
+enum AdmissionKey {
     User(String),
     Address(Option<IpAddr>),
 }
 
-impl Sharer {
+impl AdmissionKey {
     fn of(caller: CallerIdentity, head: &Parts) -> Self {
         match caller {
             CallerIdentity::Named(name) => Self::User(name),
@@ -76,11 +76,11 @@ struct ApiTerms {
     authenticator: Arc<dyn Authenticator>,
     rate: Option<Rate<Client>>,
     /// By address alone: nobody is known yet.
-    authentications: Arc<Gate<Sharer>>,
-    health: Lane<Sharer>,
-    leases: Lane<Sharer>,
-    reads: Lane<Sharer>,
-    changes: Lane<Sharer>,
+    authentications: Arc<Gate<AdmissionKey>>,
+    health: Lane<AdmissionKey>,
+    leases: Lane<AdmissionKey>,
+    reads: Lane<AdmissionKey>,
+    changes: Lane<AdmissionKey>,
     figures: Figures,
 }
 
@@ -100,7 +100,7 @@ impl ApiTerms {
         }
     }
 
-    fn lane(&self, sort: Sort) -> &Lane<Sharer> {
+    fn lane(&self, sort: Sort) -> &Lane<AdmissionKey> {
         match sort {
             Sort::Health => &self.health,
             Sort::Leases => &self.leases,
@@ -119,7 +119,7 @@ impl ApiTerms {
         }
         let place = self
             .authentications
-            .enter(Sharer::of(CallerIdentity::Unnamed, head))
+            .enter(AdmissionKey::of(CallerIdentity::Unnamed, head))
             .await;
         let _place = place.map_err(|why| self.refuse(head, why.into()))?;
         self.authenticator.authenticate_request(head).await
@@ -127,14 +127,14 @@ impl ApiTerms {
 }
 
 impl Terms for ApiTerms {
-    type Caller = Sharer;
+    type Caller = AdmissionKey;
     type Refusal = Refusal;
 
-    async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
+    async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, AdmissionKey>, Refusal> {
         let sort = Sort::of(head);
         let caller = self.authenticate(head, sort).await?;
         Ok(Candidate {
-            caller: Sharer::of(caller, head),
+            caller: AdmissionKey::of(caller, head),
             lane: self.lane(sort),
             body_bytes_max: body_bytes_max(head),
         })
@@ -145,12 +145,12 @@ impl Terms for ApiTerms {
             Denied::Full(_) => {
                 let message = "too many requests in flight; try again";
                 let refusal = Refusal::try_again(Reason::TooManyRequests, message);
-                (Some(TurnedAway::InFlight), refusal)
+                (Some(RejectionReason::InFlight), refusal)
             }
-            Denied::TooOften(error) => {
+            Denied::RateExceeded(error) => {
                 let message = format!("{error}; try again later");
                 let refusal = Refusal::try_again(Reason::TooManyRequests, message);
-                (Some(TurnedAway::Rate), refusal)
+                (Some(RejectionReason::Rate), refusal)
             }
             Denied::Body(error) => of_a_body(head, error),
         };
@@ -176,11 +176,14 @@ fn body_bytes_max(head: &Parts) -> Option<usize> {
 }
 
 /// Why a body is not read, and as what that is counted.
-fn of_a_body(head: &Parts, error: BodyError) -> (Option<TurnedAway>, Refusal) {
+fn of_a_body(head: &Parts, error: BodyError) -> (Option<RejectionReason>, Refusal) {
     match error {
-        BodyError::TooSlow => (Some(TurnedAway::SlowBody), Status::too_slow(error.to_string()).into()),
+        BodyError::TooSlow => (
+            Some(RejectionReason::SlowBody),
+            Status::too_slow(error.to_string()).into(),
+        ),
         BodyError::NoRoom(_) => (
-            Some(TurnedAway::BodyBytes),
+            Some(RejectionReason::BodyBytes),
             Refusal::try_again(Reason::TooManyRequests, format!("{error}; try again")),
         ),
         BodyError::TooLarge(_) if grpc::is_grpc(&head.headers) => (None, grpc::too_large()),
@@ -193,12 +196,12 @@ fn of_a_body(head: &Parts, error: BodyError) -> (Option<TurnedAway>, Refusal) {
 }
 
 /// What lets requests in, and counts them.
-pub(super) struct Entrance {
+pub(super) struct ApiAdmission {
     admission: Admission<ApiTerms>,
     figures: Figures,
 }
 
-impl Entrance {
+impl ApiAdmission {
     pub(super) fn new(limits: &Limits, authenticator: Arc<dyn Authenticator>, figures: Figures) -> Self {
         let terms = ApiTerms::new(limits, authenticator, figures.clone());
         Self {
@@ -209,11 +212,11 @@ impl Entrance {
 }
 
 /// Lets a request in or turns it away, and counts it.
-pub(super) async fn admit(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
+pub(super) async fn admit(State(admission): State<Arc<ApiAdmission>>, request: Request, next: Next) -> Response {
     let (mut head, mut body) = request.into_parts();
     let deadline = grpc::deadline(&head.headers);
     head.extensions.insert(deadline);
-    let admitted = match deadline.bound(entrance.admission.admit(&head, &mut body)).await {
+    let admitted = match deadline.bound(admission.admission.admit(&head, &mut body)).await {
         Ok(Ok(admitted)) => admitted,
         Ok(Err(refusal)) => {
             return match grpc::is_grpc(&head.headers) {
@@ -231,7 +234,9 @@ pub(super) async fn admit(State(entrance): State<Arc<Entrance>>, request: Reques
     // A watch takes none while it goes on.
     drop(admitted.permits);
     if let Some(operation) = response.extensions().get::<Operation>() {
-        entrance.figures.answered(*operation, &code(&response), began.elapsed());
+        admission
+            .figures
+            .answered(*operation, &code(&response), began.elapsed());
     }
     response
 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::figures::Figures;
-use admission::{Entrance, admit};
+use admission::{ApiAdmission, admit};
 
 pub use authentication::{Authenticator, CallerIdentity};
 
@@ -68,8 +68,8 @@ pub async fn serve(
     figures: Figures,
     stop: CancellationToken,
 ) {
-    let entrance = Arc::new(Entrance::new(&limits, authenticator.clone(), figures.clone()));
-    let router = router.layer(middleware::from_fn_with_state(entrance, admit));
+    let admission = Arc::new(ApiAdmission::new(&limits, authenticator.clone(), figures.clone()));
+    let router = router.layer(middleware::from_fn_with_state(admission, admit));
     let listener = Listener {
         tls,
         limits: limits.connections,

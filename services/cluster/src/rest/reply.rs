@@ -7,7 +7,7 @@ use futures::Stream;
 use kindex_kube_api::media;
 use kindex_kube_api::request::Rendering;
 use kindex_kube_api::status::{Outcome, Status};
-use kindex_serve::watches::Seat;
+use kindex_serve::watches::WatchSlot;
 use serde_json::Value;
 
 /// The content of an answer.
@@ -15,7 +15,7 @@ pub(crate) enum Body {
     /// All of it.
     Whole(Bytes),
     /// Pieces of a watch as they come; the client's pace decides when the next is made.
-    Watch(Seat, Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Watch(WatchSlot, Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 /// An answer.
@@ -62,9 +62,9 @@ impl Reply {
     }
 
     /// JSON values, one a line, as they come.
-    pub(crate) fn lines(seat: Seat, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+    pub(crate) fn lines(slot: WatchSlot, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self {
-            body: Body::Watch(seat, Box::pin(pieces)),
+            body: Body::Watch(slot, Box::pin(pieces)),
             ..Self::json(200, Bytes::new())
         }
     }

@@ -12,7 +12,7 @@ use kindex_kube_api::request::{ListQuery, Query, Rendering};
 use kindex_kube_api::status::Status;
 use kindex_kube_api::watch::EventType;
 use kindex_serve::pages::PageSize;
-use kindex_serve::watches::Seat;
+use kindex_serve::watches::WatchSlot;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -65,7 +65,7 @@ struct Watch {
 
 /// Opens a watch. Errors that are known at once are answered at once.
 pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, Status> {
-    let seat: Seat = call
+    let slot: WatchSlot = call
         .api
         .watches
         .begin()
@@ -106,7 +106,7 @@ pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, St
         let pieces = watch.next_pieces().await?;
         Some((stream::iter(pieces), watch))
     });
-    Ok(Reply::lines(seat, pieces.flatten()))
+    Ok(Reply::lines(slot, pieces.flatten()))
 }
 
 impl Watch {

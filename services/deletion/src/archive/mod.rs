@@ -95,7 +95,7 @@ impl fmt::Display for Holder {
 
 /// Where a walk over the holders of an object goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cursor {
+pub enum HolderPosition {
     /// After this reference, among the rows on the object.
     Reference(String),
     /// In the objects that name it by the declared reference of this number, after the page with this token.
@@ -108,7 +108,7 @@ pub struct Page {
     /// In no particular order; the same one may come again.
     pub holders: Vec<Holder>,
     /// Where there may be more.
-    pub next: Option<Cursor>,
+    pub next: Option<HolderPosition>,
 }
 
 /// Which holders of an object are read.
@@ -150,7 +150,12 @@ pub trait Archive: Send + Sync {
     async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
 
     /// A page of the rows on an object, and then of what names it.
-    async fn holders(&self, target: &Seen, scope: HolderScope, after: Option<&Cursor>) -> Result<Page, ArchiveError>;
+    async fn holders(
+        &self,
+        target: &Seen,
+        scope: HolderScope,
+        after: Option<&HolderPosition>,
+    ) -> Result<Page, ArchiveError>;
 
     /// Deletes archived objects that go along with another one and are as they were read, with all that they hold.
     /// Returns the uids of those that are gone: others hold the rest, or somebody has changed it, or it is a tombstone

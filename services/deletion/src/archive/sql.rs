@@ -24,7 +24,7 @@ use kindex_query::select::Select;
 use kindex_query::{Life, Stored};
 use kindex_store::{DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError};
 
-use super::{Archive, ArchiveError, Cursor, Held, Holder, HolderScope, HolderState, Page};
+use super::{Archive, ArchiveError, Held, Holder, HolderPosition, HolderScope, HolderState, Page};
 use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
@@ -92,8 +92,8 @@ impl SqlArchive {
         let is_full = rows.len() == PAGE_ROWS as usize;
         rows.retain(|row| row.uid == begin.uid);
         let more = rows.last().filter(|_| is_full && rows.len() == PAGE_ROWS as usize);
-        let next = more.map(|last| Cursor::Reference(last.name.clone()));
-        let naming = (scope != HolderScope::Rows).then_some(Cursor::Naming(0, None));
+        let next = more.map(|last| HolderPosition::Reference(last.name.clone()));
+        let naming = (scope != HolderScope::Rows).then_some(HolderPosition::Naming(0, None));
         let names: Vec<ReferenceName> = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
         Ok(Page {
             holders: self.holders_of(target, names).await?,
@@ -241,13 +241,18 @@ impl Archive for SqlArchive {
         Ok(deleted)
     }
 
-    async fn holders(&self, target: &Seen, scope: HolderScope, after: Option<&Cursor>) -> Result<Page, ArchiveError> {
+    async fn holders(
+        &self,
+        target: &Seen,
+        scope: HolderScope,
+        after: Option<&HolderPosition>,
+    ) -> Result<Page, ArchiveError> {
         match after {
             // What holds objects of other services, their services have.
             None if self.kinds.get(&target.key.kind).is_none() => self.naming(target, scope, 0, None).await,
             None => self.rows(target, scope, None).await,
-            Some(Cursor::Reference(name)) => self.rows(target, scope, Some(name)).await,
-            Some(Cursor::Naming(at, token)) => self.naming(target, scope, *at, token.as_deref()).await,
+            Some(HolderPosition::Reference(name)) => self.rows(target, scope, Some(name)).await,
+            Some(HolderPosition::Naming(at, token)) => self.naming(target, scope, *at, token.as_deref()).await,
         }
     }
 

@@ -322,7 +322,7 @@ impl HolderSweep<'_> {
         let Some(found) = found.filter(|found| found.uid == holder.uid && !names(&found.edges)) else {
             return Ok(Row::Stays);
         };
-        if found.state != DeletionState::Live || !found.guarded {
+        if found.state != DeletionState::Live || !found.has_deletion_finalizer {
             return Ok(Row::Stays);
         }
         let mut outcome = Outcome::default();
@@ -359,7 +359,7 @@ async fn live_holder(
     };
     let found = cluster.get(key).await?;
     Ok(found.filter(|found| {
-        let stays = found.state == DeletionState::Live && found.guarded;
+        let stays = found.state == DeletionState::Live && found.has_deletion_finalizer;
         stays && found.uid == holder.uid && goes_along(&found.edges, target, phase)
     }))
 }

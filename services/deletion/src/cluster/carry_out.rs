@@ -33,7 +33,7 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
     let mut outcome = Outcome::default();
     let object = &task.object;
     let result = match &task.step {
-        Step::Guard => {
+        Step::Adopt => {
             let mut finalizers = object.finalizers.clone();
             finalizers.push(cluster.kinds.names.finalizer.clone());
             written(cluster.set_finalizers(object, &finalizers).await, &mut outcome)

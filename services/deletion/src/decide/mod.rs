@@ -33,7 +33,7 @@ pub fn decide(input: &Input<'_>) -> Step {
         return keep;
     }
     match input.object.state {
-        DeletionState::Live | DeletionState::Requested if !input.object.guarded => Step::Guard,
+        DeletionState::Live | DeletionState::Requested if !input.object.has_deletion_finalizer => Step::Adopt,
         DeletionState::Live => decide_live(input),
         DeletionState::Requested => Step::Delete(Cause::Requested),
         DeletionState::Deleting => decide_deleting(input),
@@ -193,14 +193,14 @@ fn decide_evicting(input: &Input<'_>) -> Step {
     if !input.holders_unknown.is_empty() {
         return Step::Wait(Wait::Unknown(input.holders_unknown.clone()));
     }
-    match input.object.guarded {
+    match input.object.has_deletion_finalizer {
         true => Step::Free { confirm: Vec::new() },
         false => Step::Rest(Vec::new()),
     }
 }
 
 fn free(input: &Input<'_>) -> Step {
-    if !input.object.guarded {
+    if !input.object.has_deletion_finalizer {
         return Step::Rest(Vec::new());
     }
     let unconfirmed = edges(input).filter(|(_, named)| !takes_no_reference(named));

@@ -69,7 +69,7 @@ pub enum Wait {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The finalizer of the graph is added.
-    Guard,
+    Adopt,
     /// Its reference is placed on another object, unless that one is leaving by then.
     Place {
         /// Name of the reference.

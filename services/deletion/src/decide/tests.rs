@@ -118,13 +118,13 @@ fn deleting(phase: Option<Phase>) -> Object {
 }
 
 #[test]
-fn every_object_is_guarded_before_anything_else() {
+fn every_object_gets_the_deletion_finalizer_before_anything_else() {
     for state in [DeletionState::Live, DeletionState::Requested] {
         let bare = Object {
-            guarded: false,
+            has_deletion_finalizer: false,
             ..object(state)
         };
-        assert_eq!(decide(&input(&bare)), Step::Guard);
+        assert_eq!(decide(&input(&bare)), Step::Adopt);
     }
     assert_eq!(decide(&input(&object(DeletionState::Live))), NOTHING);
 }
@@ -413,7 +413,7 @@ fn all_references_are_released_before_the_object_is_freed() {
 fn an_object_without_holders_or_anything_else_is_freed_at_once() {
     assert_eq!(decide(&input(&deleting(None))), Step::Free { confirm: Vec::new() });
     let bare = Object {
-        guarded: false,
+        has_deletion_finalizer: false,
         ..deleting(None)
     };
     assert_eq!(decide(&input(&bare)), NOTHING);

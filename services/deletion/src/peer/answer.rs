@@ -28,8 +28,8 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
     // An older version of the service has only the state.
     let in_rows = state == "Archived" || target["archived"] == true;
     let released = Released::elsewhere(releases(target), in_rows);
-    // The guard is its service's, whatever it is called there.
-    let guard = Names::of_service(&key.kind.group).finalizer;
+    // The deletion finalizer is its service's, whatever it is called there.
+    let deletion_finalizer = Names::of_service(&key.kind.group).finalizer;
     Some(Object {
         key: key.clone(),
         uid: uid.to_owned(),
@@ -41,8 +41,8 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         },
         requested: false,
         immutable: false,
-        finalizers: vec![guard],
-        guarded: true,
+        finalizers: vec![deletion_finalizer],
+        has_deletion_finalizer: true,
         references,
         others: BTreeSet::new(),
         phase: is_deleted.then_some(Phase::Draining),

@@ -34,7 +34,7 @@ pub(crate) mod waiting;
 
 mod work;
 
-mod troubles;
+mod follow_failures;
 
 mod peers;
 
@@ -46,10 +46,10 @@ mod tombstones;
 
 pub(crate) mod notices;
 
+use follow_failures::FollowFailures;
 use notices::{Due, Notices, Search};
 use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};
 use tombstones::{Blocked, Cycles, Walk};
-use troubles::Troubles;
 use work::{Setup, Work};
 
 /// Steps that are carried out at a time, of different objects.
@@ -78,7 +78,7 @@ pub struct Deletion {
     cluster: Cluster,
     options: Options,
     figures: Figures,
-    troubles: Troubles,
+    follow_failures: FollowFailures,
     /// What waits in the archive.
     blocked: Blocked,
     /// Of which cycles it may be.
@@ -114,7 +114,7 @@ impl Deletion {
             cluster,
             options,
             figures,
-            troubles: Troubles::default(),
+            follow_failures: FollowFailures::default(),
             blocked: Blocked::default(),
             cycles: Cycles::default(),
         }
@@ -122,7 +122,7 @@ impl Deletion {
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.
     pub fn not_ready(&self) -> Vec<String> {
-        self.troubles.list()
+        self.follow_failures.list()
     }
 
     /// Works until stopped. It can be run again.
@@ -177,7 +177,7 @@ impl Deletion {
                 Some(ended) = running.searches.join_next() => {
                     self.searched(&mut work, &mut running, ended.expect("no search panics"));
                 }
-                input = peers.next() => peers.take(input, &mut work, &self.troubles),
+                input = peers.next() => peers.take(input, &mut work, &self.follow_failures),
                 _ = looks.tick() => {
                     peers.hold(&work);
                     self.look(&mut work, &mut running);
@@ -196,7 +196,7 @@ impl Deletion {
         while walks.join_next().await.is_some() {}
         while running.recording.join_next().await.is_some() {}
         posting.end().await;
-        self.troubles.clear();
+        self.follow_failures.clear();
     }
 
     /// Begins to walk over what is deleted in the archive, where there is one.
@@ -242,13 +242,14 @@ impl Deletion {
     fn hear(&self, work: &mut Work, report: Report) {
         match report {
             Report::Listed(kind, version, objects) => {
-                self.troubles.end(&kind);
+                self.follow_failures.end(&kind);
                 work.listed(&kind, version, objects);
             }
             Report::Applied(kind, text) => work.heard(self.cluster.kinds(), kind, &text, Instant::now()),
             Report::Deleted(key, uid) => work.gone(&key, &uid, Instant::now()),
             Report::Lost(kind, why) => {
-                self.troubles.begin(&kind, format!("{kind} cannot be followed: {why}"));
+                self.follow_failures
+                    .begin(&kind, format!("{kind} cannot be followed: {why}"));
                 work.lost(&kind);
             }
         }

@@ -201,8 +201,8 @@ mod tests {
     }
 
     /// Writes its own object alone.
-    fn guards(name: &str) -> Task {
-        task(name, DeletionState::Live, Step::Guard)
+    fn adopts(name: &str) -> Task {
+        task(name, DeletionState::Live, Step::Adopt)
     }
 
     /// Writes the target.
@@ -273,12 +273,12 @@ mod tests {
     #[test]
     fn an_object_with_a_step_under_way_is_not_given_out_until_that_is_over() {
         let mut queue = queue(&["a"]);
-        let task = begin(&mut queue, guards).expect("a step");
+        let task = begin(&mut queue, adopts).expect("a step");
         queue.add([at("a")]);
         assert!(queue.next(neighbours).is_none(), "it is busy");
         assert!(queue.next(neighbours).is_none(), "it is busy still");
         end(&mut queue, &task);
-        assert_eq!(begin_all(&mut queue, guards), ["a"], "once");
+        assert_eq!(begin_all(&mut queue, adopts), ["a"], "once");
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_is_put_off_comes_after_all_others_if_they_are_few() {
         let mut queue = queue(&["a", "crowded", "z"]);
-        let step_of = |name: &str| if name == "a" { releases(name) } else { guards(name) };
+        let step_of = |name: &str| if name == "a" { releases(name) } else { adopts(name) };
         assert_eq!(begin_all(&mut queue, step_of), ["z", "crowded", "a"]);
     }
 
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_is_put_off_has_its_turn_by_either_sort_though_there_is_always_something_else() {
         let mut queue = queue(&["a", "crowded", "z"]);
-        let step_of = |name: &str| if name == "a" { releases(name) } else { guards(name) };
+        let step_of = |name: &str| if name == "a" { releases(name) } else { adopts(name) };
         let mut put_off = Vec::new();
         for number in 0..=4 * PUT_OFF_EVERY {
             let task = begin(&mut queue, step_of).expect("a step");
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(*queue.queued(), BTreeSet::from([at("c")]));
         queue.join(at("d"));
         queue.add([at("d"), at("e")]);
-        assert_eq!(begin_all(&mut queue, guards), ["c", "e"], "d takes part");
+        assert_eq!(begin_all(&mut queue, adopts), ["c", "e"], "d takes part");
     }
 
     #[test]

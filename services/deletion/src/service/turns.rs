@@ -116,7 +116,7 @@ fn written(task: &Task) -> Option<&Key> {
     match &task.step {
         Step::Place { target, .. } => Some(&target.key),
         Step::Release(target) => Some(&target.key).filter(|_| releases(task)),
-        Step::Guard | Step::Request(_) | Step::Delete(_) | Step::Record(..) | Step::Keep(_) | Step::Free { .. } => {
+        Step::Adopt | Step::Request(_) | Step::Delete(_) | Step::Record(..) | Step::Keep(_) | Step::Free { .. } => {
             Some(&task.object.key)
         }
         Step::Hold { .. } | Step::Sweep | Step::CleanUp | Step::Wait(_) | Step::Rest(_) => None,

@@ -65,7 +65,7 @@ pub(super) struct Controller {
     group: String,
     pub(super) graph: Graph,
     /// Of each kind that is watched, how much of the log was read; `None`: it is listed next.
-    cursors: BTreeMap<KindName, Option<usize>>,
+    positions: BTreeMap<KindName, Option<usize>>,
     queue: BTreeSet<Key>,
     tasks: Vec<Task>,
     answers: Answers,
@@ -97,7 +97,7 @@ impl Controller {
         Self {
             group: group.to_owned(),
             graph: Graph::new(known.collect()),
-            cursors: watched.into_iter().map(|kind| (kind, None)).collect(),
+            positions: watched.into_iter().map(|kind| (kind, None)).collect(),
             queue: BTreeSet::new(),
             tasks: Vec::new(),
             answers: Answers::default(),
@@ -119,14 +119,14 @@ impl Controller {
     }
 
     pub(super) fn kinds(&self) -> Vec<KindName> {
-        self.cursors.keys().cloned().collect()
+        self.positions.keys().cloned().collect()
     }
 
     /// Nothing more to do, as far as it knows.
     pub(super) fn is_idle(&self, world: &World) -> bool {
-        let read = self.cursors.iter().all(|(kind, cursor)| {
+        let read = self.positions.iter().all(|(kind, position)| {
             let end = world.log.get(kind).map_or(0, Vec::len);
-            *cursor == Some(end)
+            *position == Some(end)
         });
         read && self.queue.is_empty() && self.tasks.is_empty()
     }
@@ -138,7 +138,7 @@ impl Controller {
 
     /// The watch of a kind breaks: it is listed anew.
     pub(super) fn relist(&mut self, kind: &KindName) {
-        self.cursors.insert(kind.clone(), None);
+        self.positions.insert(kind.clone(), None);
     }
 
     /// What a list shows that is empty, though it says that it is complete.
@@ -169,17 +169,17 @@ impl Controller {
         }
         let is_own = kind.group == self.group;
         let log = world.log.get(kind).map_or(&[][..], Vec::as_slice);
-        let Some(cursor) = self.cursors[kind] else {
+        let Some(position) = self.positions[kind] else {
             let objects = world.listed(kind, &self.group).into_iter();
             let objects = objects.map(|object| read(world, &object, is_own, bug)).collect();
             let concerned = self.graph.replace(kind, ResourceVersion(world.version), objects);
             self.lose(concerned);
-            self.cursors.insert(kind.clone(), Some(log.len()));
+            self.positions.insert(kind.clone(), Some(log.len()));
             return;
         };
         let (at, next) = match again {
-            Some(back) => (cursor.saturating_sub(back), cursor),
-            None => (cursor, cursor + 1),
+            Some(back) => (position.saturating_sub(back), position),
+            None => (position, position + 1),
         };
         let concerned = match log.get(at) {
             None => return,
@@ -192,7 +192,7 @@ impl Controller {
             self.graph.forget_gone();
         }
         self.wake(concerned);
-        self.cursors.insert(kind.clone(), Some(next.min(log.len())));
+        self.positions.insert(kind.clone(), Some(next.min(log.len())));
     }
 
     /// Decides on one object of the queue.
@@ -260,7 +260,7 @@ impl Controller {
     fn request(&mut self, world: &mut World, task: &mut Task, lost: bool, strict: bool, bug: Bug) -> Progress {
         let own = names(&self.group);
         match &task.step.clone() {
-            Step::Guard => self.change(world, task, lost, |object| {
+            Step::Adopt => self.change(world, task, lost, |object| {
                 object.finalizers.push(own.finalizer.clone())
             }),
             Step::Record(phase, _) => {

@@ -254,10 +254,10 @@ fn has_namers(world: &World, object: &Stored) -> bool {
     let mut others = world.objects.values().filter(|other| other.key != object.key);
     others.any(|other| {
         let edges = world.edges(other).into_iter().filter(|edge| edge.target == object.key);
-        let (is_leaving, evicted) = (other.terminating, !object.asked);
+        let (is_leaving, evicting) = (other.terminating, !object.asked);
         edges.into_iter().any(|edge| match is_leaving {
             true => edge.owned || edge.cascades(),
-            false => edge.owned && evicted,
+            false => edge.owned && evicting,
         })
     })
 }

@@ -337,9 +337,9 @@ fn a_name_excuses_no_reference_that_was_placed_after_it() {
 
 #[test]
 fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
-    let deleting = |guarded: bool| Object {
+    let deleting = |has_deletion_finalizer: bool| Object {
         state: DeletionState::Deleting,
-        guarded,
+        has_deletion_finalizer,
         ..bare()
     };
     let known = Object {
@@ -355,12 +355,12 @@ fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
     ] {
         let mut stage = Stage::new(None);
         if is_expected {
-            stage.vanished.expect("n", Lost::Guard, stage.at);
+            stage.vanished.expect("n", Lost::DeletionFinalizer, stage.at);
         }
         stage.compare(&known, now.as_ref());
         if is_expected {
             let written = Ended::Known(&[ResourceVersion(8)]);
-            stage.vanished.settle("n", &Lost::Guard, written);
+            stage.vanished.settle("n", &Lost::DeletionFinalizer, written);
         }
         let reasons: Vec<_> = stage.judge().into_iter().map(|(_, notice)| notice.reason).collect();
         let expected: &[&str] = if is_reported { &["FinalizerVanished"] } else { &[] };
@@ -370,18 +370,18 @@ fn the_own_finalizer_is_reported_where_it_goes_before_its_time() {
     stage.compare(
         &bare(),
         Some(&Object {
-            guarded: false,
+            has_deletion_finalizer: false,
             ..bare()
         }),
     );
-    assert!(stage.judge().is_empty(), "it stays, and is guarded anew");
+    assert!(stage.judge().is_empty(), "it stays, and gets the finalizer again");
 }
 
 #[test]
 fn what_goes_with_its_last_reference_says_nothing_of_it() {
     let last = Object {
         state: DeletionState::Deleting,
-        guarded: false,
+        has_deletion_finalizer: false,
         ..held()
     };
     let mut stage = Stage::new(None);

@@ -404,8 +404,8 @@ async fn what_leaves_for_the_archive_takes_nothing_along() {
 
     // Whatever follows from that would have followed by the time that a later deletion is through.
     stage.create("Project", "other", json!({})).await;
-    let guarded = || stage.bears(("Project", "other"), "platform.example.com/deletion");
-    stage.until(guarded).await;
+    let has_deletion_finalizer = || stage.bears(("Project", "other"), "platform.example.com/deletion");
+    stage.until(has_deletion_finalizer).await;
     stage.delete("Project", "other").await;
     stage
         .until(|| async { stage.get("Project", "other").await.is_none() })

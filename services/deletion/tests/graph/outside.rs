@@ -161,14 +161,14 @@ async fn a_cleanup_that_hangs_keeps_no_other_object_and_ends_with_the_service() 
     for number in 0..70 {
         let name = format!("c{number}");
         stage.create("Cluster", &name, json!({})).await;
-        let guarded = || stage.bears(("Cluster", &name), "platform.example.com/deletion");
-        stage.until(guarded).await;
+        let has_deletion_finalizer = || stage.bears(("Cluster", &name), "platform.example.com/deletion");
+        stage.until(has_deletion_finalizer).await;
         cloud.goes(&name, Behavior::Hangs);
         stage.delete("Cluster", &name).await;
     }
     stage.create("Project", "other", json!({})).await;
-    let guarded = || stage.bears(("Project", "other"), "platform.example.com/deletion");
-    stage.until(guarded).await;
+    let has_deletion_finalizer = || stage.bears(("Project", "other"), "platform.example.com/deletion");
+    stage.until(has_deletion_finalizer).await;
     stage.delete("Project", "other").await;
     stage
         .until(|| async { stage.get("Project", "other").await.is_none() })

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::settings::MigrationSettings;
 use super::work::{give_up, work};
 use super::{Cluster, ClusterError};
-use crate::in_tree::{Ended, PutBack, StoredVersions, ended, put_back};
+use crate::in_tree::{Ended, StoredVersions, StoredVersionsRepair, ended, put_back};
 use crate::run::Verdict;
 use crate::wire::definition::{self, StoredDefinition};
 use crate::wire::{GroupResource, StorageVersionMigration};
@@ -34,7 +34,7 @@ pub struct InTree {
     /// What the verification says; `None` where the migration was deleted or another process has it.
     pub verdict: Option<Verdict>,
     /// What it had taken from `storedVersions` and should not have.
-    pub put_back: PutBack,
+    pub put_back: StoredVersionsRepair,
 }
 
 /// As [`work`], after the cluster's own migrator has gone over the objects. `storedVersions` that it narrowed are put
@@ -68,7 +68,7 @@ pub async fn work_in_tree(
         }
         Some(Waited::Deleted) | None => return abandon(cluster, &api, &migration, noted.as_ref()).await,
     };
-    let mut restored = PutBack::default();
+    let mut restored = StoredVersionsRepair::default();
     if ended != Ended::Succeeded {
         restored = restore(cluster, &resource, noted.as_ref()).await?;
     }
@@ -95,7 +95,7 @@ async fn unavailable(
     Ok(Some(InTree {
         ended: Ended::Failed { why },
         verdict,
-        put_back: PutBack::default(),
+        put_back: StoredVersionsRepair::default(),
     }))
 }
 
@@ -294,9 +294,9 @@ async fn restore(
     cluster: &Cluster,
     resource: &GroupResource,
     noted: Option<&StoredVersions>,
-) -> Result<PutBack, ClusterError> {
+) -> Result<StoredVersionsRepair, ClusterError> {
     let Some(noted) = noted else {
-        return Ok(PutBack::default());
+        return Ok(StoredVersionsRepair::default());
     };
     let name = resource.to_string();
     let api: Api<StoredDefinition> = Api::all_with(cluster.first.clone(), &definition::resource());
@@ -321,7 +321,7 @@ async fn restore(
             Err(source) => return Err(error(source)),
         }
     }
-    Ok(PutBack::default())
+    Ok(StoredVersionsRepair::default())
 }
 
 fn write(what: &'static str, name: &str, source: kube::Error) -> ClusterError {

@@ -61,7 +61,7 @@ fn versions_that_were_taken_come_back_in_their_order() {
 fn another_definition_owes_nothing() {
     let declared = owned(&["v1", "v2"]);
     let after = put_back(&noted("u", &["v1", "v2"]), &noted("w", &["v2"]), &declared);
-    assert_eq!(after, PutBack::default());
+    assert_eq!(after, StoredVersionsRepair::default());
 }
 
 #[test]

@@ -25,11 +25,11 @@ impl Part {
     }
 }
 
-/// Troubles of now. One is logged when it begins, changes and ends.
+/// Failures of now. One is logged when it begins, changes and ends.
 #[derive(Debug, Default)]
-pub(super) struct Troubles(Mutex<BTreeMap<Part, String>>);
+pub(super) struct PartFailures(Mutex<BTreeMap<Part, String>>);
 
-impl Troubles {
+impl PartFailures {
     /// A part is in trouble.
     pub(super) fn begin(&self, part: Part, why: String) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,7 +23,7 @@ mod watches;
 
 mod runs;
 
-use health::Troubles;
+use health::PartFailures;
 
 /// How a migrator is set.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub struct Migrator {
     cluster: Cluster,
     options: Options,
     figures: Figures,
-    troubles: Troubles,
+    part_failures: PartFailures,
     /// There is something to look at.
     changed: Notify,
 }
@@ -70,7 +70,7 @@ impl Migrator {
             cluster,
             options,
             figures,
-            troubles: Troubles::default(),
+            part_failures: PartFailures::default(),
             changed: Notify::new(),
         }
     }
@@ -86,12 +86,12 @@ impl Migrator {
             let watches = stop.run_until_cancelled(watches::follow(self));
             tokio::join!(rounds, watches, runs::follow(self, stop));
         }
-        self.troubles.clear();
+        self.part_failures.clear();
         self.figures.last_reconciled.set(0.0);
     }
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.
     pub fn not_ready(&self) -> Vec<String> {
-        self.troubles.list()
+        self.part_failures.list()
     }
 }

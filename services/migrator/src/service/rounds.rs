@@ -27,10 +27,10 @@ const INSTALL_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// Until the resources of `migration.k8s.io` are served.
 pub(super) async fn install_definitions(migrator: &Migrator) {
     while let Err(error) = install(migrator.cluster.first(), &migrator.options.manifests).await {
-        migrator.troubles.begin(Part::Definitions, chain(&error));
+        migrator.part_failures.begin(Part::Definitions, chain(&error));
         sleep(INSTALL_AGAIN_AFTER).await;
     }
-    migrator.troubles.end(Part::Definitions);
+    migrator.part_failures.end(Part::Definitions);
 }
 
 /// Reconciles for ever.
@@ -64,7 +64,7 @@ pub(super) async fn follow(migrator: &Migrator) {
             }
             Err(error) => {
                 in_a_row += 1;
-                migrator.troubles.begin(Part::Trigger, chain(&error));
+                migrator.part_failures.begin(Part::Trigger, chain(&error));
                 pause(in_a_row, AGAIN_AFTER_MAX)
             }
         };
@@ -108,8 +108,8 @@ fn report(migrator: &Migrator, findings: &mut BTreeMap<GroupResource, Finding>, 
         migrator.figures.found(finding, resources);
     }
     match trouble {
-        Some(why) => migrator.troubles.begin(Part::Trigger, why),
-        None => migrator.troubles.end(Part::Trigger),
+        Some(why) => migrator.part_failures.begin(Part::Trigger, why),
+        None => migrator.part_failures.end(Part::Trigger),
     }
 }
 

@@ -65,10 +65,10 @@ pub(super) async fn follow(migrator: &Migrator, stop: &CancellationToken) {
             () = stop.cancelled() => break,
             Some(event) = events.next() => match event {
                 Ok(event) => {
-                    migrator.troubles.end(Part::Migrations);
+                    migrator.part_failures.end(Part::Migrations);
                     runs.note(event);
                 }
-                Err(error) => migrator.troubles.begin(Part::Migrations, chain(&error)),
+                Err(error) => migrator.part_failures.begin(Part::Migrations, chain(&error)),
             },
             Some(ended) = runs.tasks.join_next() => match ended {
                 Ok(ended) => runs.ended(ended),

@@ -7,7 +7,7 @@ use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_migrator::cluster::in_tree::{InTree, work_in_tree};
 use kindex_migrator::cluster::reconcile::Memory;
 use kindex_migrator::cluster::settings::MigrationSettings;
-use kindex_migrator::in_tree::{Ended, PutBack};
+use kindex_migrator::in_tree::{Ended, StoredVersionsRepair};
 use kindex_migrator::run::Verdict;
 use kindex_migrator::wire::{StorageVersionMigration, definition};
 use kube::ResourceExt as _;
@@ -38,7 +38,7 @@ async fn its_success_is_believed_after_a_verification_that_finds_nothing() {
     let believed = InTree {
         ended: Ended::Succeeded,
         verdict: Some(Verdict::Succeeded),
-        put_back: PutBack::default(),
+        put_back: StoredVersionsRepair::default(),
     };
     assert_eq!(ended.expect("it is served"), Some(believed));
     let target = "believed.example.com/v2".to_owned();

@@ -14,7 +14,7 @@ use super::verdict::{Content, swept_before, unknown};
 use crate::domain::{RunId, to_wire};
 use crate::limits;
 use crate::read::{
-    Cursor, SortKey, Statement, Value, check_pattern, failed, fetch, fingerprint, glob, page_size, pages,
+    PagePosition, SortKey, Statement, Value, check_pattern, failed, fetch, fingerprint, glob, page_size, pages,
 };
 use crate::refusal::{Code, Refusal};
 use crate::roles::Uploads;
@@ -96,7 +96,7 @@ impl Artifacts {
                 let key = SortKey::Text(last.name.clone());
                 pages::write(
                     &fingerprint,
-                    &Cursor {
+                    &PagePosition {
                         key,
                         number: last.number,
                     },
@@ -257,11 +257,11 @@ async fn run_number(run: &RunId, on: &mut SqliteConnection) -> Result<i64, Refus
     found.ok_or_else(|| crate::lifecycle::refusals::unknown_run(run))
 }
 
-fn page(number: i64, request: &ListArtifactsRequest, after: Option<&Cursor>, limit: usize) -> Statement {
+fn page(number: i64, request: &ListArtifactsRequest, after: Option<&PagePosition>, limit: usize) -> Statement {
     let mut statement = Statement::default();
     statement.add(COLUMNS, []);
     conditions(number, request, &mut statement);
-    if let Some(Cursor {
+    if let Some(PagePosition {
         key: SortKey::Text(name),
         number,
     }) = after

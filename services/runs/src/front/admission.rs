@@ -34,23 +34,23 @@ const WEIGHT_DIVISOR: usize = 4;
 
 /// Who shares places: a key, or those at one address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sharer {
+pub(super) enum AdmissionKey {
     Key(String),
     Address(Option<IpAddr>),
 }
 
 /// The terms of the service.
 pub(super) struct RunsTerms {
-    public: Lane<Sharer>,
-    files: Lane<Sharer>,
-    streams: Lane<Sharer>,
-    ingest: Lane<Sharer>,
-    series: Lane<Sharer>,
-    queries: Lane<Sharer>,
+    public: Lane<AdmissionKey>,
+    files: Lane<AdmissionKey>,
+    streams: Lane<AdmissionKey>,
+    ingest: Lane<AdmissionKey>,
+    series: Lane<AdmissionKey>,
+    queries: Lane<AdmissionKey>,
     figures: Figures,
 }
 
-impl Sharer {
+impl AdmissionKey {
     /// Who sent a request.
     pub(super) fn of(head: &Parts) -> Self {
         match head.extensions.get::<Caller>().filter(|caller| !caller.key.is_empty()) {
@@ -62,7 +62,7 @@ impl Sharer {
 
 impl RunsTerms {
     /// Bodies share this memory.
-    pub(super) fn new(bodies: &Arc<Budget<Sharer>>, figures: Figures) -> Self {
+    pub(super) fn new(bodies: &Arc<Budget<AdmissionKey>>, figures: Figures) -> Self {
         Self {
             public: Lane::unlimited(bodies),
             files: Lane::new(FILES, WAIT_MAX, bodies),
@@ -74,7 +74,7 @@ impl RunsTerms {
         }
     }
 
-    fn lane(&self, sort: Sort) -> &Lane<Sharer> {
+    fn lane(&self, sort: Sort) -> &Lane<AdmissionKey> {
         match sort {
             Sort::Public => &self.public,
             Sort::File => &self.files,
@@ -87,13 +87,13 @@ impl RunsTerms {
 }
 
 impl Terms for RunsTerms {
-    type Caller = Sharer;
+    type Caller = AdmissionKey;
     type Refusal = Refusal;
 
-    async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
+    async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, AdmissionKey>, Refusal> {
         let sort = Sort::of(head);
         Ok(Candidate {
-            caller: Sharer::of(head),
+            caller: AdmissionKey::of(head),
             lane: self.lane(sort),
             body_bytes_max: sort.is_read(head).then_some(limits::TRANSPORT_BYTES.max + PREFIX_BYTES),
         })
@@ -121,7 +121,7 @@ pub(super) fn denied(why: Denied, figures: &Figures) -> Refusal {
     };
     let refusal = match why {
         Denied::Full(error) => busy("TOO_MANY_REQUESTS", error.to_string()),
-        Denied::TooOften(error) => busy("TOO_OFTEN", error.to_string()),
+        Denied::RateExceeded(error) => busy("TOO_OFTEN", error.to_string()),
         Denied::Body(BodyError::NoRoom(error)) => busy("NO_MEMORY", error.to_string()),
         Denied::Body(BodyError::TooSlow) => Refusal::new(
             Code::Unavailable,

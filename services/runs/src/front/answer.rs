@@ -19,7 +19,7 @@ use kindex_serve::trace::Join;
 use tower::ServiceExt;
 use tracing::Instrument as _;
 
-use super::admission::{RunsTerms, Sharer, WAIT_MAX, is_gzip, packed, too_large};
+use super::admission::{AdmissionKey, RunsTerms, WAIT_MAX, is_gzip, packed, too_large};
 use super::compress;
 use super::cors::{self, Cors, CorsRequest};
 use super::messages::StreamBudget;
@@ -183,7 +183,7 @@ impl Front {
             let under_way = UnderWay::within(permits.take());
             body = self.streams.counted(
                 body,
-                Sharer::of(&head),
+                AdmissionKey::of(&head),
                 is_gzip(&head, "grpc-encoding"),
                 under_way.clone(),
             );

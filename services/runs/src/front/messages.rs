@@ -13,7 +13,7 @@ use kindex_serve::body::BodyError;
 use kindex_serve::budget::Budget;
 use tokio::time::{Instant, timeout_at};
 
-use super::admission::{Sharer, WAIT_MAX, denied};
+use super::admission::{AdmissionKey, WAIT_MAX, denied};
 use crate::figures::Figures;
 use crate::grpc::{PREFIX_BYTES, UnderWay, framed, status};
 use crate::limits;
@@ -22,14 +22,14 @@ use crate::pack::{self, PackError};
 /// Where the messages of a stream have room.
 #[derive(Clone)]
 pub(super) struct StreamBudget {
-    pub(super) bodies: Arc<Budget<Sharer>>,
+    pub(super) bodies: Arc<Budget<AdmissionKey>>,
     pub(super) pace: BodyPace,
     pub(super) figures: Figures,
 }
 
 impl StreamBudget {
     /// The body of a stream, message by message. `under_way` holds the memory of each until its answer is known.
-    pub(super) fn counted(&self, body: Body, caller: Sharer, is_gzip: bool, under_way: UnderWay) -> Body {
+    pub(super) fn counted(&self, body: Body, caller: AdmissionKey, is_gzip: bool, under_way: UnderWay) -> Body {
         let messages = Messages {
             body,
             read: BytesMut::new(),
@@ -56,7 +56,7 @@ struct Messages {
     /// What was read and not handed on.
     read: BytesMut,
     budget: StreamBudget,
-    caller: Sharer,
+    caller: AdmissionKey,
     /// Whether its messages may be packed.
     is_gzip: bool,
     under_way: UnderWay,
@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    fn caller(name: &str) -> Sharer {
-        Sharer::Key(name.to_owned())
+    fn caller(name: &str) -> AdmissionKey {
+        AdmissionKey::Key(name.to_owned())
     }
 
     fn frame(message: &[u8], packed: u8) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use super::filter::Filter;
 use super::include::Include;
-use super::pages::{self, Cursor};
+use super::pages::{self, PagePosition};
 use crate::domain::ProjectName;
 use crate::limits::{self, Limit};
 use crate::refusal::{Code, Refusal};
@@ -17,7 +17,7 @@ pub(super) struct Listing {
     pub(super) filter: Filter,
     pub(super) sort: Sort,
     pub(super) limit: usize,
-    pub(super) after: Option<Cursor>,
+    pub(super) after: Option<PagePosition>,
     pub(super) include: Include,
     /// For the token of the next page.
     pub(super) fingerprint: String,
@@ -179,17 +179,20 @@ mod tests {
     #[test]
     fn a_token_goes_on_with_another_page_size_and_not_with_another_order() {
         let first = Listing::of(request()).expect("a listing");
-        let cursor = Cursor {
+        let position = PagePosition {
             key: pages::SortKey::Number(5),
             number: 1,
         };
-        let page_token = pages::write(&first.fingerprint, &cursor);
+        let page_token = pages::write(&first.fingerprint, &position);
         let next = ListRunsRequest {
             page_token: page_token.clone(),
             page_size: 7,
             ..request()
         };
-        assert_eq!(Listing::of(next.clone()).map(|listing| listing.after), Ok(Some(cursor)));
+        assert_eq!(
+            Listing::of(next.clone()).map(|listing| listing.after),
+            Ok(Some(position))
+        );
         let other = ListRunsRequest {
             sort: Some(RunSort { field: 2, direction: 0 }),
             ..next

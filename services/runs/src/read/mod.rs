@@ -34,7 +34,7 @@ pub use reader::Reader;
 
 pub(crate) use filter::{check_pattern, glob};
 pub(crate) use listing::page_size;
-pub(crate) use pages::{Cursor, SortKey, fingerprint};
+pub(crate) use pages::{PagePosition, SortKey, fingerprint};
 pub(crate) use rows::{failed, fetch, number_of};
 pub(crate) use select::{Statement, Value};
 

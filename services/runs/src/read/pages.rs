@@ -21,7 +21,7 @@ pub(crate) enum SortKey {
 
 /// Behind which entry a page begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Cursor {
+pub(crate) struct PagePosition {
     /// By what the list is sorted.
     pub(crate) key: SortKey,
     /// Which of the entries with that key.
@@ -33,7 +33,7 @@ struct Token {
     /// Of the request.
     of: String,
     #[serde(flatten)]
-    cursor: Cursor,
+    position: PagePosition,
 }
 
 /// What tells one request from another: all of it but the place and the size of the page.
@@ -43,10 +43,10 @@ pub(crate) fn fingerprint(request: &impl Message) -> String {
 }
 
 /// The token for the page behind an entry.
-pub(crate) fn write(fingerprint: &str, cursor: &Cursor) -> String {
+pub(crate) fn write(fingerprint: &str, position: &PagePosition) -> String {
     let token = Token {
         of: fingerprint.to_owned(),
-        cursor: cursor.clone(),
+        position: position.clone(),
     };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).expect("texts and numbers are JSON"))
 }
@@ -55,14 +55,14 @@ pub(crate) fn write(fingerprint: &str, cursor: &Cursor) -> String {
 ///
 /// # Errors
 /// No token of this list.
-pub(crate) fn read(fingerprint: &str, token: &str) -> Result<Option<Cursor>, Refusal> {
+pub(crate) fn read(fingerprint: &str, token: &str) -> Result<Option<PagePosition>, Refusal> {
     if token.is_empty() {
         return Ok(None);
     }
     let read = || {
         let json = URL_SAFE_NO_PAD.decode(token).ok()?;
         let token: Token = serde_json::from_slice(&json).ok()?;
-        (token.of == fingerprint).then_some(token.cursor)
+        (token.of == fingerprint).then_some(token.position)
     };
     read().map(Some).ok_or_else(|| {
         let message = "page_token is none of this list: send the next_page_token of the page before with the same \
@@ -89,9 +89,9 @@ mod tests {
     fn a_token_counts_for_its_own_list_alone() {
         let (vision, speech) = (fingerprint(&request("vision")), fingerprint(&request("speech")));
         for key in [SortKey::Number(-5), SortKey::Text("a \u{1f600}".to_owned())] {
-            let cursor = Cursor { key, number: 7 };
-            let token = write(&vision, &cursor);
-            assert_eq!(read(&vision, &token), Ok(Some(cursor)));
+            let position = PagePosition { key, number: 7 };
+            let token = write(&vision, &position);
+            assert_eq!(read(&vision, &token), Ok(Some(position)));
             assert_eq!(
                 read(&speech, &token).map_err(|refusal| refusal.reason),
                 Err("INVALID_PAGE_TOKEN")

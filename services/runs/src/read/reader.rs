@@ -14,7 +14,7 @@ use super::include::Include;
 use super::latest::{self, Latest};
 use super::listing::Listing;
 use super::metrics::{Answer, MetricsQuery, Range, shared_points_max};
-use super::pages::{self, Cursor, SortKey};
+use super::pages::{self, PagePosition, SortKey};
 use super::rows::{self, failed, fetch, sort_key};
 use super::search::{Search, Texts, behind, matches};
 use super::{project, select};
@@ -76,7 +76,7 @@ impl Reader {
         let next_page_token = match (rows.last(), numbers.last()) {
             (Some(row), Some(&number)) if !is_last => {
                 let key = sort_key(row)?;
-                pages::write(&listing.fingerprint, &Cursor { key, number })
+                pages::write(&listing.fingerprint, &PagePosition { key, number })
             }
             _ => String::new(),
         };
@@ -233,7 +233,7 @@ impl Reader {
                 let key = SortKey::Number(last.score);
                 pages::write(
                     &search.fingerprint,
-                    &Cursor {
+                    &PagePosition {
                         key,
                         number: last.number,
                     },

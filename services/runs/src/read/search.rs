@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::filter::Filter;
 use super::listing::page_size;
-use super::pages::{self, Cursor};
+use super::pages::{self, PagePosition};
 use crate::domain::ProjectName;
 use crate::limits;
 use crate::refusal::{Code, Refusal};
@@ -23,7 +23,7 @@ pub(super) struct Search {
     pub(super) filter: Filter,
     pub(super) words: Vec<String>,
     pub(super) limit: usize,
-    pub(super) after: Option<Cursor>,
+    pub(super) after: Option<PagePosition>,
     pub(super) fingerprint: String,
 }
 
@@ -78,8 +78,8 @@ pub(super) fn matches(words: &[String], runs: impl IntoIterator<Item = Texts>) -
     found
 }
 
-/// The matches behind a cursor.
-pub(super) fn behind<'m>(found: &'m [Match], after: Option<&Cursor>) -> &'m [Match] {
+/// The matches behind a position.
+pub(super) fn behind<'m>(found: &'m [Match], after: Option<&PagePosition>) -> &'m [Match] {
     let Some(after) = after else { return found };
     let pages::SortKey::Number(score) = after.key else {
         return &[];
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn pages_go_on_behind_the_last_match() {
         let found = matches(&["run".to_owned()], (1..=9).rev().map(|number| run(number, "run", "")));
-        let after = Cursor {
+        let after = PagePosition {
             key: pages::SortKey::Number(found[3].score),
             number: found[3].number,
         };

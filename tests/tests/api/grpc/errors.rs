@@ -27,7 +27,7 @@ fn fields(status: &Status) -> Vec<String> {
 async fn refusals_have_codes_and_details() {
     let stage = Stage::on_sqlite().await;
     let client = Client::plain(stage.address).await;
-    stage.create_evicted("archived", json!({}), json!({})).await;
+    stage.create_archived("archived", json!({}), json!({})).await;
     let named = |name: &str| json!({"model": {"metadata": {"name": name, "namespace": "default"}}});
     let at = |name: &str| json!({"name": name, "namespace": "default"});
 

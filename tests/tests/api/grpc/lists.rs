@@ -25,7 +25,7 @@ async fn models(stage: &Stage, client: &Client) {
     for (name, algorithm) in [("b", "xgboost"), ("d", "lasso")] {
         let labels = json!({"team": "fraud"});
         stage
-            .create_evicted(name, labels, json!({"algorithm": algorithm, "description": name}))
+            .create_archived(name, labels, json!({"algorithm": algorithm, "description": name}))
             .await;
     }
     for (name, spec) in [

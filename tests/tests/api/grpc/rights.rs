@@ -74,7 +74,7 @@ async fn a_caller_without_rights_learns_nothing() {
     jane.call(&model::KIND, "Create*", named("default", "mine"))
         .await
         .unwrap();
-    stage.wait_until_evicted("mine").await;
+    stage.wait_until_archived("mine").await;
     eventually("the other is archived, too", async || {
         is_archived(&stage, "other", "theirs").await
     })

@@ -22,7 +22,7 @@ async fn an_eviction_is_no_deletion() {
     let mut watch = client.watch(&model::KIND, request).await.unwrap();
     let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
     send(&stage.api, "PATCH", &model("evicted"), &patch).await;
-    stage.wait_until_evicted("evicted").await;
+    stage.wait_until_archived("evicted").await;
     let at = json!({"namespace": "default", "name": "deleted"});
     client.call(&model::KIND, "Delete*", at).await.unwrap();
     stage.wait_until_deleted("deleted").await;

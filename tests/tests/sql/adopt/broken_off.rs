@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kindex_generated::registry;
 use kindex_store::progress::Progress;
-use kindex_store::{AdoptOptions, MigrationStanding};
+use kindex_store::{AdoptOptions, MigrationState};
 use tokio::sync::Notify;
 
 use super::fixture::{Reference, STATES};
@@ -56,7 +56,7 @@ async fn a_run_that_is_killed_at_every_step_is_gone_on_with(product: Product) {
         if ended {
             break;
         }
-        assert_eq!(store.standing().await.expect("read"), MigrationStanding::Adopting);
+        assert_eq!(store.migration_state().await.expect("read"), MigrationState::Adopting);
         let refused = store.prepare().await.expect_err("nobody writes meanwhile");
         assert!(refused.to_string().contains("--adopt"), "{refused}");
         let refused = store.migrate(&Default::default(), progress.as_ref()).await;
@@ -65,11 +65,11 @@ async fn a_run_that_is_killed_at_every_step_is_gone_on_with(product: Product) {
     }
     assert!(runs > 13, "it was killed {runs} times");
     let store = reference.store();
-    assert_eq!(store.standing().await.expect("read"), MigrationStanding::Current);
+    assert_eq!(store.migration_state().await.expect("read"), MigrationState::Current);
     for kind in registry().kinds {
         let counts = store.count(kind).await.expect("counted");
         assert_eq!(
-            (counts.live, counts.evicted, counts.deleted),
+            (counts.live, counts.archived, counts.deleted),
             (1, 1, 1),
             "{}",
             kind.name

@@ -7,7 +7,7 @@ use kindex_model::object::{Object, Uid};
 use kindex_model::projection::{ContentHash, Version};
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
-use kindex_store::{AdoptOptions, MigrationStanding, RowImage};
+use kindex_store::{AdoptOptions, MigrationState, RowImage};
 
 use super::fixture::{Reference, STATES, object, uid};
 use crate::schema::server::{Product, on_servers};
@@ -15,7 +15,7 @@ use crate::schema::server::{Product, on_servers};
 on_servers!(
     the_tables_are_those_of_an_empty_database,
     every_row_is_there_with_every_value,
-    a_kind_that_was_evicted_as_a_whole_is_named,
+    a_kind_that_was_archived_as_a_whole_is_named,
     the_rows_of_all_pages_are_taken_up,
     text_compares_by_its_bytes_afterwards,
     a_table_of_ours_that_lost_a_column_gets_it_back_filled,
@@ -53,7 +53,7 @@ async fn the_tables_are_those_of_an_empty_database(product: Product) {
     }
     assert_eq!(taken_up.len(), fresh.len());
     let store = reference.store();
-    assert_eq!(store.standing().await.expect("read"), MigrationStanding::Current);
+    assert_eq!(store.migration_state().await.expect("read"), MigrationState::Current);
     store.prepare().await.expect("a program of ours writes to it");
     let again = adopt(&reference).await;
     assert_eq!((again.statements, again.kinds.len()), (0, 0), "nothing is left to do");
@@ -106,7 +106,7 @@ async fn every_row_is_there_with_every_value(product: Product) {
     }
 }
 
-async fn a_kind_that_was_evicted_as_a_whole_is_named(product: Product) {
+async fn a_kind_that_was_archived_as_a_whole_is_named(product: Product) {
     let Some(reference) = Reference::filled(product).await else {
         return;
     };
@@ -114,7 +114,7 @@ async fn a_kind_that_was_evicted_as_a_whole_is_named(product: Product) {
         panic!("there are kinds")
     };
     let options = AdoptOptions {
-        evicted: vec![first.name],
+        archived: vec![first.name],
         // The rows of a kind are several pages.
         page_rows: Some(2),
         ..AdoptOptions::default()

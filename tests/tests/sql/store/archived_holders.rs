@@ -11,7 +11,7 @@ use kindex_query::Life;
 use kindex_store::{Deletion, Gone, HolderRow, Position, ReadVersion, Reference, TakenAlong, Tombstone};
 
 use super::backend::Backend;
-use super::direct::{evict, evicted, read};
+use super::direct::{archived_object, evict, read};
 use super::follower::{Follower, leaving, seen_as};
 use super::outbox::{EVENTFUL, NOTICE, write};
 use super::widget::{KEEPSAKE, WIDGET, at, soft_delete, widget};
@@ -85,7 +85,7 @@ fn tombstone(uid: &str, second: i64) -> Tombstone {
 
 /// Somebody changes an archived widget, which has this version then.
 async fn change(backend: &Backend, uid: &str) -> u64 {
-    let mut wanted = evicted(uid);
+    let mut wanted = archived_object(uid);
     wanted.spec = serde_json::json!({"group": "blue", "order": 1});
     let wanted = read(&wanted, ResourceVersion(10));
     let changed = backend.store.update_direct(&WIDGET, &wanted, at(2)).await;
@@ -98,7 +98,7 @@ fn uids(names: &[&str]) -> Vec<Uid> {
 
 async fn a_reference_becomes_a_row_only_while_its_holder_is_archived(backend: Backend) {
     backend.write(widget("u1", "u1", 10).live(), at(0)).await;
-    evict(&backend, &evicted("u2")).await;
+    evict(&backend, &archived_object("u2")).await;
     for (holder, place) in [
         ("u1", HolderRow::Elsewhere),
         ("u2", HolderRow::Archived),
@@ -126,7 +126,7 @@ async fn a_reference_becomes_a_row_only_while_its_holder_is_archived(backend: Ba
 async fn each_name_has_its_answer_and_each_row_stays_as_it_was_placed(backend: Backend) {
     backend.write(widget("u1", "u1", 10).live(), at(0)).await;
     for uid in ["u2", "u3"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     backend.write(soft_delete("u2"), at(1)).await;
     let (names, target) = (["u3", "u2", "u1"].map(name), Uid::from("k"));
@@ -150,7 +150,7 @@ async fn each_name_has_its_answer_and_each_row_stays_as_it_was_placed(backend: B
 
 async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backend: Backend) {
     for uid in ["u1", "u2", "u3"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         keep(&backend, uid, 1).await;
     }
     let changed = change(&backend, "u2").await;
@@ -175,7 +175,7 @@ async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backe
 
 async fn what_something_holds_is_not_taken_along(backend: Backend) {
     for uid in ["u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         keep(&backend, uid, 1).await;
     }
     let place = |uid: &'static str| {
@@ -202,7 +202,7 @@ async fn what_something_holds_is_not_taken_along(backend: Backend) {
 async fn archived_holders_become_tombstones_and_go_on_holding(backend: Backend) {
     let all = ["u1", "u2"];
     for uid in all {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         keep(&backend, uid, 1).await;
     }
     let read = [("u2", 10), ("u1", 10)];
@@ -229,7 +229,7 @@ async fn archived_holders_become_tombstones_and_go_on_holding(backend: Backend) 
 /// A holder that has moved meanwhile names another object, and must not go with the one that it named before.
 async fn what_was_changed_since_it_was_read_becomes_no_tombstone(backend: Backend) {
     for uid in ["u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     let changed = change(&backend, "u1").await;
     for version in [9, 10, changed + 1] {
@@ -252,7 +252,7 @@ async fn what_is_live_or_deleted_becomes_no_tombstone(backend: Backend) {
     backend.write_all(&live, at(0)).await;
     backend.write(soft_delete("erased"), at(1)).await;
     for uid in ["archived", "deleted"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     let (store, uid) = (&backend.store, Uid::from("deleted"));
     let deleted = store.delete_direct(&WIDGET, &uid, None, at(1)).await;
@@ -277,7 +277,7 @@ async fn many_become_tombstones_at_once_as_each_of_them_would(backend: Backend) 
     let backend = backend.with_registry(EVENTFUL).await;
     let (store, mut follower) = (&backend.store, Follower::default());
     let all = ["u1", "u2", "u3", "u4"];
-    let archived = all.map(|uid| evicted(uid).store(Life::Archived, false));
+    let archived = all.map(|uid| archived_object(uid).store(Life::Archived, false));
     write(&backend, &archived, 0).await;
     follower.read(&backend).await;
     let (held, alone) = (Uid::from("u2"), Uid::from("u4"));
@@ -330,7 +330,7 @@ async fn a_row_and_the_deletion_of_its_holder_never_both_win(backend: Backend) {
 pub(super) async fn no_row_outlasts_its_holder(keeps: &Backend, takes: &Backend, rounds: u32) {
     for round in 0..rounds {
         let uid = format!("u{round}");
-        evict(takes, &evicted(&uid)).await;
+        evict(takes, &archived_object(&uid)).await;
         let life = async || keeps.life(&uid).await;
         keeps.expect(&uid, &Some(Life::Archived), life).await;
         let objects = [(&*uid, 10)];
@@ -353,7 +353,7 @@ pub(super) async fn no_row_outlasts_its_holder(keeps: &Backend, takes: &Backend,
 async fn of_many_rows_none_outlives_its_holder(backend: Backend) {
     for round in 0..10 {
         let uid = format!("u{round}");
-        evict(&backend, &evicted(&uid)).await;
+        evict(&backend, &archived_object(&uid)).await;
         let (names, is_over) = ([name(&uid)], Cell::new(false));
         let keep = async |stream: u32| {
             for number in 0.. {
@@ -380,7 +380,7 @@ async fn of_many_rows_none_outlives_its_holder(backend: Backend) {
 
 async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backend) {
     for uid in ["u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         keep(&backend, uid, 1).await;
     }
     let deleted = backend
@@ -390,7 +390,7 @@ async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backe
     assert_eq!(deleted.expect("deleted"), Deletion::Done);
     let gone = Gone {
         deleted: true,
-        evicted: true,
+        archived: true,
         ..Gone::default()
     };
     let removed = backend.store.remove(&WIDGET, &gone, &uids(&["u1", "u2"]), at(9)).await;
@@ -403,7 +403,7 @@ async fn a_holder_that_is_purged_out_of_the_archive_holds_nothing(backend: Backe
 }
 
 async fn what_waits_is_purged_once_it_is_deleted(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     let (store, uid, other) = (&backend.store, Uid::from("u1"), name("other"));
     let placed = store.place_reference(&WIDGET, &uid, &other, "jane", at(1)).await;
     placed.expect("placed");
@@ -412,7 +412,7 @@ async fn what_waits_is_purged_once_it_is_deleted(backend: Backend) {
     let dropped = store.drop_reference(&WIDGET, &uid, &other).await;
     dropped.expect("dropped");
     let gone = Gone {
-        evicted: true,
+        archived: true,
         ..Gone::default()
     };
     let remove = async || {

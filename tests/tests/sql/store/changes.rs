@@ -8,7 +8,7 @@ use kindex_query::{LabelSelector, Life, Select};
 use kindex_store::{CHANGES_KEPT, Change, DeleteCollection, Position, RowWrite};
 
 use super::backend::Backend;
-use super::direct::{evict, evicted, read, update};
+use super::direct::{archived_object, evict, read, update};
 use super::widget::{WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -16,7 +16,7 @@ scenarios!(
     what_changes_nothing_or_is_refused_is_not_recorded,
     a_replaced_object_is_recorded_as_deleted,
     the_changes_of_a_large_batch_are_numbered_without_gaps,
-    changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded,
+    changes_of_an_archived_object_that_is_still_in_the_cluster_are_recorded,
     who_follows_many_writers_misses_nothing,
     the_first_watermark_counts,
     the_oldest_are_dropped_and_missed,
@@ -53,12 +53,12 @@ async fn delete(backend: &Backend, uid: &str) {
 
 async fn each_change_is_recorded_with_what_it_replaced(backend: Backend) {
     for uid in ["u1", "u2", "u3", "u4"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     assert_eq!(position(&backend).await, Position(0), "the cluster told of these");
     assert_eq!(changes(&backend, 0, 10).await, Some(Vec::new()));
 
-    let wanted = evicted("u1").label("team", "risk");
+    let wanted = archived_object("u1").label("team", "risk");
     let updated = update(&backend, &read(&wanted, ResourceVersion(10)), at(1)).await;
     let version = updated.expect("updated").metadata.resource_version;
     update(&backend, &read(&wanted.label("tier", "gold"), version), at(1))
@@ -92,17 +92,17 @@ async fn each_change_is_recorded_with_what_it_replaced(backend: Backend) {
 }
 
 async fn what_changes_nothing_or_is_refused_is_not_recorded(backend: Backend) {
-    let object = evicted("u1");
+    let object = archived_object("u1");
     evict(&backend, &object).await;
     update(&backend, &read(&object, ResourceVersion(10)), at(1))
         .await
         .expect("the same");
     let other = read(&object.clone().label("team", "risk"), ResourceVersion(9));
     update(&backend, &other, at(1)).await.expect_err("a stale version");
-    backend.write(evicted("u2").live(), at(1)).await;
-    let live = read(&evicted("u2").label("team", "risk"), ResourceVersion(10));
+    backend.write(archived_object("u2").live(), at(1)).await;
+    let live = read(&archived_object("u2").label("team", "risk"), ResourceVersion(10));
     update(&backend, &live, at(1)).await.expect_err("the cluster has it");
-    let writes: [RowWrite; 2] = [evicted("u2").store(Life::Archived, false), soft_delete("u1")];
+    let writes: [RowWrite; 2] = [archived_object("u2").store(Life::Archived, false), soft_delete("u1")];
     backend.write_all(&writes, at(2)).await;
     assert_eq!(position(&backend).await, Position(0));
 }
@@ -145,9 +145,9 @@ async fn a_replaced_object_is_recorded_as_deleted(backend: Backend) {
     assert_eq!(changes(&backend, 0, 10).await, reported, "once");
 }
 
-async fn changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded(backend: Backend) {
-    let evicted = |version: u64| widget("u1", "a", version).label("n", &version.to_string());
-    evict(&backend, &evicted(10)).await;
+async fn changes_of_an_archived_object_that_is_still_in_the_cluster_are_recorded(backend: Backend) {
+    let archived_object = |version: u64| widget("u1", "a", version).label("n", &version.to_string());
+    evict(&backend, &archived_object(10)).await;
     for (uid, name) in [("bare", "b"), ("quiet", "q")] {
         evict(&backend, &widget(uid, name, 10)).await;
     }
@@ -158,7 +158,7 @@ async fn changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded(
     );
     let writes = [
         widget("bare", "b", 11).label("n", "1").store(Life::Archived, false),
-        evicted(11).store(Life::Archived, false),
+        archived_object(11).store(Life::Archived, false),
         widget("fresh", "c", 12).store(Life::Archived, false),
         widget("quiet", "q", 11).store(Life::Archived, false),
     ];
@@ -166,8 +166,10 @@ async fn changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded(
     let reported = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
     assert_eq!(changes(&backend, 0, 10).await, Some(reported.to_vec()));
     backend.write_all(&writes, at(2)).await;
-    backend.write(evicted(9).store(Life::Archived, false), at(3)).await;
-    backend.write(evicted(12).live(), at(4)).await;
+    backend
+        .write(archived_object(9).store(Life::Archived, false), at(3))
+        .await;
+    backend.write(archived_object(12).live(), at(4)).await;
     assert_eq!(
         position(&backend).await,
         Position(2),
@@ -181,7 +183,7 @@ async fn who_follows_many_writers_misses_nothing(backend: Backend) {
     const CHANGES: usize = 8;
     let writer = async |number: usize| {
         let uid = format!("w{number}");
-        let mut object = evicted(&uid);
+        let mut object = archived_object(&uid);
         evict(&backend, &object).await;
         let mut version = ResourceVersion(10);
         for change in 0..CHANGES {
@@ -229,7 +231,7 @@ async fn who_follows_many_writers_misses_nothing(backend: Backend) {
 
 async fn the_first_watermark_counts(backend: Backend) {
     for uid in ["u1", "u2", "u3"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         delete(&backend, uid).await;
     }
     let before = async |version| {
@@ -254,7 +256,7 @@ async fn the_first_watermark_counts(backend: Backend) {
 
 async fn the_oldest_are_dropped_and_missed(backend: Backend) {
     for uid in ["u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     delete(&backend, "u1").await;
     let last = 2 * CHANGES_KEPT;

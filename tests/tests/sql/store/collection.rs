@@ -19,7 +19,7 @@ scenarios!(
     no_selector_and_no_token_is_sql,
 );
 
-/// Evicted: a0 to a3 of team a, b0 to b3 of team b. Live: a4, b4. Deleted: a5, b5.
+/// Archived: a0 to a3 of team a, b0 to b3 of team b. Live: a4, b4. Deleted: a5, b5.
 async fn fill(backend: &Backend) {
     let mut batch = Vec::new();
     for team in ["a", "b"] {
@@ -175,17 +175,17 @@ async fn a_batch_is_the_last_where_nothing_follows_whatever_the_order_of_the_que
 async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
     // Relabelled, or back in the cluster, while batches go on: each of them is deleted, or found as it is now.
     let objects: Vec<String> = (0..40).map(|number| format!("u{number:02}")).collect();
-    let evicted = |uid: &String, version: u64, team: &str| widget(uid, uid, version).label("team", team);
+    let archived_object = |uid: &String, version: u64, team: &str| widget(uid, uid, version).label("team", team);
     let batch: Vec<_> = objects
         .iter()
-        .map(|uid| evicted(uid, 10, "a").store(Life::Archived, false))
+        .map(|uid| archived_object(uid, 10, "a").store(Life::Archived, false))
         .collect();
     backend.write_all(&batch, at(0)).await;
     let relabel = async {
         for (number, uid) in objects.iter().enumerate() {
             let write = match number % 2 {
-                0 => evicted(uid, 20, "b").store(Life::Archived, false),
-                _ => evicted(uid, 20, "a").live(),
+                0 => archived_object(uid, 20, "b").store(Life::Archived, false),
+                _ => archived_object(uid, 20, "a").live(),
             };
             backend.write(write, at(1)).await;
         }

@@ -26,8 +26,8 @@ scenarios!(
     what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_backup,
 );
 
-/// Evicted, with version 10.
-pub(super) fn evicted(uid: &str) -> Widget {
+/// Archived, with version 10.
+pub(super) fn archived_object(uid: &str) -> Widget {
     widget(uid, uid, 10)
         .label("team", "fraud")
         .annotation("note", "first")
@@ -93,7 +93,7 @@ pub(super) async fn expect_whole(backend: &Backend, uid: &str) {
 }
 
 async fn a_change_reaches_everything_that_sql_holds_of_the_object(backend: Backend) {
-    let first = evicted("u1");
+    let first = archived_object("u1");
     evict(&backend, &first).await;
     let mut wanted = first
         .clone()
@@ -133,9 +133,9 @@ async fn a_change_reaches_everything_that_sql_holds_of_the_object(backend: Backe
 async fn of_many_who_read_the_same_version_one_wins(backend: Backend) {
     for round in 0..5 {
         let uid = format!("u{round}");
-        evict(&backend, &evicted(&uid)).await;
+        evict(&backend, &archived_object(&uid)).await;
         let attempt = |number: usize| {
-            let wanted = evicted(&uid).label("writer", &number.to_string());
+            let wanted = archived_object(&uid).label("writer", &number.to_string());
             let backend = &backend;
             async move { update(backend, &read(&wanted, ResourceVersion(10)), at(1)).await }
         };
@@ -161,7 +161,7 @@ async fn of_many_who_read_the_same_version_one_wins(backend: Backend) {
 async fn every_change_of_many_writers_counts_once(backend: Backend) {
     const WRITERS: usize = 6;
     const CHANGES: usize = 5;
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     let writer = async |number: usize| {
         for change in 0..CHANGES {
             loop {
@@ -184,7 +184,7 @@ async fn every_change_of_many_writers_counts_once(backend: Backend) {
 }
 
 async fn a_row_that_is_not_sqls_alone_is_refused_with_the_reason(backend: Backend) {
-    let object = evicted("u1");
+    let object = archived_object("u1");
     let wanted = read(&object.clone().label("a", "b"), ResourceVersion(10));
     assert_eq!(
         update(&backend, &wanted, at(1)).await.map(drop),
@@ -203,7 +203,7 @@ async fn a_row_that_is_not_sqls_alone_is_refused_with_the_reason(backend: Backen
 }
 
 async fn what_belongs_to_the_object_for_life_stays(backend: Backend) {
-    let object = evicted("u1");
+    let object = archived_object("u1");
     evict(&backend, &object).await;
     for (field, value, stored) in [
         ("/metadata/namespace", "attic", "shop"),
@@ -246,16 +246,16 @@ async fn what_belongs_to_the_object_for_life_stays(backend: Backend) {
     // The deletion by which an object left the cluster is over.
     let left = Widget {
         deletion: Some("2026-01-01T00:00:00Z".to_owned()),
-        ..evicted("u3")
+        ..archived_object("u3")
     };
     evict(&backend, &left).await;
-    let wanted = read(&evicted("u3").label("a", "b"), ResourceVersion(10));
+    let wanted = read(&archived_object("u3").label("a", "b"), ResourceVersion(10));
     update(&backend, &wanted, at(1)).await.expect("it may be left out");
     expect_whole(&backend, "u3").await;
 
     let large = Widget {
         version: 1 << 44,
-        ..evicted("u2")
+        ..archived_object("u2")
     };
     evict(&backend, &large).await;
     let refused = update(&backend, &read(&large, ResourceVersion(1 << 44)), at(1)).await;
@@ -263,7 +263,7 @@ async fn what_belongs_to_the_object_for_life_stays(backend: Backend) {
 }
 
 async fn what_changes_nothing_is_not_written(backend: Backend) {
-    let object = evicted("u1");
+    let object = archived_object("u1");
     evict(&backend, &object).await;
     let answer = update(&backend, &read(&object, ResourceVersion(10)), at(9)).await;
     assert_eq!(answer.expect("fine").metadata.resource_version, ResourceVersion(10));
@@ -277,9 +277,9 @@ async fn a_deletion_has_the_same_lock(backend: Backend) {
         reported(backend.store.delete_direct(&WIDGET, &uid, version, at(second)).await)
     };
     assert_eq!(delete("u1", None, 0).await, Err(DirectError::Missing));
-    backend.write(evicted("u1").live(), at(0)).await;
+    backend.write(archived_object("u1").live(), at(0)).await;
     assert_eq!(delete("u1", None, 0).await, Err(DirectError::Live));
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     let stale = delete("u1", Some(9), 1).await;
     assert!(matches!(stale, Err(DirectError::Conflict { .. })), "{stale:?}");
     assert_eq!(delete("u1", Some(10), 2).await, Ok(Deletion::Done));
@@ -293,8 +293,8 @@ async fn a_deletion_has_the_same_lock(backend: Backend) {
     // A change and a deletion of the same version: one of them is told.
     let uids: Vec<String> = (10..18).map(|number| format!("u{number}")).collect();
     let race = async |uid: &String| {
-        evict(&backend, &evicted(uid)).await;
-        let wanted = read(&evicted(uid).label("mine", "yes"), ResourceVersion(10));
+        evict(&backend, &archived_object(uid)).await;
+        let wanted = read(&archived_object(uid).label("mine", "yes"), ResourceVersion(10));
         let (updated, deleted) = futures::join!(update(&backend, &wanted, at(4)), delete(uid, Some(10), 4));
         assert!(updated.is_ok() != deleted.is_ok(), "{uid}: {updated:?}, {deleted:?}");
         expect_whole(&backend, uid).await;
@@ -305,22 +305,25 @@ async fn a_deletion_has_the_same_lock(backend: Backend) {
 /// The cluster lost the versions of these rows, and the ingester forgot them: who read one has that of its text.
 async fn what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_backup(backend: Backend) {
     for uid in ["u1", "u2", "u3"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     let uids = ["u1", "u2", "u3"].map(Uid::from);
     backend.store.rewind(&WIDGET, &uids, at(1)).await.expect("rewound");
     let version = ResourceVersion(10);
     for given in [ResourceVersion(9), ResourceVersion(11)] {
-        let stale = read(&evicted("u1").label("team", "risk"), given);
+        let stale = read(&archived_object("u1").label("team", "risk"), given);
         let refused = update(&backend, &stale, at(2)).await;
         let conflict = DirectError::Conflict { given, stored: version };
         assert_eq!(refused.expect_err("stale"), conflict);
     }
-    let wanted = read(&evicted("u1").label("team", "risk"), version);
+    let wanted = read(&archived_object("u1").label("team", "risk"), version);
     let changed = update(&backend, &wanted, at(2)).await.expect("changed");
     assert_eq!(followed(&changed), Some(version));
     expect_whole(&backend, "u1").await;
-    let again = read(&evicted("u1").label("team", "pay"), changed.metadata.resource_version);
+    let again = read(
+        &archived_object("u1").label("team", "pay"),
+        changed.metadata.resource_version,
+    );
     update(&backend, &again, at(3)).await.expect("and once more");
 
     let delete =
@@ -335,7 +338,7 @@ async fn a_history_has_what_was_changed_in_sql_alone(backend: Backend) {
         let text = read(object, version).text().replace("\"Widget\"", "\"Keepsake\"");
         Object::parse_str(&text).expect("an object")
     };
-    let (mut wanted, mut version) = (evicted("u1"), ResourceVersion(10));
+    let (mut wanted, mut version) = (archived_object("u1"), ResourceVersion(10));
     let archived = RowWrite::Store {
         version: Version::project(&KEEPSAKE, keepsake(&wanted, version)),
         life: Life::Archived,

@@ -65,20 +65,20 @@ fn deleted() -> Gone {
 
 fn both() -> Gone {
     Gone {
-        evicted: true,
+        archived: true,
         ..deleted()
     }
 }
 
 async fn gone_rows_are_found_by_life_name_time_and_state(backend: Backend) {
     fill(&backend).await;
-    let evicted = Gone {
+    let archived = Gone {
         deleted: false,
         ..both()
     };
     assert_eq!(names(&backend, &Gone::default()).await, [""; 0]);
     assert_eq!(names(&backend, &deleted()).await, ["u2", "u5", "u8"]);
-    assert_eq!(names(&backend, &evicted).await, ["u1", "u4", "u7"]);
+    assert_eq!(names(&backend, &archived).await, ["u1", "u4", "u7"]);
     assert_eq!(names(&backend, &both()).await, ["u1", "u2", "u4", "u5", "u7", "u8"]);
     let between = Gone {
         since: Some(at(4)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
-use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError};
+use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationState, StoreError};
 use kindex_tests::databases::patient;
 use serde_json::json;
 
@@ -205,7 +205,7 @@ async fn a_new_column_is_filled_in_every_row(backend: Backend) {
     );
     assert_eq!(migrate(&new).await.expect("migrated"), (8, 450));
     expect_filled(&backend, 450).await;
-    assert_eq!(new.standing().await.expect("read"), Standing::Current);
+    assert_eq!(new.migration_state().await.expect("read"), MigrationState::Current);
     new.prepare().await.expect("current");
     assert_eq!(migrate(&new).await.expect("nothing to do"), (0, 0));
     let refused = open(&backend, program(OLD))
@@ -310,7 +310,10 @@ async fn several_that_migrate_at_once_agree(backend: Backend) {
         done.expect("each of them finds it done at the end");
     }
     expect_filled(&backend, 250).await;
-    assert_eq!(stores[0].standing().await.expect("read"), Standing::Current);
+    assert_eq!(
+        stores[0].migration_state().await.expect("read"),
+        MigrationState::Current
+    );
 }
 
 async fn a_step_that_fails_is_named_and_what_came_before_it_stays(backend: Backend) {
@@ -324,7 +327,10 @@ async fn a_step_that_fails_is_named_and_what_came_before_it_stays(backend: Backe
     let text = error.to_string();
     assert!(text.contains("0003_broken") && text.contains("widget_tint"), "{text}");
     expect_filled(&backend, 3).await;
-    assert_eq!(new.standing().await.expect("read"), Standing::Behind { first: 2 });
+    assert_eq!(
+        new.migration_state().await.expect("read"),
+        MigrationState::Behind { first: 2 }
+    );
     assert_eq!(
         new.pending().await.expect("read").len(),
         1,
@@ -382,13 +388,13 @@ async fn a_database_made_by_the_schema_script_is_taken_up(backend: Backend) {
         return;
     }
     let new = open(&backend, program(OLD));
-    assert_eq!(new.standing().await.expect("read"), Standing::Untracked);
+    assert_eq!(new.migration_state().await.expect("read"), MigrationState::Untracked);
     assert_eq!(migrate(&new).await.expect("taken up"), (0, 0));
-    assert_eq!(new.standing().await.expect("read"), Standing::Current);
+    assert_eq!(new.migration_state().await.expect("read"), MigrationState::Current);
     // Tables that lack a column are not, whoever made them.
     backend.rows("DELETE FROM kindex_migrations").await;
     let wider = open(&backend, newer_program(NEW));
     let error = migrate(&wider).await.expect_err("the column is not there");
     assert!(error.to_string().contains("`widget`"), "{error}");
-    assert_eq!(wider.standing().await.expect("read"), Standing::Untracked);
+    assert_eq!(wider.migration_state().await.expect("read"), MigrationState::Untracked);
 }

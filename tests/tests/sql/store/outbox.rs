@@ -8,7 +8,7 @@ use kindex_query::{Life, Select};
 use kindex_store::{DeleteCollection, Gone, Mark, OutboxEntry, Position, RowWrite, StoreError, TOMBSTONES_KEPT};
 
 use super::backend::Backend;
-use super::direct::{evicted, read};
+use super::direct::{archived_object, read};
 use super::follower::{Follower, gone, leaving, seen_as, there};
 use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, soft_delete, widget};
 
@@ -160,14 +160,14 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
     let backend = backend.with_registry(EVENTFUL).await;
     let mut follower = Follower::default();
     let store = &backend.store;
-    let archived = ["u1", "u2", "u3", "u4"].map(|uid| evicted(uid).store(Life::Archived, false));
+    let archived = ["u1", "u2", "u3", "u4"].map(|uid| archived_object(uid).store(Life::Archived, false));
     write(&backend, &archived, 0).await;
     follower.read(&backend).await;
     let uid = |uid: &str| Uid::from(uid);
     let name = ReferenceName::new("Cluster", "compute.example.com", "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce");
     let name = name.expect("a name");
 
-    let updated = evicted("u1").label("team", "risk");
+    let updated = archived_object("u1").label("team", "risk");
     let changed = store
         .update_direct(&NOTICE, &read(&updated, ResourceVersion(10)), at(1))
         .await;
@@ -197,7 +197,7 @@ async fn what_changes_archived_objects_has_an_entry(backend: Backend) {
         [leaving("u1", 4)],
         "the first request counts"
     );
-    let updated = evicted("u1").label("team", "trade");
+    let updated = archived_object("u1").label("team", "trade");
     let version = changed.metadata.resource_version;
     store
         .update_direct(&NOTICE, &read(&updated, version), at(6))
@@ -253,7 +253,7 @@ async fn a_purged_object_has_its_tombstone_before(backend: Backend) {
     follower.read(&backend).await;
     let all = Gone {
         deleted: true,
-        evicted: true,
+        archived: true,
         ..Gone::default()
     };
     let uids = ["u1", "u2", "u3"].map(Uid::from);

@@ -7,7 +7,7 @@ use kindex_query::Life;
 use kindex_store::{AsOf, DirectError, RowWrite, Written};
 
 use super::backend::Backend;
-use super::direct::{evict, evicted, expect_whole, read, stored, update};
+use super::direct::{archived_object, evict, expect_whole, read, stored, update};
 use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -19,7 +19,7 @@ scenarios!(
 );
 
 async fn nothing_that_leaves_the_cluster_undoes_a_change(backend: Backend) {
-    let object = evicted("u1");
+    let object = archived_object("u1");
     evict(&backend, &object).await;
     let wanted = object.clone().label("mine", "yes");
     let changed = update(&backend, &read(&wanted, ResourceVersion(10)), at(1))
@@ -65,7 +65,7 @@ async fn an_object_that_lives_on_takes_its_row_back(backend: Backend) {
     .enumerate()
     {
         let uid = format!("u{number}");
-        let object = evicted(&uid);
+        let object = archived_object(&uid);
         evict(&backend, &object).await;
         let wanted = object.clone().label("mine", "yes");
         update(&backend, &read(&wanted, ResourceVersion(10)), at(1))
@@ -103,7 +103,7 @@ async fn a_new_object_of_the_name_closes_the_changed_row(backend: Backend) {
 }
 
 async fn a_rewound_row_is_changed_by_the_version_of_its_text(backend: Backend) {
-    let object = evicted("u1");
+    let object = archived_object("u1");
     evict(&backend, &object).await;
     backend
         .store
@@ -144,7 +144,7 @@ async fn the_past_shows_every_change_at_its_time(backend: Backend) {
             .await
             .expect("changed")
     };
-    let object = evicted("u1");
+    let object = archived_object("u1");
     write(&[object.store(Life::Archived, false)], 10).await;
     let leaving = Widget {
         version: 11,

@@ -130,7 +130,7 @@ async fn empty(backend: &Backend, rows: &[Known]) {
     backend.write_all(&closing, Timestamp::now()).await;
     let all = Gone {
         deleted: true,
-        evicted: true,
+        archived: true,
         ..Gone::default()
     };
     let uids: Vec<Uid> = rows.iter().map(|row| Uid::from(row.uid.as_str())).collect();

@@ -8,7 +8,7 @@ use kindex_query::Life;
 use kindex_store::{Deletion, DirectError, Placed, Released};
 
 use super::backend::Backend;
-use super::direct::{evict, evicted};
+use super::direct::{archived_object, evict};
 use super::references::{delete, place, references, release, tombstone};
 
 pub(super) mod held_open;
@@ -56,7 +56,7 @@ async fn contradict(nodes: [&Backend; 2], uid: &str, both: impl Debug) -> ! {
 
 /// An archived object with so many references, which both nodes have.
 async fn archived(nodes: [&Backend; 2], uid: &str, holders: u32) {
-    evict(nodes[0], &evicted(uid)).await;
+    evict(nodes[0], &archived_object(uid)).await;
     for number in 1..=holders {
         place(nodes[0], uid, number, 1).await.expect("placed");
     }

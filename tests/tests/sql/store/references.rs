@@ -8,7 +8,7 @@ use kindex_store::{
 };
 
 use super::backend::Backend;
-use super::direct::{evict, evicted};
+use super::direct::{archived_object, evict};
 use super::widget::{KEEPSAKE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -70,7 +70,7 @@ pub(super) async fn tombstone(backend: &Backend, uid: &str) -> Option<i64> {
 }
 
 async fn a_reference_is_placed_once_and_may_be_released_twice(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     assert_eq!(place(&backend, "u1", 1, 5).await, Ok(Placed::New));
     assert_eq!(place(&backend, "u1", 1, 6).await, Ok(Placed::Already));
     let reference = Reference {
@@ -104,7 +104,7 @@ async fn only_an_archived_object_takes_references(backend: Backend) {
 }
 
 async fn an_object_goes_with_its_last_reference(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     for number in 1..=3 {
         assert_eq!(place(&backend, "u1", number, 1).await, Ok(Placed::New));
     }
@@ -135,7 +135,7 @@ async fn an_object_goes_with_its_last_reference(backend: Backend) {
 }
 
 async fn what_waits_for_its_release_takes_no_new_references(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     place(&backend, "u1", 1, 1).await.expect("placed");
     assert_eq!(delete(&backend, "u1", 2).await, Deletion::Held);
     assert_eq!(place(&backend, "u1", 2, 3).await, Err(DirectError::Deleting(at(2))));
@@ -147,7 +147,7 @@ async fn what_waits_for_its_release_takes_no_new_references(backend: Backend) {
 }
 
 async fn what_is_closed_while_it_waits_is_not_deleted_again(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     place(&backend, "u1", 1, 1).await.expect("placed");
     assert_eq!(delete(&backend, "u1", 2).await, Deletion::Held);
     backend.write(soft_delete("u1"), at(3)).await;
@@ -157,7 +157,7 @@ async fn what_is_closed_while_it_waits_is_not_deleted_again(backend: Backend) {
 
 async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
     for uid in ["u1", "u2", "u3"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     place(&backend, "u2", 1, 1).await.expect("placed");
     let request = DeleteCollection {
@@ -183,7 +183,7 @@ async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
 
 async fn a_tombstone_stays_until_somebody_ends_its_deletion(backend: Backend) {
     for uid in ["u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     let uid = Uid::from("u1");
     let make = async |read, second| backend.store.make_tombstone(&WIDGET, &uid, read, at(second)).await;
@@ -220,8 +220,8 @@ async fn a_tombstone_stays_until_somebody_ends_its_deletion(backend: Backend) {
 }
 
 async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
-    let keepsake = evicted("k1").store(Life::Archived, false);
+    evict(&backend, &archived_object("u1")).await;
+    let keepsake = archived_object("k1").store(Life::Archived, false);
     let written = backend.store.write(&KEEPSAKE, &[keepsake], at(0)).await;
     written.expect("written");
     place(&backend, "u1", 1, 1).await.expect("placed");
@@ -242,11 +242,11 @@ async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {
 }
 
 async fn of_another_kind_with_the_same_uid_everything_stays(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     let (store, uid) = (&backend.store, Uid::from("u1"));
     let keepsake = Widget {
         finalizers: vec![holder(1).to_string()],
-        ..evicted("u1")
+        ..archived_object("u1")
     };
     let written = store
         .write(&KEEPSAKE, &[keepsake.store(Life::Archived, false)], at(0))
@@ -276,14 +276,14 @@ async fn of_another_kind_with_the_same_uid_everything_stays(backend: Backend) {
 
 async fn references_and_tombstones_are_read_page_by_page(backend: Backend) {
     for (uid, last) in [("u1", 3), ("u2", 2), ("u3", 1)] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         for number in 1..=last {
             place(&backend, uid, number, 1).await.expect("placed");
         }
     }
     let written = backend
         .store
-        .write(&KEEPSAKE, &[evicted("u2").store(Life::Archived, false)], at(0))
+        .write(&KEEPSAKE, &[archived_object("u2").store(Life::Archived, false)], at(0))
         .await;
     written.expect("written");
     let uid = Uid::from("u2");
@@ -317,7 +317,7 @@ async fn references_and_tombstones_are_read_page_by_page(backend: Backend) {
 
 async fn the_first_references_on_an_object_are_those_with_which_all_of_them_begin(backend: Backend) {
     for uid in ["u0", "u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     for (uid, number) in [("u0", 1), ("u1", 3), ("u1", 1), ("u1", 2), ("u2", 1)] {
         place(&backend, uid, number, 1).await.expect("placed");
@@ -398,13 +398,13 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
 }
 
 async fn a_reference_that_comes_again_stays_as_it_was_placed(backend: Backend) {
-    evict(&backend, &evicted("u1")).await;
+    evict(&backend, &archived_object("u1")).await;
     place(&backend, "u1", 1, 1).await.expect("placed");
     let placed = references(&backend, "u1").await;
     let again = Widget {
         version: 11,
         finalizers: vec![holder(1).to_string()],
-        ..evicted("u1")
+        ..archived_object("u1")
     };
     backend.write(again.store(Life::Archived, false), at(2)).await;
     assert_eq!(references(&backend, "u1").await, placed);
@@ -412,12 +412,12 @@ async fn a_reference_that_comes_again_stays_as_it_was_placed(backend: Backend) {
 
 async fn what_references_hold_is_not_purged(backend: Backend) {
     for uid in ["u1", "u2"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
     }
     place(&backend, "u2", 1, 1).await.expect("placed");
     let gone = Gone {
         deleted: true,
-        evicted: true,
+        archived: true,
         ..Gone::default()
     };
     let page = backend

@@ -260,8 +260,12 @@ async fn references_cost_one_statement_of_an_eviction() {
     for (what, batch, expected) in [
         ("without references", live(objects(64, 1)), one_transaction(2, 3, 0, 0)),
         ("with references", live(used(1)), one_transaction(2, 3, 0, 0)),
-        ("evicted without", archived(objects(64, 1)), one_transaction(1, 0, 1, 0)),
-        ("evicted with", archived(used(1)), one_transaction(1, 1, 1, 0)),
+        (
+            "archived without",
+            archived(objects(64, 1)),
+            one_transaction(1, 0, 1, 0),
+        ),
+        ("archived with", archived(used(1)), one_transaction(1, 1, 1, 0)),
     ] {
         server.assert_costs(&WIDGET, &batch, expected, what).await;
     }
@@ -329,10 +333,14 @@ async fn events_cost_four_statements_which_come_last_where_rows_change() {
         ("first writes", live(objects(32, 1)), one_transaction(3, 6, 0, 0)),
         ("the same again", live(objects(32, 1)), one_transaction(1, 0, 0, 0)),
         ("another version", live(objects(32, 2)), one_transaction(2, 4, 0, 0)),
-        ("evicted", archived(2), one_transaction(1, 0, 1, 0)),
+        ("archived", archived(2), one_transaction(1, 0, 1, 0)),
         ("back again", live(objects(32, 3)), one_transaction(2, 4, 0, 2)),
         // What the rows held is compared with what comes.
-        ("evicted with another version", archived(4), one_transaction(2, 1, 0, 0)),
+        (
+            "archived with another version",
+            archived(4),
+            one_transaction(2, 1, 0, 0),
+        ),
     ] {
         server.assert_costs(&NOTICE, &batch, expected, what).await;
     }

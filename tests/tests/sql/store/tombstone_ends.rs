@@ -5,7 +5,7 @@ use kindex_query::{Life, Select};
 use kindex_store::{DeleteCollection, Deletion, Gone, Placed, Released};
 
 use super::backend::Backend;
-use super::direct::{evict, evicted};
+use super::direct::{archived_object, evict};
 use super::references::{delete, place, release, tombstone};
 use super::widget::{WIDGET, Widget, at, soft_delete, widget};
 
@@ -19,7 +19,7 @@ scenarios!(
 
 /// Archived, held, and deleted by somebody.
 async fn make_tombstone_of(backend: &Backend, uid: &str) {
-    evict(backend, &evicted(uid)).await;
+    evict(backend, &archived_object(uid)).await;
     assert_eq!(place(backend, uid, 1, 1).await, Ok(Placed::New));
     assert_eq!(delete(backend, uid, 2).await, Deletion::Held);
     assert_eq!(tombstone(backend, uid).await, Some(2));
@@ -36,7 +36,7 @@ async fn leave_behind(backend: &Backend, uid: &str) {
 fn later(uid: &str) -> Widget {
     Widget {
         version: 11,
-        ..evicted(uid)
+        ..archived_object(uid)
     }
 }
 
@@ -75,7 +75,7 @@ async fn a_tombstone_goes_with_a_row_that_is_closed_without_a_version(backend: B
 /// As if what nothing holds any more kept its tombstone where somebody deletes it once more, with `--deletion=false`.
 async fn what_is_deleted_at_once_leaves_no_tombstone(backend: Backend) {
     for uid in ["one", "of-all"] {
-        evict(&backend, &evicted(uid)).await;
+        evict(&backend, &archived_object(uid)).await;
         let made = backend
             .store
             .make_tombstone(&WIDGET, &Uid::from(uid), None, at(2))

@@ -4,7 +4,7 @@
 use futures::future::join;
 use jiff::Timestamp;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{Archive, Cursor, Holder, HolderScope, HolderState};
+use kindex_deletion::archive::{Archive, Holder, HolderPosition, HolderScope, HolderState};
 use kindex_deletion::decide::Seen;
 use kindex_deletion::kinds::{Kinds, name_of};
 use kindex_deletion::object::{DeletionState, Key, Object};
@@ -18,7 +18,7 @@ use kindex_store::{Deletion, HolderRow};
 use serde_json::json;
 
 use super::backend::Backend;
-use super::direct::{evict, evicted, expect_whole};
+use super::direct::{archived_object, evict, expect_whole};
 use super::widget::{KEEPSAKE, KEEPSAKE_PARTS, PARTS, REGISTRY, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -140,7 +140,7 @@ impl Linked {
     }
 
     pub(super) async fn holders(&self, uid: &str, scope: HolderScope) -> Vec<Holder> {
-        let (mut holders, mut after): (Vec<Holder>, Option<Cursor>) = (Vec::new(), None);
+        let (mut holders, mut after): (Vec<Holder>, Option<HolderPosition>) = (Vec::new(), None);
         loop {
             let page = self.archive.holders(&seen(uid, uid), scope, after.as_ref()).await;
             let page = page.expect("readable");
@@ -168,7 +168,7 @@ impl Linked {
 }
 
 pub(super) fn child(uid: &str, parent: &str) -> Widget {
-    evicted(uid).spec(json!({"group": parent}))
+    archived_object(uid).spec(json!({"group": parent}))
 }
 
 pub(super) fn name(holder: &str) -> ReferenceName {
@@ -362,7 +362,7 @@ async fn what_is_of_no_graph_goes_with_its_last_reference(backend: Backend) {
     let store = &linked.backend.store;
     let uids = ["k1", "k2"].map(Uid::from);
     for uid in &uids {
-        let keepsake = evicted(&uid.0).store(Life::Archived, false);
+        let keepsake = archived_object(&uid.0).store(Life::Archived, false);
         store.write(&KEEPSAKE, &[keepsake], at(0)).await.expect("written");
         let placed = store
             .place_reference(&KEEPSAKE, uid, &name("live"), "jane", at(1))

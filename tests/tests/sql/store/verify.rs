@@ -19,7 +19,7 @@ scenarios!(
     finds_a_missing_row,
     finds_an_orphan,
     finds_a_row_that_is_deleted_while_its_object_is_there,
-    finds_an_evicted_row_whose_object_is_there,
+    finds_an_archived_row_whose_object_is_there,
     finds_another_version,
     finds_another_text,
     finds_a_text_that_is_no_object,
@@ -140,7 +140,7 @@ async fn finds_a_row_that_is_deleted_while_its_object_is_there(backend: Backend)
     assert_eq!(sample.found().await, of("u7", &[Class::Deleted]));
 }
 
-async fn finds_an_evicted_row_whose_object_is_there(backend: Backend) {
+async fn finds_an_archived_row_whose_object_is_there(backend: Backend) {
     let sample = Sample::new(backend).await;
     sample.shelf.put(&thing(6));
     assert_eq!(sample.found().await, of("u6", &[Class::Evicted]));

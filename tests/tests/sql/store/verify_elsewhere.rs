@@ -129,11 +129,11 @@ fn holder(uid: &str, network: &str) -> Widget {
 
 /// One that was deleted in the cluster to be archived.
 async fn archive(backend: &Backend, uid: &str, network: &str) {
-    let evicted = Widget {
+    let archived = Widget {
         deletion: Some("2024-03-01T00:00:00Z".to_owned()),
         ..holder(uid, network).annotation("test/Immutable", "true")
     };
-    backend.write(evicted.store(Life::Archived, false), at(1)).await;
+    backend.write(archived.store(Life::Archived, false), at(1)).await;
 }
 
 /// A live holder of the network `blue` and an archived one of `red`.

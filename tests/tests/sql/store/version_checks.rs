@@ -224,17 +224,17 @@ async fn a_rewound_row_takes_whatever_the_cluster_shows(backend: Backend) {
 
 async fn one_batch_reports_each_write_in_its_order(backend: Backend) {
     let same = widget("same", "same", 5);
-    let evicted = widget("evicted", "evicted", 5);
+    let archived = widget("evicted", "evicted", 5);
     let deleted = widget("deleted", "deleted", 5);
     let newer = widget("newer", "newer", 5);
-    for known in [&same, &evicted, &deleted, &newer] {
+    for known in [&same, &archived, &deleted, &newer] {
         backend.write(known.live(), at(0)).await;
     }
     let batch: [RowWrite; 7] = [
         widget("z-new", "z", 1).live(),
         same.live(),
         soft_delete("deleted"),
-        evicted.store(Life::Archived, false),
+        archived.store(Life::Archived, false),
         widget("newer", "newer", 4).live(),
         widget("a-new", "a", 1).store(Life::Deleted, false),
         soft_delete("absent"),
@@ -245,5 +245,5 @@ async fn one_batch_reports_each_write_in_its_order(backend: Backend) {
         [Inserted, Unchanged, Updated, Updated, Superseded, Inserted, Unchanged]
     );
     let counts = backend.store.count(&WIDGET).await.expect("counted");
-    assert_eq!((counts.live, counts.evicted, counts.deleted), (3, 1, 2));
+    assert_eq!((counts.live, counts.archived, counts.deleted), (3, 1, 2));
 }

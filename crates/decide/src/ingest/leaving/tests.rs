@@ -23,42 +23,42 @@ fn terminating_with_live_row_stores_the_final_version_as_deleted_and_releases() 
 }
 
 #[test]
-fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
-    let evicted = row(5, Life::Archived);
+fn terminating_with_archived_row_is_released_if_we_deleted_it() {
+    let archived = row(5, Life::Archived);
     let own_delete = |own_delete| Context {
         own_delete,
         ..context()
     };
     let observed = Observed::Present(terminating(6));
     assert_eq!(
-        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(6)))),
+        decide(&observed, Some(&archived), &own_delete(OwnDelete::Accepted(at(6)))),
         action(None, FollowUp::Release),
         "the row differs from our own delete's version by the timestamp alone"
     );
     assert_eq!(
-        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(5)))),
+        decide(&observed, Some(&archived), &own_delete(OwnDelete::Accepted(at(5)))),
         action(stored(Life::Archived), FollowUp::Release),
         "a write of others after our delete"
     );
     assert_eq!(
-        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Unknown)),
+        decide(&observed, Some(&archived), &own_delete(OwnDelete::Unknown)),
         action(stored(Life::Deleted), FollowUp::Release)
     );
 }
 
 #[test]
-fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
-    let evicted = Some(row(5, Life::Archived));
+fn after_a_restart_an_immutable_object_with_archived_row_counts_as_archived() {
+    let archived = Some(row(5, Life::Archived));
     let immutable = Head {
         immutable: true,
         ..terminating(6)
     };
     assert_eq!(
-        decided(immutable, evicted),
+        decided(immutable, archived),
         action(stored(Life::Archived), FollowUp::Release)
     );
     assert_eq!(
-        decided(terminating(6), evicted),
+        decided(terminating(6), archived),
         action(stored(Life::Deleted), FollowUp::Release),
         "without the annotation it was deleted by a user"
     );
@@ -276,7 +276,7 @@ fn deleting_annotation_of_an_object_that_is_in_use_makes_it_a_tombstone() {
 }
 
 #[test]
-fn an_evicted_object_takes_its_references_along() {
+fn an_archived_object_takes_its_references_along() {
     let archived = Some(row(5, Life::Archived));
     let head = in_use(terminating(6));
     let release = |then| action(None, then);
@@ -392,7 +392,7 @@ fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
 // Immutable annotation, or kind declared immutable
 
 #[test]
-fn immutable_is_stored_as_evicted_then_deleted_and_released() {
+fn immutable_is_stored_as_archived_then_deleted_and_released() {
     let delete = FollowUp::Delete { release: true };
     for found in [
         None,

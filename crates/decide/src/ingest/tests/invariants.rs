@@ -158,8 +158,8 @@ fn what_is_in_use_is_released_only_out_of_the_archive_or_into_it() {
         // The row of what was deleted in the archive follows the object until that is gone.
         let was_closed = row.is_some_and(|row| row.life == Life::Deleted);
         let by_us = head.immutable || context.own_delete != OwnDelete::Unknown;
-        let is_evicted = head.deletion_timestamp.is_some() && by_us && !head.deleting && !context.owns;
-        let stays_live = head.in_use() && !(was_closed && is_evicted);
+        let is_evicting = head.deletion_timestamp.is_some() && by_us && !head.deleting && !context.owns;
+        let stays_live = head.in_use() && !(was_closed && is_evicting);
         assert!(!(stays_live && closed), "{head:?} {row:?} {context:?} {action:?}");
     });
 }

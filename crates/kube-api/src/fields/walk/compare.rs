@@ -37,7 +37,7 @@ pub(in super::super) fn compare_within(
     after: &Value,
     scope: Option<&FieldSet>,
 ) -> Comparison {
-    let room = Room::new(usize::MAX);
+    let room = TextBudget::new(usize::MAX);
     let mut differences = Differences::new(scope, &room);
     inside(shape, Some(before), Some(after), &mut differences);
     differences.into()
@@ -53,7 +53,7 @@ pub(in super::super) fn compare_up_to(
     before: &Value,
     after: &Value,
 ) -> Result<Comparison, TooLarge> {
-    let room = Room::new(text_bytes_max);
+    let room = TextBudget::new(text_bytes_max);
     let mut differences = Differences::new(None, &room);
     inside(shape, Some(before), Some(after), &mut differences);
     match room.is_spent() {
@@ -63,9 +63,9 @@ pub(in super::super) fn compare_up_to(
 }
 
 /// How much text the paths that are found may still have; nothing once there was more.
-struct Room(Cell<Option<usize>>);
+struct TextBudget(Cell<Option<usize>>);
 
-impl Room {
+impl TextBudget {
     fn new(text_bytes: usize) -> Self {
         Self(Cell::new(Some(text_bytes)))
     }
@@ -93,7 +93,7 @@ enum Change {
 struct Differences<'s> {
     /// Of the paths below it, those that matter; all where there is none.
     scope: Option<&'s FieldSet>,
-    room: &'s Room,
+    room: &'s TextBudget,
     removed: Vec<Branch>,
     modified: Vec<Branch>,
     added: Vec<Branch>,
@@ -110,7 +110,7 @@ impl From<Differences<'_>> for Comparison {
 }
 
 impl<'s> Differences<'s> {
-    fn new(scope: Option<&'s FieldSet>, room: &'s Room) -> Self {
+    fn new(scope: Option<&'s FieldSet>, room: &'s TextBudget) -> Self {
         Self {
             scope,
             room,
@@ -196,7 +196,7 @@ impl<'s> Differences<'s> {
 
 /// What happened to a value itself, whatever is inside.
 fn own_change(shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) -> Option<Change> {
-    let (nothing, room) = (FieldSet::default(), Room::new(usize::MAX));
+    let (nothing, room) = (FieldSet::default(), TextBudget::new(usize::MAX));
     let mut inner = Differences::new(Some(&nothing), &room);
     inside(shape, before, after, &mut inner)
 }

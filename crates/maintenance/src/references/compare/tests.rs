@@ -53,7 +53,7 @@ fn known(kind: &'static Kind, name: &str) -> Known {
         archived: false,
         releases: false,
         restored_from: None,
-        guarded: true,
+        has_deletion_finalizer: true,
         names: Vec::new(),
         references: BTreeSet::new(),
     }
@@ -104,7 +104,7 @@ fn a_field_whose_target_lacks_the_reference_is_a_difference_where_somebody_place
     let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
     assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
     for object in all.objects.values_mut() {
-        object.guarded = false;
+        object.has_deletion_finalizer = false;
     }
     assert!(compare(&all).is_empty(), "nobody places them");
     for leaving in [HOLDER, "a"] {
@@ -387,7 +387,7 @@ fn a_live_holder_that_names_what_does_not_exist_is_a_difference() {
     }
     let mut all = sound();
     all.objects.remove("a");
-    all.objects.get_mut(HOLDER).expect("it is there").guarded = false;
+    all.objects.get_mut(HOLDER).expect("it is there").has_deletion_finalizer = false;
     assert!(compare(&all).is_empty(), "nobody acts on declared fields");
 }
 

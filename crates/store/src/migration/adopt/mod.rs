@@ -28,7 +28,7 @@ use crate::error::StoreError;
 use crate::live::LiveTable;
 use crate::migration::memory::{BOOKKEEPING, note};
 use crate::migration::run::Lock;
-use crate::migration::window::{MigrationStanding, adoption, judge};
+use crate::migration::window::{MigrationState, adoption, judge};
 use crate::migration::{MigrateError, PendingStep, run, sql as migration_sql};
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
@@ -47,7 +47,7 @@ const SUBJECT: &str = "the adoption";
 #[derive(Clone, Debug, Default)]
 pub struct AdoptOptions {
     /// Names of the kinds all of whose live rows are of archived objects.
-    pub evicted: Vec<&'static str>,
+    pub archived: Vec<&'static str>,
     /// Most rows a second that are taken up; `None`: as fast as the database.
     pub rows_per_second: Option<f64>,
     /// Rows that are taken up at once; `None`: 200.
@@ -112,10 +112,10 @@ impl<D: Driver> SqlStore<D> {
         progress: &dyn Progress,
     ) -> Result<Adopted, MigrateError> {
         let mut lock = Lock::take(self, progress).await?;
-        let (sql, standing) = self.may_adopt().await?;
+        let (sql, state) = self.may_adopt().await?;
         let changes = self.changes(sql).await?;
         let mut adopted = Adopted::default();
-        if changes.is_empty() && standing == MigrationStanding::Current {
+        if changes.is_empty() && state == MigrationState::Current {
             return Ok(adopted);
         }
         self.begin_adoption(sql).await?;
@@ -165,18 +165,16 @@ impl<D: Driver> SqlStore<D> {
         Ok(())
     }
 
-    async fn may_adopt(&self) -> Result<(&'static dyn AdoptionSql, MigrationStanding), MigrateError> {
+    async fn may_adopt(&self) -> Result<(&'static dyn AdoptionSql, MigrationState), MigrateError> {
         let spelling = self.connections.driver.spelling();
         let Some(sql) = spelling.adoption() else {
             let products = spelling.products();
             let why = format!("{products} databases are Kindex's own: nothing is there to be taken up");
             return Err(MigrateError::Refused(why));
         };
-        let standing = judge(&self.applied().await?, self.registry.migrations);
-        match &standing {
-            MigrationStanding::Untracked | MigrationStanding::Adopting | MigrationStanding::Current => {
-                Ok((sql, standing))
-            }
+        let state = judge(&self.applied().await?, self.registry.migrations);
+        match &state {
+            MigrationState::Untracked | MigrationState::Adopting | MigrationState::Current => Ok((sql, state)),
             other => Err(MigrateError::Refused(
                 other.refusal(self.registry.migrations).unwrap_or_else(|| {
                     "the database has the schema of a newer program, which has to look after it".to_owned()

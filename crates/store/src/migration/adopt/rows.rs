@@ -36,7 +36,7 @@ struct Found {
     /// Whether Kindex wrote it.
     ours: bool,
     deleted: bool,
-    evicted: bool,
+    archived: bool,
     columns: Vec<Option<Value>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn take_up<D: Driver>(
         .map_err(failed)?;
     let total = counted.first().map(|row| row.int(0)).transpose().map_err(failed)?;
     progress.begin(&format!("take up {}", kind.table), total.map(i64::unsigned_abs));
-    let evict_all = options.evicted.contains(&kind.name);
+    let evict_all = options.archived.contains(&kind.name);
     let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
     let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
     let mut after = after.unwrap_or(i64::MIN);
@@ -118,7 +118,7 @@ fn found(kind: &Kind, row: &impl Cells) -> Result<(Found, String), sqlx::Error> 
         proto: row.bytes(3)?,
         ours: row.bytes(4)?.is_some(),
         deleted: row.int(5)? != 0,
-        evicted: row.int(6)? != 0,
+        archived: row.int(6)? != 0,
         columns: columns
             .map(|(at, column)| row.value(at + LEADING, column.ty).ok())
             .collect(),
@@ -136,7 +136,7 @@ fn decide_update(
 ) -> Option<RowUpdate> {
     let annotations = &version.object.metadata.annotations;
     let immutable = annotations.get(platform.immutable).is_some_and(|value| value == "true");
-    let is_live = !found.deleted && !found.evicted;
+    let is_live = !found.deleted && !found.archived;
     let evicts = is_live && !found.ours && (evict_all || kind.immutable || immutable);
     // Nobody else will write such a row again.
     let is_final = !found.ours && (!is_live || evicts);
@@ -235,7 +235,7 @@ mod tests {
             proto: Some(vec![2]),
             ours,
             deleted: state == "deleted",
-            evicted: state == "evicted",
+            archived: state == "archived",
             columns: Vec::new(),
         };
         let update = decide_update(&found, &kind, &PLATFORM, &version, evict_all)?;
@@ -250,11 +250,11 @@ mod tests {
     #[test]
     fn what_nobody_writes_again_is_made_whole() {
         assert_eq!(given(false, "deleted", false, false, false), Some((true, true, false)));
-        assert_eq!(given(false, "evicted", false, false, false), Some((true, true, false)));
+        assert_eq!(given(false, "archived", false, false, false), Some((true, true, false)));
     }
 
     #[test]
-    fn what_its_program_took_out_of_the_cluster_is_evicted() {
+    fn what_its_program_took_out_of_the_cluster_is_archived() {
         for (marked, immutable, evict_all) in [(true, false, false), (false, true, false), (false, false, true)] {
             assert_eq!(
                 given(false, "live", marked, immutable, evict_all),
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn rows_of_ours_keep_what_they_have() {
-        for state in ["live", "evicted", "deleted"] {
+        for state in ["live", "archived", "deleted"] {
             assert_eq!(given(true, state, true, true, true), None);
         }
     }

@@ -11,7 +11,7 @@ mod questions;
 
 mod checks;
 
-use crate::adoption::{AdoptionSql, Change, ColumnDefinition, Definition, Doubt, Renewal, Unfit};
+use crate::adoption::{AdoptionSql, Change, ColumnDefinition, Definition, Renewal, Unfit, ValueCheck};
 use crate::live::{LiveColumn, LiveTable};
 use crate::mysql::notation::MySqlSpelling;
 
@@ -37,7 +37,7 @@ impl AdoptionSql for MySqlSpelling {
         Unfit::other_spelling(found, wanted)
     }
 
-    fn doubts(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<Doubt> {
+    fn doubts(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
         questions::doubts(table, live, wanted)
     }
 

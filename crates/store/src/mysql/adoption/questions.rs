@@ -1,13 +1,13 @@
 //! Queries for values of another program that may not fit.
 
-use crate::adoption::{ColumnDefinition, Doubt, Example, Unfit};
+use crate::adoption::{ColumnDefinition, Example, Unfit, ValueCheck};
 use crate::live::{LiveColumn, LiveTable};
 
 /// Texts that are read at once.
 const DOUBTFUL_ROWS: u32 = 1_000;
 
 /// See [`AdoptionSql::doubts`](crate::adoption::AdoptionSql::doubts).
-pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<Doubt> {
+pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
     let (ty, column) = (wanted.catalogue_type(), wanted.name);
     let length = ty.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
     let mut doubts = Vec::new();
@@ -35,8 +35,8 @@ pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefini
     doubts
 }
 
-fn doubt(question: String, unfit: impl Fn(&Example<'_>) -> Unfit + Send + Sync + 'static) -> Doubt {
-    Doubt {
+fn doubt(question: String, unfit: impl Fn(&Example<'_>) -> Unfit + Send + Sync + 'static) -> ValueCheck {
+    ValueCheck {
         question,
         unfit: Box::new(unfit),
     }

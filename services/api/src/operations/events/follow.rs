@@ -17,8 +17,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{Reason, Refusal, refusal};
-use super::cursor::{Cursor, later};
 use super::hub::{CHANGES_AT_ONCE, Found, Hubs};
+use super::outbox_position::{OutboxPosition, later};
 use super::page::{Page, Sent, event, topic};
 
 /// Objects of the replay that are read together.
@@ -64,12 +64,12 @@ impl Follow {
     pub(super) const KEEP_ALIVE: Duration = KEEP_ALIVE;
 
     /// Where a subscription from nothing begins.
-    pub(super) async fn beginning(&self) -> Result<Cursor, Refusal> {
-        Ok(Cursor::beginning(self.head().await?))
+    pub(super) async fn beginning(&self) -> Result<OutboxPosition, Refusal> {
+        Ok(OutboxPosition::beginning(self.head().await?))
     }
 
     /// Refuses a place that the database does not know any more.
-    pub(super) async fn check(&self, place: &Cursor) -> Result<(), Refusal> {
+    pub(super) async fn check(&self, place: &OutboxPosition) -> Result<(), Refusal> {
         self.since(place.after, 1).await?;
         if place.seen != place.after {
             self.since(place.seen, 1).await?;
@@ -78,7 +78,7 @@ impl Follow {
     }
 
     /// The messages from a place that the database knows; `until_the_end` is kept as long as they go on.
-    pub(super) fn messages(self, place: Cursor, until_the_end: impl Send + 'static) -> Messages {
+    pub(super) fn messages(self, place: OutboxPosition, until_the_end: impl Send + 'static) -> Messages {
         let (to, from) = mpsc::channel(MESSAGES_AT_ONCE);
         tokio::spawn(async move {
             let _until_the_end = until_the_end;
@@ -92,7 +92,11 @@ impl Follow {
         ReceiverStream::new(from).boxed()
     }
 
-    async fn run(&self, place: Cursor, to: &mpsc::Sender<Result<Arc<Sent>, Refusal>>) -> Result<(), SubscriptionEnd> {
+    async fn run(
+        &self,
+        place: OutboxPosition,
+        to: &mpsc::Sender<Result<Arc<Sent>, Refusal>>,
+    ) -> Result<(), SubscriptionEnd> {
         let mut following = Following {
             follow: self,
             topic: topic(self.kind),
@@ -128,7 +132,7 @@ fn gone() -> Refusal {
 struct Following<'a> {
     follow: &'a Follow,
     topic: String,
-    place: Cursor,
+    place: OutboxPosition,
     last_sent: Instant,
     to: &'a mpsc::Sender<Result<Arc<Sent>, Refusal>>,
 }
@@ -201,9 +205,9 @@ impl Following<'_> {
         for sent in page.sent(&self.topic, &self.place, self.follow.deleting) {
             self.send(sent).await?;
         }
-        self.place = Cursor {
+        self.place = OutboxPosition {
             seen: later(self.place.seen, page.until),
-            ..Cursor::at(page.until)
+            ..OutboxPosition::at(page.until)
         };
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Events: what exists of a kind and what changes, from the outbox. One poller a kind serves all who follow it.
 
-mod cursor;
+mod outbox_position;
 
 mod page;
 
@@ -19,15 +19,15 @@ use kindex_kube_api::status::Details;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_serve::watches::Seat;
+use kindex_serve::watches::WatchSlot;
 use kindex_store::MetadataStorage;
 
-use cursor::Cursor;
 use follow::Follow;
+use outbox_position::OutboxPosition;
 
 use super::rights::RequiredPermission;
 use super::{Caller, Operations, Reason, Refusal, Streams, refusal};
-use crate::figures::OneMore;
+use crate::figures::GaugeIncrement;
 
 pub(super) use hub::Hubs;
 
@@ -80,7 +80,7 @@ impl Operations {
         caller: &Caller,
         kind: &'static Kind,
         options: &EventOptions,
-    ) -> Result<(Messages, Seat), Refusal> {
+    ) -> Result<(Messages, WatchSlot), Refusal> {
         self.rights
             .allow(caller, RequiredPermission::of(Verb::Watch, kind.into(), None))
             .await?;
@@ -88,11 +88,11 @@ impl Operations {
         let place = match options.from.as_str() {
             "" => None,
             from => {
-                let place = Position::parse(from).and_then(|from| Cursor::read(&from, &page::topic(kind)));
+                let place = Position::parse(from).and_then(|from| OutboxPosition::read(&from, &page::topic(kind)));
                 Some(place.map_err(|error| Refusal::bad_request(error.to_string()))?)
             }
         };
-        let seat = self.streams.seat()?;
+        let slot = self.streams.slot()?;
         let place = match place {
             Some(place) => {
                 follow.check(&place).await?;
@@ -100,8 +100,8 @@ impl Operations {
             }
             None => follow.beginning().await?,
         };
-        let messages = follow.messages(place, OneMore::of(&self.streams.figures.subscriptions));
-        Ok((messages, seat))
+        let messages = follow.messages(place, GaugeIncrement::of(&self.streams.figures.subscriptions));
+        Ok((messages, slot))
     }
 
     /// The object of this uid, if it exists: for who missed it in a replay.

@@ -7,7 +7,7 @@ use kindex_events::{Event, Message, sse};
 use kindex_model::kind::Kind;
 use kindex_store::{Mark, OutboxEntry};
 
-use super::cursor::{Cursor, later};
+use super::outbox_position::{OutboxPosition, later};
 
 /// A message on its way, with its text.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Page {
     }
 
     /// What a subscription at this place sends of it.
-    pub(super) fn sent(&self, topic: &str, place: &Cursor, deleting: bool) -> Vec<Arc<Sent>> {
+    pub(super) fn sent(&self, topic: &str, place: &OutboxPosition, deleting: bool) -> Vec<Arc<Sent>> {
         let wanted = self.changes.iter().filter(|(entry, sent)| {
             let passes = sent
                 .message
@@ -74,7 +74,7 @@ impl Page {
                 true => sent.clone(),
                 // Its replay has shown something newer than this page.
                 false => {
-                    let seen = Cursor {
+                    let seen = OutboxPosition {
                         seen: place.seen,
                         ..place_after(entry, self.after, self.until)
                     };
@@ -86,15 +86,15 @@ impl Page {
 }
 
 /// The place of who has this entry of a page.
-fn place_after(entry: &OutboxEntry, after: Mark, until: Mark) -> Cursor {
+fn place_after(entry: &OutboxEntry, after: Mark, until: Mark) -> OutboxPosition {
     match entry.position < until.position {
-        true => Cursor {
+        true => OutboxPosition {
             after,
             past: entry.position,
             seen: until,
             replayed: None,
         },
-        false => Cursor::at(until),
+        false => OutboxPosition::at(until),
     }
 }
 
@@ -141,9 +141,9 @@ mod tests {
         }
     }
 
-    fn places(sent: &[Arc<Sent>]) -> Vec<Cursor> {
+    fn places(sent: &[Arc<Sent>]) -> Vec<OutboxPosition> {
         let positions = sent.iter().filter_map(|sent| sent.message.position());
-        let places = positions.map(|position| Cursor::read(position, &topic(&KIND)));
+        let places = positions.map(|position| OutboxPosition::read(position, &topic(&KIND)));
         places.collect::<Result<_, _>>().expect("positions of ours")
     }
 
@@ -155,24 +155,24 @@ mod tests {
             vec![entry(3, false), entry(4, true), entry(5, false)],
             mark(5),
         );
-        let all = page.sent(&topic(&KIND), &Cursor::at(mark(2)), false);
+        let all = page.sent(&topic(&KIND), &OutboxPosition::at(mark(2)), false);
         assert_eq!(all.len(), 3);
         for (number, place) in places(&all).iter().enumerate() {
             let rest = page.sent(&topic(&KIND), place, false);
             assert_eq!(rest.len(), 2 - number, "after {place:?}");
             assert_eq!(place.seen, mark(5));
         }
-        assert_eq!(places(&all)[2], Cursor::at(mark(5)));
-        let deleted = page.sent(&topic(&KIND), &Cursor::at(mark(2)), true);
+        assert_eq!(places(&all)[2], OutboxPosition::at(mark(5)));
+        let deleted = page.sent(&topic(&KIND), &OutboxPosition::at(mark(2)), true);
         assert_eq!(deleted.len(), 1);
     }
 
     #[test]
     fn a_position_names_the_newest_that_its_client_has_seen() {
         let page = Page::new(&KIND, mark(2), vec![entry(3, false), entry(4, false)], mark(4));
-        let replayed = Cursor {
+        let replayed = OutboxPosition {
             seen: mark(9),
-            ..Cursor::at(mark(2))
+            ..OutboxPosition::at(mark(2))
         };
         let sent = page.sent(&topic(&KIND), &replayed, false);
         let seen: Vec<Mark> = places(&sent).iter().map(|place| place.seen).collect();
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_text_is_made_once_for_all_who_send_it() {
         let page = Page::new(&KIND, mark(2), vec![entry(3, false)], mark(3));
-        let frames = [0, 1].map(|_| page.sent(&topic(&KIND), &Cursor::at(mark(2)), false)[0].frame());
+        let frames = [0, 1].map(|_| page.sent(&topic(&KIND), &OutboxPosition::at(mark(2)), false)[0].frame());
         assert_eq!(frames[0].as_ptr(), frames[1].as_ptr());
     }
 }

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Refusal;
 use super::super::token::tests::KIND;
-use super::cursor::Cursor;
 use super::follow::{Follow, Messages};
 use super::hub::Hubs;
+use super::outbox_position::OutboxPosition;
 use super::page::topic;
 use tokio::time::sleep;
 
@@ -142,7 +142,7 @@ impl Server {
         }
     }
 
-    async fn begin(&self, from: Option<Cursor>, deleting: bool) -> Result<Messages, Refusal> {
+    async fn begin(&self, from: Option<OutboxPosition>, deleting: bool) -> Result<Messages, Refusal> {
         let follow = Follow {
             store: self.memory.clone(),
             hubs: self.hubs.clone(),
@@ -180,7 +180,11 @@ impl Source for Server {
         if to.topic != topic(&KIND) {
             return Err(SourceError::UnknownTopic(to.topic.clone()));
         }
-        let from = to.from.as_ref().map(|from| Cursor::read(from, &to.topic)).transpose()?;
+        let from = to
+            .from
+            .as_ref()
+            .map(|from| OutboxPosition::read(from, &to.topic))
+            .transpose()?;
         let messages = self
             .begin(from, to.deleting)
             .await
@@ -209,16 +213,16 @@ impl Stage for Server {
             position: Position(1),
             stamp: 1,
         };
-        Cursor::at(mark).write(&topic(&KIND))
+        OutboxPosition::at(mark).write(&topic(&KIND))
     }
 
     fn of_another_life(&self, position: &Token) -> Token {
-        let place = Cursor::read(position, &topic(&KIND)).expect("one of ours");
+        let place = OutboxPosition::read(position, &topic(&KIND)).expect("one of ours");
         let after = Mark {
             stamp: place.after.stamp + 1,
             ..place.after
         };
-        Cursor { after, ..place }.write(&topic(&KIND))
+        OutboxPosition { after, ..place }.write(&topic(&KIND))
     }
 
     async fn create(&self, name: &str) -> Uid {
@@ -313,10 +317,10 @@ async fn a_database_that_is_restored_ends_every_subscription_with_410() {
     }
     let mut messages = server.begin(None, false).await.expect("known");
     until_quiet(&mut messages).await;
-    let known = Cursor::at(*server.memory.rows().marks.last().expect("four"));
-    let earlier = Cursor::at(server.memory.rows().marks[1]);
+    let known = OutboxPosition::at(*server.memory.rows().marks.last().expect("four"));
+    let earlier = OutboxPosition::at(server.memory.rows().marks[1]);
     // It knows the start of the replay, and not what the replay has shown.
-    let seen = Cursor {
+    let seen = OutboxPosition {
         seen: known.after,
         ..earlier.clone()
     };
@@ -338,11 +342,11 @@ async fn a_position_of_the_replay_names_the_newest_that_was_read() {
     }
     let marks = server.memory.rows().marks.clone();
     let mut messages = server
-        .begin(Some(Cursor::beginning(marks[1])), false)
+        .begin(Some(OutboxPosition::beginning(marks[1])), false)
         .await
         .expect("known");
     let message = next(&mut messages).await.expect("there is more").expect("no error");
-    let place = Cursor::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
+    let place = OutboxPosition::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
     assert_eq!((place.after, place.seen), (marks[1], marks[3]));
 }
 
@@ -360,7 +364,7 @@ async fn a_replay_is_read_by_pages_and_resumed_within_one() {
         position = message.position().cloned();
     }
     drop(messages);
-    let place = Cursor::read(&position.expect("each has one"), &topic(&KIND)).expect("ours");
+    let place = OutboxPosition::read(&position.expect("each has one"), &topic(&KIND)).expect("ours");
     let mut messages = server.begin(Some(place), false).await.expect("known");
     assert_eq!(until_quiet(&mut messages).await, 1000);
     assert!(server.statements() - before < 16, "{}", server.statements() - before);
@@ -385,7 +389,7 @@ async fn who_hears_nothing_is_kept_alive_with_a_position() {
     until_quiet(&mut messages).await;
     server.memory.write("live", |_| {});
     let message = next(&mut messages).await.expect("there is more").expect("no error");
-    let place = Cursor::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
+    let place = OutboxPosition::read(message.position().expect("a position"), &topic(&KIND)).expect("ours");
     assert!(matches!(message, Message::Alive(_)));
     assert_eq!(
         place.after.position,

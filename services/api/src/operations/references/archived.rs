@@ -9,7 +9,7 @@ use kindex_store::{DirectError, StoreError};
 
 use super::super::{Backends, ObjectKey, Refusal, Storage, refusal};
 use super::answer::{State, Target};
-use super::decide::{Decision, Seen, Standing, is_of};
+use super::decide::{Decision, Presence, Seen, is_of};
 
 /// An archived object with its references.
 pub(in super::super) struct ArchivedObject {
@@ -29,9 +29,9 @@ impl ArchivedObject {
     /// What a decision on one reference depends on.
     pub(in super::super) fn seen(&self, key: &ObjectKey<'_>, reference: &ReferenceName) -> Seen {
         Seen {
-            standing: match self.state {
-                State::Deleting => Standing::Leaving,
-                State::Live | State::Archived | State::Deleted | State::Unknown => Standing::Staying,
+            presence: match self.state {
+                State::Deleting => Presence::Leaving,
+                State::Live | State::Archived | State::Deleted | State::Unknown => Presence::Staying,
             },
             held: self.references.contains(reference),
             itself: is_of(reference, key.resource.kind, &self.uid.0),

@@ -14,7 +14,7 @@ use super::super::{Caller, ObjectKey, Part, Refusal, Resource};
 use super::answer::State;
 use super::fields::changed;
 use super::named_object::NamedObject;
-use super::on_named::{NamedObjects, Silence};
+use super::on_named::{FailurePolicy, NamedObjects};
 use super::picked::picked;
 
 impl NamedObjects<'_> {
@@ -30,7 +30,7 @@ impl NamedObjects<'_> {
         old: &Value,
         new: &Value,
     ) -> Result<(), Refusal> {
-        self.refuse_moves_or(caller, key, old, new, Silence::Passes).await
+        self.refuse_moves_or(caller, key, old, new, FailurePolicy::Passes).await
     }
 
     /// The same, where it is said what the silence of another service means.
@@ -43,12 +43,12 @@ impl NamedObjects<'_> {
         key: &ObjectKey<'_>,
         old: &Value,
         new: &Value,
-        silence: Silence,
+        policy: FailurePolicy,
     ) -> Result<(), Refusal> {
         let own = |object: &Value| value_in_own_version(&self.backends.registry.platform, key.resource, object);
         let converted = own(old).zip(own(new));
         let (old, new) = converted.as_ref().map_or((old, new), |(old, new)| (old, new));
-        self.refuse_other_names(caller, key, old, new, silence).await
+        self.refuse_other_names(caller, key, old, new, policy).await
     }
 
     /// The same of the texts of a live object before and after. What is sent to replace a part of it leaves the rest as
@@ -75,7 +75,8 @@ impl NamedObjects<'_> {
             Some(part) => with_part(part, &old, &sent),
             None => sent,
         };
-        self.refuse_other_names(caller, key, &old, &new, Silence::Passes).await
+        self.refuse_other_names(caller, key, &old, &new, FailurePolicy::Passes)
+            .await
     }
 
     /// The same of an object in its kind's own version.
@@ -85,7 +86,7 @@ impl NamedObjects<'_> {
         key: &ObjectKey<'_>,
         old: &Value,
         new: &Value,
-        silence: Silence,
+        policy: FailurePolicy,
     ) -> Result<(), Refusal> {
         for (reference, pair) in changed(&self.backends.registry, key.resource.kind, old, new) {
             let path = reference.path.join(".");
@@ -99,7 +100,7 @@ impl NamedObjects<'_> {
             }
             for (word, other) in ["named", "would name"].into_iter().zip(pair) {
                 let Some(other) = other else { continue };
-                if self.is_deleting(caller, &other, silence).await? {
+                if self.is_deleting(caller, &other, policy).await? {
                     let why = other.why();
                     let why = format!("{path} {word} {other}, which is being deleted, so that it cannot change; {why}");
                     return Err(Refusal::conflict(key, &why));
@@ -143,7 +144,7 @@ impl NamedObjects<'_> {
         reference: &'static Reference,
         named: NamedObject,
     ) -> Result<Option<String>, Refusal> {
-        let is_deleting = match self.is_deleting(caller, &named, Silence::PassesForAWhile).await {
+        let is_deleting = match self.is_deleting(caller, &named, FailurePolicy::PassesForAWhile).await {
             // The cluster may have no such kind.
             Err(refusal) if refusal.outcome().is_not_found() => false,
             is_deleting => is_deleting?,

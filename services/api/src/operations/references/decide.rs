@@ -15,7 +15,7 @@ pub(in super::super) enum Change {
 
 /// How far an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Standing {
+pub(in super::super) enum Presence {
     /// There is none.
     Absent,
     /// Nobody has deleted it.
@@ -27,7 +27,7 @@ pub(in super::super) enum Standing {
 /// What is seen of the object.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Seen {
-    pub(in super::super) standing: Standing,
+    pub(in super::super) presence: Presence,
     /// Whether the object has the reference.
     pub(in super::super) held: bool,
     /// Whether the reference is the object's own name: it would hold itself.
@@ -69,22 +69,22 @@ pub(in super::super) enum RefusalReason {
 /// time.
 pub(in super::super) fn decide(change: Change, seen: Seen) -> Decision {
     let Seen {
-        standing,
+        presence,
         held,
         itself,
         is_as_read,
     } = seen;
-    match (change, standing) {
-        (Change::Put, Standing::Absent) => Decision::Refuse(RefusalReason::Absent),
-        (Change::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(RefusalReason::Itself),
-        (Change::Put, Standing::Staying | Standing::Leaving) if held => Decision::Done,
-        (Change::Put, Standing::Staying) => Decision::Add,
-        (Change::Put, Standing::Leaving) => Decision::Refuse(RefusalReason::Leaving),
-        (Change::Delete, Standing::Staying | Standing::Leaving) if held && !is_as_read => {
+    match (change, presence) {
+        (Change::Put, Presence::Absent) => Decision::Refuse(RefusalReason::Absent),
+        (Change::Put, Presence::Staying | Presence::Leaving) if itself => Decision::Refuse(RefusalReason::Itself),
+        (Change::Put, Presence::Staying | Presence::Leaving) if held => Decision::Done,
+        (Change::Put, Presence::Staying) => Decision::Add,
+        (Change::Put, Presence::Leaving) => Decision::Refuse(RefusalReason::Leaving),
+        (Change::Delete, Presence::Staying | Presence::Leaving) if held && !is_as_read => {
             Decision::Refuse(RefusalReason::Changed)
         }
-        (Change::Delete, Standing::Staying | Standing::Leaving) if held => Decision::Remove,
-        (Change::Delete, Standing::Absent | Standing::Staying | Standing::Leaving) => Decision::Done,
+        (Change::Delete, Presence::Staying | Presence::Leaving) if held => Decision::Remove,
+        (Change::Delete, Presence::Absent | Presence::Staying | Presence::Leaving) => Decision::Done,
     }
 }
 
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn each_cell() {
-        use {Change as C, Decision as D, RefusalReason as R, Standing as S};
+        use {Change as C, Decision as D, Presence as S, RefusalReason as R};
         let cells = [
-            // change, standing, held, itself
+            // change, presence, held, itself
             (C::Put, S::Absent, false, false, D::Refuse(R::Absent)),
             (C::Put, S::Staying, false, false, D::Add),
             (C::Put, S::Staying, true, false, D::Done),
@@ -125,9 +125,9 @@ mod tests {
             (C::Delete, S::Leaving, true, false, D::Remove),
             (C::Delete, S::Leaving, true, true, D::Remove),
         ];
-        for (change, standing, held, itself, expected) in cells {
+        for (change, presence, held, itself, expected) in cells {
             let seen = Seen {
-                standing,
+                presence,
                 held,
                 itself,
                 is_as_read: true,
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn an_object_that_has_changed_since_it_was_read_loses_no_reference() {
-        use {Decision as D, Standing as S};
-        for (standing, held, expected) in [
+        use {Decision as D, Presence as S};
+        for (presence, held, expected) in [
             (S::Absent, false, D::Done),
             (S::Staying, false, D::Done),
             (S::Leaving, false, D::Done),
@@ -147,7 +147,7 @@ mod tests {
             (S::Leaving, true, D::Refuse(RefusalReason::Changed)),
         ] {
             let seen = Seen {
-                standing,
+                presence,
                 held,
                 itself: false,
                 is_as_read: false,

@@ -8,7 +8,7 @@ use super::super::cluster::Call;
 use super::super::{Backends, Caller, ObjectKey, Refusal};
 use super::answer::{State, Target};
 use super::archived::ArchivedObject;
-use super::decide::{Change, Seen, Standing};
+use super::decide::{Change, Presence, Seen};
 use super::object::LiveObject;
 
 /// Where an object is.
@@ -83,14 +83,14 @@ impl Backends {
         change: Change,
     ) -> Result<Seen, Refusal> {
         let absent = Seen {
-            standing: Standing::Absent,
+            presence: Presence::Absent,
             held: false,
             itself: false,
             is_as_read: true,
         };
         let mut seen = found.map_or(absent, |found| found.seen(key, reference));
         if let (Some(FoundObject::Cluster(live)), false) = (found, seen.held)
-            && (change == Change::Delete || seen.standing == Standing::Leaving)
+            && (change == Change::Delete || seen.presence == Presence::Leaving)
         {
             let stored = self.stored_references(key.resource.kind, live.uid()).await?;
             seen.held = stored.contains(reference);

@@ -7,7 +7,7 @@ use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
-use super::super::rights::{Rights, Spoken};
+use super::super::rights::{HolderResource, Rights};
 use super::super::{Backends, Caller, Refusal, Storage, refusal};
 use super::answer::{Held, Holder, State};
 use super::decide::is_of_kind;
@@ -74,8 +74,8 @@ pub(super) async fn allow_to_speak(
         Some(kind) => kind.plural.to_owned(),
         None => backends.registry.plural_elsewhere(reference.group(), reference.kind()),
     };
-    let spoken = spoken_for(reference, plural, holder.as_ref());
-    rights.allow_holder(caller, &spoken).await
+    let holder = holder_resource(reference, plural, holder.as_ref());
+    rights.allow_holder(caller, &holder).await
 }
 
 /// References with what is known of their holders.
@@ -132,9 +132,9 @@ pub(super) fn no_holder(reference: &ReferenceName) -> Refusal {
 
 /// On which object the right is wanted. That of a holder that SQL does not have, of another service above all, is
 /// wanted on all objects of its kind.
-fn spoken_for(reference: &ReferenceName, plural: String, holder: Option<&Stored>) -> Spoken {
+fn holder_resource(reference: &ReferenceName, plural: String, holder: Option<&Stored>) -> HolderResource {
     let metadata = holder.map(|stored| &stored.object.metadata);
-    Spoken {
+    HolderResource {
         group: reference.group().to_owned(),
         resource: plural,
         namespace: metadata.map(|metadata| metadata.namespace.clone()).unwrap_or_default(),

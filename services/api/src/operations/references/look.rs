@@ -21,13 +21,13 @@ use super::naming::{TargetKey, by_fields, field, names, select, targets};
 use super::object::references_among;
 use super::peers::Peers;
 use super::question::Question;
-use super::tree::{Bounds, Found, Look, NamingField, Node};
+use super::tree::{Bounds, FindHolders, Found, NamingField, Node};
 
 /// Objects of a kind that are read in search of a field that has no column.
 const SCANNED_MAX: usize = 10_000;
 
 /// What looks up one object and its holders, for a question.
-pub(super) struct Looker<'a> {
+pub(super) struct HolderLookup<'a> {
     backends: &'a Backends,
     peers: &'a Peers,
     rights: &'a Rights,
@@ -41,7 +41,7 @@ pub(super) struct Looker<'a> {
     of_peers: Mutex<HashMap<String, Found>>,
 }
 
-impl<'a> Looker<'a> {
+impl<'a> HolderLookup<'a> {
     pub(super) fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds, question: &'a Question) -> Self {
         Self {
             backends: &operations.backends,
@@ -343,7 +343,7 @@ impl<'a> Looker<'a> {
     }
 }
 
-impl Look for Looker<'_> {
+impl FindHolders for HolderLookup<'_> {
     async fn holders(&self, of: &Node) -> Found {
         if !of.service.is_empty() {
             return self.holders_by_peer(of).await;

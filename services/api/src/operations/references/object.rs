@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::{ObjectKey, Refusal};
 use super::answer::{State, Target};
-use super::decide::{Seen, Standing, is_of};
+use super::decide::{Presence, Seen, is_of};
 
 /// A live object.
 pub(in super::super) struct LiveObject {
@@ -73,9 +73,9 @@ impl LiveObject {
     /// What a decision on one reference depends on.
     pub(in super::super) fn seen(&self, kind: &Kind, reference: &ReferenceName) -> Seen {
         Seen {
-            standing: match self.state() {
-                State::Deleting => Standing::Leaving,
-                State::Live | State::Archived | State::Deleted | State::Unknown => Standing::Staying,
+            presence: match self.state() {
+                State::Deleting => Presence::Leaving,
+                State::Live | State::Archived | State::Deleted | State::Unknown => Presence::Staying,
             },
             held: self.object.metadata.finalizers.contains(&reference.to_string()),
             itself: is_of(reference, kind, self.uid()),
@@ -186,19 +186,19 @@ mod tests {
     #[test]
     fn a_deletion_is_seen_by_its_time_or_by_our_annotation() {
         let one: ReferenceName = "job.g/one".parse().expect("a name");
-        let standing = |more: Value| object(&json!([]), &more).seen(&KIND, &one).standing;
-        assert_eq!(standing(json!({})), Standing::Staying);
+        let presence = |more: Value| object(&json!([]), &more).seen(&KIND, &one).presence;
+        assert_eq!(presence(json!({})), Presence::Staying);
         assert_eq!(
-            standing(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"})),
-            Standing::Leaving
+            presence(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"})),
+            Presence::Leaving
         );
         assert_eq!(
-            standing(json!({"annotations": {"g/Deleting": "true"}})),
-            Standing::Leaving
+            presence(json!({"annotations": {"g/Deleting": "true"}})),
+            Presence::Leaving
         );
         assert_eq!(
-            standing(json!({"annotations": {"g/Deleting": "false"}})),
-            Standing::Staying
+            presence(json!({"annotations": {"g/Deleting": "false"}})),
+            Presence::Staying
         );
         let itself: ReferenceName = "run.g/u".parse().expect("a name");
         assert!(object(&json!([]), &json!({})).seen(&KIND, &itself).itself);

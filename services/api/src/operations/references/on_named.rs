@@ -29,7 +29,7 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// What it means that another service does not say how far an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Silence {
+pub(in super::super) enum FailurePolicy {
     /// The change is refused.
     Refuses,
     /// The change passes: one service that is down must not stop the writes of others. `kindex deletion` places the
@@ -74,10 +74,10 @@ impl NamedObjects<'_> {
         &self,
         caller: &Caller,
         object: &NamedObject,
-        silence: Silence,
+        policy: FailurePolicy,
     ) -> Result<bool, Refusal> {
         let (kind, name) = match object.located() {
-            Located::Foreign { service, kind, name } if silence != Silence::Refuses => {
+            Located::Foreign { service, kind, name } if policy != FailurePolicy::Refuses => {
                 (self.peers.kind(service, kind), name)
             }
             // There is no database to look it up in, and nobody who could have deleted it.
@@ -87,7 +87,7 @@ impl NamedObjects<'_> {
             }
         };
         let (peers, group) = (self.peers, object.group());
-        if silence == Silence::PassesForAWhile && !peers.may_be_asked(group) {
+        if policy == FailurePolicy::PassesForAWhile && !peers.may_be_asked(group) {
             return Ok(false);
         }
         let asked = timeout(ANSWER_WAIT_MAX, state_elsewhere(&kind, &name)).await;

@@ -18,7 +18,7 @@ use kube::client::Body;
 use tokio::time::Instant;
 
 use super::question::AskFailure;
-use super::silent::Silent;
+use super::silent::SilentServices;
 use super::tree::Node;
 
 /// How long a service may take.
@@ -35,7 +35,7 @@ pub struct Peers {
     addresses: BTreeMap<String, Address>,
     /// Those that were asked: how they are served is asked once.
     kinds: Arc<Mutex<ForeignKinds>>,
-    silent: Arc<Mutex<Silent>>,
+    silent: Arc<Mutex<SilentServices>>,
 }
 
 impl Peers {

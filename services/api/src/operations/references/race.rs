@@ -2,7 +2,7 @@
 //! model: the decisions are the real ones, and the steps of the requests are played. In `tests/tests/api`,
 //! `of_a_reference_and_a_deletion_at_the_same_time_one_wins` meets the real code with some of these orders.
 
-use super::decide::{Change, Decision, Seen, Standing, decide};
+use super::decide::{Change, Decision, Presence, Seen, decide};
 
 /// The object, as the cluster has it.
 #[derive(Clone, Debug)]
@@ -61,13 +61,13 @@ impl State {
         } = self.world;
         self.put = match self.put {
             Step::Read => {
-                let standing = match (is_there, deleting) {
-                    (false, _) => Standing::Absent,
-                    (true, false) => Standing::Staying,
-                    (true, true) => Standing::Leaving,
+                let presence = match (is_there, deleting) {
+                    (false, _) => Presence::Absent,
+                    (true, false) => Presence::Staying,
+                    (true, true) => Presence::Leaving,
                 };
                 let seen = Seen {
-                    standing,
+                    presence,
                     held,
                     itself: false,
                     is_as_read: true,

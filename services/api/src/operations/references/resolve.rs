@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::super::rights::RequiredPermission;
 use super::super::{Caller, ObjectKey, Operations, Refusal};
 use super::holder::no_holder;
-use super::look::Looker;
+use super::look::HolderLookup;
 use super::question::Question;
 use super::tree::{Bounds, Node, grow};
 
@@ -32,17 +32,17 @@ impl Operations {
         self.rights
             .allow(caller, RequiredPermission::at(Verb::Get, key))
             .await?;
-        let looker = Looker::new(self, caller, bounds, question);
-        let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
-        Ok(grow(&looker, root, bounds).await)
+        let lookup = HolderLookup::new(self, caller, bounds, question);
+        let root = lookup.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
+        Ok(grow(&lookup, root, bounds).await)
     }
 
     /// A holder of another service as that describes it, without its own holders. Where the service does not say it,
     /// the state is unknown, and a note says why.
     pub async fn foreign_holder(&self, question: &Question, reference: &ReferenceName) -> Node {
         let caller = Caller::default();
-        let looker = Looker::new(self, &caller, Bounds::default(), question);
-        looker.foreign(reference).await
+        let lookup = HolderLookup::new(self, &caller, Bounds::default(), question);
+        lookup.foreign(reference).await
     }
 
     /// As [`Self::holders`], of the object whose references have this name, with the fields by which it holds others.
@@ -71,17 +71,17 @@ impl Operations {
             .allow(caller, RequiredPermission::at(Verb::Get, &key))
             .await?;
         let question = Question::new(Instant::now());
-        let looker = Looker::new(self, caller, bounds, &question);
-        let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
+        let lookup = HolderLookup::new(self, caller, bounds, &question);
+        let root = lookup.root(&key).await?.filter(|node| node.uid == reference.uid());
         let root = match root {
             Some(root) => root,
-            None => looker.stored(kind, &stored).await,
+            None => lookup.stored(kind, &stored).await,
         };
         // By these, the service that asks knows how its own objects are held.
         let root = Node {
-            targets: looker.targets(kind, &stored),
+            targets: lookup.targets(kind, &stored),
             ..root
         };
-        Ok(grow(&looker, root, bounds).await)
+        Ok(grow(&lookup, root, bounds).await)
     }
 }

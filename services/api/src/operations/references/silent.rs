@@ -11,9 +11,9 @@ const SPARED: Duration = Duration::from_secs(5);
 
 /// Until when services are not waited for, by the groups of their kinds.
 #[derive(Default)]
-pub(super) struct Silent(HashMap<&'static str, Instant>);
+pub(super) struct SilentServices(HashMap<&'static str, Instant>);
 
-impl Silent {
+impl SilentServices {
     /// Whether a service is asked now. Of those who come once the time is over, only the first finds out whether the
     /// service is back.
     pub(super) fn may_be_asked(&mut self, group: &str, now: Instant) -> bool {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn after_a_silence_one_finds_out_whether_the_service_is_back_and_nobody_else_waits() {
-        let (mut silent, now) = (Silent::default(), Instant::now());
+        let (mut silent, now) = (SilentServices::default(), Instant::now());
         assert!(silent.may_be_asked("region", now));
         silent.note("region", false, now);
         let just_before = now + SPARED - Duration::from_millis(1);

@@ -1,5 +1,5 @@
 //! Who waits for whom: below an object its holders, below those theirs, down to what nothing holds. Built breadth first
-//! over what [`Look`] finds, within bounds. Knows neither the cluster nor SQL.
+//! over what [`FindHolders`] finds, within bounds. Knows neither the cluster nor SQL.
 
 use std::collections::HashMap;
 
@@ -106,7 +106,7 @@ pub(in super::super) struct Found {
 }
 
 /// Finds holders.
-pub(in super::super) trait Look: Sync {
+pub(in super::super) trait FindHolders: Sync {
     /// Those that hold or name an object.
     fn holders(&self, of: &Node) -> impl Future<Output = Found> + Send;
 }
@@ -175,7 +175,7 @@ struct Growing {
 /// # Guarantees
 /// Ends: an object that is above itself is shown with the path of the cycle, and one that is elsewhere without what is
 /// below it. What could not be read is said where it is missing.
-pub(in super::super) async fn grow(look: &impl Look, root: Node, bounds: Bounds) -> Node {
+pub(in super::super) async fn grow(look: &impl FindHolders, root: Node, bounds: Bounds) -> Node {
     let mut known = HashMap::from([(root.identity(), 0)]);
     let mut all = vec![Growing {
         node: root,
@@ -270,7 +270,7 @@ pub(super) mod tests {
         }
     }
 
-    impl Look for Graph {
+    impl FindHolders for Graph {
         async fn holders(&self, of: &Node) -> Found {
             self.asked.fetch_add(1, Ordering::SeqCst);
             let mut known = self.holders.iter().filter(|(name, _)| *name == of.name);

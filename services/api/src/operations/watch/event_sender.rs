@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::super::Refusal;
 use super::{Event, Events};
-use crate::figures::{Figures, OneMore};
+use crate::figures::{Figures, GaugeIncrement};
 
 /// A watcher that takes no event for so long, while there is one, is left alone. It loses nothing: who asks again from
 /// the last version that it saw misses no event.
@@ -84,7 +84,7 @@ where
         stalled,
         watches: watches.clone(),
     });
-    let one = OneMore::of(&figures.watches);
+    let one = GaugeIncrement::of(&figures.watches);
     tokio::spawn(async move {
         let _until_the_end = one;
         match feeding.await {

@@ -128,12 +128,12 @@ impl Feed {
         let mut follower = Follower {
             feed: self.clone(),
             kind,
-            cursor: Position::default(),
+            position: Position::default(),
             last: Position::default(),
             known: self.known.clone(),
         };
         let position = follower.fresh(FIRST_READ_TIMEOUT).await;
-        follower.cursor = position.map_err(|error| {
+        follower.position = position.map_err(|error| {
             let message = format!("the database does not answer: {error}; try again");
             Refusal::try_again(Reason::ServiceUnavailable, message)
         })?;
@@ -147,16 +147,16 @@ impl Feed {
         version: ResourceVersion,
     ) -> Result<Follower, Refusal> {
         let mut follower = self.from_now(kind).await?;
-        let last = follower.cursor;
+        let last = follower.position;
         if last == Position::default() {
             return Ok(follower);
         }
         let failed = |error| refusal::of_query(&error);
         let seen = self.store.watermark_before(kind, version).await.map_err(failed)?;
-        follower.cursor = seen.unwrap_or_default();
+        follower.position = seen.unwrap_or_default();
         let are_kept = self
             .store
-            .changes(kind, follower.cursor, 1)
+            .changes(kind, follower.position, 1)
             .await
             .map_err(failed)?
             .is_some();
@@ -186,7 +186,7 @@ pub(super) struct Follower {
     feed: Arc<Feed>,
     kind: &'static Kind,
     /// Up to here all is told.
-    cursor: Position,
+    position: Position,
     /// Up to here there was something, when that was asked.
     last: Position,
     known: watch::Receiver<Known>,
@@ -195,22 +195,22 @@ pub(super) struct Follower {
 impl Follower {
     /// Waits until there are changes that were not told.
     pub(super) async fn moved(&mut self) -> io::Result<()> {
-        let (kind, cursor) = (self.kind, self.cursor);
-        let moved = self.known.wait_for(|known| known.of(kind) > cursor).await;
+        let (kind, position) = (self.kind, self.position);
+        let moved = self.known.wait_for(|known| known.of(kind) > position).await;
         moved.map(drop).map_err(io::Error::other)
     }
 
     /// Whether there are any, as it was a moment ago.
     pub(super) async fn is_behind(&mut self) -> io::Result<bool> {
-        Ok(self.fresh(WAIT).await? > self.cursor)
+        Ok(self.fresh(WAIT).await? > self.position)
     }
 
     /// The next of them. Nothing else may be told until these are: it is known of each that the cluster has no object
     /// of its name.
     pub(super) async fn next(&mut self) -> io::Result<Arc<Chunk>> {
         // On the heap while it lasts: a watch at rest has no room for it.
-        let chunk = Box::pin(self.feed.chunk(self.kind, self.cursor, Instant::now())).await?;
-        self.cursor = chunk.upto;
+        let chunk = Box::pin(self.feed.chunk(self.kind, self.position, Instant::now())).await?;
+        self.position = chunk.upto;
         Ok(chunk)
     }
 

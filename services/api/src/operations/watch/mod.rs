@@ -19,7 +19,7 @@ use kindex_kube_api::request::Verb;
 use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_model::object::ResourceVersion;
 use kindex_serve::pages::PageSize;
-use kindex_serve::watches::Seat;
+use kindex_serve::watches::WatchSlot;
 
 use moved::Filter;
 use pump::Pump;
@@ -91,7 +91,7 @@ impl Operations {
         resource: impl Into<Resource>,
         which: &ListOptions,
         options: &WatchOptions,
-    ) -> Result<(Events, Seat), Refusal> {
+    ) -> Result<(Events, WatchSlot), Refusal> {
         let resource = resource.into();
         let kind = resource.kind;
         let permission = RequiredPermission::of(Verb::Watch, resource, which.namespace.as_deref());
@@ -109,13 +109,13 @@ impl Operations {
             which: which.clone(),
             options: options.clone(),
         };
-        let (streams, seat) = (&self.streams, self.streams.seat()?);
+        let (streams, slot) = (&self.streams, self.streams.slot()?);
         if !self.backends.archives(kind) {
             let events = stream.plain().await?;
             let events = event_sender::fed(&streams.figures, &streams.watches, event_sender::STALLED, |sender| {
                 pump::hand_on(sender, events)
             });
-            return Ok((events, seat));
+            return Ok((events, slot));
         }
         let events = match beginning {
             Beginning::After(version) => {
@@ -152,7 +152,7 @@ impl Operations {
                 })
             }
         };
-        Ok((events, seat))
+        Ok((events, slot))
     }
 }
 

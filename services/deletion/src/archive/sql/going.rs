@@ -7,7 +7,7 @@ use kindex_store::ReadVersion;
 
 use super::SqlArchive;
 use super::rows::failed;
-use crate::archive::{ArchiveError, Cursor, Holder, HolderScope};
+use crate::archive::{ArchiveError, Holder, HolderPosition, HolderScope};
 use crate::decide::Seen;
 use crate::object::KindName;
 
@@ -49,7 +49,7 @@ impl SqlArchive {
             if others.any(|other| other.uid != with.uid) {
                 return Ok(true);
             }
-            if let Some(Cursor::Naming(at, token)) = page.next {
+            if let Some(HolderPosition::Naming(at, token)) = page.next {
                 after = Some((at, token));
             }
         }

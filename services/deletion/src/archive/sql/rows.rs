@@ -7,7 +7,7 @@ use kindex_query::{Life, Stored};
 use kindex_store::{StoreError, select_naming};
 
 use super::{PAGE_ROWS, SqlArchive};
-use crate::archive::{ArchiveError, Cursor, Holder, HolderScope, Page};
+use crate::archive::{ArchiveError, Holder, HolderPosition, HolderScope, Page};
 use crate::decide::Seen;
 use crate::object::{Key, KindName};
 
@@ -52,8 +52,8 @@ impl SqlArchive {
         let holders = page.items.iter().map(|stored| self.holder(holder, stored, None));
         let names = |holder: &Holder| holder.edges.iter().any(|edge| edge.target == target.key);
         let next = match page.continue_token {
-            Some(token) => Cursor::Naming(at, Some(token)),
-            None => Cursor::Naming(at + 1, None),
+            Some(token) => HolderPosition::Naming(at, Some(token)),
+            None => HolderPosition::Naming(at + 1, None),
         };
         Ok(Page {
             holders: holders.filter(names).collect(),

@@ -32,7 +32,7 @@ impl Work {
         for lost in all {
             let is_released = match &lost {
                 Lost::Reference(name) => writes.released.contains(&name.to_string()),
-                Lost::Guard => false,
+                Lost::DeletionFinalizer => false,
             };
             let ended = if writes.is_unclear {
                 Ended::Unclear
@@ -117,8 +117,8 @@ fn takes_off(task: &Task) -> (Seen, Vec<Lost>) {
             (target.clone(), names.map(Lost::Reference).collect())
         }
         Step::Keep(names) => (own, names.iter().cloned().map(Lost::Reference).collect()),
-        Step::Free { .. } => (own, vec![Lost::Guard]),
-        Step::Guard
+        Step::Free { .. } => (own, vec![Lost::DeletionFinalizer]),
+        Step::Adopt
         | Step::Place { .. }
         | Step::Hold { .. }
         | Step::Request(_)

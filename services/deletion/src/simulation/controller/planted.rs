@@ -11,7 +11,7 @@ use crate::object::{DeletionState, Key};
 /// The decision, with the bug in it.
 pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step {
     let object = input.object;
-    let live = object.state == DeletionState::Live && object.guarded;
+    let live = object.state == DeletionState::Live && object.has_deletion_finalizer;
     let target = |seen: &Seen| {
         Step::Delete(Cause::Target {
             reference: "bug",

@@ -197,7 +197,7 @@ impl Controller {
             let found = world.get(holder.key.as_ref()?).ok()??;
             let read = world.read(found, true);
             let is_sure = holder.reference.is_some() || self.has_former(&read) == Some(false);
-            let stays = read.state == DeletionState::Live && read.guarded && read.uid == holder.uid;
+            let stays = read.state == DeletionState::Live && read.has_deletion_finalizer && read.uid == holder.uid;
             let may_go = stays && (is_sure || bug == Bug::TakeFromFormer);
             (may_go && goes_along(&read.edges, &visit.key, phase)).then(|| Holder {
                 version: Some(read.version),

@@ -287,10 +287,10 @@ fn come_back_archived(bug: Bug, sent: usize, moved: usize, late: usize) -> Resul
     let next = Controller::new(&play.world, &budget.kind.group, bug);
     let mut superseded = std::mem::replace(&mut play.controllers[at], next);
     let uid = play.world.objects[&budget].uid.clone();
-    let evicted = play.world.write(&budget, None, None, |budget| {
+    let written = play.world.write(&budget, None, None, |budget| {
         (budget.immutable, budget.terminating) = (true, true);
     });
-    evicted.expect("it is there");
+    written.expect("it is there");
     play.settle()?;
     if !play.world.archives.is_archived(&uid) {
         return Err(format!("{budget} stays in the cluster"));

@@ -19,10 +19,10 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     let project = play.with("Project", "a", &[]);
     let identity = play.with("Identity", "a", &[("project", "a")]);
     let own = names(&identity.kind.group).finalizer;
-    let guarded = play
+    let written = play
         .world
         .write(&identity, None, None, |object| object.finalizers.push(own.clone()));
-    guarded.expect("it is there");
+    written.expect("it is there");
     let of_region = |at: &usize| play.controllers[*at].group() == identity.kind.group;
     let at = (0..play.controllers.len()).find(of_region).expect("a controller");
     for kind in [&project.kind, &identity.kind] {

@@ -19,10 +19,10 @@ pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
     play.evict(&identity);
     let network = play.with("Network", "a", &[("identity", "a")]);
     let own = names(&network.kind.group).finalizer;
-    let guarded = play
+    let written = play
         .world
         .write(&network, None, None, |object| object.finalizers.push(own));
-    guarded.expect("it is there");
+    written.expect("it is there");
     for _ in 0..=play.world.log[&network.kind].len() {
         play.controllers[0].hear(&play.world, &network.kind, None, bug);
     }

@@ -118,7 +118,11 @@ fn an_sql_only_object_goes_without_an_ingester() {
     assert!(play.erased(&bare), "it has no finalizer");
     let asked = play.with("Project", "b", &[]);
     play.settled();
-    assert_eq!(play.world.objects[&asked].finalizers.len(), 1, "the graph guards it");
+    assert_eq!(
+        play.world.objects[&asked].finalizers.len(),
+        1,
+        "it has the deletion finalizer"
+    );
     let written = play.world.write(&asked, None, None, |object| {
         (object.requested, object.asked) = (true, true);
     });

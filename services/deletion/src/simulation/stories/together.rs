@@ -30,12 +30,12 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     play.bug = bug;
     let project = play.with("Project", "a", &[]);
     let budgets = ["a", "b"].map(|name| play.with("Budget", name, &[("project", "a")]));
-    let guard = |object: &mut super::super::world::Stored| {
+    let add_finalizer = |object: &mut super::super::world::Stored| {
         let own = super::super::world::names(&object.key.kind.group).finalizer;
         object.finalizers.push(own);
     };
     for key in [&project, &budgets[0], &budgets[1]] {
-        play.world.write(key, None, None, guard).expect("it is there");
+        play.world.write(key, None, None, add_finalizer).expect("it is there");
     }
     play.decide_all([&project, &budgets[0]]);
     let send = |play: &mut Play| play.controllers[0].send(&mut play.world, 0, false, true, bug);

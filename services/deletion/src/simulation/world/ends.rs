@@ -7,8 +7,8 @@ use super::{Stored, World, names};
 impl World {
     /// An object is about to be stored.
     pub(super) fn note_end(&mut self, object: &Stored) {
-        let is_guarded = object.bears(&names(&object.key.kind.group).finalizer);
-        let is_through = object.phase == Some(Phase::Finalizing) || !is_guarded;
+        let has_deletion_finalizer = object.bears(&names(&object.key.kind.group).finalizer);
+        let is_through = object.phase == Some(Phase::Finalizing) || !has_deletion_finalizer;
         if !object.asked || !object.terminating || !is_through {
             return;
         }

@@ -25,7 +25,7 @@ struct Past {
     since: u64,
     /// Whom the fields have ever named that take the object along.
     takers: BTreeSet<Key>,
-    /// The version in which its deletion began, if the graph guarded it.
+    /// The version in which its deletion began, if it had the deletion finalizer.
     begun: Option<u64>,
 }
 
@@ -47,9 +47,10 @@ impl World {
     /// An object is about to be stored.
     pub(super) fn note(&mut self, object: &Stored) {
         self.note_fields(object);
-        let is_guarded = object.bears(&names(&object.key.kind.group).finalizer);
+        let has_deletion_finalizer = object.bears(&names(&object.key.kind.group).finalizer);
         let past = self.history.objects.get_mut(&object.uid);
-        let past = past.filter(|past| object.terminating && object.asked && is_guarded && past.begun.is_none());
+        let past =
+            past.filter(|past| object.terminating && object.asked && has_deletion_finalizer && past.begun.is_none());
         if let Some(past) = past {
             past.begun = Some(object.version);
         }
@@ -107,7 +108,7 @@ impl World {
     }
 
     /// Whether no deletion in the cluster was through before what was archived and named the object since before it
-    /// began. What was not guarded to the end waits for nobody.
+    /// began. What lost the deletion finalizer waits for nobody.
     pub(in super::super) fn after_archived(&self) -> Result<(), String> {
         let waited = self.ends.iter().filter(|(uid, _)| !self.vanished.contains(*uid));
         for (uid, end) in waited {

@@ -111,7 +111,9 @@ impl World {
             Some(live) => live.bears(&reference),
             None => edge.target.kind.group == key.kind.group && self.bears_as_row(&edge.target, &reference),
         };
-        let stays = read.state == DeletionState::Live && read.guarded && self.down.as_deref() != Some(&*key.kind.group);
+        let stays = read.state == DeletionState::Live
+            && read.has_deletion_finalizer
+            && self.down.as_deref() != Some(&*key.kind.group);
         let is_former = stays && read.edges.iter().all(|edge| edge.target != *target && holds(edge));
         is_former.then(|| Holder {
             version: Some(read.version),
@@ -152,9 +154,9 @@ impl World {
             return;
         };
         if let Some(name) = ReferenceName::of_finalizer(&holder.reference()) {
-            // Nobody releases it for a holder that goes before it is guarded.
-            let is_guarded = holder.bears(&super::names(&holder.key.kind.group).finalizer);
-            let excused = (!is_guarded).then(|| (holder.uid.clone(), target.clone()));
+            // Nobody releases it for a holder that goes before it has the deletion finalizer.
+            let has_deletion_finalizer = holder.bears(&super::names(&holder.key.kind.group).finalizer);
+            let excused = (!has_deletion_finalizer).then(|| (holder.uid.clone(), target.clone()));
             self.excused.extend(excused);
             self.version += 1;
             self.archives.references.insert((target.clone(), name));

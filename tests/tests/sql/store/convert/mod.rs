@@ -158,7 +158,7 @@ async fn a_row_that_is_written_meanwhile_is_left_to_the_writer(backend: Backend)
     };
     store.write(&KIND, &[soft_delete], at(2)).await.expect("written");
     let gone = Gone {
-        evicted: true,
+        archived: true,
         deleted: true,
         ..Gone::default()
     };
@@ -265,7 +265,7 @@ async fn a_row_that_does_not_convert_is_named_and_stops_no_other(backend: Backen
     assert_eq!(after, before);
     assert_eq!(image(store.as_ref(), "good").await.group_ver, "traps.dev/v2");
     let gone = Gone {
-        evicted: true,
+        archived: true,
         deleted: true,
         ..Gone::default()
     };

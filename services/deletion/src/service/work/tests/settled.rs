@@ -31,9 +31,9 @@ fn is_reported(work: &mut Work, task: &Task, (before, after): (Object, Object), 
 /// When a process takes over from another one, both may free the same object, and one of them is refused.
 #[test]
 fn a_finalizer_that_another_process_took_off_before_is_not_reported() {
-    let network = |version: u64, guarded: bool| Object {
+    let network = |version: u64, has_deletion_finalizer: bool| Object {
         version: ResourceVersion(version),
-        guarded,
+        has_deletion_finalizer,
         ..deleting(network(), "n")
     };
     let unclear = Writes {

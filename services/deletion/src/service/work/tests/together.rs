@@ -109,7 +109,7 @@ fn an_object_with_very_many_holders_is_decided_on_after_them() {
     let held_by: Vec<&str> = held_by.iter().map(String::as_str).collect();
     let (mut work, now) = (work(&held_by, Vec::new()), Instant::now());
     let without_finalizer = Object {
-        guarded: false,
+        has_deletion_finalizer: false,
         ..target(&held_by, 7)
     };
     let mut last = without_finalizer.clone();

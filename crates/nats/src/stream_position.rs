@@ -15,13 +15,13 @@ pub(crate) const TOMBSTONES_KEPT: SignedDuration = SignedDuration::from_hours(7 
 /// By how much the clocks of the server and of all who read may differ. Tombstones are kept for as much longer.
 pub(crate) const CLOCK_SKEW_MAX: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many places a cursor has at most: with more of them, its positions would be longer than what is read.
+/// How many places a position has at most: with more of them, its positions would be longer than what is read.
 const PARTS_MAX: usize = 16;
 
 /// How far one life of a stream was read. Partitions that came anew are read up to where the others are, and then all
 /// of them together.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(crate) struct Cursor {
+pub(crate) struct StreamPosition {
     /// When the stream was made, in nanoseconds as text: the next one of its name is another.
     pub(crate) stream: String,
     /// The partitions that are read.
@@ -59,7 +59,7 @@ pub(crate) struct StreamState {
     pub(crate) time: Timestamp,
 }
 
-impl Cursor {
+impl StreamPosition {
     /// Before the first message of a replay.
     pub(crate) fn at_first(state: &StreamState) -> Self {
         Self {
@@ -191,26 +191,26 @@ mod tests {
         }
     }
 
-    fn place() -> Cursor {
-        Cursor {
+    fn place() -> StreamPosition {
+        StreamPosition {
             sequence: 90,
             replay_end: None,
-            ..Cursor::at_first(&state())
+            ..StreamPosition::at_first(&state())
         }
     }
 
-    fn resumed(place: &Cursor) -> Result<Cursor, SourceError> {
-        Cursor::resumed(&place.position(TOPIC), TOPIC, &state()).map(|(place, _)| place)
+    fn resumed(place: &StreamPosition) -> Result<StreamPosition, SourceError> {
+        StreamPosition::resumed(&place.position(TOPIC), TOPIC, &state()).map(|(place, _)| place)
     }
 
     /// A place where these partitions are wanted, and those that are replayed.
-    fn turned<const N: usize>(place: &Cursor, partitions: [u32; N]) -> (Cursor, BTreeSet<u32>) {
+    fn turned<const N: usize>(place: &StreamPosition, partitions: [u32; N]) -> (StreamPosition, BTreeSet<u32>) {
         let state = StreamState {
             partitions: partitions.into(),
             ..state()
         };
         let position = place.position(TOPIC);
-        Cursor::resumed(&position, TOPIC, &state).expect("it is known")
+        StreamPosition::resumed(&position, TOPIC, &state).expect("it is known")
     }
 
     fn ahead<const N: usize>(partitions: [u32; N], sequence: u64) -> Part {
@@ -224,7 +224,7 @@ mod tests {
     fn a_place_in_the_stream_is_resumed() {
         assert_eq!(resumed(&place()), Ok(place()));
         for time in [state().time - TOMBSTONES_KEPT, state().time + CLOCK_SKEW_MAX] {
-            let place = Cursor {
+            let place = StreamPosition {
                 seconds: time.as_second(),
                 ..place()
             };
@@ -236,28 +236,28 @@ mod tests {
     fn a_place_behind_which_a_tombstone_may_be_missing_is_gone() {
         let oldest = state().time - TOMBSTONES_KEPT;
         for wrong in [
-            Cursor {
+            StreamPosition {
                 stream: "16".to_owned(),
                 ..place()
             },
-            Cursor {
+            StreamPosition {
                 sequence: 101,
                 ..place()
             },
-            Cursor {
+            StreamPosition {
                 ahead: vec![ahead([2], 101)],
                 ..place()
             },
-            Cursor {
+            StreamPosition {
                 sequence: u64::MAX,
                 ahead: vec![ahead([2], 90)],
                 ..place()
             },
-            Cursor {
+            StreamPosition {
                 seconds: oldest.as_second() - 1,
                 ..place()
             },
-            Cursor {
+            StreamPosition {
                 seconds: (state().time + CLOCK_SKEW_MAX).as_second() + 1,
                 ..place()
             },
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_set_that_shrinks_goes_on_where_it_was() {
         let (shrunk, added) = turned(&place(), [1]);
-        let wanted = Cursor {
+        let wanted = StreamPosition {
             partitions: BTreeSet::from([1]),
             ..place()
         };
@@ -284,13 +284,13 @@ mod tests {
     #[test]
     fn what_came_anew_is_read_from_the_beginning_up_to_where_the_others_are() {
         // The others stay as old as they are.
-        let old = Cursor {
+        let old = StreamPosition {
             seconds: state().time.as_second() - 1,
             ..place()
         };
         let (grown, added) = turned(&old, [0, 1, 2]);
         assert_eq!(added, BTreeSet::from([2]));
-        let mut wanted = Cursor {
+        let mut wanted = StreamPosition {
             partitions: added,
             sequence: 0,
             ahead: vec![ahead([0, 1], 90)],
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_set_of_which_nothing_stays_is_a_replay() {
-        let old = Cursor {
+        let old = StreamPosition {
             seconds: state().time.as_second() - 1,
             ..place()
         };
@@ -321,7 +321,7 @@ mod tests {
             partitions: added,
             ..state()
         };
-        assert_eq!(swapped, Cursor::at_first(&wanted));
+        assert_eq!(swapped, StreamPosition::at_first(&wanted));
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         };
         let mut parts = (0..).map(part).take(PARTS_MAX);
         let first = parts.next().expect("there are some");
-        let place = Cursor {
+        let place = StreamPosition {
             partitions: first.partitions,
             sequence: first.sequence,
             ahead: parts.collect(),
@@ -344,7 +344,7 @@ mod tests {
             last: u64::MAX,
             ..state()
         };
-        let read = Cursor::resumed(&place.position(TOPIC), TOPIC, &wanted);
+        let read = StreamPosition::resumed(&place.position(TOPIC), TOPIC, &wanted);
         assert_eq!(read, Ok((place, BTreeSet::new())));
     }
 
@@ -357,7 +357,7 @@ mod tests {
                 partitions: (0..count).collect(),
                 ..state()
             };
-            let turned = Cursor::resumed(&place.position(TOPIC), TOPIC, &wanted);
+            let turned = StreamPosition::resumed(&place.position(TOPIC), TOPIC, &wanted);
             let (grown, added) = turned.expect("it can be read");
             assert_eq!(added, BTreeSet::from([count - 1]));
             let mut met = grown.clone();
@@ -369,7 +369,7 @@ mod tests {
             assert!(sequences.is_sorted() && sequences.len() <= PARTS_MAX, "{sequences:?}");
             assert_eq!((met.sequence, met.partitions), (90, wanted.partitions));
             // A message comes in between.
-            place = Cursor {
+            place = StreamPosition {
                 sequence: grown.sequence + 1,
                 ..grown
             };

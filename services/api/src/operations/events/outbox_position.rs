@@ -10,7 +10,7 @@ pub(super) const VIA: &str = "outbox";
 
 /// How far the outbox of a kind was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cursor {
+pub(super) struct OutboxPosition {
     /// All transactions up to here were sent, but for those that the replay is to show.
     pub(super) after: Mark,
     /// Of the next ones, what has this position or a smaller one.
@@ -32,7 +32,7 @@ struct Written {
     replayed: Option<String>,
 }
 
-impl Cursor {
+impl OutboxPosition {
     /// Before everything: a replay begins at this head.
     pub(super) fn beginning(head: Mark) -> Self {
         Self {
@@ -97,16 +97,20 @@ mod tests {
             position: kindex_store::Position(position),
             stamp,
         };
-        let place = Cursor {
+        let place = OutboxPosition {
             after: mark(3, u64::MAX),
             past: kindex_store::Position(4),
             seen: mark(5, 1),
             replayed: Some(Uid::from("u")),
         };
-        for place in [place, Cursor::at(mark(7, 2)), Cursor::beginning(Mark::default())] {
+        for place in [
+            place,
+            OutboxPosition::at(mark(7, 2)),
+            OutboxPosition::beginning(Mark::default()),
+        ] {
             let position = place.write("runs.g");
-            assert_eq!(Cursor::read(&position, "runs.g"), Ok(place.clone()));
-            assert!(Cursor::read(&position, "zones.g").is_err());
+            assert_eq!(OutboxPosition::read(&position, "runs.g"), Ok(place.clone()));
+            assert!(OutboxPosition::read(&position, "zones.g").is_err());
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::object::KindName;
 
-/// Troubles of now, in the order of the kinds.
+/// Failures of now, in the order of the kinds.
 #[derive(Default)]
-pub(super) struct Troubles(Mutex<BTreeMap<String, String>>);
+pub(super) struct FollowFailures(Mutex<BTreeMap<String, String>>);
 
-impl Troubles {
+impl FollowFailures {
     /// The objects of a kind are not followed.
     pub(super) fn begin(&self, kind: &KindName, why: String) {
         self.known().insert(kind.to_string(), why);
