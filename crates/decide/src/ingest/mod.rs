@@ -42,10 +42,10 @@ pub enum Observed {
 /// Whether a deletion that the cluster shows is our own, for an eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnDelete {
-    /// Unknown, after a restart or a conflict: another ingester may have sent the delete. An immutable object whose row
-    /// is archived, or was deleted since, counts as evicted, unless the Deleting annotation says that a user deleted
-    /// it. A user's deletion without it, after the row was written, has the same result as if it had arrived during the
-    /// eviction.
+    /// Unknown, after a restart or a conflict: another ingester may have sent the delete. The delete of an immutable
+    /// object whose row is archived, or was deleted since, counts as an eviction, unless the Deleting annotation says
+    /// that a user deleted it. A user's deletion without it, after the row was written, has the same result as if it
+    /// had arrived during the eviction.
     #[default]
     Unknown,
     /// Our delete was accepted and produced this version of the object.
