@@ -23,6 +23,7 @@ mod schemas;
 mod services;
 mod snapshots;
 mod sources;
+mod terms;
 mod tokens;
 mod tree;
 mod words;

@@ -1,0 +1,278 @@
+//! One term for each concept, from the glossary: terms that it retired come back in nothing that people read (pages,
+//! messages, help, comments, manifests and scripts). Knows nothing of ordinary English.
+
+use clap::{Command, CommandFactory as _};
+use kindex::cli::Cli;
+
+use super::expect_none;
+use super::files::{File, hand_written};
+use super::rust::Rust;
+use super::sources::RUST_FILES;
+
+/// What nothing that people read says any more, with what it says instead.
+const IN_PROSE: &[(&str, &str)] = &[
+    ("in so many words", "explicitly"),
+    ("server bears", "limit"),
+    ("in sql alone", "archived, or of a SQL-only kind"),
+    ("of sql alone", "of a SQL-only kind"),
+    ("sql alone has", "archived, or of a SQL-only kind"),
+    ("sql alone keeps", "of a SQL-only kind"),
+    ("evicted object", "archived object"),
+    ("evicted row", "row of an archived object"),
+    ("evicted or deleted", "archived or deleted"),
+    ("deleted or evicted", "deleted or archived"),
+    ("deleted and evicted", "deleted and archived"),
+    ("live and evicted", "live and archived"),
+    ("evicted version", "archived version"),
+    ("evicted holder", "archived holder"),
+    ("evicted target", "archived target"),
+    ("counts as evicted", "counts as an eviction"),
+    ("stored only", "archived"),
+    ("comes to rest", "drains"),
+    ("lets go of", "releases"),
+    ("is amiss", "is wrong"),
+    ("unguarded", "without the finalizer, or without the graph"),
+    ("is guarded", "has the finalizer"),
+    ("are guarded", "have the finalizer"),
+    ("was guarded", "had the finalizer"),
+    ("were guarded", "had the finalizer"),
+    ("stays guarded", "keeps the finalizer"),
+    ("guarded object", "object with the finalizer"),
+    ("guarded client", "client that waits for the finalizer"),
+    ("its guard", "its finalizer, or its version check"),
+    ("guards its object", "adds the finalizer to its object"),
+    ("guards their object", "adds the finalizer to their object"),
+    ("version guard", "version check"),
+    ("a cursor", "a position, or a continue token"),
+    ("the cursor", "the position, or the continue token"),
+    ("its cursor", "its position, or its continue token"),
+    ("refuses to know", "knows nothing of"),
+    ("is let pass", "is allowed"),
+    ("here comes", "expected"),
+    ("on our word", "by our delete"),
+];
+
+/// What follows on `stored only` where it says when or how something is stored.
+const AFTER_STORED_ONLY: [&str; 7] = ["if", "when", "where", "once", "after", "by", "as"];
+
+/// Where the retired terms stand because they are explained, or because that was what was said then.
+const EXCEPT: &[&str] = &[
+    "CHANGELOG.md",
+    "docs/src/reference/glossary.md",
+    "tests/tests/tidy/terms.rs",
+    "tests/tests/tidy/words.rs",
+];
+
+/// The endings of what people read besides pages and Rust. Those without a dot are names of scripts.
+const OTHER_ENDINGS: &[&str] = &[
+    ".json",
+    ".yaml",
+    ".yml",
+    ".tpl",
+    ".toml",
+    ".proto",
+    ".py",
+    ".sh",
+    "run",
+    "tests",
+    "build",
+    "check",
+    "install",
+    "Containerfile",
+];
+
+fn is_checked(file: &File) -> bool {
+    !EXCEPT.contains(&file.path.as_str())
+}
+
+/// The hand-written texts besides pages and Rust that have to use the terms.
+pub(super) fn others() -> impl Iterator<Item = File> {
+    hand_written(OTHER_ENDINGS).into_iter().filter(is_checked)
+}
+
+/// The Rust files that have to use the terms.
+pub(super) fn sources() -> impl Iterator<Item = &'static (File, Rust)> {
+    RUST_FILES.iter().filter(|(file, _)| is_checked(file))
+}
+
+fn message_of((term, instead): &(&str, &str)) -> String {
+    format!("`{term}` is retired: say `{instead}`")
+}
+
+/// Where a text in small letters has a term, in the singular or the plural.
+fn places<'t>(text: &'t str, term: &'t str) -> impl Iterator<Item = usize> {
+    let is_term = move |at: &usize| {
+        let (before, after) = (&text[..*at], &text[*at + term.len()..]);
+        let next = after.split_whitespace().next().unwrap_or_default();
+        let rest = after.strip_prefix('s').unwrap_or(after);
+        let is_longer = before.ends_with(char::is_alphabetic) || rest.starts_with(char::is_alphabetic);
+        let is_other = term == "stored only" && AFTER_STORED_ONLY.contains(&next);
+        !is_longer && !is_other
+    };
+    text.match_indices(term).map(|(at, _)| at).filter(is_term)
+}
+
+/// The retired terms in a text, with what to say instead.
+fn retired_in(text: &str) -> impl Iterator<Item = String> {
+    let text = text.to_lowercase();
+    let found = IN_PROSE
+        .iter()
+        .filter(move |(term, _)| places(&text, term).next().is_some());
+    found.map(message_of)
+}
+
+/// The same with the number of the line on which each begins. A term may continue on the next line, after the marks
+/// with which lines of comments, lists and quotations begin.
+fn retired_in_lines(text: &str) -> Vec<(usize, String)> {
+    let is_mark = |c: char| c.is_whitespace() || "/!#*>|-".contains(c);
+    let (mut joined, mut starts) = (String::new(), Vec::new());
+    for line in text.lines() {
+        starts.push(joined.len());
+        joined.push_str(&line.trim_start_matches(is_mark).trim_end().to_lowercase());
+        joined.push(' ');
+    }
+    let line = |at: usize| starts.partition_point(|start| *start <= at) - 1;
+    let mut found = Vec::new();
+    for retired in IN_PROSE {
+        found.extend(places(&joined, retired.0).map(|at| (line(at), message_of(retired))));
+    }
+    found
+}
+
+/// Every place in a text of this file that has a retired term.
+fn findings_in(file: &File, text: &str) -> Vec<String> {
+    let found = retired_in_lines(text).into_iter();
+    found.map(|(line, what)| file.finding(line, &what)).collect()
+}
+
+#[test]
+fn pages_use_the_terms_of_the_glossary() {
+    let pages = hand_written(&[".md"]).into_iter().filter(is_checked);
+    expect_none(pages.flat_map(|page| findings_in(&page, &page.text)).collect());
+}
+
+#[test]
+fn manifests_and_scripts_use_the_terms_of_the_glossary() {
+    expect_none(others().flat_map(|file| findings_in(&file, &file.text)).collect());
+}
+
+#[test]
+fn comments_use_the_terms_of_the_glossary() {
+    let found = sources().flat_map(|(file, rust)| findings_in(file, &rust.comments));
+    expect_none(found.collect());
+}
+
+#[test]
+fn messages_use_the_terms_of_the_glossary() {
+    let mut findings = Vec::new();
+    for (file, rust) in sources() {
+        for (line, text) in &rust.texts {
+            findings.extend(retired_in(text).map(|what| file.finding(*line, &what)));
+        }
+    }
+    expect_none(findings);
+}
+
+/// Every text that a command and those below it show as help, with the name of its command.
+fn help(command: &Command) -> Vec<(String, String)> {
+    let own = [command.get_about(), command.get_long_about(), command.get_after_help()];
+    let arguments = command.get_arguments();
+    let of_arguments = arguments.flat_map(|argument| [argument.get_help(), argument.get_long_help()]);
+    let texts = own.into_iter().chain(of_arguments).flatten();
+    let mut found: Vec<_> = texts
+        .map(|text| (command.get_name().to_owned(), text.to_string()))
+        .collect();
+    found.extend(command.get_subcommands().flat_map(help));
+    found
+}
+
+#[test]
+fn help_uses_the_terms_of_the_glossary() {
+    let mut findings = Vec::new();
+    for (command, text) in help(&Cli::command()) {
+        findings.extend(retired_in(&text).map(|what| format!("the help of {command}: {what}")));
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn a_retired_term_is_found_in_any_case() {
+    let found: Vec<String> = retired_in("It lives In SQL alone.").collect();
+    assert_eq!(
+        found,
+        ["`in sql alone` is retired: say `archived, or of a SQL-only kind`"]
+    );
+    assert_eq!(retired_in("It is archived.").count(), 0);
+}
+
+/// As if the end of a longer word, or its beginning, were the term.
+#[test]
+fn a_retired_term_is_whole_words() {
+    let found = |text: &str| (retired_in(text).count(), retired_in_lines(text).len());
+    for text in [
+        "Here comes one.",
+        "Evicted rows stay.",
+        "It is stored only.",
+        "(unguarded)",
+        "Every object is guarded.",
+        "The graph guards their objects.",
+        "It resumes at the cursor.",
+        "The evicted version comes again.",
+        "Its deletion counts as evicted.",
+    ] {
+        assert_eq!(found(text), (1, 1), "{text}");
+    }
+    for text in [
+        "There comes one.",
+        "Restored only now.",
+        "It comes to restore.",
+        "Stored only once it ends.",
+        "The column `guarded` counts them.",
+        "A lock guards the list, for as long as the guard lives.",
+        "The object is evicted, and archived then.",
+        "What stands in the columns is read.",
+    ] {
+        assert_eq!(found(text), (0, 0), "{text}");
+    }
+}
+
+/// An ending that is left out, or a directory that the walk does not enter, would miss one of these.
+#[test]
+fn manifests_and_scripts_are_among_what_is_read() {
+    let paths: Vec<String> = others().map(|file| file.path).collect();
+    for known in [
+        "deploy/grafana/kindex.json",
+        "deploy/prometheus/alerts.yaml",
+        "deploy/helm/kindex/templates/_helpers.tpl",
+        "sdk/python/check",
+        ".ci/run",
+        ".ci/tests",
+        "tests/mysql/install",
+    ] {
+        assert!(paths.iter().any(|path| path == known), "{known}");
+    }
+}
+
+/// A rule that reads line by line misses the first.
+#[test]
+fn a_retired_term_is_found_in_comments_manifests_and_scripts() {
+    let rust = "//! A page is as long as the server\n//! bears.\nfn page() {} // Nothing is amiss.\n";
+    let rust = Rust::parse(rust).expect("it compiles");
+    let lines = |text: &str| -> Vec<usize> { retired_in_lines(text).into_iter().map(|(line, _)| line).collect() };
+    assert_eq!(lines(&rust.comments), [0, 2]);
+    assert_eq!(lines("{\n  \"description\": \"Evicted objects.\"\n}\n"), [1]);
+    assert_eq!(lines("groups:\n# An object that lives in SQL\n# alone.\n"), [1]);
+    assert_eq!(lines("{{- /* Rows that are live and evicted. */}}\n"), [0]);
+    assert_eq!(lines("#!/bin/sh\necho 'The program refuses to know.'\n"), [1]);
+}
+
+#[test]
+fn help_of_a_flag_of_an_inner_command_is_read() {
+    let flag = clap::Arg::new("flag").long("flag").help("All evicted objects.");
+    let program = Command::new("kindex").subcommand(Command::new("restore").arg(flag));
+    let found = help(&program);
+    assert!(
+        found.contains(&("restore".to_owned(), "All evicted objects.".to_owned())),
+        "{found:?}"
+    );
+}
