@@ -1,4 +1,4 @@
-//! Synchronisation with a real directory: what is written, what is left alone, what is removed.
+//! Synchronization with a real directory: what is written, what is left alone, what is removed.
 
 use std::path::Path;
 use std::time::SystemTime;

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 use crate::source::{Sources, Span};
 
-/// Whether a text is coloured, as for a terminal.
+/// Whether a text is colored, as for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Without colours.
+    /// Without colors.
     Plain,
-    /// With ANSI colour codes.
-    Coloured,
+    /// With ANSI color codes.
+    Colored,
 }
 
 /// One error.

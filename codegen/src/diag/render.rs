@@ -22,7 +22,7 @@ pub(super) fn headline(diagnostic: &Diagnostic, sources: &Sources) -> String {
 pub(super) fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
     let (renderer, [bold, cyan, plain]) = match style {
         Style::Plain => (Renderer::plain(), [""; 3]),
-        Style::Coloured => (Renderer::styled(), ["\u{1b}[1m", "\u{1b}[1;36m", "\u{1b}[0m"]),
+        Style::Colored => (Renderer::styled(), ["\u{1b}[1m", "\u{1b}[1;36m", "\u{1b}[0m"]),
     };
     let mut text = format!("{bold}{}{plain}", headline(diagnostic, sources));
     if let Some(span) = diagnostic.span {

@@ -1,4 +1,4 @@
-//! The interface of a dialect: how tables, steps and types are spelt, how the catalogue of its engines shows types, and
+//! The interface of a dialect: how tables, steps and types are spelt, how the catalog of its engines shows types, and
 //! what a step costs.
 
 use std::fmt;
@@ -25,11 +25,11 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The type of a column, and whether it is NOT NULL.
     fn column_type(&self, ty: StorageType, required: bool) -> String;
 
-    /// A column's type as the engine's catalogue shows it: in lower case, without display widths.
-    fn catalogue_type(&self, ty: StorageType) -> String;
+    /// A column's type as the engine's catalog shows it: in lower case, without display widths.
+    fn catalog_type(&self, ty: StorageType) -> String;
 
-    /// The type that the catalogue shows; `None` for one that crds.toml has no word for, or several.
-    fn parse_catalogue_type(&self, catalogue_type: &str) -> Option<SqlType>;
+    /// The type that the catalog shows; `None` for one that crds.toml has no word for, or several.
+    fn parse_catalog_type(&self, catalog_type: &str) -> Option<SqlType>;
 
     /// The collation of all tables, if tables have one.
     fn collation(&self) -> Option<&'static str>;
@@ -73,12 +73,12 @@ pub trait Dialect: fmt::Debug + Sync {
     /// A query of the versions in a kind's history as text; `None` where the engine cannot unpack them.
     fn history_query(&self, table: &str) -> Option<String>;
 
-    /// What is known of a type that the engine's catalogue tells, where `wanted` is what ours would be.
-    fn form(&self, catalogue_type: &str, wanted: Option<StorageType>) -> Form {
-        match wanted.filter(|wanted| self.catalogue_type(*wanted) == catalogue_type) {
+    /// What is known of a type that the engine's catalog tells, where `wanted` is what ours would be.
+    fn form(&self, catalog_type: &str, wanted: Option<StorageType>) -> Form {
+        match wanted.filter(|wanted| self.catalog_type(*wanted) == catalog_type) {
             Some(wanted) => Form::Ours(wanted),
-            None => self.parse_catalogue_type(catalogue_type).map_or_else(
-                || Form::Foreign(catalogue_type.to_owned()),
+            None => self.parse_catalog_type(catalog_type).map_or_else(
+                || Form::Foreign(catalog_type.to_owned()),
                 |sql| Form::Ours(StorageType::Sql(sql)),
             ),
         }

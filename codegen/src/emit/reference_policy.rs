@@ -19,7 +19,7 @@ const ACCOUNTS: &str = "['system:serviceaccount:kindex:kindex-api', 'system:serv
 /// Whose members may take off every reference.
 const GROUPS: &str = "['kindex:reference-operators']";
 
-/// What a write that takes finalizers off, or puts some on, is recognised by: all others cost nothing.
+/// What a write that takes finalizers off, or puts some on, is recognized by: all others cost nothing.
 const CHANGES: &str = "has(oldObject.metadata.finalizers) && (!has(object.metadata.finalizers) \
     || oldObject.metadata.finalizers != object.metadata.finalizers)";
 /// As `ReferenceName::of_finalizer` of the model of kinds reads them.

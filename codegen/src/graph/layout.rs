@@ -145,7 +145,7 @@ fn chains(graph: &Graph, vertices: &mut Vec<Vertex>) -> Vec<Chain> {
     chains
 }
 
-/// Sorts each column by the places of the neighbours, to and fro, and keeps the order with the fewest crossings.
+/// Sorts each column by the places of the neighbors, to and fro, and keeps the order with the fewest crossings.
 fn order(columns: &mut Vec<Vec<usize>>, vertices: &[Vertex], chains: &[Chain]) {
     let mut best = columns.clone();
     let mut fewest = crossings(&best, vertices.len(), chains);
@@ -156,7 +156,7 @@ fn order(columns: &mut Vec<Vec<usize>>, vertices: &[Vertex], chains: &[Chain]) {
             let column = if forward { step } else { count - 1 - step };
             let places = places(columns, vertices.len());
             let mean = |vertex: &usize| {
-                let near = neighbours(*vertex, chains, forward);
+                let near = neighbors(*vertex, chains, forward);
                 let sum: i64 = near.iter().map(|other| places[*other] * 1000).sum();
                 let count = i64::try_from(near.len()).unwrap_or(1);
                 if near.is_empty() {
@@ -190,7 +190,7 @@ fn places(columns: &[Vec<usize>], vertices: usize) -> Vec<i64> {
 }
 
 /// The vertices that a vertex is linked with in the column before it, or after it.
-fn neighbours(vertex: usize, chains: &[Chain], before: bool) -> Vec<usize> {
+fn neighbors(vertex: usize, chains: &[Chain], before: bool) -> Vec<usize> {
     let pairs = chains.iter().flat_map(|chain| chain.vertices.windows(2));
     let near = pairs.filter_map(|pair| match before {
         true if pair[1] == vertex => Some(pair[0]),
@@ -218,7 +218,7 @@ fn crossings(columns: &[Vec<usize>], vertices: usize, chains: &[Chain]) -> usize
         .sum()
 }
 
-/// Moves vertices toward the middle of their neighbours, as far as their column lets them.
+/// Moves vertices toward the middle of their neighbors, as far as their column lets them.
 fn align(columns: &[Vec<usize>], vertices: &mut [Vertex], chains: &[Chain]) {
     for column in columns {
         let mut y = 0;
@@ -267,8 +267,8 @@ fn apart(above: &Vertex, below: &Vertex) -> i32 {
 }
 
 fn middle(vertex: usize, vertices: &[Vertex], chains: &[Chain]) -> i32 {
-    let mut near = neighbours(vertex, chains, true);
-    near.extend(neighbours(vertex, chains, false));
+    let mut near = neighbors(vertex, chains, true);
+    near.extend(neighbors(vertex, chains, false));
     let sum: i32 = near.iter().map(|other| vertices[*other].y).sum();
     match i32::try_from(near.len()) {
         Ok(count) if count > 0 => sum / count,

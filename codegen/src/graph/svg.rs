@@ -1,5 +1,5 @@
-//! The graph as a picture: what goes first stands at the left. Colours follow the reader's light or dark theme, and no
-//! meaning is in a colour alone.
+//! The graph as a picture: what goes first stands at the left. Colors follow the reader's light or dark theme, and no
+//! meaning is in a color alone.
 
 use super::layout::{Layout, Line, MARGIN, Rectangle, layout};
 use super::{Edge, Graph};

@@ -52,8 +52,8 @@ pub struct Finding {
     pub help: Vec<String>,
     /// All of it for a person: place, code, message, the marked line, help.
     pub text: String,
-    /// The same in colours.
-    pub coloured: String,
+    /// The same in colors.
+    pub colored: String,
 }
 
 /// Checks every migration and the declaration.
@@ -100,6 +100,6 @@ fn render(found: Found, sources: &Sources) -> Finding {
         message,
         help,
         text: coded.render(sources, Style::Plain),
-        coloured: coded.render(sources, Style::Coloured),
+        colored: coded.render(sources, Style::Colored),
     }
 }

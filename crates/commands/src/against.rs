@@ -7,7 +7,7 @@ use kindex_store::Address;
 use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
-use crate::colour;
+use crate::color;
 use crate::database;
 use crate::drift::{Difference, Drift, Statement};
 use crate::error::{CommandError, CommandResult, chain};
@@ -26,7 +26,7 @@ pub async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
         return Err(CommandError::usage(format_args!("no database at {}", path.display())));
     }
     let lowered = kindex_codegen::lower(&args.root).map_err(|errors| {
-        say::note(errors.text(colour::of_stderr()));
+        say::note(errors.text(color::of_stderr()));
         CommandError::failure("nothing was compared")
     })?;
     let dialect = dialect::named(parsed.dialect()).expect("the generator has every dialect of the store");

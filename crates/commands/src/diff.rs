@@ -10,7 +10,7 @@ use similar::TextDiff;
 
 use crate::changes::{Change, between};
 use crate::cli::{DiffArgs, DiffForm, Form};
-use crate::colour;
+use crate::color;
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::get;
@@ -137,28 +137,28 @@ fn as_lines(target: &Target<'_>, from: &Past, to: &Past, managed_fields: bool) -
         .context_radius(CONTEXT)
         .header(&head(from), &head(to))
         .to_string();
-    Ok(match colour::of_stdout() {
+    Ok(match color::of_stdout() {
         Style::Plain => text,
-        Style::Coloured => coloured(&text),
+        Style::Colored => colored(&text),
     })
 }
 
-/// In git's colours.
-fn coloured(diff: &str) -> String {
+/// In git's colors.
+fn colored(diff: &str) -> String {
     const BOLD: &str = "\u{1b}[1m";
     const RED: &str = "\u{1b}[31m";
     const GREEN: &str = "\u{1b}[32m";
     const CYAN: &str = "\u{1b}[36m";
     const PLAIN: &str = "\u{1b}[m";
     let lines = diff.lines().map(|line| {
-        let colour = match line.as_bytes() {
+        let color = match line.as_bytes() {
             [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => BOLD,
             [b'-', ..] => RED,
             [b'+', ..] => GREEN,
             [b'@', b'@', ..] => CYAN,
             _ => return format!("{line}\n"),
         };
-        format!("{colour}{line}{PLAIN}\n")
+        format!("{color}{line}{PLAIN}\n")
     });
     lines.collect()
 }
@@ -172,6 +172,6 @@ mod tests {
         let diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
         let painted = "\u{1b}[1m--- a\u{1b}[m\n\u{1b}[1m+++ b\u{1b}[m\n\u{1b}[36m@@ -1,2 +1,2 @@\u{1b}[m\n same\n\
                         \u{1b}[31m-old\u{1b}[m\n\u{1b}[32m+new\u{1b}[m\n";
-        assert_eq!(coloured(diff), painted);
+        assert_eq!(colored(diff), painted);
     }
 }

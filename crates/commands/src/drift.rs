@@ -100,7 +100,7 @@ impl Drift {
     fn compare(&mut self, live: &LiveTable, wanted: &Table) {
         self.compare_collation(live);
         for column in &wanted.columns {
-            let wants = described(&self.dialect.catalogue_type(column.ty), column.required);
+            let wants = described(&self.dialect.catalog_type(column.ty), column.required);
             let object = format!("column {}", column.name);
             match live.columns.iter().find(|live| live.name == column.name.as_str()) {
                 None => self.note(&live.name, &object, "", &wants),

@@ -5,7 +5,7 @@ use kindex_codegen::artifact::{self, Change, Difference, Mode};
 
 use crate::cli::GenerateArgs;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::{colour, say};
+use crate::{color, say};
 
 /// Writes what changed, or shows what would.
 pub fn run(args: &GenerateArgs) -> CommandResult {
@@ -18,7 +18,7 @@ pub fn run(args: &GenerateArgs) -> CommandResult {
     let Generated {
         artifacts, warnings, ..
     } = kindex_codegen::generate(&args.root).map_err(|errors| {
-        say::note(errors.text(colour::of_stderr()));
+        say::note(errors.text(color::of_stderr()));
         CommandError::failure("nothing was emitted")
     })?;
     for warning in warnings {

@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::cli::{Form, GraphArgs, GraphForm};
 use crate::error::{CommandError, CommandResult};
 use crate::plan::needs_declaration;
-use crate::{colour, output, say};
+use crate::{color, output, say};
 
 /// Prints the graph, or what is wrong in it.
 pub fn run(args: &GraphArgs) -> CommandResult {
     needs_declaration(&args.root)?;
     let others = others(args)?;
     let graph = kindex_codegen::graph(&args.root, &others).map_err(|errors| {
-        say::note(errors.text(colour::of_stderr()));
+        say::note(errors.text(color::of_stderr()));
         CommandError::failure("there is no graph: fix the errors first")
     })?;
     say::print(match args.output {

@@ -12,7 +12,7 @@ pub mod config;
 
 pub mod moment;
 
-pub mod colour;
+pub mod color;
 
 pub mod say;
 

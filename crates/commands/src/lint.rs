@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::{Form, LintArgs, LintForm};
 use crate::error::{CommandError, CommandResult};
-use crate::{colour, output, say};
+use crate::{color, output, say};
 
 /// Tells every finding; any is a failure.
 pub fn run(args: &LintArgs) -> CommandResult {
@@ -18,7 +18,7 @@ pub fn run(args: &LintArgs) -> CommandResult {
         );
     }
     let report = kindex_codegen::lint(&args.root).map_err(|errors| {
-        say::note(errors.text(colour::of_stderr()));
+        say::note(errors.text(color::of_stderr()));
         CommandError::failure("nothing was checked: fix the errors first")
     })?;
     if let Some(reminder) = &report.reminder {
@@ -34,7 +34,7 @@ pub fn run(args: &LintArgs) -> CommandResult {
 
 fn reported(report: &Report, form: LintForm) -> CommandResult<String> {
     match form {
-        LintForm::Text => Ok(text(report, colour::of_stdout())),
+        LintForm::Text => Ok(text(report, color::of_stdout())),
         LintForm::Json => output::document(&Document::of(report), Form::Json),
         LintForm::Github => Ok(report.findings.iter().map(annotation).collect()),
     }
@@ -43,7 +43,7 @@ fn reported(report: &Report, form: LintForm) -> CommandResult<String> {
 fn text(report: &Report, style: Style) -> String {
     let findings = report.findings.iter().map(|finding| match style {
         Style::Plain => &finding.text,
-        Style::Coloured => &finding.coloured,
+        Style::Colored => &finding.colored,
     });
     let mut text: String = findings.map(|finding| format!("{finding}\n\n")).collect();
     if report.findings.is_empty() {
@@ -138,7 +138,7 @@ mod tests {
             message: "100% gone".to_owned(),
             help: vec!["think".to_owned()],
             text: String::new(),
-            coloured: String::new(),
+            colored: String::new(),
         };
         assert_eq!(
             annotation(&finding),

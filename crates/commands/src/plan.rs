@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::{colour, output, say};
+use crate::{color, output, say};
 
 /// Plans, or takes the files as they are.
 pub fn run(args: &PlanArgs) -> CommandResult {
@@ -86,7 +86,7 @@ fn rehash(args: &PlanArgs) -> CommandResult {
 }
 
 fn refused(errors: Diagnostics) -> CommandError {
-    say::note(errors.text(colour::of_stderr()));
+    say::note(errors.text(color::of_stderr()));
     CommandError::failure("nothing was written")
 }
 

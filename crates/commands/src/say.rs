@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
-use crate::colour;
+use crate::color;
 use crate::error::{CommandError, CommandResult};
 
 /// Writes to stdout.
@@ -22,7 +22,7 @@ pub fn line(text: impl fmt::Display) -> CommandResult {
 
 /// Writes a line to stderr, where somebody still reads it: there is no other place to complain.
 pub fn note(text: impl fmt::Display) {
-    let text = colour::painted(&format!("{text}\n"), colour::of_stderr());
+    let text = color::painted(&format!("{text}\n"), color::of_stderr());
     let _unread = io::stderr().lock().write_all(text.as_bytes());
 }
 

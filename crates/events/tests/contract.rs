@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use board::{Board, Bug, TOPIC};
 
 #[tokio::test(start_paused = true)]
-async fn a_transport_in_memory_fulfils_the_contract() {
+async fn a_transport_in_memory_fulfills_the_contract() {
     assert_eq!(contract::check(&Board::new(None)).await, Ok(()));
 }
 

@@ -12,7 +12,7 @@ use crate::kind::{Column, ColumnType, Kind, Problem};
 use crate::object::{Metadata, Object};
 use crate::value::Value;
 
-/// Hashes of an object's parts, by which an unchanged part is recognised.
+/// Hashes of an object's parts, by which an unchanged part is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentHash {
     /// Of the JSON text.

@@ -18,7 +18,7 @@ pub struct RowState {
     pub arrival: Arrival,
     /// The object.
     pub uid: Uid,
-    /// Namespace and name, by which a recreated object is recognised.
+    /// Namespace and name, by which a recreated object is recognized.
     pub namespace: String,
     /// See `namespace`.
     pub name: String,

@@ -33,7 +33,7 @@ impl Curve {
         curve
     }
 
-    /// The point at an x: one that it has, or one on the straight line between its neighbours; `None` outside.
+    /// The point at an x: one that it has, or one on the straight line between its neighbors; `None` outside.
     #[must_use]
     pub fn at(&self, x: f64) -> Option<Point> {
         let right = self.xs.partition_point(|&own| own < x);

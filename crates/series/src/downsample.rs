@@ -170,7 +170,7 @@ fn lttb(series: &Series, points_max: usize) -> Series {
     let mut inner = divide(1..last, points_max - 2).peekable();
     while let Some(bucket) = inner.next() {
         let next = inner.peek().cloned().unwrap_or(last..last + 1);
-        let index = largest_triangle(series, &bucket, from, centre(series, next));
+        let index = largest_triangle(series, &bucket, from, center(series, next));
         keep(series, index, &mut kept);
         if series.value(index).is_finite() {
             from = place(series, index);
@@ -187,7 +187,7 @@ fn place(series: &Series, index: usize) -> Coordinates {
 }
 
 /// The mean of the finite points of a bucket; of all of them in x, and NaN in y, where none is.
-fn centre(series: &Series, bucket: Range<usize>) -> Coordinates {
+fn center(series: &Series, bucket: Range<usize>) -> Coordinates {
     let (mut x, mut y, mut finite) = (0.0, 0.0, 0.0);
     for index in bucket.clone() {
         let place = place(series, index);

@@ -63,7 +63,7 @@ impl Packer {
         }
     }
 
-    /// Appends signed numbers: the first, and the differences between neighbours, less what all of them have in common.
+    /// Appends signed numbers: the first, and the differences between neighbors, less what all of them have in common.
     pub(crate) fn write_numbers(&mut self, numbers: &[i64], out: &mut Vec<u8>) {
         let Some(&first) = numbers.first() else { return };
         varint::write_signed(first, out);

@@ -35,12 +35,9 @@ pub enum Dialect {
 }
 
 /// All that is asked of an engine's SQL.
-pub(super) trait Spelling:
-    Notation + ReadSql + ConditionSql + WriteSql + CatalogueSql + SchemaChangeSql
-{
-}
+pub(super) trait Spelling: Notation + ReadSql + ConditionSql + WriteSql + CatalogSql + SchemaChangeSql {}
 
-impl<S: Notation + ReadSql + ConditionSql + WriteSql + CatalogueSql + SchemaChangeSql> Spelling for S {}
+impl<S: Notation + ReadSql + ConditionSql + WriteSql + CatalogSql + SchemaChangeSql> Spelling for S {}
 
 /// Properties of the engine as a whole.
 pub(super) trait Notation: Send + Sync {
@@ -173,7 +170,7 @@ pub(super) trait WriteSql: Send + Sync {
 }
 
 /// What the database has.
-pub(super) trait CatalogueSql: Send + Sync {
+pub(super) trait CatalogSql: Send + Sync {
     /// Whether a table is there: a row or none. Parameter: table.
     fn has_table(&self) -> &'static str;
 

@@ -47,7 +47,7 @@ mod occupied;
 
 mod connections;
 
-mod catalogue;
+mod catalog;
 
 mod sql_store;
 

@@ -5,7 +5,7 @@ use std::env;
 use std::io;
 
 use kindex_codegen::diag::Style;
-use kindex_commands::colour;
+use kindex_commands::color;
 use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_commands::say;
 use opentelemetry::trace::TracerProvider;
@@ -40,7 +40,7 @@ impl Telemetry {
         })?;
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(io::stderr)
-            .with_ansi(colour::of_stderr() == Style::Coloured);
+            .with_ansi(color::of_stderr() == Style::Colored);
         let lines = match cli.log_format {
             LogFormat::Text => lines.boxed(),
             LogFormat::Json => lines.json().boxed(),

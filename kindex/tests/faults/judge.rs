@@ -1,4 +1,4 @@
-//! The judgement after a scenario: `kindex verify` finds nothing, every object that the
+//! The judgment after a scenario: `kindex verify` finds nothing, every object that the
 //! load ever made is in SQL as the cluster last confirmed it, and nothing counts as lost.
 
 use std::fmt;

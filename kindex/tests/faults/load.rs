@@ -1,4 +1,4 @@
-//! Load on the cluster: objects are created, changed, labelled, deleted and declared final,
+//! Load on the cluster: objects are created, changed, labeled, deleted and declared final,
 //! each by one worker, which keeps in a ledger what the cluster has confirmed.
 
 use std::collections::BTreeMap;

@@ -246,7 +246,7 @@ fn an_unknown_word_or_flag_is_reported_with_a_similar_one() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
+fn colors_are_for_terminals_and_for_nobody_who_does_not_want_them() {
     let root = tempfile::tempdir().expect("a directory");
     std::fs::write(root.path().join("crds.toml"), "[platfrom]\n").expect("writable");
     let root = root.path().to_str().expect("a path of letters");
@@ -256,7 +256,7 @@ fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
         &["get", "--help"],
         &["generate", "--root", root],
     ] {
-        for (environment, coloured) in [
+        for (environment, colored) in [
             (&[][..], false),
             // As if the stream were a terminal.
             (&[("CLICOLOR_FORCE", "1")], true),
@@ -268,7 +268,7 @@ fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
                 .output()
                 .expect("kindex runs");
             let text = text_of(&output.stdout) + &text_of(&output.stderr);
-            assert_eq!(text.contains("\u{1b}["), coloured, "{words:?} {environment:?}: {text}");
+            assert_eq!(text.contains("\u{1b}["), colored, "{words:?} {environment:?}: {text}");
         }
     }
 }

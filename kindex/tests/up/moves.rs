@@ -148,8 +148,8 @@ fn nothing_moves_from_or_to_what_is_being_deleted() {
         );
     }
     assert!(named(&run) == "one" && !bears(&run, "two"));
-    let labelled = run.kubectl(&["--server", &server, "label", "model", "m", "a=b"], "");
-    assert!(labelled.contains("labeled"), "other fields change");
+    let labeled = run.kubectl(&["--server", &server, "label", "model", "m", "a=b"], "");
+    assert!(labeled.contains("labeled"), "other fields change");
 }
 
 /// An archived model names another family, by the API server's own write.

@@ -304,8 +304,8 @@ fn errors_are_explained(database: &Database) {
             "field label not supported: spec.nothing",
         ),
         (
-            ["--where", "colour=red"],
-            "PipelineRun has no column \"colour\": one of pipeline_namespace, ",
+            ["--where", "color=red"],
+            "PipelineRun has no column \"color\": one of pipeline_namespace, ",
         ),
         (["--where", "state"], "expected one of ="),
         (["--where", "create_time>soon"], "\"soon\" is not a time"),
@@ -315,9 +315,9 @@ fn errors_are_explained(database: &Database) {
         let stderr = database.refused(&[&["get", "pipelineruns"], &flags[..]].concat());
         assert!(stderr.contains(words), "{flags:?}: {stderr}");
     }
-    let stderr = database.refused(&["get", "pipelineruns", "--where", "state=A or (colour = red)"]);
+    let stderr = database.refused(&["get", "pipelineruns", "--where", "state=A or (color = red)"]);
     assert!(
-        stderr.ends_with("\n  state=A or (colour = red)\n              ^\n"),
+        stderr.ends_with("\n  state=A or (color = red)\n              ^\n"),
         "{stderr}"
     );
     let output = database.run(&["get", "pipelineruns", "--where", "state=A or namespace=b"]);

@@ -42,7 +42,7 @@ pub(super) struct Closing {
 
 /// The result of a scan.
 #[derive(Debug)]
-pub(super) struct Judgement {
+pub(super) struct Judgment {
     pub(super) version: ResourceVersion,
     /// Live rows whose objects were missing from the list.
     pub(super) found: usize,
@@ -99,7 +99,7 @@ impl Sweep {
     }
 
     /// Decides which orphans are looked up: all of them within the limits, or up to `allowed`.
-    pub(super) fn judge(self, limits: OrphanLimits, allowed: usize) -> Judgement {
+    pub(super) fn judge(self, limits: OrphanLimits, allowed: usize) -> Judgment {
         let (found, live) = (self.orphans.len(), self.live);
         let forbidden = limits.forbids(found, live);
         let held = (forbidden && found > allowed).then_some(HeldOrphans {
@@ -111,7 +111,7 @@ impl Sweep {
         // Pending objects that are not in the list left without an event.
         let known: BTreeSet<Uid> = orphans.iter().map(|orphan| orphan.uid.clone()).collect();
         orphans.extend(self.pending.into_iter().filter(|orphan| !known.contains(&orphan.uid)));
-        Judgement {
+        Judgment {
             version: self.version,
             found,
             live,
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    fn swept(rows_max: u32, allowed: usize) -> Judgement {
+    fn swept(rows_max: u32, allowed: usize) -> Judgment {
         let mut seen = SeenBuilder::default();
         seen.add(&Uid::from("there"));
         let pending = vec![orphan("missed", 3), orphan("pending", 4)];

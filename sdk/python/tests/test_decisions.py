@@ -123,7 +123,7 @@ def test_a_refused_registration_never_costs_data() -> None:
     assert classify_registration(refusal("UNAUTHENTICATED"), False) is Registration.HOLD
 
 
-def test_the_pause_doubles_up_to_its_limit_and_honours_the_server() -> None:
+def test_the_pause_doubles_up_to_its_limit_and_honors_the_server() -> None:
     assert [backoff_s(attempt, 0.5, 30, 0.0, None) for attempt in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
     assert backoff_s(0, 0.5, 30, 1.0, None) == 0.25
     assert backoff_s(0, 0.5, 30, 0.5, 7.0) == 7.0

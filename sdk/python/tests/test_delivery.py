@@ -29,7 +29,7 @@ def test_two_lines_log_a_run(server: Server, server_options: Options) -> None:
     assert spools(server_options) == []
 
 
-def test_one_nan_never_costs_its_neighbours(server: Server, server_options: Options) -> None:
+def test_one_nan_never_costs_its_neighbors(server: Server, server_options: Options) -> None:
     odd = {7: math.nan, 50: math.inf, 51: -math.inf, 52: -0.0, 53: 1e308}
     run = kindex.init(**server_options)
     for step in range(200):

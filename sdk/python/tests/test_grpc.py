@@ -198,7 +198,7 @@ def test_a_lost_answer_over_grpc_stores_each_point_once(both: GrpcPeer, peer: Pe
     assert peer.run(run.run_id).accepted == 50 and both.calls.count("LogMetrics") >= 10
 
 
-def test_retry_info_is_honoured(both: GrpcPeer, grpc_options: Options) -> None:
+def test_retry_info_is_honored(both: GrpcPeer, grpc_options: Options) -> None:
     transport = Grpc(load(grpc_options, {}))
     both.fault = lambda name: Refused(429, "RESOURCE_EXHAUSTED", "BUSY", "5")
     with pytest.raises(Refusal) as refused:

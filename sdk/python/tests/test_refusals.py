@@ -53,7 +53,7 @@ def test_a_terminal_error_keeps_the_data_readable(peer: Peer, options: Options) 
     assert (metrics[0]["step"], metrics[0]["value"]) == (7, "NaN")
 
 
-def test_retry_after_is_honoured(peer: Peer, options: Options) -> None:
+def test_retry_after_is_honored(peer: Peer, options: Options) -> None:
     times: List[float] = []
 
     def busy_once(path: str, body: Dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::registry::Catalog;
 use crate::resource::{Nature, Resource, join_group};
 
-/// The version of Kubernetes whose behaviour this is.
+/// The version of Kubernetes whose behavior this is.
 const MINOR: &str = "33";
 const VERBS: [Verb; 8] = [
     Verb::Create,

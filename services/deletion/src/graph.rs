@@ -213,7 +213,7 @@ impl Graph {
     }
 
     /// How many references are on an object, and how many fields name it.
-    pub fn neighbours(&self, key: &Key) -> usize {
+    pub fn neighbors(&self, key: &Key) -> usize {
         let references = self.objects.get(key).map_or(0, |object| object.references.len());
         references + self.namers.get(key).map_or(0, BTreeSet::len)
     }

@@ -78,6 +78,6 @@ const fn kind(immutable: bool, history: bool) -> Kind {
 
 /// Whether the database rejects this text, because of its value or a label.
 pub fn is_poison(object: &Object) -> bool {
-    let labelled = object.metadata.labels.values().any(|value| value == POISON_LABEL);
-    labelled || object.text().contains("\"value\":666")
+    let labeled = object.metadata.labels.values().any(|value| value == POISON_LABEL);
+    labeled || object.text().contains("\"value\":666")
 }

@@ -1,4 +1,4 @@
-//! The MariaDB servers that tests share, in two flavours.
+//! The MariaDB servers that tests share, in two flavors.
 
 use std::sync::{Mutex, Weak};
 
@@ -9,7 +9,7 @@ use super::database::{Database, Shared};
 
 /// How a shared server is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
+pub enum Flavor {
     /// As Debian ships it.
     Plain,
     /// With `innodb_snapshot_isolation=ON`, the default of newer versions.
@@ -21,13 +21,13 @@ pub fn available() -> bool {
     require("mariadb", MariaDb::installed())
 }
 
-/// A database on the shared server of that flavour; `None` where MariaDB is absent and not required.
-pub fn database(flavour: Flavour) -> Option<Database> {
+/// A database on the shared server of that flavor; `None` where MariaDB is absent and not required.
+pub fn database(flavor: Flavor) -> Option<Database> {
     static PLAIN: Shared = Mutex::new(Weak::new());
     static SNAPSHOT: Shared = Mutex::new(Weak::new());
-    let (shared, more) = match flavour {
-        Flavour::Plain => (&PLAIN, "--innodb-snapshot-isolation=OFF"),
-        Flavour::SnapshotIsolation => (&SNAPSHOT, "--innodb-snapshot-isolation=ON"),
+    let (shared, more) = match flavor {
+        Flavor::Plain => (&PLAIN, "--innodb-snapshot-isolation=OFF"),
+        Flavor::SnapshotIsolation => (&SNAPSHOT, "--innodb-snapshot-isolation=ON"),
     };
     // No test crashes this server: nothing has to reach the disk.
     let options = [

@@ -197,7 +197,7 @@ fn over_http(address: SocketAddr) -> HttpSource {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn server_sent_events_fulfil_the_contract() {
+async fn server_sent_events_fulfill_the_contract() {
     let stage = Stage::with_events().await;
     let transport = Transport::of_outbox(&stage, &OF_THE_CLUSTER, over_http(stage.address));
     assert_eq!(contract::check(&transport).await, Ok(()));
@@ -205,7 +205,7 @@ async fn server_sent_events_fulfil_the_contract() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn server_sent_events_of_what_no_cluster_has_fulfil_the_contract() {
+async fn server_sent_events_of_what_no_cluster_has_fulfill_the_contract() {
     let stage = Stage::with_events_of_sql_only_projects().await;
     let transport = Transport::of_outbox(&stage, &SQL_ONLY, over_http(stage.address));
     assert_eq!(contract::check(&transport).await, Ok(()));
@@ -231,14 +231,14 @@ async fn check_lists_and_watches(stage: &Stage) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_and_watches_fulfil_the_contract() {
+async fn lists_and_watches_fulfill_the_contract() {
     let stage = Stage::with_events().await;
     check_lists_and_watches(&stage).await;
     stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_and_watches_over_kube_apiserver_fulfil_the_contract() {
+async fn lists_and_watches_over_kube_apiserver_fulfill_the_contract() {
     let Some(stage) = Stage::on_control_plane(RightsOf::Server).await else {
         return;
     };

@@ -18,7 +18,7 @@ use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
 use kindex_serve::{listen::Tls, watches::WatchLimits};
 use kindex_store::{Address, MetadataStorage};
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::{Database, patient};
 use kindex_tests::embedded::Embedded;
 use kindex_tests::trials;
@@ -258,7 +258,7 @@ impl Stage {
 
     /// On MariaDB; nothing where it is absent and not required.
     pub(super) async fn on_mariadb() -> Option<Self> {
-        let database = mariadb::database(Flavour::Plain)?;
+        let database = mariadb::database(Flavor::Plain)?;
         let address = database.address();
         Some(Self::on(Ground::embedded().await, &address, Some(database), RightsOf::Server).await)
     }

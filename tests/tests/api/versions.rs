@@ -219,8 +219,8 @@ async fn a_row_in_another_version_is_shown_in_the_one_that_is_asked_for() {
         assert_eq!(get(&stage, version).await["items"][0]["spec"], spec, "{version}");
     }
     let label = json!({"metadata": {"labels": {"seen": "true"}}});
-    let (code, labelled) = send(&stage.api, "PATCH", &at(V2, "a"), &label).await;
-    assert_eq!((code, &labelled["spec"]), (200, &own_spec("xgboost")), "{labelled}");
+    let (code, labeled) = send(&stage.api, "PATCH", &at(V2, "a"), &label).await;
+    assert_eq!((code, &labeled["spec"]), (200, &own_spec("xgboost")), "{labeled}");
     stage.end().await;
 }
 

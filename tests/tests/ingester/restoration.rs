@@ -1,4 +1,4 @@
-//! Clusters that come back from a backup: how they are recognised, and what is done before
+//! Clusters that come back from a backup: how they are recognized, and what is done before
 //! they are listed.
 
 use kindex_kube_client::{ClusterError, WatchEvent};

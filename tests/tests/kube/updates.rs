@@ -48,9 +48,9 @@ async fn a_change_of_nothing_writes_nothing_and_only_content_counts_as_generatio
     assert_eq!(version(&same), version(&created));
     let widgets = cluster.widgets();
     let labels = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
-    let labelled = widgets.patch("a", &PatchParams::default(), &labels).await.unwrap();
-    assert_ne!(version(&labelled), version(&created));
-    assert_eq!(labelled.metadata.generation, Some(1));
+    let labeled = widgets.patch("a", &PatchParams::default(), &labels).await.unwrap();
+    assert_ne!(version(&labeled), version(&created));
+    assert_eq!(labeled.metadata.generation, Some(1));
     assert_eq!(cluster.resize("a", 2).await.metadata.generation, Some(2));
 }
 

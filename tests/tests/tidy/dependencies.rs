@@ -1,5 +1,5 @@
-//! What may be built in: licences, sources and banned crates, by the rules of
-//! `deny.toml`. Reads Cargo.lock and asks cargo for licences; needs no network.
+//! What may be built in: licenses, sources and banned crates, by the rules of
+//! `deny.toml`. Reads Cargo.lock and asks cargo for licenses; needs no network.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::expect_none;
 use super::files::root;
-use super::licence::is_met;
+use super::license::is_met;
 
 fn read(path: &str) -> Table {
     let text = fs::read_to_string(root().join(path)).expect("the file is readable");
@@ -111,13 +111,13 @@ fn crates_whose_types_we_pass_around_have_one_version() {
 }
 
 #[test]
-fn every_licence_is_accepted() {
+fn every_license_is_accepted() {
     let accepted = strings(&read("deny.toml")["licenses"]["allow"]);
     let mut findings = Vec::new();
     for package in metadata().packages {
-        let licence = package.license.unwrap_or_default();
-        if !is_met(&licence, &accepted) {
-            findings.push(format!("{} {}: licence {licence:?}", package.name, package.version));
+        let license = package.license.unwrap_or_default();
+        if !is_met(&license, &accepted) {
+            findings.push(format!("{} {}: license {license:?}", package.name, package.version));
         }
     }
     expect_none(findings);

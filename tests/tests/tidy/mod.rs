@@ -11,7 +11,7 @@ mod empty;
 mod files;
 mod free_functions;
 mod kubernetes;
-mod licence;
+mod license;
 mod manifests;
 mod methods;
 mod modules;

@@ -1,6 +1,6 @@
 //! The steps of migrations.
 
-use super::types::catalogue_type;
+use super::types::catalog_type;
 use super::{online, table};
 use crate::dialect::{Form, Step};
 
@@ -11,7 +11,7 @@ pub(super) fn expand(step: Step) -> Vec<Step> {
             column,
             from: Form::Ours(from),
             ..
-        } if *from != column.ty && catalogue_type(*from) == catalogue_type(column.ty) => Vec::new(),
+        } if *from != column.ty && catalog_type(*from) == catalog_type(column.ty) => Vec::new(),
         Step::ChangeColumn { .. }
         | Step::CreateTable(_)
         | Step::DropTable(_)

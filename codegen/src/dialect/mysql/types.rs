@@ -24,17 +24,17 @@ fn name(ty: StorageType) -> String {
     }
 }
 
-/// The type as the servers' catalogue tells it, without display widths.
-pub(super) fn catalogue_type(ty: StorageType) -> String {
+/// The type as the servers' catalog tells it, without display widths.
+pub(super) fn catalog_type(ty: StorageType) -> String {
     match ty {
         StorageType::Sql(SqlType::Boolean) => "tinyint(1)".to_owned(),
         other => name(other).to_lowercase().replace(", ", ","),
     }
 }
 
-/// The type that the catalogue tells of; `None` for one that crds.toml has no word for.
-pub(super) fn parse_catalogue_type(catalogue_type: &str) -> Option<SqlType> {
-    match catalogue_type {
+/// The type that the catalog tells of; `None` for one that crds.toml has no word for.
+pub(super) fn parse_catalog_type(catalog_type: &str) -> Option<SqlType> {
+    match catalog_type {
         "tinyint(1)" => Some(SqlType::Boolean),
         other => SqlType::parse(other),
     }

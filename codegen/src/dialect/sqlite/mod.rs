@@ -48,12 +48,12 @@ impl Dialect for Sqlite {
         types::column_type(ty, required)
     }
 
-    fn catalogue_type(&self, ty: StorageType) -> String {
-        types::catalogue_type(ty)
+    fn catalog_type(&self, ty: StorageType) -> String {
+        types::catalog_type(ty)
     }
 
-    fn parse_catalogue_type(&self, catalogue_type: &str) -> Option<SqlType> {
-        types::parse_catalogue_type(catalogue_type)
+    fn parse_catalog_type(&self, catalog_type: &str) -> Option<SqlType> {
+        types::parse_catalog_type(catalog_type)
     }
 
     fn collation(&self) -> Option<&'static str> {

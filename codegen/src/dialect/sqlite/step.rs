@@ -1,7 +1,7 @@
 //! The steps of migrations.
 
 use super::table;
-use super::types::catalogue_type;
+use super::types::catalog_type;
 use crate::dialect::{Form, Step, TableColumn, TableKey};
 use crate::model::TableName;
 
@@ -45,7 +45,7 @@ pub(super) fn expand(step: Step) -> Vec<Step> {
 
 fn is_another_word(from: &Form, column: &TableColumn) -> bool {
     match from {
-        Form::Ours(from) => catalogue_type(*from) != catalogue_type(column.ty),
+        Form::Ours(from) => catalog_type(*from) != catalog_type(column.ty),
         Form::Foreign(_) => false,
     }
 }

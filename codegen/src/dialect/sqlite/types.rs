@@ -21,13 +21,13 @@ fn name(ty: StorageType) -> String {
     }
 }
 
-/// The type as the catalogue spells it, in small letters.
-pub(super) fn catalogue_type(ty: StorageType) -> String {
+/// The type as the catalog spells it, in small letters.
+pub(super) fn catalog_type(ty: StorageType) -> String {
     name(ty).to_lowercase()
 }
 
 /// `None`: a word of SQLite's stands for several types of crds.toml.
-pub(super) fn parse_catalogue_type(_catalogue_type: &str) -> Option<SqlType> {
+pub(super) fn parse_catalog_type(_catalog_type: &str) -> Option<SqlType> {
     None
 }
 

@@ -1,6 +1,6 @@
 //! Strategic merge patch as far as the built-in kinds need it: maps merge; lists are replaced, but for owner
 //! references and conditions, which merge by their key, and finalizers, which merge as a set. The directives
-//! `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList` are honoured.
+//! `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList` are honored.
 
 use std::collections::{HashMap, HashSet};
 

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restoration_is_recognised_and_may_be_completed() {
+    fn a_restoration_is_recognized_and_may_be_completed() {
         let restored = [
             from("n", Life::Live, "d"),
             row("d", Life::Deleted),

@@ -1,5 +1,5 @@
 //! Sends a manifest: creates the object, sets its status through the subresource, and updates the rows in SQL. An
-//! interrupted restoration is recognised by its annotation and completed.
+//! interrupted restoration is recognized by its annotation and completed.
 
 use jiff::Timestamp;
 use kindex_decide::repair::{self, Restored};

@@ -58,7 +58,7 @@ impl<T: TryFrom<i64> + TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
     }
 }
 
-/// `7.0` is an integer. Beyond 2^53 a double no longer tells neighbours apart, so it is none there.
+/// `7.0` is an integer. Beyond 2^53 a double no longer tells neighbors apart, so it is none there.
 fn integral(number: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[expect(clippy::cast_possible_truncation, reason = "the range was just checked")]

@@ -215,7 +215,7 @@ async fn until(subscription: &mut Subscription, name: &str, wanted: impl Fn(&Eve
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nats_fulfils_the_contract() {
+async fn nats_fulfills_the_contract() {
     let projects = Projects::begin(kind()).await;
     if let Some(harness) = Harness::over(projects.store.clone(), projects).await {
         assert_eq!(contract::check(&harness).await, Ok(()));

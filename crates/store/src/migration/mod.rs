@@ -26,7 +26,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::adoption::BrokenRows;
-use crate::catalogue;
+use crate::catalog;
 use crate::connections::failure;
 use crate::driver::Driver;
 use crate::error::StoreError;
@@ -163,7 +163,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
     }
 
     async fn tables(&self) -> Result<Vec<LiveTable>, StoreError> {
-        catalogue::tables(&self.connections).await
+        catalog::tables(&self.connections).await
     }
 
     async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError> {

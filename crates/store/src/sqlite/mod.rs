@@ -19,7 +19,7 @@ mod conditions;
 
 mod writes;
 
-mod catalogue;
+mod catalog;
 
 mod schema_changes;
 

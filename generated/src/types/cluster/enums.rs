@@ -4,7 +4,7 @@
 
 use crate::wire;
 
-/// Sort of data centre.
+/// Sort of data center.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum DcType {

@@ -42,7 +42,7 @@ pub struct ClusterSpec {
     #[prost(string, tag = "3")]
     #[serde(deserialize_with = "wire::or_default", skip_serializing_if = "wire::unset")]
     pub zone: String,
-    /// Sort of data centre.
+    /// Sort of data center.
     #[prost(enumeration = "DcType", tag = "7")]
     #[serde(
         with = "wire::Plain::<wire::Name<DcType>>",

@@ -13,13 +13,13 @@ pub struct PodTemplateSpec {
     #[prost(message, optional, tag = "1")]
     #[serde(skip_serializing_if = "wire::unset")]
     pub metadata: Option<wire::ObjectMeta>,
-    /// Their desired behaviour.
+    /// Their desired behavior.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "wire::unset")]
     pub spec: Option<PodSpec>,
 }
 
-/// Desired behaviour of a pod.
+/// Desired behavior of a pod.
 #[derive(Clone, PartialEq, prost::Message, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct PodSpec {

@@ -1,4 +1,4 @@
-//! `kindex runs list` and its neighbours against a service, in every form.
+//! `kindex runs list` and its neighbors against a service, in every form.
 
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use super::super::super::message::StoreFailure;
 use super::super::environment::Environment;
 use super::super::listing::Listing;
 use super::super::restoration::Restoration;
-use super::super::sweep::{Closing, Judgement, Orphan, Sweep};
+use super::super::sweep::{Closing, Judgment, Orphan, Sweep};
 use super::{Event, Intake, Phase, has_room, report_unreadable};
 
 impl Intake {
@@ -137,7 +137,7 @@ impl Intake {
 
     fn judge_orphans(&mut self, env: &Environment, sweep: Sweep) {
         let allowed = self.orphans_allowed;
-        let Judgement {
+        let Judgment {
             version,
             found,
             live,

@@ -34,7 +34,7 @@ pub(crate) enum Nature {
     CoreEvent,
     /// `events` of `events.k8s.io`: the same objects as [`Nature::CoreEvent`] under other field names.
     Event,
-    /// A built-in kind without behaviour: configmaps, secrets, leases.
+    /// A built-in kind without behavior: configmaps, secrets, leases.
     Plain,
     /// A question about the caller, which is answered and not stored.
     Review,

@@ -87,7 +87,7 @@ fn a_former_target_holds_who_was_moved_unless_it_is_deleted_itself() {
     assert!(!stays(&moved(unrelated)), "no field can name it");
 }
 
-/// As if only its neighbours were concerned: what is being deleted would wait for ever for a holder that stays.
+/// As if only its neighbors were concerned: what is being deleted would wait for ever for a holder that stays.
 #[test]
 fn who_refuses_a_holder_is_concerned_by_all_that_happens_to_its_former_target() {
     let mut graph = moved(old(1, DeletionState::Live, false));

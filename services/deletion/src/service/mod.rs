@@ -264,7 +264,7 @@ impl Deletion {
             work.gone(&key, &uid, Instant::now());
         }
         work.settle(task, &outcome.writes);
-        work.learnt(&task.object, outcome.swept, outcome.missing, Instant::now());
+        work.learned(&task.object, outcome.swept, outcome.missing, Instant::now());
         if let Some(answer) = outcome.held {
             work.asked(&task.object, answer, Instant::now());
         }

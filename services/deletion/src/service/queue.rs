@@ -14,7 +14,7 @@ pub(super) const TOGETHER_MAX: usize = 64;
 /// After so many steps, what was put off has its turn: others go before, but not for ever.
 const PUT_OFF_EVERY: usize = 64;
 /// With more around it, an object is decided on after others: each of those may be about to change something.
-pub(super) const NEIGHBOURS_MANY: usize = 64;
+pub(super) const NEIGHBORS_MANY: usize = 64;
 
 /// The objects that are to be decided on, and those with a step under way.
 ///
@@ -57,9 +57,9 @@ impl Queue {
 
     /// The next object to decide on, which has no step under way. If it has a step to take, that one is to
     /// [`begin`](Queue::begin).
-    pub(super) fn next(&mut self, neighbours: impl Fn(&Key) -> usize) -> Option<Candidate> {
+    pub(super) fn next(&mut self, neighbors: impl Fn(&Key) -> usize) -> Option<Candidate> {
         loop {
-            let candidate = self.pick(&neighbours)?;
+            let candidate = self.pick(&neighbors)?;
             // Otherwise, it is decided on again once its step is over.
             if !self.busy.contains(&candidate.key) {
                 self.queued.remove(&candidate.key);
@@ -136,13 +136,13 @@ impl Queue {
         &self.queued
     }
 
-    fn pick(&mut self, neighbours: &impl Fn(&Key) -> usize) -> Option<Candidate> {
+    fn pick(&mut self, neighbors: &impl Fn(&Key) -> usize) -> Option<Candidate> {
         let is_due = self.since_put_off >= PUT_OFF_EVERY;
         if let Some(candidate) = is_due.then(|| self.pick_put_off()).flatten() {
             return Some(candidate);
         }
         while let Some(key) = self.pick_in_turn() {
-            if neighbours(&key) <= NEIGHBOURS_MANY {
+            if neighbors(&key) <= NEIGHBORS_MANY {
                 return Some(Candidate {
                     key,
                     was_put_off: false,
@@ -244,13 +244,13 @@ mod tests {
     }
 
     /// One with very many objects around it is called `crowded`.
-    fn neighbours(key: &Key) -> usize {
-        NEIGHBOURS_MANY + usize::from(&*key.name == "crowded")
+    fn neighbors(key: &Key) -> usize {
+        NEIGHBORS_MANY + usize::from(&*key.name == "crowded")
     }
 
     /// The next step that begins, where this is the step of each object.
     fn begin(queue: &mut Queue, step_of: impl Fn(&str) -> Task) -> Option<Task> {
-        while let Some(candidate) = queue.next(neighbours) {
+        while let Some(candidate) = queue.next(neighbors) {
             let task = step_of(&candidate.key.name);
             if queue.begin(candidate, &task, &foreign()) {
                 return Some(task);
@@ -275,8 +275,8 @@ mod tests {
         let mut queue = queue(&["a"]);
         let task = begin(&mut queue, adopts).expect("a step");
         queue.add([at("a")]);
-        assert!(queue.next(neighbours).is_none(), "it is busy");
-        assert!(queue.next(neighbours).is_none(), "it is busy still");
+        assert!(queue.next(neighbors).is_none(), "it is busy");
+        assert!(queue.next(neighbors).is_none(), "it is busy still");
         end(&mut queue, &task);
         assert_eq!(begin_all(&mut queue, adopts), ["a"], "once");
     }

@@ -168,8 +168,8 @@ impl Work {
         self.knowledge.holders.unanswered(name);
     }
 
-    /// What a step has learnt of the archive.
-    pub(super) fn learnt(&mut self, object: &Object, swept: Option<Swept>, missing: Vec<ReferenceName>, now: Instant) {
+    /// What a step has learned of the archive.
+    pub(super) fn learned(&mut self, object: &Object, swept: Option<Swept>, missing: Vec<ReferenceName>, now: Instant) {
         for name in missing {
             self.knowledge.holders.answered(name, None, now);
         }
@@ -214,7 +214,7 @@ impl Work {
     /// The next step, of an object that has none under way, on an object that no other one writes.
     pub(super) fn next(&mut self, now: Instant) -> Option<Task> {
         loop {
-            let candidate = self.queue.next(|key| self.graph.neighbours(key))?;
+            let candidate = self.queue.next(|key| self.graph.neighbors(key))?;
             let Some(mut task) = self.decide(&candidate.key, now) else {
                 continue;
             };

@@ -112,7 +112,7 @@ fn play(seed: u64, bug: Bug) -> Result<Tally, String> {
         play.step();
         play.hold()?;
     }
-    play.fulfil_all();
+    play.fulfill_all();
     play.settle()?;
     play.world.in_reach()?;
     play.world.after_archived()?;
@@ -267,7 +267,7 @@ impl Play {
     }
 
     /// A user does the next thing.
-    pub(super) fn fulfil(&mut self) {
+    pub(super) fn fulfill(&mut self) {
         let Some(intent) = self.intents.pop() else {
             return;
         };
@@ -280,10 +280,10 @@ impl Play {
         }
     }
 
-    fn fulfil_all(&mut self) {
+    fn fulfill_all(&mut self) {
         self.world.down = None;
         while !self.intents.is_empty() {
-            self.fulfil();
+            self.fulfill();
         }
     }
 

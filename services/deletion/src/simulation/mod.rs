@@ -156,7 +156,7 @@ impl Play {
             Action::Use => self.use_object(),
             Action::UseArchived => self.use_archived(),
             Action::Move => self.move_object(),
-            Action::Intent => self.fulfil(),
+            Action::Intent => self.fulfill(),
             Action::Meddle => self.meddle(),
             Action::Fail => self.fail(),
             Action::Others => {

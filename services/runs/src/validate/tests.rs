@@ -56,7 +56,7 @@ fn every_code_of_the_limits_is_a_warning_that_answers_can_carry() {
 }
 
 #[test]
-fn a_bad_point_is_dropped_with_a_warning_and_its_neighbours_stay() {
+fn a_bad_point_is_dropped_with_a_warning_and_its_neighbors_stay() {
     let batch = logged(columns([
         ("loss", 1, 1.0),
         ("9lives", 1, 2.0),

@@ -92,7 +92,7 @@ async fn a_negative_step_is_dropped_with_a_warning() {
 }
 
 #[tokio::test]
-async fn an_invalid_metric_name_costs_its_point_and_no_neighbour() {
+async fn an_invalid_metric_name_costs_its_point_and_no_neighbor() {
     let long = "n".repeat(257);
     let names = ["ok", "9lives", "a b", "", "_mlrun.x", &long, "l\u{f6}ss", "also/ok"];
     let points: Vec<Point<'_>> = names.iter().map(|name| (*name, 1, 1.0, None)).collect();
@@ -116,7 +116,7 @@ async fn an_invalid_metric_name_costs_its_point_and_no_neighbour() {
 }
 
 #[tokio::test]
-async fn nan_is_stored_and_its_neighbours_stay() {
+async fn nan_is_stored_and_its_neighbors_stay() {
     let (server, runs) = logged(&[
         ("loss", 1, 0.5, None),
         ("loss", 2, f64::NAN, None),

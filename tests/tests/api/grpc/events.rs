@@ -85,7 +85,7 @@ fn refused(status: Status) -> SourceError {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_over_grpc_fulfil_the_contract() {
+async fn events_over_grpc_fulfill_the_contract() {
     let stage = Stage::with_events().await;
     let source = OverGrpc(Client::plain(stage.address).await);
     let transport = Transport::of_outbox(&stage, &OF_THE_CLUSTER, source);
@@ -94,7 +94,7 @@ async fn events_over_grpc_fulfil_the_contract() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_over_grpc_of_what_no_cluster_has_fulfil_the_contract() {
+async fn events_over_grpc_of_what_no_cluster_has_fulfill_the_contract() {
     let stage = Stage::with_events_of_sql_only_projects().await;
     let source = OverGrpc(Client::plain(stage.address).await);
     let transport = Transport::of_outbox(&stage, &SQL_ONLY, source);

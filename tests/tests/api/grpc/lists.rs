@@ -209,7 +209,7 @@ async fn conditions_that_are_none_are_refused_with_the_reason() {
     let struct_value = json!({"@type": "type.googleapis.com/google.protobuf.Struct", "value": {}});
     for (ext, message) in [
         (
-            json!({"operation": {"criterion": [criterion("spec.colour", "EQUAL", text("x"))]}}),
+            json!({"operation": {"criterion": [criterion("spec.color", "EQUAL", text("x"))]}}),
             "no column",
         ),
         (
@@ -228,7 +228,7 @@ async fn conditions_that_are_none_are_refused_with_the_reason() {
             json!({"operation": {"logicalOperator": 9, "criterion": []}}),
             "LogicalOperator",
         ),
-        (json!({"orderBy": [{"field": "colour"}]}), "no column"),
+        (json!({"orderBy": [{"field": "color"}]}), "no column"),
         (json!({"pagination": {"offset": -1}}), "less than 0"),
         (json!({"pagination": {"offset": 2_000_000}}), "token"),
     ] {

@@ -6,7 +6,7 @@ use kindex_generated::registry;
 use kindex_harness::reference::{self, Row};
 use kindex_model::kind::{ColumnType, Kind};
 use kindex_store::MetadataStorage;
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::{Database, patient};
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ impl Reference {
     /// The 39 tables, empty; `None` where the server is absent and not required.
     pub(super) async fn empty(product: Product) -> Option<Self> {
         let database = match product {
-            Product::MariaDb => mariadb::database(Flavour::Plain),
+            Product::MariaDb => mariadb::database(Flavor::Plain),
             Product::MySql => mysql::database(),
         }?;
         let options = MySqlConnectOptions::new().host("127.0.0.1").username("root");
@@ -84,8 +84,8 @@ impl Reference {
         done.expect(sql);
     }
 
-    /// Everything that the catalogue says, but for the order of keys and the next row number.
-    pub(super) async fn catalogue(&mut self) -> Vec<String> {
+    /// Everything that the catalog says, but for the order of keys and the next row number.
+    pub(super) async fn catalog(&mut self) -> Vec<String> {
         let mut reported = Vec::new();
         for row in self.rows("SHOW TABLES").await {
             let table = row[0].clone().expect("a name");

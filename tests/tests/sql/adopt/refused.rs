@@ -61,7 +61,7 @@ async fn what_cannot_be_converted_is_named_with_what_to_do(product: Product) {
     for (plant, _) in PLANTS {
         reference.execute(plant).await;
     }
-    let before = reference.catalogue().await;
+    let before = reference.catalog().await;
     let store = reference.store();
     let refused = store.adopt(&AdoptOptions::default(), &NoProgress).await;
     let refused = refused.expect_err("much is in the way");
@@ -82,7 +82,7 @@ async fn what_cannot_be_converted_is_named_with_what_to_do(product: Product) {
     );
     let dry = store.adoption().await.expect_err("a dry run says the same");
     assert_eq!(dry.to_string(), text);
-    assert_eq!(reference.catalogue().await, before);
+    assert_eq!(reference.catalog().await, before);
 }
 
 /// MariaDB calls objects of 32 levels and more invalid, and a column without a check has them; they are right.
@@ -142,7 +142,7 @@ async fn without_the_flag_they_are_not_changed(product: Product) {
     };
     let kind = registry().kinds[0];
     reference.insert(kind, "live", &object(kind, "live")).await;
-    let before = reference.catalogue().await;
+    let before = reference.catalog().await;
     let store = reference.store();
     let refused = store.prepare().await.expect_err("another program made the tables");
     assert!(matches!(refused, StoreError::Schema(_)), "{refused}");
@@ -150,7 +150,7 @@ async fn without_the_flag_they_are_not_changed(product: Product) {
     let refused = store.migrate(&MigrateOptions::default(), &NoProgress).await;
     let refused = refused.expect_err("another program made the tables").to_string();
     assert!(refused.contains("kindex migrate --adopt"), "{refused}");
-    assert_eq!(reference.catalogue().await, before, "nothing was created beside them");
+    assert_eq!(reference.catalog().await, before, "nothing was created beside them");
 }
 
 #[tokio::test]

@@ -41,13 +41,13 @@ async fn the_tables_are_those_of_an_empty_database(product: Product) {
         "a statement for each table, and the rows of each kind"
     );
     assert_eq!((adopted.statements, adopted.kinds.len()), (39 + histories, 13));
-    let taken_up = reference.catalogue().await;
+    let taken_up = reference.catalog().await;
     reference
         .execute("CREATE DATABASE IF NOT EXISTS fresh; USE fresh")
         .await;
     let schema = registry().schema("mysql").expect("a dialect of the generator");
     reference.execute(schema).await;
-    let fresh = reference.catalogue().await;
+    let fresh = reference.catalog().await;
     for (taken_up, fresh) in taken_up.iter().zip(&fresh) {
         assert_eq!(taken_up, fresh);
     }

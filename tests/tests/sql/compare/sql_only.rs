@@ -13,7 +13,7 @@ use kindex_cluster::ClusterOptions;
 use kindex_harness::controlplane::ControlPlane;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_store::Address;
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::{Database, mysql, patient};
 use kindex_tests::embedded::Embedded;
 use kube::{Client, Config};
@@ -115,7 +115,7 @@ fn engines(directory: &Path, with_servers: bool) -> Vec<Engine> {
         return engines;
     }
     let servers = [
-        ("mariadb", mariadb::database(Flavour::Plain)),
+        ("mariadb", mariadb::database(Flavor::Plain)),
         ("mysql", mysql::database()),
     ];
     for (name, database) in servers {

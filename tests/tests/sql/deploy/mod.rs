@@ -20,7 +20,7 @@ use std::sync::{Mutex, Weak};
 
 use kindex_harness::mysql::MySql;
 use kindex_harness::require::{program, require};
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::{Database, Shared};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
@@ -57,7 +57,7 @@ impl Server {
             return None;
         }
         let database = match product {
-            Product::MariaDb => mariadb::database(Flavour::Plain)?,
+            Product::MariaDb => mariadb::database(Flavor::Plain)?,
             Product::MySql => speaking_tls()?,
         };
         let options = MySqlConnectOptions::new().host("127.0.0.1").username("root");
@@ -86,9 +86,9 @@ impl Server {
     /// Asserts that a database has the tables of the schema file, and has them from a program of ours.
     async fn expect_schema(&mut self, database: &str) {
         let found = crate::schema::server::found(&mut self.connection, database).await;
-        let reported = |ty| kindex_codegen::dialect::REFERENCE.catalogue_type(ty);
+        let reported = |ty| kindex_codegen::dialect::REFERENCE.catalog_type(ty);
         let model = crate::schema::shipped_model();
-        crate::schema::catalogue::assert_same(&found, &crate::schema::catalogue::wanted(&model, reported));
+        crate::schema::catalog::assert_same(&found, &crate::schema::catalog::wanted(&model, reported));
     }
 }
 

@@ -8,9 +8,9 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, SqliteConnection};
 
 use super::random::{Pair, made, pair};
-use crate::schema::catalogue::Described;
+use crate::schema::catalog::Described;
 use crate::schema::server::{self, Product, on_servers};
-use crate::schema::sqlite as catalogue;
+use crate::schema::sqlite as catalog;
 
 const SQLITE_PAIRS: u64 = 300;
 const SERVER_PAIRS: u64 = 14;
@@ -30,8 +30,8 @@ async fn a_migrated_sqlite_database_is_as_a_fresh_one() {
             done.unwrap_or_else(|error| panic!("seed {seed}, {step}: {statement}: {error}"));
         }
         make(&mut fresh, &new, &Sqlite, seed).await;
-        let is = unordered(catalogue::found(&mut migrated).await);
-        assert_eq!(is, unordered(catalogue::found(&mut fresh).await), "seed {seed}");
+        let is = unordered(catalog::found(&mut migrated).await);
+        assert_eq!(is, unordered(catalog::found(&mut fresh).await), "seed {seed}");
     }
 }
 

@@ -6,7 +6,7 @@ use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::{Life, Narrowed, Stored};
 use kindex_store::{Address, MetadataStorage, SqliteLocation, StoreError};
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn sqlite_follows_references() {
 
 #[tokio::test]
 async fn mariadb_follows_references() {
-    if let Some(database) = mariadb::database(Flavour::Plain) {
+    if let Some(database) = mariadb::database(Flavor::Plain) {
         everything(&database.address()).await;
     }
 }

@@ -1,7 +1,7 @@
-//! The shipped schema on real engines: what is emitted is executed, read back from the engine's own catalogue, and
+//! The shipped schema on real engines: what is emitted is executed, read back from the engine's own catalog, and
 //! compared with the model and with what operators know.
 
-pub mod catalogue;
+pub mod catalog;
 mod crds;
 mod expected;
 mod joins;

@@ -5,7 +5,7 @@ use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, SqliteLocation};
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
 use serde_json::json;
@@ -23,7 +23,7 @@ async fn every_statement_of_the_page_finds_something_on_sqlite() {
 
 #[tokio::test]
 async fn every_statement_of_the_page_finds_something_on_mariadb() {
-    if let Some(database) = mariadb::database(Flavour::Plain) {
+    if let Some(database) = mariadb::database(Flavor::Plain) {
         everything(&database.address()).await;
     }
 }
@@ -71,8 +71,8 @@ async fn fill(store: &dyn MetadataStorage) {
         "spec": {"algorithm": "xgboost", "owner": {"name": "ada"}},
     });
     put(store, &model::KIND, "m1", "my-model", fraud).await;
-    let unlabelled = json!({"metadata": {"namespace": "default"}, "spec": {"owner": {"name": "ada"}}});
-    put_as(store, &model::KIND, Life::Archived, "m2", "archived", unlabelled).await;
+    let unlabeled = json!({"metadata": {"namespace": "default"}, "spec": {"owner": {"name": "ada"}}});
+    put_as(store, &model::KIND, Life::Archived, "m2", "archived", unlabeled).await;
     put(store, &pipeline::KIND, "p1", "old", json!({})).await;
     delete(store, &pipeline::KIND, "p1", 1).await;
     let of_train = json!({"spec": {

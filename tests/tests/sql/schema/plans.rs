@@ -9,7 +9,7 @@ use kindex_model::kind::{Column, ColumnType, Kind};
 use kindex_model::value::Value;
 use kindex_query::{LabelSelector, Reach, Select};
 use kindex_store::{Access, Address, Dialect, MetadataStorage, Plan, SqliteLocation};
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -34,7 +34,7 @@ async fn sqlite_uses_the_keys_that_are_declared() {
 
 #[tokio::test]
 async fn mariadb_uses_the_keys_that_are_declared() {
-    if let Some(database) = mariadb::database(Flavour::Plain) {
+    if let Some(database) = mariadb::database(Flavor::Plain) {
         everything(&database.address()).await;
     }
 }

@@ -5,12 +5,12 @@ use kindex_codegen::model::SqlType;
 use kindex_model::object::Object;
 use kindex_model::projection::content_hash;
 use kindex_tests::databases::Database;
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row};
 
-use super::catalogue::{Described, assert_same, wanted};
+use super::catalog::{Described, assert_same, wanted};
 use super::{shipped, shipped_model, text};
 
 /// What a test of the scripts runs on.
@@ -24,7 +24,7 @@ impl Product {
     /// `None` where the server is absent and not required.
     pub(crate) async fn connect(self) -> Option<(Database, MySqlConnection)> {
         let database = match self {
-            Self::MariaDb => mariadb::database(Flavour::Plain),
+            Self::MariaDb => mariadb::database(Flavor::Plain),
             Self::MySql => mysql::database(),
         }?;
         let connection = connect(&database).await;

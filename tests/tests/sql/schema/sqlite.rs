@@ -5,7 +5,7 @@ use kindex_codegen::model::SqlType;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row, SqliteConnection};
 
-use super::catalogue::{Described, assert_same, wanted};
+use super::catalog::{Described, assert_same, wanted};
 use super::{shipped, shipped_model, text};
 
 async fn database() -> SqliteConnection {

@@ -69,7 +69,7 @@ impl Sequence {
         let version = self.random.random_range(1..=VERSIONS);
         let name = format!("s{}-n{}", self.seed, number % NAMES);
         let mut object = widget(&uid, &name, version);
-        // A resource version has one content, which side rows share with their neighbours.
+        // A resource version has one content, which side rows share with their neighbors.
         let mut content = StdRng::seed_from_u64(version);
         for key in ["a", "A", "a "] {
             if content.random() {

@@ -13,7 +13,7 @@ use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqliteLocation, StoreError, Written};
 use kindex_tests::databases::Database;
-use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
 use sqlx::mysql::MySqlConnectOptions;
@@ -48,8 +48,8 @@ impl Backend {
     }
 
     /// `None` where MariaDB is absent and not required.
-    pub(crate) async fn mariadb(flavour: Flavour) -> Option<Self> {
-        let database = mariadb::database(flavour)?;
+    pub(crate) async fn mariadb(flavor: Flavor) -> Option<Self> {
+        let database = mariadb::database(flavor)?;
         Some(Self::prepared(database.address(), Some(database), None).await)
     }
 

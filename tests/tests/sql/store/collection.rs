@@ -173,7 +173,7 @@ async fn a_batch_is_the_last_where_nothing_follows_whatever_the_order_of_the_que
 }
 
 async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
-    // Relabelled, or back in the cluster, while batches go on: each of them is deleted, or found as it is now.
+    // Relabeled, or back in the cluster, while batches go on: each of them is deleted, or found as it is now.
     let objects: Vec<String> = (0..40).map(|number| format!("u{number:02}")).collect();
     let archived_object = |uid: &String, version: u64, team: &str| widget(uid, uid, version).label("team", team);
     let batch: Vec<_> = objects

@@ -47,7 +47,7 @@ async fn sixteen_writers_of_new_objects_meet_no_error(backend: Backend) {
             for chunk in mine.chunks(BATCH) {
                 let batch: Vec<RowWrite> = chunk
                     .iter()
-                    // Neighbours in order of uid belong to different writers.
+                    // Neighbors in order of uid belong to different writers.
                     .map(|index| object(&format!("u{index:05}"), 1).live())
                     .collect();
                 store

@@ -8,7 +8,7 @@ use futures::future::poll_fn;
 use kindex_harness::wait::eventually;
 use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MigrateOptions, PoolConfig};
-use kindex_tests::databases::mariadb::Flavour;
+use kindex_tests::databases::mariadb::Flavor;
 use kindex_tests::databases::patient;
 
 use super::backend::{Backend, rows};
@@ -25,7 +25,7 @@ const IS_FREE: &str = "SELECT IS_FREE_LOCK(SHA2(CONCAT('kindex migrate ', DATABA
 async fn nothing_of_a_call_that_is_cut_off_stays_on_its_connection() {
     let backends = [
         Some(Backend::file().await),
-        Backend::mariadb(Flavour::Plain).await,
+        Backend::mariadb(Flavor::Plain).await,
         Backend::mysql().await,
     ];
     for backend in backends.into_iter().flatten() {
@@ -67,7 +67,7 @@ pub(crate) async fn nothing_stays(backend: &Backend) {
 
 #[tokio::test]
 async fn a_migration_that_is_cut_off_leaves_no_lock_behind() {
-    let backends = [Backend::mariadb(Flavour::Plain).await, Backend::mysql().await];
+    let backends = [Backend::mariadb(Flavor::Plain).await, Backend::mysql().await];
     for backend in backends.into_iter().flatten() {
         no_lock_stays(&backend).await;
     }

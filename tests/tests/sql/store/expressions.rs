@@ -140,7 +140,7 @@ async fn an_error_is_shown_where_it_stands(_: Backend) {
         ("group = a b", "expected `and`, `or` or the end of the condition", 10),
         ("(group = a", "missing closing parenthesis", 10),
         ("group = a)", "closing parenthesis without an opening one", 9),
-        ("group = é and colour = b", "Widget has no column \"colour\"", 14),
+        ("group = é and color = b", "Widget has no column \"color\"", 14),
         (
             "order = 1 or order = x",
             "column order: \"x\" is not a whole number",

@@ -8,7 +8,7 @@ use kindex_harness::proxy::Proxy;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqliteLocation, StoreError, Written};
 use kindex_tests::databases::Database;
-use kindex_tests::databases::mariadb::{Flavour, available, database};
+use kindex_tests::databases::mariadb::{Flavor, available, database};
 use kindex_tests::databases::patient;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -182,7 +182,7 @@ async fn a_server_that_hangs_is_an_error_in_time() {
 
 #[tokio::test]
 async fn a_lock_held_by_another_is_waited_for_and_then_retryable() {
-    let Some(database) = database(Flavour::Plain) else {
+    let Some(database) = database(Flavor::Plain) else {
         return;
     };
     open(&database.fields(), &patient())
@@ -207,7 +207,7 @@ async fn a_lock_held_by_another_is_waited_for_and_then_retryable() {
 
 #[tokio::test]
 async fn a_deadlock_is_repeated_inside() {
-    let Some(database) = database(Flavour::Plain) else {
+    let Some(database) = database(Flavor::Plain) else {
         return;
     };
     let store = open(&database.fields(), &patient()).await;
@@ -318,7 +318,7 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
 
 #[tokio::test]
 async fn data_that_a_column_cannot_hold_is_refused_as_a_whole_batch() {
-    let Some(backend) = Backend::mariadb(Flavour::Plain).await else {
+    let Some(backend) = Backend::mariadb(Flavor::Plain).await else {
         return;
     };
     let good = widget("u1", "a", 1).live();

@@ -79,17 +79,17 @@ async fn numbers_and_key_order_come_back_as_they_were(backend: Backend) {
 }
 
 async fn labels_that_differ_in_a_byte_stay_distinct(backend: Backend) {
-    let labelled = [
+    let labeled = [
         ("u1", "team", "fraud"),
         ("u2", "team", "Fraud"),
         ("u3", "team", "fraud "),
         ("u4", "team", "fráud"),
         ("u5", "Team", "fraud"),
     ];
-    for (uid, key, value) in labelled {
+    for (uid, key, value) in labeled {
         backend.write(widget(uid, uid, 1).label(key, value).live(), at(0)).await;
     }
-    for (uid, key, value) in labelled {
+    for (uid, key, value) in labeled {
         let query = ListQuery {
             labels: vec![(key.to_owned(), value.to_owned())],
             ..ListQuery::default()

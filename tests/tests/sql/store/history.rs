@@ -66,16 +66,13 @@ async fn stood(backend: &Backend, name: &str, time: Timestamp) -> Stored {
 
 async fn every_version_is_kept_once_with_its_text_and_time(backend: Backend) {
     let made = widget("u1", "a", 10).spec(json!({"group": "größer \u{1f980}", "rank": 1.0}));
-    let labelled = made.clone().label("team", "x");
+    let labeled = made.clone().label("team", "x");
     let (second, third) = (
         Widget {
             version: 20,
-            ..labelled.clone()
+            ..labeled.clone()
         },
-        Widget {
-            version: 30,
-            ..labelled
-        },
+        Widget { version: 30, ..labeled },
     );
     write(&backend, &[made.live()], at(0)).await;
     write(&backend, &[second.live(), widget("u2", "b", 15).live()], at(1)).await;

@@ -23,7 +23,7 @@ fn equalities(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("k{number}=v")).collect()
 }
 
-fn labelled(selector: &str) -> Select {
+fn labeled(selector: &str) -> Select {
     let mut select = Select::all(&WIDGET);
     select
         .filter_by_labels(&LabelSelector::parse(selector).expect("a selector"))
@@ -55,7 +55,7 @@ async fn a_selector_of_a_hundred_requirements_is_answered(backend: Backend) {
         (equalities(100).join(",").replace("=v", " notin (u,w)"), "ab"),
         (equalities(100).join(",").replace("=v", " in (u,v,w)"), "a"),
     ] {
-        let mut select = labelled(&selector);
+        let mut select = labeled(&selector);
         assert_eq!(found(&backend, &select).await.concat(), expected, "{selector}");
         let counted = backend.store.count_selected(&select).await.expect("a number");
         assert_eq!(counted, expected.len() as u64, "{selector}");
@@ -80,7 +80,7 @@ async fn a_label_may_have_one_of_two_thousand_values(backend: Backend) {
         values.join(",")
     };
     for (operator, expected) in [("in", "a"), ("notin", "")] {
-        let select = labelled(&format!("team {operator} ({})", list(2_000)));
+        let select = labeled(&format!("team {operator} ({})", list(2_000)));
         assert_eq!(found(&backend, &select).await.concat(), expected, "{operator}");
     }
     let refused = too_large(&format!("team in ({}),team in (more)", list(2_000)));
@@ -91,7 +91,7 @@ async fn a_label_may_have_one_of_two_thousand_values(backend: Backend) {
 async fn as_many_comparisons_as_there_may_be_are_answered(backend: Backend) {
     backend.write(widget("a", "a", 1).live(), at(0)).await;
     for word in [" or ", " and "] {
-        let mut select = labelled(&equalities(100).join(",").replace("=v", "!=v"));
+        let mut select = labeled(&equalities(100).join(",").replace("=v", "!=v"));
         select
             .filter_by(&vec!["not name='b'"; 250].join(word))
             .expect("few enough");

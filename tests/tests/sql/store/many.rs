@@ -73,11 +73,11 @@ async fn rows(backend: &Backend) -> (u64, u64) {
 
 async fn writes_are_about_all_the_rows_that_are_named(backend: Backend) {
     fill(&backend).await;
-    let labelled: Vec<RowWrite> = things(2)
+    let labeled: Vec<RowWrite> = things(2)
         .iter()
         .map(|thing| thing.clone().label("l", "2").live())
         .collect();
-    backend.write_all(&labelled, at(1)).await;
+    backend.write_all(&labeled, at(1)).await;
     let images = backend.store.row_images(&WIDGET, &uids()).await.expect("read");
     let one = [("l".to_owned(), Some("2".to_owned()))];
     assert!(
@@ -161,9 +161,9 @@ async fn all_histories_of_a_batch_begin_anew(backend: Backend) {
 
 async fn the_previous_labels_of_all_archived_objects_are_recorded(backend: Backend) {
     for (second, label) in [(0, "before"), (1, "after")] {
-        let labelled = |thing: Widget| thing.label("l", label).store(Life::Archived, false);
+        let labeled = |thing: Widget| thing.label("l", label).store(Life::Archived, false);
         let version = 1 + u64::from(label == "after");
-        let writes: Vec<RowWrite> = things(version).into_iter().map(labelled).collect();
+        let writes: Vec<RowWrite> = things(version).into_iter().map(labeled).collect();
         backend.write_all(&writes, at(second)).await;
     }
     let reported = backend.store.changes(&WIDGET, Position(0), 5_000).await;

@@ -19,18 +19,18 @@ macro_rules! scenarios {
             })*
         }
         mod mariadb {
-            use kindex_tests::databases::mariadb::Flavour;
+            use kindex_tests::databases::mariadb::Flavor;
             $(#[tokio::test] async fn $name() {
-                if let Some(backend) = crate::store::backend::Backend::mariadb(Flavour::Plain).await {
+                if let Some(backend) = crate::store::backend::Backend::mariadb(Flavor::Plain).await {
                     super::$name(backend).await;
                 }
             })*
         }
         mod mariadb_snapshot_isolation {
-            use kindex_tests::databases::mariadb::Flavour;
+            use kindex_tests::databases::mariadb::Flavor;
             $(#[tokio::test] async fn $name() {
-                let flavour = Flavour::SnapshotIsolation;
-                if let Some(backend) = crate::store::backend::Backend::mariadb(flavour).await {
+                let flavor = Flavor::SnapshotIsolation;
+                if let Some(backend) = crate::store::backend::Backend::mariadb(flavor).await {
                     super::$name(backend).await;
                 }
             })*

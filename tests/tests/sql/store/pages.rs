@@ -180,7 +180,7 @@ async fn a_page_goes_on_behind_rows_that_came_and_went(backend: Backend) {
 }
 
 async fn labels_are_compared_to_the_letter(backend: Backend) {
-    let labelled = [
+    let labeled = [
         ("u0", Some(("team", "fraud"))),
         ("u1", Some(("team", "fraud "))),
         ("u2", Some(("team", "Fraud"))),
@@ -188,7 +188,7 @@ async fn labels_are_compared_to_the_letter(backend: Backend) {
         ("u4", Some(("team", ""))),
         ("u5", None),
     ];
-    let batch = labelled.map(|(uid, label)| {
+    let batch = labeled.map(|(uid, label)| {
         let object = widget(uid, uid, 1);
         label
             .map_or(object.clone(), |(key, value)| object.label(key, value))

@@ -82,8 +82,8 @@ async fn parameters_that_a_named_query_cannot_take_are_refused(backend: Backend)
         ("ranked", lacking, "query ranked: parameter below is missing".to_owned()),
         (
             "ranked",
-            parameters(&[("colour", "red")]),
-            format!("query ranked has no parameter \"colour\": {known}"),
+            parameters(&[("color", "red")]),
+            format!("query ranked has no parameter \"color\": {known}"),
         ),
         (
             "ranked",

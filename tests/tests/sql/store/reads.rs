@@ -71,7 +71,7 @@ async fn a_list_filters_and_pages(backend: Backend) {
     assert_eq!(
         uids(even.clone()).await,
         ["u00", "u02", "u08"],
-        "deleted and relabelled are out"
+        "deleted and relabeled are out"
     );
     let next = ListQuery {
         after: Some(Uid::from("u08")),

@@ -103,10 +103,10 @@ async fn random_selectors_find_what_kubernetes_would_find(backend: Backend) {
         .iter()
         .map(|(uid, labels)| {
             let bare = widget(uid, uid, 1);
-            let labelled = labels
+            let labeled = labels
                 .iter()
                 .fold(bare, |object, (key, value)| object.label(key, value));
-            labelled.live()
+            labeled.live()
         })
         .collect();
     backend.write_all(&batch, at(0)).await;
@@ -138,11 +138,11 @@ async fn random_selectors_find_what_kubernetes_would_find(backend: Backend) {
 }
 
 async fn numbers_of_labels_are_compared_as_kubernetes_does(backend: Backend) {
-    let labelled = |(number, value): (usize, &&str)| {
+    let labeled = |(number, value): (usize, &&str)| {
         let uid = format!("u{number}");
         widget(&uid, &uid, 1).label("rank", value).live()
     };
-    let mut batch: Vec<_> = NUMBERS.iter().enumerate().map(labelled).collect();
+    let mut batch: Vec<_> = NUMBERS.iter().enumerate().map(labeled).collect();
     batch.push(widget("none", "none", 1).live());
     backend.write_all(&batch, at(0)).await;
     for (text, expected) in [
@@ -257,7 +257,7 @@ async fn fields_are_selected_as_kubernetes_does(backend: Backend) {
             "invalid selector: 'metadata.name'; can't understand 'metadata.name'",
         ),
         ("a=1,b", "field label not supported: a"),
-        ("spec.colour=red", "field label not supported: spec.colour"),
+        ("spec.color=red", "field label not supported: spec.color"),
         ("=x", "field label not supported: "),
         ("group=a=b", "invalid field selector: unescaped character in value: ="),
         (r"group=\x", r"invalid field selector: invalid escape sequence: \x"),

@@ -189,7 +189,7 @@ async fn a_batch_costs_a_fixed_number_of_statements() {
         .into_iter()
         .map(|object| object.status(json!({"ready": true})))
         .collect();
-    let relabelled = objects(256, 4).into_iter().map(|object| object.label("l", "3"));
+    let relabeled = objects(256, 4).into_iter().map(|object| object.label("l", "3"));
     let all_sorts: Vec<RowWrite> = objects(256, 5)
         .into_iter()
         .enumerate()
@@ -214,7 +214,7 @@ async fn a_batch_costs_a_fixed_number_of_statements() {
             one_transaction(1, 1, 0, 0),
         ),
         ("status only", live(status_only), one_transaction(1, 1, 0, 0)),
-        ("labels", live(relabelled.collect()), one_transaction(1, 2, 0, 1)),
+        ("labels", live(relabeled.collect()), one_transaction(1, 2, 0, 1)),
         // Rows: new and changed; moved: deleted; names: looked up; side tables: two each.
         ("all sorts", all_sorts, one_transaction(2, 4, 1, 2)),
     ] {
@@ -371,11 +371,11 @@ async fn every_statement_of_a_batch_walks_a_key_even_in_a_small_table() {
     let Some(server) = Logged::start().await else {
         return;
     };
-    let relabelled = |object: Widget| object.label("l", "2").annotation("n", "2");
+    let relabeled = |object: Widget| object.label("l", "2").annotation("n", "2");
     let all_sorts = |version| {
         let sorted = objects(8, version).into_iter().enumerate();
         sorted.map(move |(index, object)| match index % 4 {
-            0 => relabelled(object).live(),
+            0 => relabeled(object).live(),
             1 => object.store(Life::Archived, false),
             2 => soft_delete(&object.uid),
             _ => widget(&format!("again-{index}"), &object.name, version).live(),

@@ -43,9 +43,9 @@ async fn only_the_side_table_that_changed_is_rewritten(backend: Backend) {
     assert_eq!(backend.rows(LABELS).await, labels);
     assert_eq!(backend.rows(ANNOTATIONS).await, annotations);
 
-    let mut relabelled = status_only.clone().label("l", "2");
-    relabelled.version = 3;
-    assert_eq!(backend.write(relabelled.live(), at(2)).await, Written::Updated);
+    let mut relabeled = status_only.clone().label("l", "2");
+    relabeled.version = 3;
+    assert_eq!(backend.write(relabeled.live(), at(2)).await, Written::Updated);
     assert_eq!(backend.rows(ANNOTATIONS).await, annotations);
     if let Some(found) = backend.rows(LABELS).await {
         assert_eq!(found.len(), 1);

@@ -46,7 +46,7 @@ pub(super) fn paths(shape: Shape<'_>, value: &Value) -> FieldSet {
     }
 }
 
-/// The entries of a list in the order of what tells them apart; those that are told apart by nothing are neighbours.
+/// The entries of a list in the order of what tells them apart; those that are told apart by nothing are neighbors.
 fn entries<'v>(list: ListShape<'_>, items: &'v [Value]) -> Vec<(Element, &'v Value)> {
     let entries = items.iter().enumerate();
     let mut entries: Vec<_> = entries.map(|(index, item)| (list.element(item, index), item)).collect();

@@ -79,7 +79,7 @@ fn network_names() {
 }
 
 #[test]
-fn encodings_and_colours() {
+fn encodings_and_colors() {
     check("byte", &["aGVsbG8=", "YWJj"], &["", "aGVsbG8", "a-_b", "===="]);
     check("hexcolor", &["#fff", "ABCDEF"], &["#ffff", "#ggg"]);
     check("rgbcolor", &["rgb(0, 10,255)"], &["rgb(0,0,256)", "rgb(0,0)"]);

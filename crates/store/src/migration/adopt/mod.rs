@@ -34,7 +34,7 @@ use crate::progress::Progress;
 use crate::sql_store::SqlStore;
 use crate::statements::history::table_and_columns;
 use crate::statements::{bookkeeping, tables};
-use crate::{catalogue, schema};
+use crate::{catalog, schema};
 
 /// The number under which the table of migrations remembers an adoption.
 const NUMBER: i64 = 0;
@@ -144,7 +144,7 @@ impl<D: Driver> SqlStore<D> {
     /// Why the tables of an untracked database are none to write to, if they are not: before
     /// anything is created beside them.
     pub(in super::super) async fn refuse_foreign(&self) -> Result<(), StoreError> {
-        let live = catalogue::tables(&self.connections).await?;
+        let live = catalog::tables(&self.connections).await?;
         for kind in self.registry.kinds {
             for (name, columns) in tables_of(kind) {
                 let Some(table) = live.iter().find(|table| table.name == name) else {
@@ -185,7 +185,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Everything that is lacking, once all of it is known to be possible.
     async fn changes(&self, sql: &dyn AdoptionSql) -> Result<Vec<Change>, MigrateError> {
-        let live = catalogue::settled_tables(&self.connections).await?;
+        let live = catalog::settled_tables(&self.connections).await?;
         let wanted = sql.definitions(self.schema).map_err(|line| {
             MigrateError::Refused(format!(
                 "the schema of this program has a line that it cannot read: {line}"

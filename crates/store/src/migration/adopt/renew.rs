@@ -7,7 +7,7 @@
 //! report.
 
 use crate::adoption::{AdoptionSql, BrokenRows, BrokenTable, Renewal};
-use crate::catalogue;
+use crate::catalog;
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Statement};
 use crate::error::StoreError;
@@ -84,7 +84,7 @@ impl<D: Driver> SqlStore<D> {
                 "the schema of this program has a line that it cannot read: {line}"
             ))
         })?;
-        let live = catalogue::tables(&self.connections).await?;
+        let live = catalog::tables(&self.connections).await?;
         let mut renewals = Vec::new();
         for kind in self.registry.kinds {
             let wanted = wanted.iter().find(|it| it.table == kind.table);

@@ -109,7 +109,7 @@ enum ColumnAction<'a> {
 
 fn action_on<'a>(live: Option<&'a LiveColumn>, wanted: &ColumnDefinition<'_>, extracted: bool) -> ColumnAction<'a> {
     let Some(live) = live else { return ColumnAction::Added };
-    let ty = wanted.catalogue_type();
+    let ty = wanted.catalog_type();
     if live.ty == ty {
         let is_collated = live.collation.as_deref().is_none_or(|collation| collation == COLLATION);
         return if is_collated && live.required == wanted.required {

@@ -5,8 +5,8 @@ use crate::adoption::{ColumnDefinition, Definition, KeyDefinition};
 use crate::schema::statements;
 
 impl ColumnDefinition<'_> {
-    /// The type as the servers' catalogue tells it.
-    pub(super) fn catalogue_type(&self) -> String {
+    /// The type as the servers' catalog tells it.
+    pub(super) fn catalog_type(&self) -> String {
         match self.ty {
             "BOOLEAN" => "tinyint(1)".to_owned(),
             other => other.to_lowercase().replace(", ", ","),
@@ -121,7 +121,7 @@ mod tests {
         let columns: Vec<_> = table
             .columns
             .iter()
-            .map(|it| (it.name, it.catalogue_type(), it.required))
+            .map(|it| (it.name, it.catalog_type(), it.required))
             .collect();
         let wanted = [
             ("uid", "varchar(64)", true),

@@ -8,7 +8,7 @@ const DOUBTFUL_ROWS: u32 = 1_000;
 
 /// See [`AdoptionSql::doubts`](crate::adoption::AdoptionSql::doubts).
 pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
-    let (ty, column) = (wanted.catalogue_type(), wanted.name);
+    let (ty, column) = (wanted.catalog_type(), wanted.name);
     let length = ty.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
     let mut doubts = Vec::new();
     if let Some(characters) = length.filter(|_| live.ty != ty) {

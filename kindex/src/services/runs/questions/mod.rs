@@ -1,4 +1,4 @@
-//! `kindex runs list` and its neighbours: what a running service is asked, and the check of its file.
+//! `kindex runs list` and its neighbors: what a running service is asked, and the check of its file.
 
 mod flags;
 

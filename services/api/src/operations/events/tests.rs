@@ -262,7 +262,7 @@ async fn until_quiet(messages: &mut Messages) -> usize {
 }
 
 #[tokio::test]
-async fn subscriptions_fulfil_the_contract() {
+async fn subscriptions_fulfill_the_contract() {
     assert_eq!(contract::check(&Server::new()).await, Ok(()));
 }
 

@@ -90,7 +90,7 @@ impl Stage {
 fn a_holder_that_nobody_finds_is_reported_once_while_it_is_asked_for_again_and_again() {
     let mut stage = Stage::new(&[reference("x.example.com")]);
     let nowhere = |work: &mut Work, task: &Task, now| match &task.step {
-        Step::Keep(names) => work.learnt(&task.object, None, names.clone(), now),
+        Step::Keep(names) => work.learned(&task.object, None, names.clone(), now),
         other => panic!("{other:?}"),
     };
     let reported: Vec<_> = (0..300).flat_map(|second| stage.look(second, &nowhere)).collect();
@@ -113,7 +113,7 @@ fn held_by(names: String) -> impl Fn(&mut Work, &Task, Instant) {
             },
             goes_on: false,
         };
-        work.learnt(&task.object, Some(swept), Vec::new(), now);
+        work.learned(&task.object, Some(swept), Vec::new(), now);
     }
 }
 

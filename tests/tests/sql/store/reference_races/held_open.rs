@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::Uid;
 use kindex_store::{Address, Deletion, DirectError, MetadataStorage, Placed, PoolConfig, StoreError};
-use kindex_tests::databases::mariadb::Flavour;
+use kindex_tests::databases::mariadb::Flavor;
 use kindex_tests::databases::patient;
 
 use super::super::backend::Backend;
@@ -25,10 +25,10 @@ async fn a_reference_and_a_deletion_of_which_one_is_held_open_never_both_win() {
     // A database in memory has one connection, for which the second change would wait.
     let backends = [
         ("SQLite", Some(Backend::file().await)),
-        ("MariaDB", Backend::mariadb(Flavour::Plain).await),
+        ("MariaDB", Backend::mariadb(Flavor::Plain).await),
         (
             "MariaDB with snapshot isolation",
-            Backend::mariadb(Flavour::SnapshotIsolation).await,
+            Backend::mariadb(Flavor::SnapshotIsolation).await,
         ),
         ("MySQL", Backend::mysql().await),
     ];

@@ -50,7 +50,7 @@ fn asks(work: &mut Work, now: Instant) -> bool {
         goes_on: false,
     };
     work.ended(&task);
-    work.learnt(&task.object, Some(swept), Vec::new(), now);
+    work.learned(&task.object, Some(swept), Vec::new(), now);
     work.free(&task.object.key);
     true
 }
@@ -186,7 +186,7 @@ fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_a
     assert!(matches!(task.step, Step::Delete(_)), "{:?}", task.step);
 }
 
-/// As if what was read before, but learnt later, were the last word.
+/// As if what was read before, but learned later, were the last word.
 #[test]
 fn what_a_slow_step_did_not_find_is_looked_up_again() {
     let sent = LookUps::default();

@@ -5,7 +5,7 @@ use kindex_model::reference::OnDelete;
 use super::*;
 use crate::fixture::live;
 use crate::object::{DeletionState, Edge};
-use crate::service::queue::{NEIGHBOURS_MANY, TOGETHER_MAX};
+use crate::service::queue::{NEIGHBORS_MANY, TOGETHER_MAX};
 
 fn reference_of(name: &str) -> ReferenceName {
     ReferenceName::new("Cluster", "x.example.com", name).expect("a name")
@@ -105,7 +105,7 @@ fn holders_that_go_release_together_once_others_have_done_what_they_can() {
 
 #[test]
 fn an_object_with_very_many_holders_is_decided_on_after_them() {
-    let held_by: Vec<_> = (0..=NEIGHBOURS_MANY).map(|number| format!("{number:04}")).collect();
+    let held_by: Vec<_> = (0..=NEIGHBORS_MANY).map(|number| format!("{number:04}")).collect();
     let held_by: Vec<&str> = held_by.iter().map(String::as_str).collect();
     let (mut work, now) = (work(&held_by, Vec::new()), Instant::now());
     let without_finalizer = Object {

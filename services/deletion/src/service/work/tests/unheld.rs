@@ -108,7 +108,7 @@ fn steps(work: &mut Work, now: Instant) -> Vec<Task> {
     std::iter::from_fn(|| work.next(now)).collect()
 }
 
-/// As if only its neighbours were concerned once an object is deleted: each of the four would wait for the next one,
+/// As if only its neighbors were concerned once an object is deleted: each of the four would wait for the next one,
 /// and nobody would decide on the last one again.
 #[test]
 fn who_waits_for_a_holder_without_its_reference_hears_that_it_waits_in_turn() {

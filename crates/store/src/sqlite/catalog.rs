@@ -1,9 +1,9 @@
 //! What a database of SQLite has, as it tells it itself.
 
-use crate::dialect::CatalogueSql;
+use crate::dialect::CatalogSql;
 use crate::sqlite::notation::SqliteSpelling;
 
-impl CatalogueSql for SqliteSpelling {
+impl CatalogSql for SqliteSpelling {
     fn has_table(&self) -> &'static str {
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     }

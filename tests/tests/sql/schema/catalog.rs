@@ -1,4 +1,4 @@
-//! A table as an engine's catalogue tells it, in one form for all engines, and the same of the model.
+//! A table as an engine's catalog tells it, in one form for all engines, and the same of the model.
 
 use kindex_codegen::dialect::{self, StorageType, Table};
 use kindex_codegen::model::Model;

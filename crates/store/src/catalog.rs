@@ -1,4 +1,4 @@
-//! The tables of a database, as its catalogue shows them.
+//! The tables of a database, as its catalog shows them.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::error::StoreError;
 use crate::live::{LiveColumn, LiveKey, LiveTable};
 use crate::statements::fixed;
 
-/// What errors of reading the catalogue name as their kind.
-const CATALOGUE: &str = "the tables of the database";
+/// What errors of reading the catalog name as their kind.
+const CATALOG: &str = "the tables of the database";
 /// The word for the primary key on all engines.
 const PRIMARY: &str = "PRIMARY";
 /// Between two readings of tables that may be changing.
@@ -22,7 +22,7 @@ const READINGS_MAX: u32 = 100;
 
 /// All tables of the database by name, without views.
 pub(super) async fn tables<D: Driver>(connections: &Connections<D>) -> Result<Vec<LiveTable>, StoreError> {
-    let failed = |error| failure::<D>(CATALOGUE, error);
+    let failed = |error| failure::<D>(CATALOG, error);
     let spelling = connections.driver.spelling();
     let columns = connections.query(fixed(spelling.all_columns()), &[]).await;
     let keys = connections.query(fixed(spelling.all_keys()), &[]).await;
@@ -30,7 +30,7 @@ pub(super) async fn tables<D: Driver>(connections: &Connections<D>) -> Result<Ve
 }
 
 /// All tables, read again until nothing changes any more: while a server puts an altered table in the place of the old
-/// one, its catalogue may know the table without its keys.
+/// one, its catalog may know the table without its keys.
 pub(super) async fn settled_tables<D: Driver>(connections: &Connections<D>) -> Result<Vec<LiveTable>, StoreError> {
     let mut before = tables(connections).await?;
     for _ in 0..READINGS_MAX {

@@ -1,4 +1,4 @@
-//! Colours of what people read: where a stream is a terminal, unless the environment says otherwise (`NO_COLOR`,
+//! Colors of what people read: where a stream is a terminal, unless the environment says otherwise (`NO_COLOR`,
 //! `CLICOLOR`, `TERM=dumb`), as clap decides for help and usage errors.
 
 use std::io;
@@ -25,15 +25,15 @@ pub fn of_stderr() -> Style {
 fn style(choice: ColorChoice) -> Style {
     match choice {
         ColorChoice::Never => Style::Plain,
-        ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => Style::Coloured,
+        ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => Style::Colored,
     }
 }
 
-/// Colours the words with which errors, notes and their hints begin.
+/// Colors the words with which errors, notes and their hints begin.
 pub(crate) fn painted(text: &str, style: Style) -> String {
     match style {
         Style::Plain => text.to_owned(),
-        Style::Coloured => text.split_inclusive('\n').map(painted_line).collect(),
+        Style::Colored => text.split_inclusive('\n').map(painted_line).collect(),
     }
 }
 
@@ -41,9 +41,9 @@ fn painted_line(line: &str) -> String {
     const WORDS: [(&str, &str); 4] = [("error:", RED), ("warning:", YELLOW), ("note:", CYAN), ("hint:", GREEN)];
     let trimmed = line.trim_start();
     let indent = &line[..line.len() - trimmed.len()];
-    for (word, colour) in WORDS {
+    for (word, color) in WORDS {
         if let Some(rest) = trimmed.strip_prefix(word) {
-            return format!("{indent}{colour}{word}{PLAIN}{rest}");
+            return format!("{indent}{color}{word}{PLAIN}{rest}");
         }
     }
     line.to_owned()
@@ -54,11 +54,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_words_at_the_beginning_of_a_line_are_coloured() {
+    fn only_the_words_at_the_beginning_of_a_line_are_colored() {
         let text = "error: no error: here\n  hint: try it\nrows\n";
         assert_eq!(painted(text, Style::Plain), text);
         assert_eq!(
-            painted(text, Style::Coloured),
+            painted(text, Style::Colored),
             "\u{1b}[1;31merror:\u{1b}[0m no error: here\n  \u{1b}[32mhint:\u{1b}[0m try it\nrows\n"
         );
     }

@@ -1,9 +1,9 @@
 //! What a database of MySQL has, as it tells it itself.
 
-use crate::dialect::CatalogueSql;
+use crate::dialect::CatalogSql;
 use crate::mysql::notation::MySqlSpelling;
 
-impl CatalogueSql for MySqlSpelling {
+impl CatalogSql for MySqlSpelling {
     fn has_table(&self) -> &'static str {
         "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
     }
