@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kindex_kube_api::status::{Outcome, StatusParts};
+use kindex_kube_api::status::{Outcome, Reason, StatusParts};
 use kindex_model::causes::chain;
 use kube::core::Status;
 
@@ -72,6 +72,8 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         Outcome::Unauthorized => retryable("authentication"),
         Outcome::Timeout => retryable("timeout"),
         Outcome::Unavailable | Outcome::InternalError | Outcome::Denied { again: true } => retryable("server_error"),
+        // JSON of what stands before the server: the client library keeps no code but the one in it.
+        Outcome::Refused if is_unexplained(status) => retryable("server_error"),
         Outcome::Forbidden
         | Outcome::NamespaceTerminating
         | Outcome::Invalid
@@ -79,6 +81,12 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         | Outcome::Denied { again: false }
         | Outcome::Refused => ClusterError::Refused(message),
     }
+}
+
+/// Whether it says neither by a code nor by a reason that is known what it means.
+fn is_unexplained(status: &Status) -> bool {
+    let reason = Reason::from(status.reason.as_str());
+    status.code == 0 && matches!(reason, Reason::Unknown | Reason::Other(_))
 }
 
 #[cfg(test)]
@@ -112,6 +120,23 @@ mod tests {
             status(r#"{"code":504,"reason":"Timeout"}"#),
             ClusterError::Retryable { cause: "timeout", .. }
         ));
+    }
+
+    /// As if a gateway could refuse an object for good.
+    #[test]
+    fn what_says_neither_code_nor_reason_is_retryable() {
+        for said in ["{}", r#"{"message":"no healthy upstream"}"#, r#"{"reason":"NoRoute"}"#] {
+            let cause = status(said);
+            let is_retryable = matches!(cause, ClusterError::Retryable { .. });
+            assert!(is_retryable, "{said}: {cause:?}");
+        }
+        for said in [
+            r#"{"reason":"MethodNotAllowed"}"#,
+            r#"{"code":405}"#,
+            r#"{"message":"admission webhook \"w\" denied the request: no"}"#,
+        ] {
+            assert!(matches!(status(said), ClusterError::Refused(_)), "{said}");
+        }
     }
 
     /// As if an object were gone, or another one, because a webhook did not find what it looked up.

@@ -79,12 +79,18 @@ pub enum Outcome {
 
 impl Outcome {
     /// Reads a refusal. As in Kubernetes' own client, a reason that is known says what is meant, and the code where
-    /// there is none; 429 is the exception.
+    /// there is none; 429 is the exception. So is a code of 500 or above where the reason is about an object: a server
+    /// that fails knows nothing of it.
     /// <https://pkg.go.dev/k8s.io/apimachinery/pkg/api/errors>
     pub fn of(said: &StatusParts<'_>) -> Self {
         let meant = match (said.code, Reason::from(said.reason)) {
             (429, _) | (_, Reason::TooManyRequests) => Self::TooManyRequests,
-            (code, Reason::Unknown | Reason::Other(_)) => Self::of_code(code),
+            // What stands before a server may relay the Status of another one, below a failure of its own.
+            (code, Reason::Unknown | Reason::Other(_))
+            | (
+                code @ 500..,
+                Reason::NotFound | Reason::AlreadyExists | Reason::Conflict | Reason::Gone | Reason::Expired,
+            ) => Self::of_code(code),
             (_, Reason::NotFound) => Self::Unserved,
             (_, Reason::AlreadyExists) => Self::AlreadyExists,
             (_, Reason::Conflict) => Self::Conflict,
@@ -128,8 +134,8 @@ impl Outcome {
             410 => Self::Expired,
             422 => Self::Invalid,
             429 => Self::TooManyRequests,
-            502 | 503 => Self::Unavailable,
-            500.. => Self::InternalError,
+            500 => Self::InternalError,
+            501.. => Self::Unavailable,
             _ => Self::Refused,
         }
     }
@@ -206,16 +212,44 @@ mod tests {
             (500, "InternalError", Outcome::InternalError),
             (500, "ServerTimeout", Outcome::Timeout),
             (500, "StorageReadError", Outcome::InternalError),
-            (500, "Conflict", Outcome::Conflict),
-            (501, "", Outcome::InternalError),
+            (501, "", Outcome::Unavailable),
             (502, "", Outcome::Unavailable),
             (503, "ServiceUnavailable", Outcome::Unavailable),
             (504, "Timeout", Outcome::Timeout),
             (504, "", Outcome::Timeout),
+            (520, "", Outcome::Unavailable),
             (0, "", Outcome::Refused),
             (301, "", Outcome::Refused),
         ] {
             assert_eq!(Outcome::of(&said(code, reason)), expected, "{code} {reason}");
+        }
+    }
+
+    /// As if an object were gone, or another one, because what stands before the server relays what another one said.
+    #[test]
+    fn a_server_that_fails_says_nothing_of_the_object_whatever_its_reason() {
+        for reason in ["NotFound", "AlreadyExists", "Conflict", "Gone", "Expired"] {
+            for (code, expected) in [
+                (500, Outcome::InternalError),
+                (502, Outcome::Unavailable),
+                (503, Outcome::Unavailable),
+                (504, Outcome::Timeout),
+            ] {
+                let named = StatusParts {
+                    name: "blue",
+                    ..said(code, reason)
+                };
+                assert_eq!(Outcome::of(&named), expected, "{code} {reason}");
+            }
+        }
+        // The frames of a watch that end it may have a reason and no code.
+        for (reason, expected) in [
+            ("NotFound", Outcome::Unserved),
+            ("AlreadyExists", Outcome::AlreadyExists),
+            ("Conflict", Outcome::Conflict),
+            ("Gone", Outcome::Expired),
+        ] {
+            assert_eq!(Outcome::of(&said(0, reason)), expected, "{reason}");
         }
     }
 

@@ -101,17 +101,19 @@ impl ForeignKind {
     }
 
     async fn put(&self, object: &ObjectName, about: About<'_>) -> Result<Value, ClusterError> {
-        match self.ask(Method::PUT, object, about).await {
-            Ok(answer) => Ok(answer),
-            Err(Unanswered::Status(status)) if outcome_of(&status).is_conflict() => {
-                Err(ClusterError::Conflict(status.message.clone()))
+        let answer = self.ask(Method::PUT, object, about).await;
+        answer.map_err(|unanswered| self.not_placed(object, unanswered))
+    }
+
+    fn not_placed(&self, object: &ObjectName, unanswered: Unanswered) -> ClusterError {
+        match unanswered {
+            Unanswered::Status(status) if outcome_of(&status).is_conflict() => {
+                ClusterError::Conflict(status.message.clone())
             }
-            Err(unanswered) if unanswered.is_absence(object) => Err(ClusterError::NotFound(format!(
-                "{} {object} at {}",
-                self.kind,
-                self.place()
-            ))),
-            Err(unanswered) => Err(self.why(unanswered)),
+            unanswered if unanswered.is_absence(object) => {
+                ClusterError::NotFound(format!("{} {object} at {}", self.kind, self.place()))
+            }
+            unanswered => self.why(unanswered),
         }
     }
 
@@ -130,11 +132,17 @@ impl ForeignKind {
         let about = at.map_or(About::One(reference), |at| About::At(reference, at));
         match self.ask(Method::DELETE, object, about).await {
             Ok(_) => Ok(()),
-            Err(Unanswered::Status(status)) if at.is_some() && outcome_of(&status).is_conflict() => {
+            Err(unanswered) => self.not_released(object, at, unanswered),
+        }
+    }
+
+    fn not_released(&self, object: &ObjectName, at: Option<&str>, unanswered: Unanswered) -> Result<(), ClusterError> {
+        match unanswered {
+            Unanswered::Status(status) if at.is_some() && outcome_of(&status).is_conflict() => {
                 Err(ClusterError::Conflict(status.message.clone()))
             }
-            Err(unanswered) if unanswered.is_absence(object) => Ok(()),
-            Err(unanswered) => Err(self.why(unanswered)),
+            unanswered if unanswered.is_absence(object) => Ok(()),
+            unanswered => Err(self.why(unanswered)),
         }
     }
 
@@ -271,10 +279,12 @@ impl ForeignKind {
 
 /// A refusal. What stands between the service and us may refuse in a form of its own.
 fn status(code: StatusCode, body: &[u8]) -> Status {
-    serde_json::from_slice(body).unwrap_or_else(|_| {
+    let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| {
         let text = String::from_utf8_lossy(body);
-        Status::failure(text.trim(), "Failed to parse error data").with_code(code.as_u16())
-    })
+        Status::failure(text.trim(), "Failed to parse error data")
+    });
+    // It may be JSON that has no code.
+    status.with_code(code.as_u16())
 }
 
 #[cfg(test)]
@@ -318,6 +328,44 @@ mod tests {
         assert!(networks().late().is_silence(), "nobody has answered");
     }
 
+    fn denied(code: u16) -> Unanswered {
+        let status = json!({
+            "code": code,
+            "message": "admission webhook \"a.b.c\" denied the request: networks \"blue\" not found",
+            "details": {"name": "blue"},
+        });
+        Unanswered::Status(serde_json::from_value(status).expect("a status"))
+    }
+
+    /// As if a reference were released, or its object on its way, because a webhook did not find what it looked up.
+    #[test]
+    fn a_denial_says_nothing_of_the_object_nor_of_its_service() {
+        let blue = ObjectName {
+            namespace: "default".to_owned(),
+            name: "blue".to_owned(),
+        };
+        for code in [404, 409, 503] {
+            let placed = networks().not_placed(&blue, denied(code));
+            let released = networks().not_released(&blue, None, denied(code));
+            let released_at = networks().not_released(&blue, Some("7"), denied(code));
+            let released = released.expect_err("it is not released");
+            for why in [placed, released, released_at.expect_err("it is not released")] {
+                let is_of_object = matches!(why, ClusterError::Conflict(_) | ClusterError::NotFound(_));
+                assert!(!is_of_object, "{code}: {why}");
+                assert!(!why.is_silence(), "{code}: {why}");
+            }
+        }
+        assert!(matches!(
+            networks().not_placed(&blue, said(409)),
+            ClusterError::Conflict(_)
+        ));
+        assert!(matches!(
+            networks().not_placed(&blue, said(404)),
+            ClusterError::NotFound(_)
+        ));
+        assert!(networks().not_released(&blue, None, said(404)).is_ok());
+    }
+
     /// A service of an older version has no such path, for any object.
     #[test]
     fn a_path_that_a_service_does_not_have_is_a_silence() {
@@ -337,5 +385,10 @@ mod tests {
         let read = status(StatusCode::BAD_GATEWAY, b"<html>bad gateway</html>\n");
         assert_eq!((read.code, read.message.as_str()), (502, "<html>bad gateway</html>"));
         assert!(read.details.is_none());
+        let read = status(
+            StatusCode::SERVICE_UNAVAILABLE,
+            br#"{"message": "no healthy upstream"}"#,
+        );
+        assert_eq!((read.code, read.message.as_str()), (503, "no healthy upstream"));
     }
 }

@@ -214,5 +214,13 @@ mod tests {
         assert!(!said(404, json!({})), "a path that leads nowhere");
         assert!(!said(404, json!({"uid": "another"})));
         assert!(!said(503, json!({"uid": UID})));
+        for (code, message) in [
+            (503, "a gateway relays it"),
+            (404, "admission webhook \"a.b.c\" denied the request: no"),
+        ] {
+            let status = json!({"code": code, "reason": "NotFound", "message": message, "details": {"uid": UID}});
+            let status = serde_json::from_value(status).expect("a status");
+            assert!(!is_absence(&reference(), &status), "{code}: {message}");
+        }
     }
 }

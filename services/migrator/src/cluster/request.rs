@@ -139,6 +139,23 @@ mod tests {
         assert_eq!(answer.reply, expired);
     }
 
+    /// As if an object were gone because what stands before the server relays what another one said.
+    #[test]
+    fn a_gateway_that_fails_says_nothing_of_the_object() {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+            "reason": "NotFound", "message": "gone", "details": {"name": "blue"}});
+        for (code, expected) in [
+            (404, Outcome::Absent),
+            (500, Outcome::InternalError),
+            (503, Outcome::Unavailable),
+        ] {
+            let Reply::Refused { outcome, .. } = answer(code, None, &status.to_string()).reply else {
+                panic!("refused");
+            };
+            assert_eq!(outcome, expected, "{code}");
+        }
+    }
+
     #[test]
     fn an_answer_that_breaks_off_is_lost() {
         assert_eq!(answer(200, None, "{\"kind\":").reply, Reply::Lost);
