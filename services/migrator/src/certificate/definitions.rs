@@ -146,24 +146,42 @@ pub(super) async fn published(
 }
 
 /// Writes address and authorities into the definitions that ask a webhook and say otherwise; those that were written.
+/// One that cannot be written keeps no other one waiting.
+///
+/// # Errors
+/// The first of those that came, once all definitions were tried.
 pub(super) async fn publish(
     client: &Client,
     names: &[String],
     address: &Address,
     authorities: &str,
 ) -> Result<Vec<String>, kube::Error> {
-    let mut written = Vec::new();
+    let (mut written, mut first) = (Vec::new(), None);
     for name in names {
-        for _ in 0..TRIES_MAX {
-            let Some(patch) = due(client, name, address, authorities).await? else {
-                break;
-            };
-            match api(client).patch(name, &parameters(), &Patch::Merge(patch)).await {
-                Ok(_) => written.push(name.clone()),
-                // What the other writer left is looked at.
-                Err(error) if outcome(&error).is_some_and(Outcome::is_overtaken) => {}
-                Err(error) => return Err(error),
+        match publish_in(client, name, address, authorities).await {
+            Ok(true) => written.push(name.clone()),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(definition = %name, %error, "A definition does not get the address of the webhook");
+                first.get_or_insert(error);
             }
+        }
+    }
+    first.map_or(Ok(written), Err)
+}
+
+/// Whether a definition was written.
+async fn publish_in(client: &Client, name: &str, address: &Address, authorities: &str) -> Result<bool, kube::Error> {
+    let mut written = false;
+    for _ in 0..TRIES_MAX {
+        let Some(patch) = due(client, name, address, authorities).await? else {
+            break;
+        };
+        match api(client).patch(name, &parameters(), &Patch::Merge(patch)).await {
+            Ok(_) => written = true,
+            // What the other writer left is looked at.
+            Err(error) if outcome(&error).is_some_and(Outcome::is_overtaken) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(written)
@@ -196,6 +214,13 @@ fn api(client: &Client) -> Api<Definition> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+    use std::sync::{Arc, Mutex};
+
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+
     use super::*;
 
     fn service() -> Address {
@@ -267,5 +292,40 @@ mod tests {
             *changed.pointer_mut(pointer).expect("there") = json!(other);
             assert_eq!(of(&changed), Some(false), "{pointer}");
         }
+    }
+    /// As if a webhook that denies the change of one definition left a former authority in the others.
+    #[tokio::test]
+    async fn a_definition_that_cannot_be_written_keeps_no_other_waiting() {
+        let patched = Arc::new(Mutex::new(Vec::new()));
+        let seen = patched.clone();
+        let answer = move |request: Request<Body>| {
+            let name = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+            let is_patch = request.method() == Method::PATCH;
+            let (code, body) = if is_patch && name == "a" {
+                let message = "admission webhook \"a.b.c\" denied the request: no";
+                let denied = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
+                    "reason": "Forbidden", "message": message});
+                (403_u16, denied)
+            } else {
+                let spec = json!({"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {}}}});
+                let found = json!({"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1",
+                    "metadata": {"name": name}, "spec": spec});
+                (200, found)
+            };
+            if is_patch {
+                seen.lock().expect("no panic").push(name);
+            }
+            let response = Response::builder().status(code);
+            let body = Body::from(body.to_string().into_bytes());
+            ready(Ok::<_, Infallible>(response.body(body).expect("an answer")))
+        };
+        let client = Client::new(tower::service_fn(answer), "default");
+        let names = ["a", "b"].map(ToOwned::to_owned);
+        let failed = publish(&client, &names, &service(), "pem").await;
+        let failed = failed.expect_err("one of them is denied").to_string();
+        assert!(failed.contains("denied the request"), "{failed}");
+        let mut patched = patched.lock().expect("no panic").clone();
+        patched.dedup();
+        assert_eq!(patched, ["a", "b"]);
     }
 }

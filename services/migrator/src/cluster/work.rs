@@ -180,7 +180,10 @@ impl<'a> Work<'a> {
             self.settle(run).await;
             let next = self.page(run).await;
             match (next, self.outdated().await) {
-                (Next::Page | Next::End(Verdict::Succeeded), Some(why)) => return Ok(Verdict::Outdated(why)),
+                // What is refused may be so because the definition is another one.
+                (Next::Page | Next::End(Verdict::Succeeded | Verdict::ObjectsRefused), Some(why)) => {
+                    return Ok(Verdict::Outdated(why));
+                }
                 (Next::Page, None) => self.save(run).await?,
                 (Next::End(verdict), _) => return Ok(verdict),
             }

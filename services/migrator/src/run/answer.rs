@@ -89,8 +89,9 @@ pub fn patched(reply: &Reply, changed: bool, attempt: u32) -> Patched {
             outcome if outcome.is_transient() && attempt < FAILURES_MAX => {
                 return Patched::Again(pause(attempt, *retry_after));
             }
-            Outcome::Absent | Outcome::Unserved | Outcome::Expired => Written::Gone,
+            Outcome::Absent | Outcome::Expired => Written::Gone,
             Outcome::AlreadyExists | Outcome::Conflict => Written::Conflict,
+            // A path that leads nowhere says nothing of the object.
             _ => Written::Refused {
                 why: format!("{code}: {message}"),
             },
@@ -157,9 +158,13 @@ mod tests {
     use super::*;
 
     fn refused(code: u16) -> Reply {
+        meaning(code, Outcome::of_code(code))
+    }
+
+    fn meaning(code: u16, outcome: Outcome) -> Reply {
         Reply::Refused {
             code,
-            outcome: Outcome::of_code(code),
+            outcome,
             message: "no".to_owned(),
             retry_after: None,
         }
@@ -181,14 +186,17 @@ mod tests {
 
     #[test]
     fn each_refusal_of_an_object_ends_or_pauses() {
-        for code in [400, 401, 403, 405, 413, 415, 422] {
+        // A 404 without an object is of whatever stands before the server: the object may be there.
+        for code in [400, 401, 403, 404, 405, 413, 415, 422] {
             let why = format!("{code}: no");
             assert_eq!(
                 patched(&refused(code), false, 1),
                 Patched::Ended(Written::Refused { why })
             );
         }
-        for (code, written) in [(404, Written::Gone), (410, Written::Gone), (409, Written::Conflict)] {
+        let absent = patched(&meaning(404, Outcome::Absent), false, 1);
+        assert_eq!(absent, Patched::Ended(Written::Gone));
+        for (code, written) in [(410, Written::Gone), (409, Written::Conflict)] {
             assert_eq!(patched(&refused(code), false, 1), Patched::Ended(written), "{code}");
         }
         for code in [408, 429, 500, 502, 503, 504] {
@@ -222,7 +230,11 @@ mod tests {
             listed(&refused(500), None, FAILURES_MAX),
             Listed::Impossible { .. }
         ));
-        assert!(matches!(listed(&refused(503), None, FAILURES_MAX), Listed::Again(_)));
+        // Those of a gateway pass, and those of a server that asks for another attempt.
+        let asked = meaning(500, Outcome::Timeout);
+        for busy in [refused(501), refused(503), refused(520), asked] {
+            assert!(matches!(listed(&busy, None, FAILURES_MAX), Listed::Again(_)), "{busy}");
+        }
     }
 
     #[test]
