@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kindex_kube_api::status::{Cause, Details};
+use kindex_kube_api::status::{Cause, Details, Outcome};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -40,8 +40,16 @@ pub(super) fn of(refusal: &Refusal, domain: &str) -> Status {
     Status::with_error_details(code(refusal), message, details)
 }
 
-/// The code of a refusal. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it.
+/// The code of a refusal. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it. What a webhook
+/// denies is not about the object, whatever its code and reason.
 fn code(refusal: &Refusal) -> Code {
+    if let Outcome::Denied { again } = refusal.outcome() {
+        return if again {
+            Code::Unavailable
+        } else {
+            Code::PermissionDenied
+        };
+    }
     match refusal.reason {
         Reason::AlreadyExists => Code::AlreadyExists,
         Reason::Conflict => Code::FailedPrecondition,
@@ -147,6 +155,25 @@ mod tests {
             let refusal = Refusal::from_status(http, said.to_string().as_bytes());
             assert_eq!(code(&refusal), expected, "{http} {reason}");
             assert_eq!(refusal.reason.as_str(), reason);
+        }
+    }
+
+    /// As if an object were gone or in another state because a webhook says so of another one.
+    #[test]
+    fn what_a_webhook_denies_is_not_permitted_or_may_be_later() {
+        for (http, reason, expected) in [
+            (403, "Forbidden", Code::PermissionDenied),
+            (404, "NotFound", Code::PermissionDenied),
+            (409, "AlreadyExists", Code::PermissionDenied),
+            (409, "Conflict", Code::PermissionDenied),
+            (422, "Invalid", Code::PermissionDenied),
+            (429, "", Code::Unavailable),
+            (500, "", Code::Unavailable),
+        ] {
+            let message = "admission webhook \"a.b.c\" denied the request: no";
+            let said = json!({"kind": "Status", "code": http, "reason": reason, "message": message});
+            let refusal = Refusal::from_status(http, said.to_string().as_bytes());
+            assert_eq!(code(&refusal), expected, "{http} {reason}");
         }
     }
 }

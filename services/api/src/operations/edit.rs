@@ -186,33 +186,34 @@ impl Backends {
         query.retain(|(name, _)| *name == parameter::FIELD_VALIDATION);
         query.push((parameter::DRY_RUN, parameter::ALL_STAGES.to_owned()));
         let path = key.resource.collection(Some(key.namespace));
-        let body = Bytes::from(trial.to_string());
-        match self
-            .upstream
-            .call(caller, Call::json(Method::POST, path, query, body))
-            .await
-        {
-            Ok(answer) => {
-                let seen: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
-                let Value::Object(mut fields) = seen else {
-                    return Ok(new);
+        let call = Call::json(Method::POST, path, query, Bytes::from(trial.to_string()));
+        as_seen(key, new, self.upstream.call(caller, call).await)
+    }
+}
+
+/// The object as the cluster saw it in that trial.
+fn as_seen(key: &ObjectKey<'_>, new: Value, seen: Result<Answer, Refusal>) -> Result<Value, Refusal> {
+    match seen {
+        Ok(answer) => {
+            let seen: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
+            let Value::Object(mut fields) = seen else {
+                return Ok(new);
+            };
+            for kept in ["metadata", "status"] {
+                match new.get(kept) {
+                    Some(value) => fields.insert(kept.to_owned(), value.clone()),
+                    None => fields.remove(kept),
                 };
-                for kept in ["metadata", "status"] {
-                    match new.get(kept) {
-                        Some(value) => fields.insert(kept.to_owned(), value.clone()),
-                        None => fields.remove(kept),
-                    };
-                }
-                Ok(Value::Object(fields))
             }
-            Err(refusal) if refusal.outcome().is_conflict() => Err(Refusal::conflict(
-                key,
-                "another object of the name was created in the cluster",
-            )),
-            // The namespace is gone, and what was archived of it stays as it is shaped.
-            Err(refusal) if refusal.outcome().is_not_found() => Ok(new),
-            Err(refusal) => Err(refusal),
+            Ok(Value::Object(fields))
         }
+        Err(refusal) if refusal.outcome().is_conflict() => Err(Refusal::conflict(
+            key,
+            "another object of the name was created in the cluster",
+        )),
+        // The namespace is gone, and what was archived of it stays as it is shaped.
+        Err(refusal) if refusal.is_of_absent_object() => Ok(new),
+        Err(refusal) => Err(refusal),
     }
 }
 
@@ -368,6 +369,28 @@ mod tests {
             (Resource::from(&KIND), Part::Main, false),
         ] {
             assert_eq!(may_name_in(resource, part), expected, "{}", resource.version);
+        }
+    }
+
+    /// As if a webhook or a proxy could let anything into the archive.
+    #[test]
+    fn only_a_namespace_that_is_gone_lets_an_object_pass() {
+        let (resource, namespace, name) = (Resource::from(&KIND), "n", "a");
+        let seen = |message: &str, about: &str| {
+            let body = json!({"reason": "NotFound", "message": message, "details": {"name": about}}).to_string();
+            let key = ObjectKey {
+                resource,
+                namespace,
+                name,
+            };
+            as_seen(&key, json!({}), Err(Refusal::from_status(404, body.as_bytes())))
+        };
+        assert!(seen("namespaces \"n\" not found", "n").is_ok());
+        for (message, about) in [
+            ("404 page not found", ""),
+            ("admission webhook \"w\" denied the request: no", "n"),
+        ] {
+            assert_eq!(seen(message, about).unwrap_err().code, 404, "{message}");
         }
     }
 

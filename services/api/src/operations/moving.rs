@@ -95,7 +95,7 @@ impl Operations {
     async fn take_back(&self, caller: &Caller, key: &ObjectKey<'_>, to: &NamedObject, name: &ReferenceName) {
         let holder = match self.holder_of_move(caller, key).await {
             Ok(holder) => Some(holder).filter(|holder| holder.name.as_ref() == Some(name)),
-            Err(refusal) if refusal.outcome().is_not_found() => None,
+            Err(refusal) if refusal.is_of_absent_object() => None,
             // It may have been written all the same.
             Err(error) => {
                 tracing::warn!(%error, reference = %name, object = %to, "A move may leave a reference behind");
@@ -245,7 +245,7 @@ impl Operations {
         };
         let state = match self.holder_of_move(caller, key).await {
             Ok(now) => Some(now.state),
-            Err(refusal) if refusal.outcome().is_not_found() => None,
+            Err(refusal) if refusal.is_of_absent_object() => None,
             Err(_) => Some(found.state),
         };
         let is_archived = state == Some(State::Archived);
@@ -285,7 +285,7 @@ impl Operations {
                     false => Naming::Named,
                 },
                 Ok(_) => Naming::Unnamed,
-                Err(refusal) if refusal.outcome().is_not_found() => Naming::Unnamed,
+                Err(refusal) if refusal.is_of_absent_object() => Naming::Unnamed,
                 Err(refusal) => return Err(refusal),
             };
             let step = settling_step(naming, done);

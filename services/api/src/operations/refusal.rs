@@ -220,6 +220,7 @@ pub(super) fn of_query(error: &StoreError) -> Refusal {
 #[cfg(test)]
 mod tests {
     use kindex_model::object::ResourceVersion;
+    use serde_json::json;
 
     use super::super::token::tests::KIND;
     use super::*;
@@ -237,6 +238,29 @@ mod tests {
         ] {
             assert!(!is_absent(404, unserved), "{unserved}");
         }
+    }
+
+    /// As if the row of an archived object were deleted because a webhook did not find what it looked up.
+    #[test]
+    fn a_denial_and_a_failure_that_relays_a_reason_are_not_of_the_object() {
+        let said = |code: u16, reason: &str, message: &str| {
+            let details = json!({"name": "a", "kind": "runs"});
+            let body = json!({"kind": "Status", "reason": reason, "message": message, "details": details});
+            Refusal::from_status(code, body.to_string().as_bytes())
+        };
+        let denial = "admission webhook \"a.b.c\" denied the request: projects \"p\" not found";
+        for (code, reason, message) in [
+            (404, "NotFound", denial),
+            (409, "Conflict", denial),
+            (503, "NotFound", "no healthy upstream"),
+            (502, "Conflict", "no healthy upstream"),
+        ] {
+            let refusal = said(code, reason, message);
+            assert!(!refusal.is_of_absent_object(), "{code} {reason}");
+            assert!(!refusal.is_overtaken(), "{code} {reason}");
+        }
+        assert!(said(404, "NotFound", "runs \"a\" not found").is_of_absent_object());
+        assert!(said(409, "Conflict", "it was modified").is_overtaken());
     }
 
     #[test]

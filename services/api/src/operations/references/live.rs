@@ -28,11 +28,7 @@ impl Backends {
             Decision::Remove => self.patch_target(caller, key, found.without(&name)).await,
         };
         // A reference that could not be released would keep its target for ever.
-        if decision == Decision::Remove
-            && answer
-                .as_ref()
-                .is_err_and(|refusal| refusal.outcome() == Outcome::Invalid)
-        {
+        if decision == Decision::Remove && answer.as_ref().is_err_and(is_invalid) {
             answer = self
                 .patch_target(caller, key, found.without_earlier_releases(&name))
                 .await;
@@ -57,5 +53,28 @@ impl Backends {
         };
         let upstream = self.upstream_of(key.resource.kind)?;
         upstream.call(&caller.on_behalf(), call).await
+    }
+}
+
+/// Whether the object would be invalid with the patch, in the eyes of the cluster itself: a webhook says the same to
+/// any patch.
+fn is_invalid(refusal: &Refusal) -> bool {
+    refusal.outcome() == Outcome::Invalid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_that_denies_a_release_is_not_asked_again() {
+        let said = |message: &str| {
+            let body = format!(r#"{{"code":422,"reason":"Invalid","message":"{message}"}}"#);
+            is_invalid(&Refusal::from_status(422, body.as_bytes()))
+        };
+        assert!(said(
+            "metadata.annotations: Too long: may not be more than 262144 bytes"
+        ));
+        assert!(!said(r#"admission webhook \"w\" denied the request: no"#));
     }
 }
