@@ -8,6 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::follower::Follower;
 use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
+use super::remaining::RemainingHolders;
 use super::waiting::Waiting;
 use super::{Cluster, failed};
 use crate::answers::Swept;
@@ -18,8 +19,6 @@ use crate::targets::Answer;
 
 /// After so many pages, a sweep that has deleted something leaves the rest to the next one.
 const PAGES_MAX: usize = 64;
-/// Holders that a sweep names.
-const NAMED_MAX: usize = 8;
 
 /// Keeps references as rows, then takes them off in the version of the object in which they were seen.
 pub(super) async fn keep(
@@ -130,37 +129,6 @@ enum LiveAction {
     Goes(Box<Object>),
 }
 
-/// Who is left, as people know them.
-#[derive(Default)]
-struct RemainingHolders {
-    plain: Vec<String>,
-    owned: Vec<String>,
-    /// Whether a service was silent. It may take long to answer: no other holder is asked about in this sweep.
-    is_silent: bool,
-}
-
-impl RemainingHolders {
-    fn add(&mut self, action: HolderAction, holder: &Holder) {
-        match action {
-            HolderAction::WaitForOwned => self.owned.push(holder.to_string()),
-            HolderAction::Delete | HolderAction::WaitFor => self.plain.push(holder.to_string()),
-        }
-    }
-
-    fn wait_for(&mut self, service: &Unanswered, holder: &Holder) {
-        self.plain.push(format!("{holder} (waits for {})", service.place));
-        self.is_silent |= service.is_silent;
-    }
-
-    fn cut(&mut self) {
-        for names in [&mut self.plain, &mut self.owned] {
-            names.sort_unstable();
-            names.dedup();
-            names.truncate(NAMED_MAX);
-        }
-    }
-}
-
 impl HolderSweep<'_> {
     /// Page by page, deletes the holders that go and names the others. Nothing where nobody may go any more, because
     /// another object has taken the target's name.
@@ -218,7 +186,7 @@ impl HolderSweep<'_> {
         for (action, holder) in staying {
             let row = match left.is_silent {
                 true => Row::Stays,
-                false => self.release_former(cluster, archive, holder).await?,
+                false => self.release_former(cluster, archive, holder, left).await?,
             };
             match row {
                 Row::Stays => {}
@@ -235,7 +203,7 @@ impl HolderSweep<'_> {
                 match self.live_action(cluster, holder, phase).await? {
                     LiveAction::Stays => continue,
                     LiveAction::Holds => {}
-                    LiveAction::Goes(found) => live.push(*found),
+                    LiveAction::Goes(found) => live.push((holder, *found)),
                 }
             }
             left.add(action, holder);
@@ -255,8 +223,10 @@ impl HolderSweep<'_> {
                 .await
                 .map_err(|error| failed(&error))?,
         };
-        for object in live {
-            delete_live(cluster, &object).await?;
+        for (holder, object) in live {
+            if let Err(error) = delete_live(cluster, &object).await {
+                left.refuse(holder, error)?;
+            }
         }
         for holder in going.into_iter().filter(|holder| !gone.contains(&holder.uid)) {
             left.add(HolderAction::Delete, holder);
@@ -310,6 +280,7 @@ impl HolderSweep<'_> {
         cluster: &Cluster,
         archive: &dyn Archive,
         holder: &Holder,
+        left: &mut RemainingHolders,
     ) -> Result<Row, ClusterError> {
         let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
             return Ok(Row::Stays);
@@ -342,7 +313,7 @@ impl HolderSweep<'_> {
                 released.map(|()| Row::Released).map_err(|error| failed(&error))
             }
             Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(Row::Stays),
-            Err(error) => Err(error),
+            Err(error) => left.refuse(holder, error).map(|()| Row::Stays),
         }
     }
 }
@@ -379,32 +350,4 @@ async fn delete_live(cluster: &Cluster, object: &Object) -> Result<(), ClusterEr
 /// Whether no other object has taken the name of an archived one in the archive.
 pub(super) async fn has_its_name(archive: &dyn Archive, seen: &Seen) -> Result<bool, ClusterError> {
     archive.has_its_name(seen).await.map_err(|error| failed(&error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_service_that_is_silent_ends_the_questions_of_a_sweep() {
-        let holder = Holder {
-            key: None,
-            uid: "u".to_owned(),
-            reference: None,
-            version: None,
-            edges: Vec::new(),
-        };
-        let service = |is_silent| Unanswered {
-            place: "the service identity".to_owned(),
-            why: String::new(),
-            is_silent,
-        };
-        let mut left = RemainingHolders::default();
-        left.wait_for(&service(false), &holder);
-        assert!(!left.is_silent, "another holder may name what it answers about");
-        left.wait_for(&service(true), &holder);
-        left.wait_for(&service(false), &holder);
-        assert!(left.is_silent);
-        assert_eq!(left.plain[0], "u (waits for the service identity)");
-    }
 }

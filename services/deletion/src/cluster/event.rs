@@ -20,13 +20,18 @@ impl Cluster {
         let (kind, now) = (self.kind(&object.key), Timestamp::now());
         match create(&self.client, &event(kind, object, notice, now)).await {
             Ok(()) => {}
-            Err(error) if outcome(&error).is_some_and(Outcome::is_conflict) => return,
+            Err(error) if is_known(&error) => return,
             Err(error) => tracing::warn!(object = %object.key, %error, "An event cannot be recorded"),
         }
         if let Some(web) = &self.web {
             web.add(Post::new(&kind.api_version(), object, notice, now));
         }
     }
+}
+
+/// Whether an event was not created because it is there. Another conflict, such as one of a quota, does not say so.
+fn is_known(error: &kube::Error) -> bool {
+    outcome(error) == Some(Outcome::AlreadyExists)
 }
 
 fn event(kind: &Kind, object: &Object, notice: &Notice, now: Timestamp) -> NewEvent {
@@ -61,6 +66,7 @@ pub(crate) fn digest(object: &Object, notice: &Notice) -> String {
 #[cfg(test)]
 mod tests {
     use kindex_model::object::ResourceVersion;
+    use kube::core::Status;
 
     use super::*;
     use crate::fixture::{deleting, key};
@@ -80,6 +86,20 @@ mod tests {
             roots: String::new(),
             about: About::Deletion,
         }
+    }
+
+    /// As if a quota that is full had reported a notice to the web server.
+    #[test]
+    fn only_an_event_that_is_there_is_known() {
+        let refused = |code, reason: &str| {
+            let status = Status::failure("", reason).with_code(code);
+            is_known(&kube::Error::Api(status.boxed()))
+        };
+        assert!(refused(409, "AlreadyExists"));
+        assert!(!refused(409, "Conflict"));
+        assert!(!refused(409, ""));
+        assert!(!refused(403, "Forbidden"));
+        assert!(!refused(503, "AlreadyExists"));
     }
 
     #[test]

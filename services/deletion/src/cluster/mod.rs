@@ -28,6 +28,8 @@ pub(crate) mod follower;
 
 pub(crate) mod cycle;
 
+mod remaining;
+
 mod archived;
 
 mod sweep;
