@@ -201,6 +201,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
             kind.stored,
             kind.unstored,
             kind.contended,
+            kind.refused,
             kind.in_use,
         ];
         std::iter::once(kind.kind.to_owned())
@@ -217,6 +218,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
         "stored",
         "unstored",
         "contended",
+        "refused",
         "in use",
     ];
     Ok(table(&heads, rows))
@@ -225,17 +227,19 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
 fn judge(released: &[Released]) -> CommandResult {
     let unstored: u64 = released.iter().map(|kind| kind.unstored).sum();
     let contended: u64 = released.iter().map(|kind| kind.contended).sum();
+    let refused: u64 = released.iter().map(|kind| kind.refused).sum();
     let in_use: u64 = released.iter().map(|kind| kind.in_use).sum();
-    if unstored + contended + in_use == 0 {
+    if unstored + contended + refused + in_use == 0 {
         return Ok(());
     }
     let message = format!(
-        "the finalizers of Kindex stay on {unstored} that the database refuses, on {contended} that keep changing, and on \
-         {in_use} that others use or that are being deleted"
+        "the finalizers of Kindex stay on {unstored} that the database refuses, on {contended} that keep changing, on \
+         {refused} whose release the cluster refuses, and on {in_use} that others use or that are being deleted"
     );
     Err(CommandError::failure(message).hint(
-        "`kindex quarantine list` says why they are refused; --force releases those all the same; release the \
-         references of those in use; run the command again for the others",
+        "`kindex quarantine list` says why the database refuses objects; --force releases those all the same; the log \
+         says why the cluster refuses a release, such as by a webhook; release the references of those in use; run the \
+         command again for the others",
     ))
 }
 

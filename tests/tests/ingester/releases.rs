@@ -85,6 +85,75 @@ async fn two_releases_at_once_count_what_each_of_them_did() {
     assert_eq!((late.with_finalizer, late.released, late.elsewhere), (3, 0, 3));
 }
 
+/// A cluster with a webhook that denies every change of one object.
+struct Denying {
+    cluster: FakeCluster,
+    name: &'static str,
+}
+
+#[async_trait]
+impl ReadApi for Denying {
+    async fn list(&self, kind: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
+        self.cluster.list(kind, limit, token).await
+    }
+
+    async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
+        self.cluster.get(kind, name).await
+    }
+}
+
+#[async_trait]
+impl WriteApi for Denying {
+    async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
+        self.cluster.delete(kind, target).await
+    }
+
+    async fn set_finalizers(
+        &self,
+        kind: &Kind,
+        target: &Target,
+        finalizers: &[String],
+    ) -> Result<Object, ClusterError> {
+        if target.name.name == self.name {
+            return Err(ClusterError::Refused(
+                "admission webhook \"w\" denied the request".to_owned(),
+            ));
+        }
+        self.cluster.set_finalizers(kind, target, finalizers).await
+    }
+}
+
+/// As if a webhook that denies the release of one object kept the finalizers on all that come after it.
+#[tokio::test]
+async fn an_object_whose_release_is_denied_keeps_no_other_waiting() {
+    for (page_rows, stored) in [(1, false), (100, false), (1, true), (100, true)] {
+        let cluster = FakeCluster::new(&[&THING]);
+        for name in ["a", "b", "c"] {
+            cluster.with(&THING, |cluster| cluster.create(name, 1, true));
+        }
+        let denying = Denying {
+            cluster: cluster.clone(),
+            name: "a",
+        };
+        let sides = ReleaseSides {
+            platform: PLATFORM,
+            cluster: Arc::new(denying),
+            storage: stored.then(|| Arc::new(SimStorage::default()) as Arc<dyn IngesterStorage>),
+        };
+        let options = Options {
+            settle: Duration::ZERO,
+            page_rows,
+            ..Options::default()
+        };
+        let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+        let released = released.expect("it comes to its end");
+        let counts = (released.with_finalizer, released.released, released.refused);
+        assert_eq!(counts, (3, 2, 1), "pages of {page_rows}");
+        let left = |name: &str| cluster.with(&THING, |cluster| cluster.objects[name].finalizers.len());
+        assert_eq!([left("a"), left("b"), left("c")], [1, 0, 0], "pages of {page_rows}");
+    }
+}
+
 /// Some of the objects go with their release, and so leave the pages that are walked over.
 #[tokio::test]
 async fn the_objects_of_all_pages_are_released() {

@@ -52,6 +52,8 @@ pub struct Released {
     pub unstored: u64,
     /// Those that keep their finalizers because they kept changing.
     pub contended: u64,
+    /// Those that keep their finalizers because the cluster refuses their release, such as by a webhook.
+    pub refused: u64,
     /// Those that keep their finalizers because others use them, or because Kindex is deleting them.
     pub in_use: u64,
 }
@@ -110,11 +112,17 @@ impl Releaser<'_> {
             Outcome::Elsewhere => released.elsewhere += 1,
             Outcome::Unstored => released.unstored += 1,
             Outcome::Contended => released.contended += 1,
+            Outcome::Refused => released.refused += 1,
             Outcome::InUse => released.in_use += 1,
         }
         match outcome {
             Outcome::Released(object) => Some(object),
-            Outcome::Gone | Outcome::Elsewhere | Outcome::Unstored | Outcome::Contended | Outcome::InUse => None,
+            Outcome::Gone
+            | Outcome::Elsewhere
+            | Outcome::Unstored
+            | Outcome::Contended
+            | Outcome::Refused
+            | Outcome::InUse => None,
         }
     }
 
@@ -223,6 +231,12 @@ impl Releaser<'_> {
                 Ok(after) => return Ok(Outcome::Released(after)),
                 Err(ClusterError::NotFound(_)) => return Ok(Outcome::without(None, maybe_ours)),
                 Err(ClusterError::Conflict(_)) => {}
+                // A webhook that denies it may let all others pass.
+                Err(ClusterError::Refused(why)) => {
+                    let name = ObjectName::of(&object);
+                    tracing::error!(kind = self.kind.name, object = %name, "Not released: {why}");
+                    return Ok(Outcome::Refused);
+                }
                 Err(source) => return Err(RepairError::cluster(self.kind, source)),
             }
             let now = self.get(&ObjectName::of(&object)).await?;
@@ -286,6 +300,8 @@ pub(super) enum Outcome {
     Unstored,
     /// It kept changing.
     Contended,
+    /// The cluster does not let it be written.
+    Refused,
     /// A reference was placed on it.
     InUse,
 }
