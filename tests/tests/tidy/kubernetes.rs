@@ -124,11 +124,26 @@ const REFUSALS: Concept = Concept {
         "Unauthorized",
         "UnsupportedMediaType",
     ],
-    code: &[".code == 4", ".code != 4", ".code, 4", ".code == 5"],
+    code: &[
+        ".code == 4",
+        ".code != 4",
+        ".code, 4",
+        ".code == 5",
+        ".code >= ",
+        "match refusal.code {",
+        "match status.code {",
+        // Those of the client library take a webhook's denial for what it says.
+        ".is_already_exists()",
+        "status.is_conflict()",
+        "refusal.is_conflict()",
+        "error.is_conflict()",
+    ],
     elsewhere: &[
         ("codegen/src/emit/reference_policy.rs", "the policy says why it refuses"),
         ("services/deletion/src/notice.rs", "it is the reason of an event"),
         ("services/migrator/src/run/mod.rs", "it is the reason of a condition"),
+        ("services/runs/src/front/refused.rs", "runs have codes of their own"),
+        ("services/runs/src/grpc/stream.rs", "runs have codes of their own"),
     ],
 };
 
@@ -241,6 +256,12 @@ fn a_second_implementation_is_found() {
         r#"fn f(reason: &str) -> bool { reason == "AlreadyExists" }"#,
         "fn f(status: &Status) -> bool { status.code == 409 }",
         "fn f(status: &Status) -> bool { matches!(status.code, 404 | 409) }",
+        "fn f(status: &Status) -> bool { match status.code { 404 => true, _ => false } }",
+        "fn f(refusal: &Refusal) -> bool { match refusal.code { 404 => true, _ => false } }",
+        "fn f(status: &Status) -> bool { status.code >= 500 }",
+        "fn f(status: &Status) -> bool { status.is_already_exists() }",
+        "fn f(status: &Status) -> bool { status.is_conflict() }",
+        "fn f(error: &Status) -> bool { error.is_conflict() }",
         r#"fn f(query: &Query) -> Option<&str> { query.get("propagationPolicy") }"#,
         "enum Propagation { Background }",
         "struct ConversionReview { uid: String }",
@@ -249,6 +270,13 @@ fn a_second_implementation_is_found() {
         assert_eq!(repeated("services/new/src/lib.rs", planted), 1, "{planted}");
         let tested = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");
         assert_eq!(repeated("services/new/src/lib.rs", &tested), 0, "{tested}");
+    }
+    for other in [
+        "fn f(status: &Status) -> bool { outcome_of(status).is_conflict() }",
+        "fn f(refusal: &Refusal) -> bool { refusal.outcome().is_conflict() }",
+        "fn f(status: &tonic::Status) -> bool { match status.code() { Code::NotFound => true, _ => false } }",
+    ] {
+        assert_eq!(repeated("services/new/src/lib.rs", other), 0, "{other}");
     }
     let home = "const CODES: [u16; 1] = [404]; fn f(status: &Status) -> bool { status.code == 409 }";
     assert_eq!(repeated("crates/kube-api/src/status/outcome.rs", home), 0);
