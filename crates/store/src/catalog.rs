@@ -13,8 +13,6 @@ use crate::statements::fixed;
 
 /// What errors of reading the catalog name as their kind.
 const CATALOG: &str = "the tables of the database";
-/// The word for the primary key on all engines.
-const PRIMARY: &str = "PRIMARY";
 /// Between two readings of tables that may be changing.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Readings after which what was read last counts.
@@ -69,13 +67,16 @@ fn assemble<R: Cells>(columns: &[R], keys: &[R], spelling: &dyn Spelling) -> Res
     }
     tables.sort_by(|one, other| one.name.cmp(&other.name));
     for row in keys {
-        let (name, key, column) = (row.text(0)?, row.text(1)?, row.text(2)?);
+        let (name, key, column) = (row.text(0)?, row.text_or_null(1)?, row.text(2)?);
         let Ok(at) = tables.binary_search_by(|table| table.name.cmp(&name)) else {
             continue;
         };
         let table = &mut tables[at];
+        let Some(key) = key else {
+            table.primary_key.push(column);
+            continue;
+        };
         match table.keys.last_mut() {
-            _ if key == PRIMARY => table.primary_key.push(column),
             Some(last) if last.name == key => last.columns.push(column),
             Some(_) | None => table.keys.push(LiveKey {
                 name: key,

@@ -54,6 +54,13 @@ pub(super) trait Notation: Send + Sync {
     fn spell(&self, text: &str) -> String;
 }
 
+/// The key of a table that a statement walks. What an engine calls a primary key is its own affair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WalkedKey<'k> {
+    Primary,
+    Named(&'k str),
+}
+
 /// Reading rows.
 pub(super) trait ReadSql: Send + Sync {
     /// Selects a time so that [`super::driver::parse_time`] reads it.
@@ -76,8 +83,8 @@ pub(super) trait ReadSql: Send + Sync {
     /// Ends a select whose rows no other writer may change before the transaction ends.
     fn lock(&self) -> &'static str;
 
-    /// After a table: names the key to walk.
-    fn walk(&self, key: &str) -> String;
+    /// After a table: the key to walk.
+    fn walk(&self, key: WalkedKey<'_>) -> String;
 
     /// Joins the table on the right to each row of the one on the left, and never the other way round.
     fn join_in_order(&self) -> &'static str;
@@ -158,7 +165,7 @@ pub(super) trait WriteSql: Send + Sync {
     fn insert_or_leave(&self) -> (&'static str, &'static str);
 
     /// Deletes by a key that is named, as [`ReadSql::walk`] says.
-    fn delete_from(&self, table: &str, key: &str) -> String;
+    fn delete_from(&self, table: &str, key: WalkedKey<'_>) -> String;
 
     /// Sets columns of so many rows, each found by its place while it has a certain version. Parameters of
     /// each: place, version, values.
@@ -188,8 +195,7 @@ pub(super) trait CatalogSql: Send + Sync {
     /// the engine.
     fn plain_type(&self, ty: &str) -> String;
 
-    /// All columns of all keys, in order: table, key, column, whether values are unique. The primary
-    /// key is called `PRIMARY`.
+    /// All columns of all keys, in order: table, key, column, whether values are unique. A primary key has no name.
     fn all_keys(&self) -> &'static str;
 }
 

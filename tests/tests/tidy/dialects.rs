@@ -123,7 +123,7 @@ static WORDS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         "(ON DUPLICATE|ON CONFLICT|INSERT IGNORE|RETURNING|FORCE INDEX|STRAIGHT_JOIN|FOR UPDATE|EXPLAIN|GLOB|REGEXP|\
          CAST\\(|LPAD\\(|LENGTH\\(|HEX\\(|CONCAT\\(|strftime|UTC_TIMESTAMP|GET_LOCK|JSON_|information_schema|\
-         sqlite_master|pragma_|PRAGMA)",
+         sqlite_master|pragma_|PRAGMA|\\bPRIMARY([^ ]|$))",
     )
 });
 

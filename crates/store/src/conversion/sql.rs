@@ -2,7 +2,7 @@
 
 use kindex_model::kind::Kind;
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::{Spelling, WalkedKey, marks};
 use crate::driver::Statement;
 use crate::statements::{SEQ, cells, fixed, kept, quoted};
 
@@ -24,7 +24,7 @@ pub(super) fn window(spelling: &'static dyn Spelling, kind: &Kind) -> Statement 
         "SELECT MAX([{SEQ}]), COUNT(*) FROM (SELECT [{SEQ}] FROM [{}]{} WHERE [{SEQ}] > ? AND [{SEQ}] <= ? \
          ORDER BY [{SEQ}] LIMIT ?) AS [places]",
         kind.table,
-        spelling.walk("PRIMARY"),
+        spelling.walk(WalkedKey::Primary),
     ))
 }
 
@@ -35,7 +35,7 @@ pub(super) fn other_versions(spelling: &'static dyn Spelling, kind: &Kind) -> St
         "SELECT [{SEQ}], [uid], [namespace], [name], [group_ver], [res_version], [content_hash], [json] FROM [{}]{} \
          WHERE [{SEQ}] > ? AND [{SEQ}] <= ? AND [group_ver] <> ? AND {} ORDER BY [{SEQ}]",
         kind.table,
-        spelling.walk("PRIMARY"),
+        spelling.walk(WalkedKey::Primary),
         is_gone(spelling),
     ))
 }
@@ -47,7 +47,7 @@ pub(super) fn lock(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) ->
         "SELECT [uid], [group_ver], [res_version], [content_hash]{} FROM [{}]{} WHERE {} AND {}{}",
         cells(spelling, kind.columns.iter()),
         kind.table,
-        spelling.walk(&kind.tables().uid_key()),
+        spelling.walk(WalkedKey::Named(&kind.tables().uid_key())),
         spelling.value_in("[uid]", uids),
         is_gone(spelling),
         spelling.lock(),

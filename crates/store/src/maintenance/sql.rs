@@ -4,7 +4,7 @@
 use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::tables::Side;
 
-use crate::dialect::Spelling;
+use crate::dialect::{Spelling, WalkedKey};
 use crate::driver::Statement;
 use crate::statements::{kept, quoted};
 
@@ -42,7 +42,7 @@ pub(super) fn image(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -
         "SELECT {} FROM [{}]{} WHERE {}",
         selected.join(", "),
         kind.table,
-        spelling.walk(&kind.tables().uid_key()),
+        spelling.walk(WalkedKey::Named(&kind.tables().uid_key())),
         spelling.value_in("[uid]", uids),
     ))
 }

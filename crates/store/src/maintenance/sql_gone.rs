@@ -4,7 +4,7 @@
 use kindex_model::kind::Kind;
 use kindex_model::tables::{Side, Tables};
 
-use crate::dialect::Spelling;
+use crate::dialect::{Spelling, WalkedKey};
 use crate::driver::Statement;
 use crate::maintenance::Gone;
 use crate::statements::{SEQ, kept};
@@ -96,7 +96,7 @@ impl GoneSql {
             "SELECT [uid], [namespace], [name], {} FROM [{}]{} WHERE {} AND {}{}",
             self.spelling.time_text("delete_time"),
             self.tables.main,
-            self.spelling.walk(&self.tables.uid_key()),
+            self.spelling.walk(WalkedKey::Named(&self.tables.uid_key())),
             self.conditions,
             self.spelling.value_in("[uid]", uids),
             self.spelling.lock(),
@@ -115,14 +115,19 @@ fn unheld(table: &str) -> String {
 
 /// Deletes all parts of rows, the row itself last. Parameters of each: so many uids.
 pub(super) fn remove(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Vec<Statement> {
-    let delete = |table: &str, key: &str, column: &str| {
+    let delete = |table: &str, key: WalkedKey<'_>, column: &str| {
         let from = spelling.delete_from(table, key);
         kept(format!("{from} WHERE {}", spelling.value_in(column, uids)))
     };
     let tables = kind.tables();
     let sides = [Side::Labels, Side::Annotations];
-    let sides = sides.map(|side| delete(&tables.side(side), &tables.side_uid_key(side), "[obj_uid]"));
-    let history = kind.history.then(|| delete(&tables.history(), "PRIMARY", "[obj_uid]"));
-    let main = delete(tables.main, &tables.uid_key(), "[uid]");
+    let sides = sides.map(|side| {
+        let key = tables.side_uid_key(side);
+        delete(&tables.side(side), WalkedKey::Named(&key), "[obj_uid]")
+    });
+    let history = kind
+        .history
+        .then(|| delete(&tables.history(), WalkedKey::Primary, "[obj_uid]"));
+    let main = delete(tables.main, WalkedKey::Named(&tables.uid_key()), "[uid]");
     sides.into_iter().chain(history).chain([main]).collect()
 }

@@ -38,7 +38,8 @@ impl CatalogSql for MySqlSpelling {
     }
 
     fn all_keys(&self) -> &'static str {
-        "SELECT table_name, index_name, column_name, non_unique = 0 FROM information_schema.statistics \
+        "SELECT table_name, NULLIF(index_name, 'PRIMARY'), column_name, non_unique = 0 \
+         FROM information_schema.statistics \
          WHERE table_schema = DATABASE() AND column_name IS NOT NULL \
          ORDER BY table_name, index_name, seq_in_index"
     }

@@ -1,6 +1,6 @@
 //! Reading rows as MySQL wants it.
 
-use crate::dialect::ReadSql;
+use crate::dialect::{ReadSql, WalkedKey};
 use crate::mysql::notation::MySqlSpelling;
 
 impl ReadSql for MySqlSpelling {
@@ -26,7 +26,11 @@ impl ReadSql for MySqlSpelling {
     }
 
     /// Without it InnoDB reads a small table from end to end, and waits for every row that another writer holds.
-    fn walk(&self, key: &str) -> String {
+    fn walk(&self, key: WalkedKey<'_>) -> String {
+        let key = match key {
+            WalkedKey::Primary => "PRIMARY",
+            WalkedKey::Named(name) => name,
+        };
         format!(" FORCE INDEX ([{key}])")
     }
 

@@ -2,7 +2,7 @@
 
 use kindex_model::kind::{Column, ColumnType};
 
-use crate::dialect::{ReadSql as _, WriteSql};
+use crate::dialect::{ReadSql as _, WalkedKey, WriteSql};
 use crate::mysql::notation::MySqlSpelling;
 
 impl WriteSql for MySqlSpelling {
@@ -28,7 +28,7 @@ impl WriteSql for MySqlSpelling {
         ("INSERT IGNORE INTO", "")
     }
 
-    fn delete_from(&self, table: &str, key: &str) -> String {
+    fn delete_from(&self, table: &str, key: WalkedKey<'_>) -> String {
         format!("DELETE [{table}] FROM [{table}]{}", self.walk(key))
     }
 

@@ -10,7 +10,7 @@ use kindex_query::Select;
 
 use crate::cells::param;
 use crate::connections::failure;
-use crate::dialect::Spelling;
+use crate::dialect::{Spelling, WalkedKey};
 use crate::driver::{Driver, Param};
 use crate::error::StoreError;
 use crate::sql_store::SqlStore;
@@ -92,7 +92,7 @@ fn question(spelling: &'static dyn Spelling, candidates: &[Candidate]) -> (Strin
         format!(
             "SELECT 1 FROM [{}]{} WHERE {}",
             candidate.table,
-            spelling.walk(&candidate.key),
+            spelling.walk(WalkedKey::Named(&candidate.key)),
             fixed.join(" AND ")
         )
     });

@@ -27,7 +27,7 @@ impl CatalogSql for SqliteSpelling {
     }
 
     fn all_keys(&self) -> &'static str {
-        "SELECT m.name, 'PRIMARY', c.name, 1, c.pk AS place FROM sqlite_master AS m \
+        "SELECT m.name, NULL, c.name, 1, c.pk AS place FROM sqlite_master AS m \
          JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.pk > 0 \
          UNION ALL SELECT m.name, i.name, c.name, i.\"unique\", c.seqno AS place FROM sqlite_master AS m \
          JOIN pragma_index_list(m.name) AS i JOIN pragma_index_info(i.name) AS c \

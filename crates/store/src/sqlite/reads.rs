@@ -1,6 +1,6 @@
 //! Reading rows as SQLite wants it.
 
-use crate::dialect::ReadSql;
+use crate::dialect::{ReadSql, WalkedKey};
 use crate::sqlite::notation::SqliteSpelling;
 
 /// Entries at which counting ends.
@@ -32,7 +32,7 @@ impl ReadSql for SqliteSpelling {
         ""
     }
 
-    fn walk(&self, _key: &str) -> String {
+    fn walk(&self, _key: WalkedKey<'_>) -> String {
         String::new()
     }
 

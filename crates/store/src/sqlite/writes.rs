@@ -2,7 +2,7 @@
 
 use kindex_model::kind::Column;
 
-use crate::dialect::{WriteSql, marks};
+use crate::dialect::{WalkedKey, WriteSql, marks};
 use crate::sqlite::notation::SqliteSpelling;
 
 impl WriteSql for SqliteSpelling {
@@ -26,7 +26,7 @@ impl WriteSql for SqliteSpelling {
         ("INSERT INTO", " ON CONFLICT DO NOTHING")
     }
 
-    fn delete_from(&self, table: &str, _key: &str) -> String {
+    fn delete_from(&self, table: &str, _key: WalkedKey<'_>) -> String {
         format!("DELETE FROM [{table}]")
     }
 

@@ -7,7 +7,7 @@ use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 use kindex_query::select::Condition;
 
-use crate::dialect::sign;
+use crate::dialect::{WalkedKey, sign};
 use crate::statement::Statement;
 use crate::statements::writer::{REQUIRED, Writer, column_of};
 
@@ -149,7 +149,7 @@ impl Writer {
             true => self.tables.label_key(),
             false => self.tables.side_uid_key(side),
         };
-        let (table, walk) = (self.tables.side(side), self.spelling().walk(&walk));
+        let (table, walk) = (self.tables.side(side), self.spelling().walk(WalkedKey::Named(&walk)));
         let (open, close) = self.spelling().exists(present);
         let column = column_of("s", "key");
         let column = match by_value {

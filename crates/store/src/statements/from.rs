@@ -4,6 +4,7 @@ use kindex_model::kind::Key;
 use kindex_model::tables::Side;
 use kindex_query::select::{Label, Select};
 
+use crate::dialect::WalkedKey;
 use crate::statements::writer::{Lead, Writer};
 
 /// Labels that are joined at most: MariaDB joins 61 tables, and the engines try out orders long before. The others are
@@ -31,7 +32,7 @@ impl Writer {
     /// One label first, then the others of its object, then the object.
     fn by_label(&mut self, labels: &[Label], first: usize, through: Option<&Key>) {
         let (table, uid) = (self.tables.side(Side::Labels), format!("l{first}.[obj_uid]"));
-        let walk = self.spelling().walk(&self.tables.label_key());
+        let walk = self.spelling().walk(WalkedKey::Named(&self.tables.label_key()));
         self.push(&format!("FROM [{table}] AS l{first}{walk}"));
         let others = labels.iter().enumerate().take(JOINED_MAX);
         for (number, label) in others.filter(|(number, _)| *number != first) {
@@ -45,7 +46,7 @@ impl Writer {
     /// The entries of a key first, then the labels of their objects, then the objects. The conditions that the key
     /// serves are written for its entries and once more for the objects, which is what they are about.
     fn by_key(&mut self, select: &Select, key: &Key) {
-        let (table, walk) = (self.tables.main, self.spelling().walk(key.name));
+        let (table, walk) = (self.tables.main, self.spelling().walk(WalkedKey::Named(key.name)));
         self.push(&format!("FROM [{table}] AS k{walk}"));
         for (number, label) in select.labels.iter().enumerate().take(JOINED_MAX) {
             self.join_label(self.spelling().join_in_order(), number, label, "k.[uid]");
@@ -73,7 +74,8 @@ impl Writer {
     /// The object of a uid that was found before, by a key that is named.
     fn join_object(&mut self, key: Option<&str>, uid: &str) {
         let table = self.tables.main;
-        let walk = self.spelling().walk(key.unwrap_or(&self.tables.uid_key()));
+        let uid_key = self.tables.uid_key();
+        let walk = self.spelling().walk(WalkedKey::Named(key.unwrap_or(&uid_key)));
         let join = self.spelling().join_in_order();
         self.push(&format!(" {join} [{table}] AS t{walk} ON t.[uid] = {uid}"));
     }

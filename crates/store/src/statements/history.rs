@@ -3,7 +3,7 @@
 use kindex_model::kind::Kind;
 use kindex_model::tables::Tables;
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::{Spelling, WalkedKey, marks};
 use crate::driver::Statement;
 use crate::statements::versions::{is_direct, is_of_cluster};
 use crate::statements::{kept, quoted};
@@ -43,7 +43,7 @@ impl HistorySql {
              AND NOT EXISTS (SELECT 1 FROM [{}] AS h WHERE h.[obj_uid] = [{main}].[uid] AND h.[branch] = 0 \
              AND h.[res_version] = [{main}].[res_version])",
             self.spelling.time_text("update_time"),
-            self.spelling.walk(&self.tables.uid_key()),
+            self.spelling.walk(WalkedKey::Named(&self.tables.uid_key())),
             self.spelling.value_in("[uid]", uids),
             self.table(),
             main = self.tables.main,
@@ -55,7 +55,7 @@ impl HistorySql {
         kept(format!(
             "UPDATE [{}]{} SET [branch] = ? WHERE {} AND [branch] = 0",
             self.table(),
-            self.spelling.walk("PRIMARY"),
+            self.spelling.walk(WalkedKey::Primary),
             self.spelling.value_in("[obj_uid]", uids),
         ))
     }
@@ -111,7 +111,7 @@ impl HistorySql {
              WHERE [obj_uid] = ? {condition} ORDER BY [branch] {direction}, [res_version] {direction} LIMIT {limit}",
             self.spelling.time_text("seen_time"),
             self.table(),
-            self.spelling.walk("PRIMARY"),
+            self.spelling.walk(WalkedKey::Primary),
         )
     }
 

@@ -5,7 +5,7 @@ use kindex_model::kind::Kind;
 use kindex_model::tables::{Side, Tables};
 use kindex_query::Life;
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::{Spelling, WalkedKey, marks};
 use crate::driver::Statement;
 use crate::statements::names::{SEQ, UNCONVERTED, extracted, main_columns};
 use crate::statements::text::{kept, quoted, row_marks};
@@ -69,6 +69,16 @@ impl KindSql {
         self.spelling
     }
 
+    fn walk_uids(&self) -> String {
+        self.spelling.walk(WalkedKey::Named(&self.uid_key))
+    }
+
+    /// Leaves the choice to the engine where no key begins with the names.
+    fn walk_names(&self) -> String {
+        let key = self.names_key.map(WalkedKey::Named);
+        key.map(|key| self.spelling.walk(key)).unwrap_or_default()
+    }
+
     /// Parameters: `padded` uids.
     pub(crate) fn states(&self, uids: usize, lock: bool) -> Statement {
         let lock = if lock { self.spelling.lock() } else { "" };
@@ -76,7 +86,7 @@ impl KindSql {
             "SELECT {} FROM [{}]{} WHERE {}{lock}",
             self.state_columns,
             self.tables.main,
-            self.spelling.walk(&self.uid_key),
+            self.walk_uids(),
             self.spelling.value_in("[uid]", uids),
         ))
     }
@@ -114,7 +124,7 @@ impl KindSql {
         kept(format!(
             "UPDATE [{}]{} SET {set} WHERE {}",
             self.tables.main,
-            self.spelling.walk(&self.uid_key),
+            self.walk_uids(),
             self.spelling.value_in("[uid]", uids),
         ))
     }
@@ -126,7 +136,7 @@ impl KindSql {
         Some(kept(format!(
             "UPDATE [{}]{} SET [update_time] = {later} WHERE {}",
             self.tables.main,
-            self.spelling.walk(&self.uid_key),
+            self.walk_uids(),
             self.spelling.value_in("[uid]", uids),
         )))
     }
@@ -136,19 +146,18 @@ impl KindSql {
         kept(format!(
             "UPDATE [{}]{} SET [res_version] = 0 WHERE {}",
             self.tables.main,
-            self.spelling.walk(&self.uid_key),
+            self.walk_uids(),
             self.spelling.value_in("[uid]", uids),
         ))
     }
 
     /// All rows of these names that are not deleted. Parameters: `padded` pairs of namespace and name.
     pub(crate) fn namesakes(&self, names: usize) -> Statement {
-        let walk = self.names_key.map(|key| self.spelling.walk(key));
         kept(format!(
             "SELECT [uid], [namespace], [name], [res_version], {} FROM [{}]{} WHERE {} AND {}{}",
             self.spelling.time_text("evicted_time"),
             self.tables.main,
-            walk.unwrap_or_default(),
+            self.walk_names(),
             self.spelling.pair_in("namespace", "name", names),
             self.spelling.is_null("delete_time"),
             self.spelling.lock(),
@@ -160,7 +169,7 @@ impl KindSql {
         let (table, key) = (self.tables.side(side), self.tables.side_uid_key(side));
         kept(format!(
             "{} WHERE {}",
-            self.spelling.delete_from(&table, &key),
+            self.spelling.delete_from(&table, WalkedKey::Named(&key)),
             self.spelling.value_in("[obj_uid]", uids),
         ))
     }
@@ -213,7 +222,6 @@ impl KindSql {
     }
 
     fn undeleted_after(&self, one_namespace: bool) -> String {
-        let walk = self.names_key.map(|key| self.spelling.walk(key));
         let after = match one_namespace {
             true => "[namespace] = ? AND [name] > ?",
             false => "([namespace] > ? OR ([namespace] = ? AND [name] > ?))",
@@ -221,7 +229,7 @@ impl KindSql {
         format!(
             "[{}]{} WHERE {after} AND {}",
             self.tables.main,
-            walk.unwrap_or_default(),
+            self.walk_names(),
             self.spelling.is_null("delete_time"),
         )
     }
@@ -247,7 +255,7 @@ impl KindSql {
              WHERE {3}) AS newest {4} [{1}] WHERE [uid] = newest_uid AND place = 1",
             self.stored_columns,
             self.tables.main,
-            self.names_key.map(|key| self.spelling.walk(key)).unwrap_or_default(),
+            self.walk_names(),
             self.spelling.pair_in("namespace", "name", names),
             self.spelling.join_in_order(),
             of_cluster("[res_version]"),
@@ -268,7 +276,7 @@ impl KindSql {
             "SELECT {} FROM [{}]{} WHERE {}",
             self.stored_columns,
             self.tables.main,
-            self.spelling.walk(&self.uid_key),
+            self.walk_uids(),
             self.spelling.value_in("[uid]", uids),
         ))
     }

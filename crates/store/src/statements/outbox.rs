@@ -2,7 +2,7 @@
 
 use kindex_model::kind::Kind;
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::{Spelling, WalkedKey, marks};
 use crate::driver::Statement;
 use crate::statements::names::SEQ;
 use crate::statements::text::{LIST_MAX, fixed, kept};
@@ -119,7 +119,7 @@ pub(crate) fn old_tombstones() -> Statement {
 pub(crate) fn drop_entries(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
         "{} WHERE [kind] = ? AND {}",
-        spelling.delete_from("kindex_outbox", "PRIMARY"),
+        spelling.delete_from("kindex_outbox", WalkedKey::Primary),
         spelling.value_in("[uid]", uids),
     ))
 }

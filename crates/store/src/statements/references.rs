@@ -1,7 +1,7 @@
 //! The SQL text of references on archived objects, and of the tombstones of those that wait for their release. Values
 //! are parameters; executes nothing.
 
-use crate::dialect::{Spelling, marks};
+use crate::dialect::{Spelling, WalkedKey, marks};
 use crate::driver::Statement;
 use crate::statements::text::{fixed, kept, quoted};
 
@@ -82,7 +82,7 @@ pub(crate) fn release() -> Statement {
 pub(crate) fn release_held_by(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
         "{} WHERE {}",
-        spelling.delete_from("kindex_reference", "kindex_reference_holder"),
+        spelling.delete_from("kindex_reference", WalkedKey::Named("kindex_reference_holder")),
         spelling.value_in("[holder_uid]", uids),
     ))
 }
@@ -91,7 +91,7 @@ pub(crate) fn release_held_by(spelling: &'static dyn Spelling, uids: usize) -> S
 pub(crate) fn forget_carried(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
         "{} WHERE [kind] = ? AND {} AND [placed_by] IS NULL",
-        spelling.delete_from("kindex_reference", "PRIMARY"),
+        spelling.delete_from("kindex_reference", WalkedKey::Primary),
         spelling.value_in("[uid]", uids),
     ))
 }
