@@ -13,15 +13,47 @@ const SECONDS: &[f64] = &[
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// Why requests are not let in.
-const TURNED_AWAY: [&str; 6] = [
-    "BODY_BROKEN",
-    "BODY_TOO_LARGE",
-    "BODY_TOO_SLOW",
-    "NO_MEMORY",
-    "TOO_MANY_REQUESTS",
-    "TOO_OFTEN",
-];
+/// Why a request is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectionReason {
+    /// The connection broke off, or what is packed cannot be unpacked.
+    BodyBroken,
+    /// More bytes than are read of any request.
+    BodyTooLarge,
+    /// The bytes came too slowly.
+    BodyTooSlow,
+    /// The bodies of others have the memory.
+    NoMemory,
+    /// The requests of others have the places.
+    TooManyRequests,
+    /// The caller sends more than its share.
+    RateExceeded,
+}
+
+impl RejectionReason {
+    /// All of them, in the order of their words.
+    pub const ALL: [Self; 6] = [
+        Self::BodyBroken,
+        Self::BodyTooLarge,
+        Self::BodyTooSlow,
+        Self::NoMemory,
+        Self::TooManyRequests,
+        Self::RateExceeded,
+    ];
+
+    /// As the label and the answer say it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BodyBroken => "BODY_BROKEN",
+            Self::BodyTooLarge => "BODY_TOO_LARGE",
+            Self::BodyTooSlow => "BODY_TOO_SLOW",
+            Self::NoMemory => "NO_MEMORY",
+            Self::TooManyRequests => "TOO_MANY_REQUESTS",
+            Self::RateExceeded => "TOO_OFTEN",
+        }
+    }
+}
 
 /// Over what a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +116,8 @@ impl Figures {
         for code in warning::CODES {
             self.warnings.with_label_values(&[code]);
         }
-        for reason in TURNED_AWAY {
-            self.turned_away.with_label_values(&[reason]);
+        for reason in RejectionReason::ALL {
+            self.turned_away.with_label_values(&[reason.as_str()]);
         }
     }
 
@@ -113,8 +145,8 @@ impl Figures {
     }
 
     /// Counts a request that was not let in.
-    pub(crate) fn turned_away(&self, why: &str) {
-        self.turned_away.with_label_values(&[why]).inc();
+    pub(crate) fn turned_away(&self, reason: RejectionReason) {
+        self.turned_away.with_label_values(&[reason.as_str()]).inc();
     }
 }
 
@@ -160,5 +192,32 @@ impl listen::Meter for Figures {
 
     fn closed(&self) {
         self.connections.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus::TextEncoder;
+
+    use super::*;
+
+    #[test]
+    fn each_reason_of_a_rejection_is_a_series_from_the_start() {
+        let registry = Registry::new();
+        let _figures = Figures::new(&registry);
+        let text = TextEncoder::new().encode_to_string(&registry.gather()).expect("a text");
+        let series = text
+            .lines()
+            .filter(|line| line.starts_with("kindex_runs_turned_away_total{"));
+        let expected = [
+            "BODY_BROKEN",
+            "BODY_TOO_LARGE",
+            "BODY_TOO_SLOW",
+            "NO_MEMORY",
+            "TOO_MANY_REQUESTS",
+            "TOO_OFTEN",
+        ];
+        let expected = expected.map(|word| format!("kindex_runs_turned_away_total{{reason=\"{word}\"}} 0"));
+        assert_eq!(series.collect::<Vec<_>>(), expected);
     }
 }

@@ -13,7 +13,7 @@ use kindex_serve::budget::Budget;
 use kindex_serve::listen::Peer;
 
 use super::sort::Sort;
-use crate::figures::Figures;
+use crate::figures::{Figures, RejectionReason};
 use crate::grpc::{self, PREFIX_BYTES};
 use crate::keys::Caller;
 use crate::refusal::{Code, Refusal};
@@ -115,27 +115,38 @@ impl Terms for RunsTerms {
 
 /// What a request gets that is not let in, which is counted.
 pub(super) fn denied(why: Denied, figures: &Figures) -> Refusal {
-    let busy = |reason, message: String| {
+    let reason = rejection(&why);
+    figures.turned_away(reason);
+    let busy = |message: String| {
         let message = format!("{message}; try again");
-        Refusal::new(Code::ResourceExhausted, reason, message).again_after(AGAIN)
+        Refusal::new(Code::ResourceExhausted, reason.as_str(), message).again_after(AGAIN)
     };
-    let refusal = match why {
-        Denied::Full(error) => busy("TOO_MANY_REQUESTS", error.to_string()),
-        Denied::RateExceeded(error) => busy("TOO_OFTEN", error.to_string()),
-        Denied::Body(BodyError::NoRoom(error)) => busy("NO_MEMORY", error.to_string()),
+    match why {
+        Denied::Full(error) => busy(error.to_string()),
+        Denied::RateExceeded(error) => busy(error.to_string()),
+        Denied::Body(BodyError::NoRoom(error)) => busy(error.to_string()),
         Denied::Body(BodyError::TooSlow) => Refusal::new(
             Code::Unavailable,
-            "BODY_TOO_SLOW",
+            reason.as_str(),
             "the body of the request came too slowly; try again",
         ),
         Denied::Body(BodyError::TooLarge(_)) => too_large(),
         Denied::Body(BodyError::Broken(error)) => {
             let message = format!("the request broke off: {error}");
-            Refusal::new(Code::InvalidArgument, "BODY_BROKEN", message)
+            Refusal::new(Code::InvalidArgument, reason.as_str(), message)
         }
-    };
-    figures.turned_away(refusal.reason);
-    refusal
+    }
+}
+
+fn rejection(why: &Denied) -> RejectionReason {
+    match why {
+        Denied::Full(_) => RejectionReason::TooManyRequests,
+        Denied::RateExceeded(_) => RejectionReason::RateExceeded,
+        Denied::Body(BodyError::NoRoom(_)) => RejectionReason::NoMemory,
+        Denied::Body(BodyError::TooSlow) => RejectionReason::BodyTooSlow,
+        Denied::Body(BodyError::TooLarge(_)) => RejectionReason::BodyTooLarge,
+        Denied::Body(BodyError::Broken(_)) => RejectionReason::BodyBroken,
+    }
 }
 
 /// A body over the largest that is read.
@@ -144,7 +155,7 @@ pub(super) fn too_large() -> Refusal {
         "the request has more than {} bytes, also once it is unpacked; send smaller batches",
         limits::TRANSPORT_BYTES.max
     );
-    Refusal::new(Code::InvalidArgument, "BODY_TOO_LARGE", message)
+    Refusal::new(Code::InvalidArgument, RejectionReason::BodyTooLarge.as_str(), message)
 }
 
 /// What of a body is packed, if anything: the whole of it over REST, the message over gRPC.

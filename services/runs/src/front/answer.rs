@@ -28,7 +28,7 @@ use super::refused::refused;
 use super::sort::Sort;
 use super::trace;
 use crate::domain::{Clock, nanos};
-use crate::figures::{Figures, Transport};
+use crate::figures::{Figures, RejectionReason, Transport};
 use crate::grpc::{self, UnderWay};
 use crate::keys::{Caller, KeyRing};
 use crate::limits;
@@ -260,7 +260,8 @@ fn unpacked(head: &mut Head, body: Bytes) -> Result<Bytes, Refusal> {
     let whole = pack::unpack(packed, limits::TRANSPORT_BYTES.max).map_err(|error| match error {
         PackError::TooLarge(_) => too_large(),
         PackError::Broken(_) | PackError::Length => {
-            Refusal::new(Code::InvalidArgument, "BODY_BROKEN", format!("{error}; send it whole"))
+            let reason = RejectionReason::BodyBroken.as_str();
+            Refusal::new(Code::InvalidArgument, reason, format!("{error}; send it whole"))
         }
     })?;
     head.headers.remove(header::CONTENT_LENGTH);

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::json;
 
+use crate::figures::RejectionReason;
 use crate::grpc;
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1::ErrorDetail;
@@ -53,7 +54,9 @@ pub(crate) fn detail(detail: &ErrorDetail) -> serde_json::Value {
 fn status(refusal: &Refusal) -> StatusCode {
     match refusal.code {
         Code::InvalidArgument if refusal.reason == "REQUIRED" => StatusCode::UNPROCESSABLE_ENTITY,
-        Code::InvalidArgument if refusal.reason == "BODY_TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::InvalidArgument if refusal.reason == RejectionReason::BodyTooLarge.as_str() => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
         Code::InvalidArgument if refusal.reason == "METHOD_NOT_ALLOWED" => StatusCode::METHOD_NOT_ALLOWED,
         Code::InvalidArgument => StatusCode::BAD_REQUEST,
         Code::NotFound => StatusCode::NOT_FOUND,

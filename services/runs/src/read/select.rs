@@ -1,5 +1,7 @@
 //! The statements of lists. Text of this file alone, values always bound.
 
+use std::borrow::Cow;
+
 use super::filter::{Comparison, Filter, ParamFilter, glob};
 use super::listing::{Listing, Sort, SortBy};
 use super::pages::SortKey;
@@ -47,7 +49,7 @@ impl Statement {
 pub(super) fn page(listing: &Listing) -> Statement {
     let key = key(listing.sort);
     let mut statement = Statement::of("SELECT run_no, ");
-    statement.add(key, []);
+    statement.add(&key, []);
     statement.add(" AS sort_key FROM run", []);
     conditions(listing.project.as_ref(), &listing.filter, &mut statement);
     if let Some(after) = &listing.after {
@@ -86,13 +88,13 @@ pub(super) fn texts(project: &ProjectName, filter: &Filter) -> Statement {
 }
 
 /// By what a list is sorted. Runs that have not ended come after all others.
-fn key(sort: Sort) -> &'static str {
+fn key(sort: Sort) -> Cow<'static, str> {
     match (sort.by, sort.is_descending) {
-        (SortBy::CreatedAt, _) => "created_at",
-        (SortBy::Name, _) => "name",
-        (SortBy::Status, _) => "status",
-        (SortBy::Duration, true) => "coalesce(finished_at - created_at, -1)",
-        (SortBy::Duration, false) => "coalesce(finished_at - created_at, 9223372036854775807)",
+        (SortBy::CreatedAt, _) => "created_at".into(),
+        (SortBy::Name, _) => "name".into(),
+        (SortBy::Status, _) => "status".into(),
+        (SortBy::Duration, true) => "coalesce(finished_at - created_at, -1)".into(),
+        (SortBy::Duration, false) => format!("coalesce(finished_at - created_at, {})", i64::MAX).into(),
     }
 }
 

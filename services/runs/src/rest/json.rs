@@ -27,15 +27,12 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
 
 fn refused(error: &serde_json::Error) -> Refusal {
     let text = error.to_string();
-    let reason = match error.classify() {
-        Category::Data if text.starts_with("missing field") => "REQUIRED",
-        Category::Data => "INVALID_FIELD",
-        Category::Syntax | Category::Eof | Category::Io => "INVALID_JSON",
+    let (reason, wrong) = match error.classify() {
+        Category::Data if text.starts_with("missing field") => ("REQUIRED", "not such a request"),
+        Category::Data => ("INVALID_FIELD", "not such a request"),
+        Category::Syntax | Category::Eof | Category::Io => ("INVALID_JSON", "no JSON"),
     };
-    let message = match reason {
-        "INVALID_JSON" => format!("the body is no JSON: {text}"),
-        _ => format!("the body is not such a request: {text}"),
-    };
+    let message = format!("the body is {wrong}: {text}");
     let field = text
         .strip_prefix("missing field `")
         .and_then(|rest| rest.split('`').next());

@@ -63,6 +63,13 @@ pub enum StoreError {
     Closed,
 }
 
+/// Why nothing is written.
+enum Cause {
+    DiskFull,
+    ReadOnly,
+    Unavailable,
+}
+
 impl StoreError {
     /// As a client is told: nothing was stored, and the same request may be sent again.
     #[must_use]
@@ -88,23 +95,31 @@ impl StoreError {
     /// What is wrong, as whoever keeps the service running is told.
     #[must_use]
     pub fn reason(&self) -> String {
-        match self.word() {
-            "DISK_FULL" => format!("{self}: make room on the disk of the runs"),
-            "STORE_READ_ONLY" => format!("{self}: make the directory of the runs writable"),
-            _ => self.to_string(),
+        match self.cause() {
+            Cause::DiskFull => format!("{self}: make room on the disk of the runs"),
+            Cause::ReadOnly => format!("{self}: make the directory of the runs writable"),
+            Cause::Unavailable => self.to_string(),
         }
     }
 
     /// Why nothing is written, as a word.
     pub(super) fn word(&self) -> &'static str {
+        match self.cause() {
+            Cause::DiskFull => "DISK_FULL",
+            Cause::ReadOnly => "STORE_READ_ONLY",
+            Cause::Unavailable => "STORE_UNAVAILABLE",
+        }
+    }
+
+    fn cause(&self) -> Cause {
         let kind = match self {
             Self::Folder { source, .. } | Self::Database(sqlx::Error::Io(source)) => Some(source.kind()),
             _ => None,
         };
         match (self.sqlite_code(), kind) {
-            (Some(SQLITE_FULL), _) | (_, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)) => "DISK_FULL",
-            (Some(SQLITE_READONLY), _) | (_, Some(ErrorKind::ReadOnlyFilesystem)) => "STORE_READ_ONLY",
-            _ => "STORE_UNAVAILABLE",
+            (Some(SQLITE_FULL), _) | (_, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)) => Cause::DiskFull,
+            (Some(SQLITE_READONLY), _) | (_, Some(ErrorKind::ReadOnlyFilesystem)) => Cause::ReadOnly,
+            _ => Cause::Unavailable,
         }
     }
 
