@@ -90,7 +90,7 @@ fn report(drift: &Drift, args: &PlanArgs, address: &Address) -> CommandResult<St
         vec![
             it.table.clone(),
             it.object.clone(),
-            it.state.to_owned(),
+            it.state.as_str().to_owned(),
             or_none(&it.database),
             or_none(&it.wanted),
         ]

@@ -8,7 +8,7 @@ use kindex_codegen::lower::Lowered;
 use kindex_codegen::model::{ColumnName, KeyName, TableName};
 use kindex_codegen::plan::{DesiredSchema, Existing, ExistingColumn, ExistingKey, Schema, diff};
 use kindex_store::{LiveColumn, LiveKey, LiveTable};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// What begins the names of Kindex's own tables, which are the program's and not the declaration's.
 const OWN: &str = "kindex_";
@@ -24,14 +24,41 @@ pub(crate) struct Drift {
     steps: Vec<Step>,
 }
 
+/// What there is of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DriftState {
+    /// The database lacks it.
+    Missing,
+    /// crds.toml does not want it.
+    Extra,
+    /// Both have it, each in its own way.
+    Different,
+}
+
+impl DriftState {
+    /// As people and programs read it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Extra => "extra",
+            Self::Different => "different",
+        }
+    }
+}
+
+impl Serialize for DriftState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// One difference.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
     pub(crate) table: String,
     /// `table`, `collation`, `column budget`, `key model_owner`.
     pub(crate) object: String,
-    /// `missing`, `extra`, `different`.
-    pub(crate) state: &'static str,
+    pub(crate) state: DriftState,
     /// What the database has; empty where it is missing.
     pub(crate) database: String,
     /// What crds.toml wants; empty where it wants none.
@@ -84,9 +111,9 @@ impl Drift {
 
     fn note(&mut self, table: &str, object: &str, database: &str, wanted: &str) {
         let state = match (database, wanted) {
-            ("", _) => "missing",
-            (_, "") => "extra",
-            _ => "different",
+            ("", _) => DriftState::Missing,
+            (_, "") => DriftState::Extra,
+            _ => DriftState::Different,
         };
         self.differences.push(Difference {
             table: table.to_owned(),
@@ -233,5 +260,22 @@ fn existing(column: &LiveColumn, wanted: Option<StorageType>, dialect: &dyn Dial
         required: column.required,
         path: None,
         is_narrow: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_reads_the_words_that_people_read() {
+        for (state, word) in [
+            (DriftState::Missing, "missing"),
+            (DriftState::Extra, "extra"),
+            (DriftState::Different, "different"),
+        ] {
+            assert_eq!(state.as_str(), word);
+            assert_eq!(serde_json::to_value(state).expect("a text"), word);
+        }
     }
 }

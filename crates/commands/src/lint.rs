@@ -2,7 +2,7 @@
 //! GitHub. What is a finding is decided there.
 
 use kindex_codegen::diag::Style;
-use kindex_codegen::lint::{Finding, Report};
+use kindex_codegen::lint::{Finding, Level, Report};
 use serde::Serialize;
 
 use crate::cli::{Form, LintArgs, LintForm};
@@ -67,7 +67,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct DocumentFinding<'a> {
     code: &'static str,
-    level: &'static str,
+    level: Level,
     file: &'a str,
     line: usize,
     column: usize,
@@ -80,7 +80,7 @@ impl<'a> Document<'a> {
     fn of(report: &'a Report) -> Self {
         let findings = report.findings.iter().map(|finding| DocumentFinding {
             code: finding.code.as_str(),
-            level: finding.code.level().word(),
+            level: finding.code.level(),
             file: &finding.file,
             line: finding.line,
             column: finding.column,
@@ -128,9 +128,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn an_annotation_is_one_line_whatever_is_found() {
-        let finding = Finding {
+    fn finding() -> Finding {
+        Finding {
             code: Code::K103,
             file: "schema/a,b.sql".to_owned(),
             line: 7,
@@ -139,10 +138,25 @@ mod tests {
             help: vec!["think".to_owned()],
             text: String::new(),
             colored: String::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn an_annotation_is_one_line_whatever_is_found() {
         assert_eq!(
-            annotation(&finding),
+            annotation(&finding()),
             "::error file=schema/a%2Cb.sql,line=7,col=1,title=K103::100%25 gone%0Athink\n"
         );
+    }
+
+    #[test]
+    fn a_program_reads_the_level_as_a_word() {
+        let report = Report {
+            findings: vec![finding()],
+            allowed: 0,
+            reminder: None,
+        };
+        let document = serde_json::to_value(Document::of(&report)).expect("JSON");
+        assert_eq!(document["findings"][0]["level"], "error");
     }
 }

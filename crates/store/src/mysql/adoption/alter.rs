@@ -126,15 +126,25 @@ fn action_on<'a>(live: Option<&'a LiveColumn>, wanted: &ColumnDefinition<'_>, ex
     }
 }
 
-/// Values of a base column pass from any type of a family to any other, where they are not too long.
-fn family(ty: &str) -> Option<&'static str> {
+/// Types among which the values of a base column pass from any to any other, where they are not too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Text,
+    Bytes,
+    Time,
+    Number,
+    Hash,
+}
+
+/// That of a type, if values pass from it at all.
+fn family(ty: &str) -> Option<Family> {
     let word = ty.split(['(', ' ']).next().unwrap_or_default();
     match word {
-        "varchar" | "char" | "tinytext" | "text" | "mediumtext" | "longtext" | "json" => Some("text"),
-        "tinyblob" | "blob" | "mediumblob" | "longblob" | "varbinary" => Some("bytes"),
-        "datetime" => Some("time"),
-        "smallint" | "mediumint" | "int" | "bigint" => Some("number"),
-        "binary" => Some("hash"),
+        "varchar" | "char" | "tinytext" | "text" | "mediumtext" | "longtext" | "json" => Some(Family::Text),
+        "tinyblob" | "blob" | "mediumblob" | "longblob" | "varbinary" => Some(Family::Bytes),
+        "datetime" => Some(Family::Time),
+        "smallint" | "mediumint" | "int" | "bigint" => Some(Family::Number),
+        "binary" => Some(Family::Hash),
         _ => None,
     }
 }
