@@ -1,7 +1,7 @@
-//! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with its metadata, its
-//! fields as values, the projection into columns, and the message encoding; the record of an object's deletion, the
-//! references that an API has released, and what is left to do after a move; and errors as texts. Knows no kind, no SQL
-//! and no network.
+//! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with its metadata,
+//! its fields as values, the projection into columns, and the message encoding; how far an object is, the record of its
+//! deletion, the references that an API has released, and what is left to do after a move; and errors as texts. Knows
+//! no kind, no SQL and no network.
 //! Modules are in reading order: each imports only those above it.
 
 pub mod causes;
@@ -35,6 +35,8 @@ pub mod indexed;
 pub mod typed;
 
 pub mod object;
+
+pub mod object_state;
 
 pub mod fields;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kindex_model::deletion::Phase;
 use kindex_model::object::ResourceVersion;
+use kindex_model::object_state::State;
 use kindex_model::reference_name::ReferenceName;
 use serde_json::Value;
 
@@ -14,11 +15,11 @@ use crate::object::{DeletionState, Key, Names, Object, Released};
 pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
     let target = &answer["target"];
     let uid = target["uid"].as_str().filter(|uid| !uid.is_empty())?;
-    let state = target["state"].as_str()?;
+    let state = state(target)?;
     let is_deleted = match state {
-        "Live" | "Archived" => false,
-        "Deleting" => true,
-        _ => return None,
+        State::Live | State::Archived => false,
+        State::Deleting => true,
+        State::Deleted | State::Unknown => return None,
     };
     let names = answer["references"]
         .as_array()?
@@ -26,7 +27,7 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
         .filter_map(|held| held["name"].as_str());
     let references: BTreeSet<_> = names.filter_map(ReferenceName::of_finalizer).collect();
     // An older version of the service has only the state.
-    let in_rows = state == "Archived" || target["archived"] == true;
+    let in_rows = state == State::Archived || target["archived"] == true;
     let released = Released::elsewhere(releases(target), in_rows);
     // The deletion finalizer is its service's, whatever it is called there.
     let deletion_finalizer = Names::of_service(&key.kind.group).finalizer;
@@ -54,6 +55,11 @@ pub(super) fn object(key: &Key, number: u64, answer: &Value) -> Option<Object> {
     })
 }
 
+/// How far an object is, if its service says so in a word that is known.
+pub(super) fn state(object: &Value) -> Option<State> {
+    object["state"].as_str().and_then(State::parse)
+}
+
 /// The latest releases on it, the last one first. An older version of the service has the record alone.
 fn releases(target: &Value) -> Vec<&str> {
     match target["releasedReferences"].as_array() {
@@ -69,7 +75,7 @@ fn releases(target: &Value) -> Vec<&str> {
 /// Whether a service deletes the object with this uid, by an answer that may be without references.
 pub(super) fn is_deleting(uid: &str, answer: &Value) -> bool {
     let target = &answer["target"];
-    target["uid"] == *uid && target["state"] == "Deleting"
+    target["uid"] == *uid && state(target) == Some(State::Deleting)
 }
 
 /// Whether another object has the name of the one with this uid.

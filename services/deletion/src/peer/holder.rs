@@ -8,6 +8,7 @@ use http::Request;
 use kindex_kube_client::other_service::Address;
 use kindex_kube_client::{ClusterError, outcome_of};
 use kindex_model::causes::chain;
+use kindex_model::object_state::State;
 use kindex_model::reference_name::ReferenceName;
 use kube::Client;
 use kube::core::Status;
@@ -16,6 +17,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::Peers;
+use super::answer::state;
 use crate::decide::FoundHolder;
 use crate::object::{Key, KindName};
 
@@ -88,10 +90,10 @@ fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<FoundHolde
         return None;
     }
     let text = |field: &str| answer[field].as_str().unwrap_or_default();
-    let state = answer["state"].as_str()?;
-    let is_leaving = state == "Deleting";
+    let state = state(answer)?;
+    let is_leaving = state == State::Deleting;
     match state {
-        "Live" | "Archived" | "Deleting" => Some(Some(FoundHolder {
+        State::Live | State::Archived | State::Deleting => Some(Some(FoundHolder {
             key: Key {
                 kind: KindName::new(reference.group().to_owned(), text("kind").to_owned()),
                 namespace: text("namespace").into(),
@@ -100,8 +102,8 @@ fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<FoundHolde
             is_leaving,
             held_by: if is_leaving { held_by(answer) } else { BTreeSet::new() },
         })),
-        "Deleted" => Some(None),
-        _ => None,
+        State::Deleted => Some(None),
+        State::Unknown => None,
     }
 }
 
@@ -109,15 +111,15 @@ fn holder(reference: &ReferenceName, answer: &Value) -> Option<Option<FoundHolde
 /// that. An older service does not say whether they keep it. Where they are too many, those of other services come
 /// first: ours are among them.
 fn held_by(answer: &Value) -> BTreeSet<ReferenceName> {
-    let in_state = |state: &'static str| {
+    let in_state = |wanted: State| {
         let holders = answer["holders"].as_array().into_iter().flatten();
-        let keeping = holders.filter(move |holder| holder["holds"] == true && holder["state"] == *state);
+        let keeping = holders.filter(move |holder| holder["holds"] == true && state(holder) == Some(wanted));
         keeping.filter_map(|holder| {
             let text = |field: &str| holder[field].as_str();
             ReferenceName::new(text("kind")?, text("group")?, text("uid")?).ok()
         })
     };
-    let names = in_state("Unknown").chain(in_state("Deleting"));
+    let names = in_state(State::Unknown).chain(in_state(State::Deleting));
     names.take(HELD_BY_MAX).collect()
 }
 

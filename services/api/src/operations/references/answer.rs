@@ -2,49 +2,12 @@
 
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
+pub use kindex_model::object_state::State;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::super::{Answer, ObjectKey};
-
-/// How far an object is, in the words that users see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum State {
-    /// In the cluster, and nobody has deleted it.
-    Live,
-    /// Archived, and nobody has deleted it.
-    Archived,
-    /// Deleted, and not yet gone.
-    Deleting,
-    /// Gone.
-    Deleted,
-    /// Not known: of another service, or never stored.
-    Unknown,
-}
-
-impl State {
-    /// The word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "Live",
-            Self::Archived => "Archived",
-            Self::Deleting => "Deleting",
-            Self::Deleted => "Deleted",
-            Self::Unknown => "Unknown",
-        }
-    }
-
-    /// That of a stored object.
-    pub(in super::super) fn of(stored: &Stored, kind: &Kind, platform: &Platform) -> Self {
-        match stored.life {
-            Life::Deleted => Self::Deleted,
-            Life::Archived => Self::Archived,
-            Life::Live if Head::of(&stored.object, kind, platform).is_leaving() => Self::Deleting,
-            Life::Live => Self::Live,
-        }
-    }
-}
 
 /// An object and the references on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -117,6 +80,16 @@ pub struct Holder {
     pub name: String,
     /// How far it is.
     pub state: State,
+}
+
+/// How far a stored object is.
+pub(in super::super) fn state_of(stored: &Stored, kind: &Kind, platform: &Platform) -> State {
+    match stored.life {
+        Life::Deleted => State::Deleted,
+        Life::Archived => State::Archived,
+        Life::Live if Head::of(&stored.object, kind, platform).is_leaving() => State::Deleting,
+        Life::Live => State::Live,
+    }
 }
 
 impl Target {

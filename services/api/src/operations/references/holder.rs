@@ -9,7 +9,7 @@ use kindex_query::Stored;
 
 use super::super::rights::{HolderResource, Rights};
 use super::super::{Backends, Caller, Refusal, Storage, refusal};
-use super::answer::{Held, Holder, State};
+use super::answer::{Held, Holder, State, state_of};
 use super::decide::is_of_kind;
 
 /// Holders that are looked up at the same time.
@@ -117,7 +117,7 @@ async fn held_by(
     let holder = Holder {
         namespace: metadata.namespace.clone(),
         name: metadata.name.clone(),
-        state: State::of(&stored, kind, &backends.registry.platform),
+        state: state_of(&stored, kind, &backends.registry.platform),
     };
     Ok(Held::of(&reference, Some(kind), Some(holder)))
 }

@@ -175,13 +175,11 @@ impl Operations {
                 let placed = kind.renew_reference(&at, &name.to_string()).await;
                 let placed = placed.map_err(|error| of_service(object, error))?;
                 // A reference that was there already does not help: what is being deleted takes no part in moves.
-                match placed["target"]["state"].as_str() {
-                    Some("Deleting") => Err(of_service(
-                        object,
-                        ClusterError::Conflict("it is being deleted".to_owned()),
-                    )),
-                    _ => Ok(()),
+                if placed["target"]["state"].as_str().and_then(State::parse) == Some(State::Deleting) {
+                    let deleted = ClusterError::Conflict("it is being deleted".to_owned());
+                    return Err(of_service(object, deleted));
                 }
+                Ok(())
             }
         }
     }
