@@ -1,9 +1,11 @@
-//! The frames of a watch: one JSON line an event, with its type and its object. Knows nothing of what the object is.
+//! The frames of a watch: one JSON line an event, with its type and its object. Knows nothing of what the object is,
+//! unless it is that of a bookmark.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -69,9 +71,32 @@ pub struct Frame<'a> {
     pub object: &'a RawValue,
 }
 
+/// The annotation of the bookmark after which the state is complete that a watch begins with.
+/// <https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists>
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// The object of a bookmark: of a kind, and of the version up to which nothing is still to come.
+pub fn bookmark(api_version: &str, kind: &str, version: &str, ends_initial_events: bool) -> Value {
+    let mut metadata = json!({"resourceVersion": version});
+    if ends_initial_events {
+        metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+    }
+    json!({"apiVersion": api_version, "kind": kind, "metadata": metadata})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_bookmark_after_the_initial_events_says_that_they_end() {
+        let [during, last] = [false, true].map(|ends| bookmark("g/v1", "Widget", "7", ends));
+        let expected = json!({"apiVersion": "g/v1", "kind": "Widget", "metadata": {"resourceVersion": "7"}});
+        assert_eq!(during, expected);
+        let annotations = json!({"k8s.io/initial-events-end": "true"});
+        assert_eq!(last["metadata"]["annotations"], annotations);
+        assert_eq!(last["metadata"]["resourceVersion"], "7");
+    }
 
     #[test]
     fn what_is_written_is_read_again() {

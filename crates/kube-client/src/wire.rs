@@ -1,7 +1,7 @@
 //! What the API server sends: pages and watch lines, read so that each object keeps
 //! its exact text. Pure; knows no connection.
 
-use kindex_kube_api::list::{List, ListMetadata};
+use kindex_kube_api::list::{List, ListMeta};
 use kindex_kube_api::watch::{EventType, Frame};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use serde::Deserialize;
@@ -78,7 +78,7 @@ pub(super) fn read_page(text: &str) -> Result<Page, ClusterError> {
 
 #[derive(Deserialize)]
 struct BookmarkObject {
-    metadata: ListMetadata,
+    metadata: ListMeta,
 }
 
 /// Reads one line; `None` for a type that Kubernetes may invent one day.

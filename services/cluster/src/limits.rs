@@ -19,8 +19,6 @@ use kindex_serve::watches::WatchLimits;
 
 use crate::access::{self, Holder, Tokens};
 
-/// The group of leases.
-const LEASES: &str = "coordination.k8s.io";
 /// So much of a program's name tells it from others.
 const PROGRAM_MAX_BYTES: usize = 64;
 
@@ -98,7 +96,7 @@ impl Sort {
     fn of(target: &Target, caller: &Caller) -> Self {
         match target {
             Target::Health => Self::Health,
-            Target::Resource(path) if path.group == LEASES => Self::Leases,
+            Target::Resource(path) if path.is_lease() => Self::Leases,
             _ if caller.holder == Holder::Ingester => Self::Ingester,
             _ => Self::Other,
         }

@@ -67,6 +67,16 @@ pub struct ResourcePath {
     pub subresource: Option<Subresource>,
 }
 
+/// The group of leases.
+const LEASES: &str = "coordination.k8s.io";
+
+impl ResourcePath {
+    /// Whether it is about the leases by which programs say in time who of them leads.
+    pub fn is_lease(&self) -> bool {
+        self.group == LEASES
+    }
+}
+
 /// The objects of a resource, for those who ask for them: [`parse`] reads the paths that are written here.
 ///
 /// # Example
@@ -243,6 +253,15 @@ mod tests {
             let served = Target::GroupVersion(group.into(), version.into());
             assert_eq!(parse(&group_version(group, version)), served);
         }
+    }
+
+    #[test]
+    fn a_lease_is_known_by_its_group() {
+        let is_lease = |text: &str| matches!(parse(text), Target::Resource(path) if path.is_lease());
+        assert!(is_lease("/apis/coordination.k8s.io/v1/namespaces/a/leases/b"));
+        assert!(is_lease("/apis/coordination.k8s.io/v1/leases"));
+        assert!(!is_lease("/apis/coordination.k8s.io.example.org/v1/leases"));
+        assert!(!is_lease("/apis/coordination.k8s.io/v1"));
     }
 
     #[test]

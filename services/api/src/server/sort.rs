@@ -8,9 +8,6 @@ use kindex_serve::body;
 
 use crate::grpc;
 
-/// The group of leases.
-const LEASES: &str = "coordination.k8s.io";
-
 /// Sorts of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
@@ -30,7 +27,7 @@ impl Sort {
         let asks = matches!(head.method, Method::GET | Method::HEAD);
         match parse_path(path) {
             Target::Health if asks => Self::Health,
-            Target::Resource(path) if path.group == LEASES => Self::Leases,
+            Target::Resource(path) if path.is_lease() => Self::Leases,
             _ if !asks && grpc::is_health(path) => Self::Health,
             _ if changes(head) => Self::Change,
             _ => Self::Read,

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kindex_kube_api::list::ListMeta;
 use kindex_kube_api::request::{ListQuery, VersionMatch, parameter};
 use kindex_kube_api::selector::field_text;
 use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_serve::pages::PageSize;
 use serde::{Deserialize, Serialize};
 
-use super::Reply;
 use super::call::{Call, bad_version, refused};
-use super::render::{self, ListMeta};
+use super::{Reply, render};
 use crate::mutate::{not_shown, store_failed};
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::{Page, PageRequest, Revision, StoreError};
@@ -147,7 +147,7 @@ async fn finish(
     found: &mut Vec<Arc<Revision>>,
 ) -> Result<ListMeta, Status> {
     let mut meta = ListMeta {
-        rv,
+        resource_version: rv.to_string(),
         ..ListMeta::default()
     };
     let Some(limit) = limit.filter(|limit| found.len() > *limit) else {
@@ -160,7 +160,7 @@ async fn finish(
     let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
     if !selective {
         let left = call.api.store.count_after(request, &namespace, &name).await;
-        meta.remaining = Some(left.map_err(|error| store_failed(&error))?);
+        meta.remaining_item_count = Some(left.map_err(|error| store_failed(&error))?);
     }
     meta.continue_token = Some(Token { rv, namespace, name }.encode());
     Ok(meta)

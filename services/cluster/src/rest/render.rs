@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kindex_kube_api::list::ListMeta;
 use kindex_kube_api::partial;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::status::Status;
@@ -16,34 +17,13 @@ use crate::mutate::{Written, not_shown, store_failed};
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::Revision;
 
-/// What stands beside the items of a list.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ListMeta {
-    pub(super) rv: u64,
-    pub(super) continue_token: Option<String>,
-    pub(super) remaining: Option<u64>,
-}
-
-impl ListMeta {
-    fn to_value(&self) -> Value {
-        let mut metadata = json!({"resourceVersion": self.rv.to_string()});
-        if let Some(token) = &self.continue_token {
-            metadata["continue"] = token.as_str().into();
-        }
-        if let Some(remaining) = self.remaining {
-            metadata["remainingItemCount"] = remaining.into();
-        }
-        metadata
+/// The metadata of a list of whole objects: that of a custom resource has the token where there is no next page, too.
+fn list_metadata(resource: &Resource, meta: &ListMeta) -> Value {
+    let mut metadata = meta.to_value();
+    if resource.nature == Nature::Custom && meta.continue_token.is_none() {
+        metadata["continue"] = "".into();
     }
-
-    /// The same in a list of whole objects: that of a custom resource has the token where there is no next page, too.
-    fn of_list(&self, resource: &Resource) -> Value {
-        let mut metadata = self.to_value();
-        if resource.nature == Nature::Custom && self.continue_token.is_none() {
-            metadata["continue"] = "".into();
-        }
-        metadata
-    }
+    metadata
 }
 
 /// Stored objects as the resource shows them, each converted for itself, as in kube-apiserver.
@@ -101,7 +81,7 @@ pub(super) fn many(call: &Call<'_>, objects: &[Shown<'_>], meta: &ListMeta) -> R
                 "apiVersion": resource.api_version,
                 "items": values()?,
                 "kind": resource.names.list_kind,
-                "metadata": meta.of_list(resource),
+                "metadata": list_metadata(resource, meta),
             });
             Reply::yaml(200, yaml(&list)?)
         }
@@ -132,7 +112,7 @@ fn list_text(resource: &Resource, objects: &[Shown<'_>], meta: &ListMeta) -> Byt
         format!(
             "],\"kind\":\"{}\",\"metadata\":{}}}",
             resource.names.list_kind,
-            meta.of_list(resource)
+            list_metadata(resource, meta)
         )
         .as_bytes(),
     );

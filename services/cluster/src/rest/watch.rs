@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use kindex_kube_api::partial;
 use kindex_kube_api::request::{ListQuery, Query, Rendering};
 use kindex_kube_api::status::Status;
-use kindex_kube_api::watch::EventType;
+use kindex_kube_api::watch::{EventType, bookmark};
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::WatchSlot;
 use serde_json::{Value, json};
@@ -314,10 +314,6 @@ impl Watch {
     }
 
     fn push_bookmark(&mut self, lines: &mut Lines, ends_initial_events: bool) {
-        let mut metadata = json!({"resourceVersion": self.position.to_string()});
-        if ends_initial_events {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-        }
         let (api_version, kind) = match self.rendering {
             Rendering::Json | Rendering::Yaml => {
                 (self.resource.api_version.as_str(), self.resource.names.kind.as_str())
@@ -325,12 +321,13 @@ impl Watch {
             Rendering::Table => (partial::VERSION, "Table"),
             Rendering::Metadata => (partial::VERSION, partial::KIND),
         };
-        let mut bookmark = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+        let position = self.position.to_string();
+        let mut object = bookmark(api_version, kind, &position, ends_initial_events);
         if self.rendering == Rendering::Table {
-            bookmark["columnDefinitions"] = Value::Null;
-            bookmark["rows"] = json!([]);
+            object["columnDefinitions"] = Value::Null;
+            object["rows"] = json!([]);
         }
-        lines.push(&EventType::Bookmark, bookmark.to_string().as_bytes());
+        lines.push(&EventType::Bookmark, object.to_string().as_bytes());
     }
 }
 

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use kindex_kube_api::request::parameter;
-use kindex_kube_api::watch::EventType;
+use kindex_kube_api::watch::{self, EventType};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_serve::pages::PageSize;
-use serde_json::json;
+use serde_json::Value;
 
 use super::super::cluster::{self, Call};
 use super::super::objects::{Head, HeadMetadata};
@@ -23,10 +23,6 @@ use super::event_sender::{EventSender, StreamEnd};
 use super::feed::Follower;
 use super::moved::Filter;
 use super::{Event, WatchOptions};
-
-/// What says that the state is complete.
-/// <https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists>
-const COMPLETE: &str = "k8s.io/initial-events-end";
 
 /// What is asked for, and by whom.
 pub(super) struct Stream {
@@ -116,12 +112,9 @@ impl Stream {
     }
 
     fn bookmark(&self, version: &str, is_complete: bool) -> io::Result<Event> {
-        let mut metadata = json!({"resourceVersion": version, "creationTimestamp": null});
-        if is_complete {
-            metadata["annotations"] = json!({COMPLETE: "true"});
-        }
         let Resource { kind, .. } = self.resource;
-        let object = json!({"kind": kind.name, "apiVersion": self.resource.api_version(), "metadata": metadata});
+        let mut object = watch::bookmark(&self.resource.api_version(), kind.name, version, is_complete);
+        object["metadata"]["creationTimestamp"] = Value::Null;
         Ok(event(EventType::Bookmark, object.to_string()))
     }
 }
