@@ -1,6 +1,6 @@
 //! Kubernetes' concepts for servers and clients of its API: structural schemas, managed fields, tables, selectors,
-//! requests and answers, lists and watches, Status, bodies and patches. Pure functions, independent of storage, servers
-//! and kinds.
+//! requests and answers, lists and watches, conditions, Status, bodies and patches. Pure functions, independent of
+//! storage, servers and kinds.
 //!
 //! The modules below are in reading order; each imports only those above it.
 
@@ -9,6 +9,10 @@ pub mod size;
 pub mod media;
 
 pub mod meta;
+
+pub mod condition;
+
+pub mod scope;
 
 pub mod schema;
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kindex_kube_api::request::{API, APIS, Verb, group_path, group_version};
+use kindex_kube_api::scope::Scope;
 use kindex_kube_api::storage_version;
 use serde_json::{Value, json};
 
@@ -229,7 +230,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
     let kind = json!({"group": resource.group, "version": resource.version, "kind": resource.names.kind});
     let mut entry = json!({
         "resource": resource.names.plural, "responseKind": kind, "singularResource": resource.names.singular,
-        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" }, "verbs": verbs(resource),
+        "scope": Scope::of(resource.namespaced).as_str(), "verbs": verbs(resource),
     });
     add_names(&mut entry, resource);
     let subresources: Vec<Value> = subresources(resource)

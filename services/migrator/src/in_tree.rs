@@ -7,6 +7,7 @@
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kindex_kube_api::condition::ConditionStatus;
 use serde::{Deserialize, Serialize};
 
 /// What a definition said of its stored versions before a run.
@@ -34,10 +35,12 @@ pub enum Ended {
 /// definition is written just before that.
 pub fn ended(conditions: &[Condition]) -> Option<Ended> {
     let find = |kind: &str| conditions.iter().find(|condition| condition.type_ == kind);
-    let holds = |kind: &str| find(kind).filter(|condition| condition.status == "True");
-    if find("Running").is_none_or(|running| running.status != "False") {
-        return None;
-    }
+    let find_in = |kind: &str, status: ConditionStatus| {
+        let is_in = |one: &&Condition| ConditionStatus::read(&one.status) == status;
+        find(kind).filter(is_in)
+    };
+    find_in("Running", ConditionStatus::False)?;
+    let holds = |kind: &str| find_in(kind, ConditionStatus::True);
     let failed = holds("Failed").map(|condition| Ended::Failed {
         why: condition.message.clone(),
     });

@@ -269,7 +269,7 @@ impl BarState {
 /// A migration that failed is a failure.
 fn judge(kind: &Kind, status: &StorageVersionMigrationStatus) -> CommandResult {
     let run = status.run();
-    let holds = status.conditions.iter().find(|condition| condition.status == "True");
+    let holds = status.true_condition();
     let (reason, message) = holds.map_or(("", ""), |condition| (&condition.reason, &condition.message));
     if status.progress() == Progress::Succeeded {
         let (objects, rewritten) = (status.total.unwrap_or_default(), run.all_passes().rewritten);

@@ -2,6 +2,7 @@
 
 use kindex_kube_api::names::{rfc1035_label, subdomain};
 use kindex_kube_api::schema::Structural;
+use kindex_kube_api::scope::Scope;
 use kindex_kube_api::status::FieldProblem;
 use serde_json::Value;
 
@@ -65,11 +66,11 @@ fn check_group(definition: &Value, found: &mut Vec<FieldProblem>) {
 fn check_scope(definition: &Value, found: &mut Vec<FieldProblem>) {
     match text(definition, "/spec/scope") {
         "" => found.push(FieldProblem::required("spec.scope", "")),
-        "Cluster" | "Namespaced" => {}
+        word if Scope::read(word).is_some() => {}
         other => found.push(FieldProblem::not_supported(
             "spec.scope",
             other,
-            &["Cluster", "Namespaced"],
+            &Scope::ALL.map(Scope::as_str),
         )),
     }
 }

@@ -9,6 +9,7 @@ mod check;
 
 mod names;
 
+use kindex_kube_api::condition::{self, Condition, ConditionStatus};
 use serde_json::{Value, json};
 
 pub(crate) use check::problems;
@@ -50,14 +51,13 @@ pub(crate) fn record_stored_version(definition: &mut Value) {
 
 /// Marks a definition that waits for its objects to be deleted.
 pub(crate) fn mark_terminating(definition: &mut Value, now: &str) {
-    names::set_condition(
-        definition,
-        "Terminating",
-        "True",
-        "InstanceDeletionPending",
-        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-        now,
-    );
+    let terminating = Condition {
+        r#type: "Terminating",
+        status: ConditionStatus::True,
+        reason: "InstanceDeletionPending",
+        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    };
+    condition::set(&mut definition["status"]["conditions"], &terminating, now);
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use kindex_kube_api::condition::{self, Condition, ConditionStatus};
+use serde_json::Value;
+
+use super::serve::ESTABLISHED;
 
 /// Names that the other definitions of a group hold.
 #[derive(Debug, Default)]
@@ -82,62 +85,29 @@ fn copy(accepted: &mut serde_json::Map<String, Value>, field: &str, requested: &
 }
 
 fn set_names_conditions(definition: &mut Value, refusal: Option<(&str, String)>, now: &str) {
-    match refusal {
-        None => {
-            set_condition(
-                definition,
-                "NamesAccepted",
-                "True",
-                "NoConflicts",
-                "no conflicts found",
-                now,
-            );
-            set_condition(
-                definition,
-                "Established",
-                "True",
+    let is_established = super::is_established(definition);
+    let (names, established) = match &refusal {
+        None => (
+            (ConditionStatus::True, "NoConflicts", "no conflicts found"),
+            Some((
+                ConditionStatus::True,
                 "InitialNamesAccepted",
                 "the initial names have been accepted",
-                now,
-            );
-        }
-        Some((reason, message)) => {
-            set_condition(definition, "NamesAccepted", "False", reason, &message, now);
-            if !super::is_established(definition) {
-                set_condition(
-                    definition,
-                    "Established",
-                    "False",
-                    "NotAccepted",
-                    "not all names are accepted",
-                    now,
-                );
-            }
-        }
-    }
-}
-
-/// Sets one condition; its transition time moves only when its status does.
-pub(super) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
-    let conditions = &mut definition["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = json!([]);
-    }
-    let Some(conditions) = conditions.as_array_mut() else {
-        return;
+            )),
+        ),
+        Some((reason, message)) => (
+            (ConditionStatus::False, *reason, message.as_str()),
+            (!is_established).then_some((ConditionStatus::False, "NotAccepted", "not all names are accepted")),
+        ),
     };
-    let condition = json!({
-        "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now,
-    });
-    match conditions.iter_mut().find(|condition| condition["type"] == kind) {
-        None => conditions.push(condition),
-        Some(existing) => {
-            let since = existing["lastTransitionTime"].clone();
-            let unchanged = existing["status"] == status;
-            *existing = condition;
-            if unchanged {
-                existing["lastTransitionTime"] = since;
-            }
-        }
+    let established = established.map(|said| (ESTABLISHED, said));
+    for (r#type, (status, reason, message)) in [("NamesAccepted", names)].into_iter().chain(established) {
+        let condition = Condition {
+            r#type,
+            status,
+            reason,
+            message,
+        };
+        condition::set(&mut definition["status"]["conditions"], &condition, now);
     }
 }

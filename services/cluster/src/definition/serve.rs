@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use kindex_kube_api::meta;
 use kindex_kube_api::schema::Structural;
+use kindex_kube_api::scope::Scope;
 use kindex_kube_api::table::PrinterColumn;
+use kindex_kube_api::{condition, meta};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::resource::{Conversion, Convert, Names, Nature, Resource, join_group, storage_api_version, storage_name};
+
+/// The condition that the names were all granted once.
+pub(super) const ESTABLISHED: &str = "Established";
 
 /// The versions that a definition declares.
 pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
@@ -17,13 +21,7 @@ pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
 
 /// Whether the definition's names were ever all granted, so that its resources are served.
 pub(crate) fn is_established(definition: &Value) -> bool {
-    let conditions = definition["status"]["conditions"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    conditions
-        .iter()
-        .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+    condition::is_true(&definition["status"]["conditions"], ESTABLISHED)
 }
 
 /// The resources of a definition that has been checked; `since` is the definition's resource version.
@@ -54,7 +52,7 @@ pub(crate) fn resources(
                 version: name.to_owned(),
                 api_version: join_group(group, name),
                 names: names.clone(),
-                namespaced: spec["scope"] == "Namespaced",
+                namespaced: spec["scope"] == Scope::Namespaced.as_str(),
                 nature,
                 has_status: !version["subresources"]["status"].is_null(),
                 schema: version

@@ -3,6 +3,7 @@
 use kindex_kube_api::media::OBJECT_TYPES;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::{API, APIS, Verb, parameter};
+use kindex_kube_api::scope::Scope;
 use serde_json::{Map, Value, json};
 
 use super::ResourceDoc;
@@ -256,7 +257,11 @@ impl PathScope<'_> {
 
     fn operation(&self, operation: &Operation) -> Value {
         let kind = &self.resource.kind;
-        let scope = if self.namespaced { "Namespaced" } else { "" };
+        let scope = if self.namespaced {
+            Scope::Namespaced.as_str()
+        } else {
+            ""
+        };
         let schema = match operation.answer {
             Answer::Object => reference(&self.resource.schema_name(kind)),
             Answer::List => reference(&self.resource.schema_name(&self.resource.list_kind)),

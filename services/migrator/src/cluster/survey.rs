@@ -100,7 +100,7 @@ fn listed<K: Clone>(
 fn ended(migration: &StorageVersionMigration) -> Ended {
     let status = migration.status.clone().unwrap_or_default();
     let run = status.run();
-    let holds = status.conditions.iter().find(|condition| condition.status == "True");
+    let holds = status.true_condition();
     Ended {
         migration: Migration::from(migration),
         why: holds.map(|condition| condition.message.clone()).unwrap_or_default(),
@@ -119,8 +119,9 @@ pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<
     };
     let run = status.run();
     let done = run.pass.listed();
-    let since = status.conditions.iter().find(|condition| condition.status == "True");
-    let since = since.and_then(|condition| condition.last_update_time.as_ref().map(|time| time.0));
+    let since = status
+        .true_condition()
+        .and_then(|condition| condition.last_update_time.as_ref().map(|time| time.0));
     let elapsed = since.and_then(|since| now.duration_since(since).try_into().ok());
     let estimate = status.total.zip(elapsed).and_then(|(total, elapsed)| {
         let before = u64::from(run.passes).saturating_mul(total);

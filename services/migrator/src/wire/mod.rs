@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kindex_kube_api::condition::ConditionStatus;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 
@@ -157,8 +158,8 @@ pub struct Condition {
     /// `Running`, `Succeeded` or `Failed`; `Compared`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `True` or `False`.
-    pub status: String,
+    /// Whether it is true.
+    pub status: ConditionStatus,
     /// When that became so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Time>,
@@ -224,14 +225,7 @@ impl StorageStateStatus {
             return;
         }
         let (status, reason, message) = said(finding);
-        self.conditions.retain(|condition| condition.kind != COMPARED);
-        self.conditions.push(Condition {
-            kind: COMPARED.to_owned(),
-            status: status.to_owned(),
-            last_update_time: Some(Time(now)),
-            reason: reason.to_owned(),
-            message,
-        });
+        put(&mut self.conditions, (COMPARED, status), reason, message, now);
     }
 }
 
@@ -239,11 +233,30 @@ impl StorageStateStatus {
 const COMPARED: &str = "Compared";
 
 /// Status, reason and message of the condition of a state.
-fn said(finding: Option<Finding>) -> (&'static str, &'static str, String) {
+fn said(finding: Option<Finding>) -> (ConditionStatus, &'static str, String) {
     match finding {
-        None => ("True", "HashShown", String::new()),
-        Some(finding) => ("False", finding.reason(), finding.to_string()),
+        None => (ConditionStatus::True, "HashShown", String::new()),
+        Some(finding) => (ConditionStatus::False, finding.reason(), finding.to_string()),
     }
+}
+
+/// Sets the condition of a kind, as the last one. The conditions of `migration.k8s.io` have the time at which they were
+/// set, whether their status changed or not.
+fn put(
+    conditions: &mut Vec<Condition>,
+    (kind, status): (&str, ConditionStatus),
+    reason: &str,
+    message: String,
+    now: Timestamp,
+) {
+    conditions.retain(|condition| condition.kind != kind);
+    conditions.push(Condition {
+        kind: kind.to_owned(),
+        status,
+        last_update_time: Some(Time(now)),
+        reason: reason.to_owned(),
+        message,
+    });
 }
 
 impl From<&DefinitionStatus> for Definition {
@@ -273,9 +286,15 @@ impl StorageVersionMigrationStatus {
         }
     }
 
+    /// The condition that is true, where one is.
+    pub fn true_condition(&self) -> Option<&Condition> {
+        let mut conditions = self.conditions.iter();
+        conditions.find(|condition| condition.status == ConditionStatus::True)
+    }
+
     /// Where the migration stands.
     pub fn progress(&self) -> Progress {
-        let holds = |condition: &&Condition| condition.status == "True";
+        let holds = |condition: &&Condition| condition.status == ConditionStatus::True;
         let of = |condition: &Condition| match condition.kind.as_str() {
             "Succeeded" => Some(Progress::Succeeded),
             "Failed" => Some(Progress::Failed {
@@ -320,26 +339,17 @@ impl StorageVersionMigrationStatus {
     /// Makes this condition the only true one. One that failed did not succeed, which is said as well.
     pub fn set_condition(&mut self, kind: &str, reason: &str, message: String, now: Timestamp) {
         for condition in &mut self.conditions {
-            if condition.status == "True" {
-                condition.status = "False".to_owned();
+            if condition.status == ConditionStatus::True {
+                condition.status = ConditionStatus::False;
                 condition.last_update_time = Some(Time(now));
             }
         }
-        self.put_condition(kind, "True", reason, message.clone(), now);
+        let holds = (kind, ConditionStatus::True);
+        put(&mut self.conditions, holds, reason, message.clone(), now);
         if kind == "Failed" {
-            self.put_condition("Succeeded", "False", reason, message, now);
+            let holds_not = ("Succeeded", ConditionStatus::False);
+            put(&mut self.conditions, holds_not, reason, message, now);
         }
-    }
-
-    fn put_condition(&mut self, kind: &str, status: &str, reason: &str, message: String, now: Timestamp) {
-        self.conditions.retain(|condition| condition.kind != kind);
-        self.conditions.push(Condition {
-            kind: kind.to_owned(),
-            status: status.to_owned(),
-            last_update_time: Some(Time(now)),
-            reason: reason.to_owned(),
-            message,
-        });
     }
 }
 

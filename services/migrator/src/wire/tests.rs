@@ -69,7 +69,10 @@ fn one_condition_is_true_at_a_time() {
     status.set_condition("Succeeded", "Verified", String::new(), now);
     assert_eq!(status.progress(), Progress::Succeeded);
     assert_eq!(status.conditions.len(), 3);
-    let holding = status.conditions.iter().filter(|condition| condition.status == "True");
+    let holding = status
+        .conditions
+        .iter()
+        .filter(|condition| condition.status == ConditionStatus::True);
     assert_eq!(holding.count(), 1);
 }
 
@@ -102,7 +105,7 @@ fn a_finding_is_a_condition_of_the_state_until_it_is_gone() {
     let all: Vec<_> = status
         .conditions
         .iter()
-        .map(|one| (one.status.as_str(), one.reason.as_str()))
+        .map(|one| (one.status, one.reason.as_str()))
         .collect();
-    assert_eq!(all, [("True", "HashShown")]);
+    assert_eq!(all, [(ConditionStatus::True, "HashShown")]);
 }

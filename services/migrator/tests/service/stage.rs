@@ -267,5 +267,9 @@ fn definition_of_pets(storage: &str) -> Value {
 pub(crate) fn condition(status: &StorageVersionMigrationStatus, kind: &str) -> Option<(String, String, String)> {
     let mut conditions = status.conditions.iter();
     let found = conditions.find(|condition| condition.kind == kind)?;
-    Some((found.status.clone(), found.reason.clone(), found.message.clone()))
+    Some((
+        found.status.as_str().to_owned(),
+        found.reason.clone(),
+        found.message.clone(),
+    ))
 }
