@@ -14,7 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kindex_kube_api::status::{Outcome, StatusParts};
+use kindex_kube_api::status::{Outcome, ReceivedStatus};
 use kindex_model::causes::chain;
 use kindex_model::object::Uid;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -186,39 +186,33 @@ impl Pieces {
 
 /// The error of an answer.
 async fn refused(to: &Subscribe, answer: Response<Body>) -> SourceError {
-    let status = answer.status();
-    let retry_after = answer.headers().get(header::RETRY_AFTER);
-    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
-    let answer = content(answer).await;
-    let message = match answer["message"].as_str() {
-        Some(message) => message.to_owned(),
-        None => format!("the server answers {status}"),
+    let code = answer.status();
+    let header = answer.headers().get(header::RETRY_AFTER).cloned();
+    let header = header.as_ref().and_then(|value| value.to_str().ok());
+    let status = ReceivedStatus::of_answer(code.as_u16(), header, &content(answer).await);
+    let message = match status.message.as_str() {
+        "" => format!("the server answers {code}"),
+        message => message.to_owned(),
     };
-    let outcome = Outcome::of(&StatusParts {
-        code: status.as_u16(),
-        reason: answer["reason"].as_str().unwrap_or_default(),
-        message: &message,
-        ..StatusParts::default()
-    });
-    match outcome {
+    match status.outcome() {
         // Of what this client sends, only a position may be none.
         Outcome::BadRequest if to.from.is_some() => PositionError::Refused(message).into(),
         Outcome::Absent | Outcome::Unserved => SourceError::UnknownTopic(format!("{}: {message}", to.topic)),
         Outcome::Expired => SourceError::Gone(message),
         outcome if outcome.is_transient() => SourceError::Interrupted {
             message,
-            retry_after: retry_after.map(Duration::from_secs),
+            retry_after: status.retry_after(),
         },
         _ => SourceError::Refused(message),
     }
 }
 
-/// The answer as JSON; null for anything else.
-async fn content(answer: Response<Body>) -> Value {
+/// The body of an answer; empty where it is too long or breaks off.
+async fn content(answer: Response<Body>) -> Bytes {
     let read = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect();
     match timeout(HEAD_TIMEOUT, read).await {
-        Ok(Ok(read)) => serde_json::from_slice(&read.to_bytes()).unwrap_or_default(),
-        Ok(Err(_)) | Err(_) => Value::Null,
+        Ok(Ok(read)) => read.to_bytes(),
+        Ok(Err(_)) | Err(_) => Bytes::new(),
     }
 }
 
@@ -246,7 +240,7 @@ impl LookUp for HttpLookUp {
             return Existence::Unknown;
         };
         let status = answer.status();
-        let answer = content(answer).await;
+        let answer: Value = serde_json::from_slice(&content(answer).await).unwrap_or_default();
         match status {
             StatusCode::OK if answer["resourceID"] == *uid.0 => Existence::Exists,
             // Of this object, and not of the path: an address that leads elsewhere deletes nothing.

@@ -1,8 +1,7 @@
 //! Messages as server-sent events: written by servers, read by clients. Pure; knows no connection.
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html>
 
-use kindex_kube_api::status::{Outcome, StatusParts};
-use serde::Deserialize;
+use kindex_kube_api::status::{Outcome, ReceivedStatus};
 
 use crate::event::Message;
 use crate::position::Position;
@@ -137,26 +136,9 @@ impl Frame {
     }
 }
 
-/// A Status, as far as it matters.
-#[derive(Default, Deserialize)]
-struct Status {
-    #[serde(default)]
-    code: u16,
-    #[serde(default)]
-    reason: String,
-    #[serde(default)]
-    message: String,
-}
-
 fn error(data: &str) -> SourceError {
-    let status: Status = serde_json::from_str(data).unwrap_or_default();
-    let outcome = Outcome::of(&StatusParts {
-        code: status.code,
-        reason: &status.reason,
-        message: &status.message,
-        ..StatusParts::default()
-    });
-    match outcome {
+    let status = ReceivedStatus::of_text(data.as_bytes());
+    match status.outcome() {
         Outcome::Expired => SourceError::Gone(status.message),
         Outcome::Unauthorized | Outcome::Forbidden => SourceError::Refused(status.message),
         _ => SourceError::interrupted(status.message),

@@ -182,6 +182,59 @@ const REVIEWS: Concept = Concept {
     elsewhere: &[],
 };
 
+/// The bookmark that ends the initial events of a watch, and the metadata of lists.
+const LISTS: Concept = Concept {
+    home: HOME,
+    words: &["k8s.io/initial-events-end"],
+    code: &["struct ListMeta"],
+    elsewhere: &[("crates/model/src/wire/meta.rs", "it is a field of messages")],
+};
+
+const LEASES: Concept = Concept {
+    home: HOME,
+    words: &["coordination.k8s.io"],
+    code: &[],
+    elsewhere: &[("codegen/src/emit/rbac.rs", "roles are about leases")],
+};
+
+const CONDITIONS: Concept = Concept {
+    home: HOME,
+    words: &["True", "False", "lastTransitionTime"],
+    code: &["enum ConditionStatus"],
+    elsewhere: &[
+        (
+            "crates/model/src/phases.rs",
+            "it writes phases in the form of conditions",
+        ),
+        (
+            "services/deletion/src/conditions.rs",
+            "each kind may spell conditions in its own way",
+        ),
+    ],
+};
+
+/// A Status that was received is read once.
+const STATUS: Concept = Concept {
+    home: HOME,
+    words: &[],
+    code: &["struct Status {"],
+    elsewhere: &[],
+};
+
+const SCOPES: Concept = Concept {
+    home: HOME,
+    words: &["Namespaced"],
+    code: &[],
+    elsewhere: &[
+        ("codegen/src/emit/kind_table.rs", "it is a name in Rust"),
+        ("codegen/src/grammar.rs", "crds.toml has it"),
+        (
+            "codegen/src/model/kind.rs",
+            "the generator depends on no part of the server",
+        ),
+    ],
+};
+
 /// The namespace whose uid says which cluster it is.
 const IDENTITY: Concept = Concept {
     home: "crates/kube-client/src/identity.rs",
@@ -198,7 +251,9 @@ const IDENTITY: Concept = Concept {
     ],
 };
 
-static CONCEPTS: [Concept; 5] = [REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, IDENTITY];
+static CONCEPTS: [Concept; 10] = [
+    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, LEASES, CONDITIONS, STATUS, SCOPES, IDENTITY,
+];
 
 impl Concept {
     /// Where a file spells it outside of tests: lines from zero, each with what is there.
@@ -265,6 +320,12 @@ fn a_second_implementation_is_found() {
         r#"fn f(query: &Query) -> Option<&str> { query.get("propagationPolicy") }"#,
         "enum Propagation { Background }",
         "struct ConversionReview { uid: String }",
+        r#"const END: &str = "k8s.io/initial-events-end";"#,
+        "struct ListMeta { rv: u64 }",
+        r#"fn f(path: &ResourcePath) -> bool { path.group == "coordination.k8s.io" }"#,
+        r#"fn f(condition: &Condition) -> bool { condition.status == "True" }"#,
+        "struct Status { code: u16 }",
+        r#"fn f(spec: &Value) -> bool { spec["scope"] == "Namespaced" }"#,
         r#"const OF_THE_CLUSTER: &str = "kube-system";"#,
     ] {
         assert_eq!(repeated("services/new/src/lib.rs", planted), 1, "{planted}");

@@ -5,6 +5,8 @@ mod reason;
 
 mod outcome;
 
+mod received;
+
 mod refusals;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::schema::FieldReason;
 pub use outcome::{Outcome, StatusParts};
 pub use reason::Reason;
+pub use received::ReceivedStatus;
 pub use refusals::FieldProblem;
 
 /// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.

@@ -6,10 +6,9 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
-use kindex_kube_client::{Outcome, outcome_of, retry_after};
+use kindex_kube_api::status::ReceivedStatus;
 use kube::Client;
 use kube::client::Body;
-use kube::core::Status;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -68,22 +67,19 @@ fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Answer<T> {
         };
     }
     let code = response.status().as_u16();
-    // What stands before the server may send JSON that has no code.
-    let status: Option<Status> = serde_json::from_slice(body).ok();
-    let status = status.map(|status| status.with_code(code));
     let header = response.headers().get(RETRY_AFTER);
-    let header = header.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let header = header.filter(|seconds| *seconds > 0).map(Duration::from_secs);
-    let metadata = status.as_ref().and_then(|status| status.metadata.as_ref());
+    let header = header.and_then(|value| value.to_str().ok());
+    let status = ReceivedStatus::of_answer(code, header, body);
     Answer {
-        token: metadata.and_then(|metadata| metadata.continue_.clone()),
+        token: status.continue_token().map(str::to_owned),
         reply: Reply::Refused {
             code,
-            retry_after: status.as_ref().and_then(retry_after).max(header),
-            outcome: status.as_ref().map_or_else(|| Outcome::of_code(code), outcome_of),
-            message: match status {
-                Some(status) => status.message,
-                None => String::from_utf8_lossy(body).trim().to_owned(),
+            retry_after: status.retry_after(),
+            outcome: status.outcome(),
+            message: match status.message.as_str() {
+                // What stands before the server may answer with any text.
+                "" => String::from_utf8_lossy(body).trim().to_owned(),
+                message => message.to_owned(),
             },
         },
         body: None,
@@ -92,6 +88,7 @@ fn read<T: DeserializeOwned>(response: &Response<Bytes>) -> Answer<T> {
 
 #[cfg(test)]
 mod tests {
+    use kindex_kube_client::Outcome;
     use serde_json::{Value, json};
 
     use super::*;

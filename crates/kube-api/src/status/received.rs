@@ -1,0 +1,122 @@
+//! Refusals as they arrive: the code and the headers of an answer, with as much of a Status as its body is. Knows no
+//! connection.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{Details, Outcome, Reason, StatusParts};
+use crate::list::ListMeta;
+
+/// A refusal that was received. What stands before an API server may answer with any text, which says nothing more
+/// than the code does.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ReceivedStatus {
+    code: u16,
+    reason: String,
+    /// For people; empty where the answer has none.
+    pub message: String,
+    details: Option<Details>,
+    metadata: Option<ListMeta>,
+    #[serde(skip)]
+    retry_after: Option<Duration>,
+}
+
+impl ReceivedStatus {
+    /// Reads the text of a Status; nothing is known of another text.
+    pub fn of_text(text: &[u8]) -> Self {
+        let read: Self = serde_json::from_slice(text).unwrap_or_default();
+        let details = read.details.as_ref();
+        let seconds = details.and_then(|details| details.retry_after_seconds);
+        Self {
+            retry_after: pause(seconds.map(u64::from)),
+            ..read
+        }
+    }
+
+    /// Reads an answer: its code, its header `Retry-After`, and its body. The code of the answer is that of the
+    /// refusal, whatever the body says, and of two pauses the longer one is meant.
+    pub fn of_answer(code: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
+        let read = Self::of_text(body);
+        let header = retry_after.and_then(|seconds| seconds.parse().ok());
+        Self {
+            code,
+            retry_after: read.retry_after.max(pause(header)),
+            ..read
+        }
+    }
+
+    /// What it means for who sent the request.
+    pub fn outcome(&self) -> Outcome {
+        let reason = Reason::from(self.reason.as_str());
+        Outcome::of(&StatusParts::new(
+            self.code,
+            &reason,
+            &self.message,
+            self.details.as_ref(),
+        ))
+    }
+
+    /// How long the server asks to wait before the request is sent again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// The token with which a list goes on that has expired, where there is one.
+    pub fn continue_token(&self) -> Option<&str> {
+        self.metadata.as_ref().and_then(ListMeta::next)
+    }
+}
+
+/// A pause of no length is none.
+fn pause(seconds: Option<u64>) -> Option<Duration> {
+    seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_pauses_the_longer_one_is_meant_and_none_has_no_length() {
+        for (header, seconds, expected) in [
+            (None, 0, None),
+            (None, 7, Some(7)),
+            (Some("9"), 7, Some(9)),
+            (Some("5"), 7, Some(7)),
+            (Some("5"), 0, Some(5)),
+            (Some("0"), 0, None),
+            (Some("-1"), 0, None),
+            (Some("Fri, 31 Dec 1999 23:59:59 GMT"), 0, None),
+        ] {
+            let body = format!(r#"{{"details":{{"retryAfterSeconds":{seconds}}}}}"#);
+            let status = ReceivedStatus::of_answer(429, header, body.as_bytes());
+            assert_eq!(
+                status.retry_after(),
+                expected.map(Duration::from_secs),
+                "{header:?} {seconds}"
+            );
+            assert_eq!(status.outcome(), Outcome::TooManyRequests);
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_status_leaves_the_code() {
+        for body in ["", "Too many requests\n", "[1]", "null", r#"{"code":"a"}"#, "{}"] {
+            let status = ReceivedStatus::of_answer(503, Some("2"), body.as_bytes());
+            assert_eq!(status.outcome(), Outcome::Unavailable, "{body}");
+            assert_eq!(status.retry_after(), Some(Duration::from_secs(2)), "{body}");
+            assert_eq!((status.message.as_str(), status.continue_token()), ("", None), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_read_with_what_it_names() {
+        let body = br#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"t"},"status":"Failure",
+            "message":"m","reason":"NotFound","details":{"name":"a","kind":"pods"},"code":404}"#;
+        let status = ReceivedStatus::of_text(body);
+        assert_eq!(status.outcome(), Outcome::Absent);
+        assert_eq!((status.message.as_str(), status.continue_token()), ("m", Some("t")));
+    }
+}
