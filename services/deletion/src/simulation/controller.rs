@@ -87,8 +87,8 @@ pub(super) struct Controller {
 
 impl Controller {
     pub(super) fn new(world: &World, group: &str, bug: Bug) -> Self {
-        let declared = world.declared();
-        let own = super::world::KINDS.iter().map(|kind| world.kind(kind));
+        let declared = world.services.declared();
+        let own = super::world::KINDS.iter().map(|kind| world.services.kind(kind));
         let mut watched: BTreeSet<_> = own.filter(|kind| kind.group == group).collect();
         let targets = declared.iter().filter(|edge| edge.holder.group == group);
         watched.extend(targets.map(|edge| edge.target.clone()));
@@ -125,7 +125,7 @@ impl Controller {
     /// Nothing more to do, as far as it knows.
     pub(super) fn is_idle(&self, world: &World) -> bool {
         let read = self.positions.iter().all(|(kind, position)| {
-            let end = world.log.get(kind).map_or(0, Vec::len);
+            let end = world.servers.log.get(kind).map_or(0, Vec::len);
             *position == Some(end)
         });
         read && self.queue.is_empty() && self.tasks.is_empty()
@@ -164,15 +164,17 @@ impl Controller {
 
     /// The next report of a kind, and at times one from before it.
     pub(super) fn hear(&mut self, world: &World, kind: &KindName, again: Option<usize>, bug: Bug) {
-        if world.down.as_deref() == Some(&*kind.group) {
+        if world.servers.is_down(&kind.group) {
             return;
         }
         let is_own = kind.group == self.group;
-        let log = world.log.get(kind).map_or(&[][..], Vec::as_slice);
+        let log = world.servers.log.get(kind).map_or(&[][..], Vec::as_slice);
         let Some(position) = self.positions[kind] else {
             let objects = world.listed(kind, &self.group).into_iter();
             let objects = objects.map(|object| read(world, &object, is_own, bug)).collect();
-            let concerned = self.graph.replace(kind, ResourceVersion(world.version), objects);
+            let concerned = self
+                .graph
+                .replace(kind, ResourceVersion(world.servers.version), objects);
             self.lose(concerned);
             self.positions.insert(kind.clone(), Some(log.len()));
             return;
@@ -391,7 +393,7 @@ impl Controller {
 
 /// The object of a task, if the write will not be refused.
 fn judged(world: &World, task: &Task, version: Option<u64>) -> Option<Stored> {
-    let object = world.get(&task.key).ok()??;
+    let object = world.servers.get(&task.key).ok()??;
     let fits = object.uid == task.uid && version.is_none_or(|version| version == object.version);
     fits.then(|| object.clone())
 }

@@ -141,9 +141,9 @@ impl Play {
         let divided = random.random_bool(0.4);
         let mut play = Self::of(random, divided, setting, odds, bug);
         play.names = names(NAMES);
-        play.world.takes_references = true;
+        play.world.services.takes_references = true;
         play.world.archives.across = true;
-        play.world.sql_only_kinds = any_sql_only(seed);
+        play.world.services.sql_only_kinds = any_sql_only(seed);
         // The first ones did not know of this.
         play.controllers.clear();
         play.employ();
@@ -168,7 +168,7 @@ impl Play {
             let named = self.shaped(kind, at, &shapes);
             let foreign = self.random.random_bool(0.2);
             self.world
-                .create(self.world.key(kind, &self.names[at]), named, foreign, false);
+                .create(self.world.services.key(kind, &self.names[at]), named, foreign, false);
         }
     }
 
@@ -186,9 +186,9 @@ impl Play {
     /// Some objects become final, but for what is only in SQL.
     fn archive_some(&mut self) {
         let share = any(&[0.0, 0.2, 0.5, 0.8], &mut self.random);
-        let keys = self.world.objects.keys();
+        let keys = self.world.servers.objects.keys();
         let mut chosen: BTreeSet<Key> = keys.filter(|_| self.random.random_bool(share)).cloned().collect();
-        chosen.retain(|key| !self.world.is_sql_only(&key.kind));
+        chosen.retain(|key| !self.world.services.is_sql_only(&key.kind));
         for key in self.leaving(&chosen) {
             let written = self.world.write(&key, None, None, |object| object.immutable = true);
             assert!(written.is_ok(), "everything answers");
@@ -219,10 +219,10 @@ impl Play {
     /// Who names whom by which field.
     fn named(&self) -> Vec<(Key, &'static Field, Key)> {
         let mut named = Vec::new();
-        for object in self.world.objects.values() {
+        for object in self.world.servers.objects.values() {
             for field in fields(&object.key.kind.kind) {
                 if let Some(name) = object.named.get(field.name) {
-                    named.push((object.key.clone(), field, self.world.key(field.target, name)));
+                    named.push((object.key.clone(), field, self.world.services.key(field.target, name)));
                 }
             }
         }
@@ -232,7 +232,7 @@ impl Play {
     /// Everything that is there, in the cluster and archived.
     fn everything(&self) -> Vec<(Key, String)> {
         let rows = self.world.archives.rows.values().filter(|row| !row.deleted);
-        let all = self.world.objects.values().chain(rows.map(|row| &row.object));
+        let all = self.world.servers.objects.values().chain(rows.map(|row| &row.object));
         all.map(|object| (object.key.clone(), object.uid.clone())).collect()
     }
 
@@ -281,7 +281,7 @@ impl Play {
     }
 
     fn fulfill_all(&mut self) {
-        self.world.down = None;
+        self.world.servers.down = None;
         while !self.intents.is_empty() {
             self.fulfill();
         }
@@ -290,7 +290,7 @@ impl Play {
     /// Whether the server answers.
     fn delete_this(&mut self, key: &Key, uid: &str) -> bool {
         if self.world.archives.is_archived(uid) {
-            self.world.history.deleted_by_user(uid);
+            self.world.judge.history.deleted_by_user(uid);
             self.world.drop_row(uid);
             return true;
         }
@@ -303,7 +303,7 @@ impl Play {
             }
         });
         if written.is_ok() {
-            self.world.history.deleted_by_user(uid);
+            self.world.judge.history.deleted_by_user(uid);
         }
         !matches!(written, Err(Refusal::Down))
     }

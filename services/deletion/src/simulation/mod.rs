@@ -100,7 +100,7 @@ impl Play {
     /// A play in which nothing has happened yet.
     fn of(random: Xoshiro256PlusPlus, divided: bool, setting: Setting, odds: Odds, bug: Bug) -> Self {
         let mut world = World::new(divided);
-        world.lenient = !setting.strict();
+        world.judge.lenient = !setting.strict();
         let mut play = Self {
             random,
             bug,
@@ -126,7 +126,7 @@ impl Play {
     }
 
     fn groups(&self) -> BTreeSet<String> {
-        let kinds = KINDS.iter().map(|kind| self.world.kind(kind));
+        let kinds = KINDS.iter().map(|kind| self.world.services.kind(kind));
         kinds.map(|kind| kind.group.into_owned()).collect()
     }
 
@@ -138,7 +138,7 @@ impl Play {
     fn any_key(&mut self) -> Key {
         let kind = KINDS.choose(&mut self.random).expect("there are kinds");
         let name = self.any_name();
-        self.world.key(kind, &name)
+        self.world.services.key(kind, &name)
     }
 
     fn any_controller(&mut self) -> usize {
@@ -213,7 +213,7 @@ impl Play {
         let key = self.any_key();
         let what = self.random.random_range(0..8);
         let named = self.any_fields(&key.kind.kind);
-        let may_leave = !self.world.is_sql_only(&key.kind);
+        let may_leave = !self.world.services.is_sql_only(&key.kind);
         let written = self.world.write(&key, None, None, |object| match what {
             // What is immutable leaves etcd, by whomever it is deleted there.
             0..3 if object.immutable && !object.requested => object.terminating = true,
@@ -225,7 +225,7 @@ impl Play {
         });
         // There may be no such object.
         if let Some(object) = written.ok().filter(|object| what < 4 && object.asked) {
-            self.world.history.deleted_by_user(&object.uid);
+            self.world.judge.history.deleted_by_user(&object.uid);
         }
     }
 
@@ -264,8 +264,8 @@ impl Play {
             let kind = self.any_watched(at);
             return self.controllers[at].deceive(&kind);
         }
-        let uid = self.world.objects.get(&key).map(|object| object.uid.clone());
-        self.world.vanished.extend(uid);
+        let uid = self.world.servers.objects.get(&key).map(|object| object.uid.clone());
+        self.world.judge.vanished.extend(uid);
         let written = self.world.write(&key, None, None, |object| object.finalizers.clear());
         drop(written);
     }
@@ -284,14 +284,14 @@ impl Play {
             }
             3 => {
                 let groups: Vec<_> = self.groups().into_iter().collect();
-                self.world.down = groups.choose(&mut self.random).cloned();
+                self.world.servers.down = groups.choose(&mut self.random).cloned();
             }
-            _ => self.world.down = None,
+            _ => self.world.servers.down = None,
         }
     }
 
     fn hold(&self) -> Result<(), String> {
-        self.world.broken.clone().map_or(Ok(()), Err)
+        self.world.judge.verdict()
     }
 }
 

@@ -33,13 +33,22 @@ pub(super) enum Ended {
 impl Move {
     /// Begins with what is there; nothing where the holder or one of the targets is missing or going.
     pub(super) fn begin(world: &World, holder: &Key, field: &'static Field, name: &str) -> Option<Self> {
-        let to = world.key(field.target, name);
-        let found = world.objects.get(holder)?;
-        let old = found.named.get(field.name).map(|old| world.key(field.target, old));
-        let is_going = |key: &Key| world.objects.get(key).is_none_or(|it| it.terminating || it.requested);
+        let to = world.services.key(field.target, name);
+        let found = world.servers.objects.get(holder)?;
+        let old = found
+            .named
+            .get(field.name)
+            .map(|old| world.services.key(field.target, old));
+        let is_going = |key: &Key| {
+            world
+                .servers
+                .objects
+                .get(key)
+                .is_none_or(|it| it.terminating || it.requested)
+        };
         let old_goes = old
             .as_ref()
-            .is_some_and(|old| world.objects.contains_key(old) && is_going(old));
+            .is_some_and(|old| world.servers.objects.contains_key(old) && is_going(old));
         if is_going(holder) || is_going(&to) || old_goes || old.as_ref() == Some(&to) || to == *holder {
             return None;
         }
@@ -59,14 +68,18 @@ impl Move {
         let refused = |_: Refusal| Some(Ended::Refused);
         if !self.placed && bug != Bug::MoveBeforePlacing {
             let reference = self.reference.clone();
-            let read = world.objects.get(&self.to).map(|to| to.version);
-            let held = world.objects.get(&self.to).is_some_and(|to| to.bears(&reference));
+            let read = world.servers.objects.get(&self.to).map(|to| to.version);
+            let held = world
+                .servers
+                .objects
+                .get(&self.to)
+                .is_some_and(|to| to.bears(&reference));
             if held && bug == Bug::MoveWithoutWriting {
                 self.placed = true;
                 return None;
             }
             let going = |it: &super::world::Stored| it.terminating || it.requested;
-            if world.objects.get(&self.to).is_none_or(going) {
+            if world.servers.objects.get(&self.to).is_none_or(going) {
                 return Some(Ended::Refused);
             }
             let written = world.write(&self.to, None, read, |to| {
@@ -83,9 +96,9 @@ impl Move {
         match written {
             Err(refusal) => refused(refusal),
             Ok(_) => {
-                let to = world.objects.get(&self.to);
+                let to = world.servers.objects.get(&self.to);
                 if judged && to.is_none_or(|to| !to.bears(&self.reference)) {
-                    world.broken(format!(
+                    world.judge.broken(format!(
                         "{} moved to {} without a reference on it",
                         self.holder, self.to
                     ));
@@ -113,11 +126,11 @@ impl Play {
         if choice.is_multiple_of(11) {
             return;
         }
-        let to = self.world.objects.get(&one.to).filter(|_| !one.placed);
+        let to = self.world.servers.objects.get(&one.to).filter(|_| !one.placed);
         let placed = to.map(|to| (one.uid.clone(), to.uid.clone()));
         if one.send(&mut self.world, !self.setting.meddling, self.bug).is_none() {
             // The holder may go before its controller has heard of this, also where its field has named it meanwhile.
-            self.world.excused.extend(placed);
+            self.world.judge.excused.extend(placed);
             self.moves.push(one);
         }
     }

@@ -142,8 +142,8 @@ pub(super) struct Oracle {
 impl Oracle {
     /// Reads the whole graph, all of whose references have been placed. No two objects have one name.
     pub(super) fn of(world: &World) -> Self {
-        let live = world.objects.values().map(|object| {
-            let place = match world.is_sql_only(&object.key.kind) {
+        let live = world.servers.objects.values().map(|object| {
+            let place = match world.services.is_sql_only(&object.key.kind) {
                 true => Location::Sql,
                 false => Location::Cluster,
             };
@@ -164,7 +164,7 @@ impl Oracle {
         for (holder, (object, _)) in objects.iter().enumerate() {
             for field in fields(&object.key.kind.kind) {
                 let named = object.named.get(field.name);
-                let target = named.and_then(|name| at.get(&world.key(field.target, name)));
+                let target = named.and_then(|name| at.get(&world.services.key(field.target, name)));
                 // What names itself holds nothing.
                 if let Some(target) = target.filter(|target| **target != holder) {
                     oracle.tie(holder, *target, tie_of(field));
@@ -263,7 +263,7 @@ impl Oracle {
     /// Compares what must have become of all objects with what has.
     pub(super) fn judge(&self, deleted: &BTreeSet<String>, world: &World) -> Result<Tally, String> {
         let (least, most) = (self.ends(deleted, false), self.ends(deleted, true));
-        let live = world.objects.values().map(|object| (&*object.uid, object));
+        let live = world.servers.objects.values().map(|object| (&*object.uid, object));
         let live: BTreeMap<&str, &Stored> = live.collect();
         let mut tally = Tally::default();
         for ((node, least), most) in self.nodes.iter().zip(least).zip(most) {
@@ -283,13 +283,14 @@ impl Oracle {
     /// Whether the deletion of each one was through after those of all that held it. One that had begun before may have
     /// been named since.
     fn in_order(&self, world: &World) -> Result<(), String> {
-        let ended = |node: &&Node| node.begun == End::Untouched && world.ends.contains_key(&node.uid);
+        let ended = |node: &&Node| node.begun == End::Untouched && world.judge.ends.contains_key(&node.uid);
         for node in self.nodes.iter().filter(ended) {
             for holder in node.holders.iter().map(|(holder, _)| &self.nodes[*holder]) {
                 let after = world
+                    .judge
                     .ends
                     .get(&holder.uid)
-                    .is_none_or(|end| *end > world.ends[&node.uid]);
+                    .is_none_or(|end| *end > world.judge.ends[&node.uid]);
                 if holder.place != Location::Unknown && after {
                     return Err(format!("{} was through before {}", node.name, holder.name));
                 }

@@ -17,13 +17,13 @@ const ROUNDS: usize = 400;
 impl Play {
     /// Everybody does all they can, then an operator drops the references of holders that are gone.
     pub(super) fn rest(&mut self) -> Result<(), String> {
-        self.world.down = None;
+        self.world.servers.down = None;
         self.settle()?;
         self.left_behind()?;
         while self.drop_what_is_left_behind() {
             self.settle()?;
         }
-        let objects: Vec<_> = self.world.objects.values().cloned().collect();
+        let objects: Vec<_> = self.world.servers.objects.values().cloned().collect();
         for object in &objects {
             let waits = object.terminating && self.waits_for_archive(object)?;
             self.is_right(object, waits)?;
@@ -41,13 +41,13 @@ impl Play {
 
     pub(super) fn settle(&mut self) -> Result<(), String> {
         for _ in 0..ROUNDS {
-            let before = self.world.version;
+            let before = self.world.servers.version;
             self.round()?;
             let idle = self
                 .controllers
                 .iter()
                 .all(|controller| controller.is_idle(&self.world));
-            if before == self.world.version && idle {
+            if before == self.world.servers.version && idle {
                 return Ok(());
             }
         }
@@ -56,7 +56,7 @@ impl Play {
 
     /// Everybody does what they can, once.
     pub(super) fn round(&mut self) -> Result<(), String> {
-        let keys: Vec<_> = self.world.objects.keys().cloned().collect();
+        let keys: Vec<_> = self.world.servers.objects.keys().cloned().collect();
         for key in &keys {
             self.world.others(key, true);
         }
@@ -76,7 +76,7 @@ impl Play {
         let bug = self.bug;
         let controller = &mut self.controllers[at];
         for kind in controller.kinds() {
-            let reports = self.world.log.get(&kind).map_or(0, Vec::len);
+            let reports = self.world.servers.log.get(&kind).map_or(0, Vec::len);
             for _ in 0..=reports {
                 controller.hear(&self.world, &kind, None, bug);
             }
@@ -91,7 +91,7 @@ impl Play {
 
     /// Only holders that were archived, or had no chance to release, may leave references behind, and a move may.
     fn left_behind(&self) -> Result<(), String> {
-        for object in self.world.objects.values() {
+        for object in self.world.servers.objects.values() {
             for name in object.references() {
                 let is_ours = name.group() == object.key.kind.group;
                 if is_ours && self.world.archives.is_archived(name.uid()) {
@@ -112,14 +112,14 @@ impl Play {
     /// Whether a reference on a target may be there although its holder is not.
     fn may_be_left(&self, target: &str, name: &ReferenceName) -> bool {
         let uid = name.uid();
-        self.is_there(uid) || self.world.vanished.contains(uid) || self.world.is_excused(uid, target)
+        self.is_there(uid) || self.world.judge.vanished.contains(uid) || self.world.judge.is_excused(uid, target)
     }
 
     fn drop_what_is_left_behind(&mut self) -> bool {
-        let before = self.world.version;
-        let keys: Vec<_> = self.world.objects.keys().cloned().collect();
+        let before = self.world.servers.version;
+        let keys: Vec<_> = self.world.servers.objects.keys().cloned().collect();
         for key in keys {
-            let dropped: Vec<_> = self.world.objects[&key]
+            let dropped: Vec<_> = self.world.servers.objects[&key]
                 .references()
                 .filter(|name| !self.is_there(name.uid()))
                 .map(|name| name.to_string())
@@ -136,11 +136,11 @@ impl Play {
         for uid in gone {
             self.world.drop_rows_elsewhere(&uid);
         }
-        before != self.world.version
+        before != self.world.servers.version
     }
 
     fn holder(&self, uid: &str) -> Option<&Stored> {
-        self.world.objects.values().find(|object| object.uid == uid)
+        self.world.servers.objects.values().find(|object| object.uid == uid)
     }
 
     /// Whether a holder is live, holds by the API alone, or is archived and holds what is of other services.
@@ -161,7 +161,7 @@ impl Play {
 
     /// What is live has its references, and is not to go with a target.
     fn is_placed(&self, object: &Stored) -> Result<(), String> {
-        for edge in self.world.edges(object) {
+        for edge in self.world.services.edges(object) {
             if self.world.lacks_row(object, &edge.target) {
                 return Err(format!(
                     "{} has no reference on {}, which is archived",
@@ -170,6 +170,7 @@ impl Play {
             }
             let Some(target) = self
                 .world
+                .servers
                 .objects
                 .get(&edge.target)
                 .filter(|_| edge.target != object.key)
@@ -210,7 +211,7 @@ impl Play {
             let Some(holder) = self.holder(name.uid()) else {
                 return Err(format!("{} is held by {name}, which was dropped", object.key));
             };
-            let edges = self.world.edges(holder);
+            let edges = self.world.services.edges(holder);
             let by = edges.iter().find(|edge| edge.target == object.key);
             let may_stay = match by {
                 _ if holder.terminating || !object.asked => true,
@@ -231,9 +232,9 @@ impl Play {
     /// two controllers, one may place a reference late and die before it has taken it back.
     fn may_stay_archived(&self, object: &Stored, name: &ReferenceName) -> Result<(), String> {
         let row = &self.world.archives.rows[name.uid()];
-        let edges = self.world.edges(&row.object);
+        let edges = self.world.services.edges(&row.object);
         let is_named = edges.iter().any(|edge| edge.target == object.key);
-        if !is_named && self.setting.strict() && !self.world.is_excused(name.uid(), &object.uid) {
+        if !is_named && self.setting.strict() && !self.world.judge.is_excused(name.uid(), &object.uid) {
             return Err(format!("{} holds {} and does not name it", row.object.key, object.key));
         }
         let goes = object.asked && goes_along(&edges, &object.key, object.phase);
@@ -244,16 +245,20 @@ impl Play {
     }
 
     fn is_borne(&self, holder: &Stored, target: &Key) -> bool {
-        let target = self.world.objects.get(target);
+        let target = self.world.servers.objects.get(target);
         target.is_some_and(|target| target.bears(&holder.reference()))
     }
 }
 
 /// Whether somebody names it who goes with it, or is owned by it: it waits for these without their references as well.
 fn has_namers(world: &World, object: &Stored) -> bool {
-    let mut others = world.objects.values().filter(|other| other.key != object.key);
+    let mut others = world.servers.objects.values().filter(|other| other.key != object.key);
     others.any(|other| {
-        let edges = world.edges(other).into_iter().filter(|edge| edge.target == object.key);
+        let edges = world
+            .services
+            .edges(other)
+            .into_iter()
+            .filter(|edge| edge.target == object.key);
         let (is_leaving, evicting) = (other.terminating, !object.asked);
         edges.into_iter().any(|edge| match is_leaving {
             true => edge.owned || edge.cascades(),

@@ -64,7 +64,7 @@ fn calm(divided: bool) -> Play {
 
 impl Play {
     fn with(&mut self, kind: &str, name: &str, named: &[(&'static str, &str)]) -> Key {
-        let key = self.world.key(kind, name);
+        let key = self.world.services.key(kind, name);
         let named: BTreeMap<_, _> = named.iter().map(|(field, name)| (*field, (*name).to_owned())).collect();
         self.world.create(key.clone(), named, false, false);
         key
@@ -83,13 +83,13 @@ impl Play {
 
     /// What was erased, as the log of each kind reports it, in order of kinds that do not wait for each other.
     fn erased(&self, key: &Key) -> bool {
-        let log = self.world.log.get(&key.kind).into_iter().flatten();
+        let log = self.world.servers.log.get(&key.kind).into_iter().flatten();
         log.into_iter()
             .any(|event| matches!(event, Event::Deleted(gone, _) if gone == key))
     }
 
     fn phase(&self, key: &Key) -> Option<Phase> {
-        self.world.objects[key].phase
+        self.world.servers.objects[key].phase
     }
 
     /// What a controller of its service decides on an object.
@@ -162,7 +162,7 @@ fn an_object_that_names_itself_holds_nothing() {
     let mut play = calm(false);
     let tree = play.with("Tree", "a", &[("parent", "a")]);
     play.settled();
-    assert_eq!(play.world.objects[&tree].references().count(), 0);
+    assert_eq!(play.world.servers.objects[&tree].references().count(), 0);
     play.delete(&tree);
     play.settled();
     assert!(play.erased(&tree));
@@ -183,8 +183,8 @@ fn what_moved_before_its_old_target_is_deleted_stays() {
     play.delete(&old);
     play.settled();
     assert!(play.erased(&old) && !play.erased(&network));
-    let reference = play.world.objects[&network].reference();
-    assert!(play.world.objects[&new].bears(&reference));
+    let reference = play.world.servers.objects[&network].reference();
+    assert!(play.world.servers.objects[&new].bears(&reference));
 }
 
 /// A move was given up once it had placed the reference. While the controller releases that one again, somebody begins
@@ -249,7 +249,7 @@ fn a_move_and_a_deletion_end_with_one_of_them_refused_or_the_new_target_held() {
         }
         play.settle()
             .unwrap_or_else(|rule| panic!("{seed} {victim} {ended:?}: {rule}"));
-        let is_there = |key: &Key| play.world.objects.contains_key(key);
+        let is_there = |key: &Key| play.world.servers.objects.contains_key(key);
         match (victim, ended) {
             ("holder", _) => assert!(!is_there(&budget) && is_there(&old) && is_there(&new), "{seed}"),
             ("old", Some(Ended::Moved)) => assert!(!is_there(&old) && is_there(&budget), "{seed}"),
@@ -284,8 +284,8 @@ fn a_move_to_what_is_going_is_refused_and_the_old_target_stays_held() {
     written.expect("it is there");
     play.settled();
     assert!(matches!(play.decided(&moved), Step::Rest(refused) if refused.len() == 1));
-    let reference = play.world.objects[&moved].reference();
-    assert!(play.world.objects[&old].bears(&reference) && !play.world.objects[&new].bears(&reference));
+    let reference = play.world.servers.objects[&moved].reference();
+    assert!(play.world.servers.objects[&old].bears(&reference) && !play.world.servers.objects[&new].bears(&reference));
     play.delete(&keeps);
     play.settled();
     assert!(play.erased(&new) && !play.erased(&moved));
@@ -297,7 +297,7 @@ fn a_holder_under_the_name_of_another_has_no_claim_to_its_reference() {
     let project = play.with("Project", "a", &[]);
     let budget = play.with("Budget", "a", &[("project", "a")]);
     play.settled();
-    let first = play.world.objects[&budget].reference();
+    let first = play.world.servers.objects[&budget].reference();
     let gone = play.world.write(&budget, None, None, |budget| {
         (budget.terminating, budget.asked) = (true, true);
         budget.finalizers.clear();
@@ -305,9 +305,9 @@ fn a_holder_under_the_name_of_another_has_no_claim_to_its_reference() {
     gone.expect("it is there");
     play.with("Budget", "a", &[("project", "a")]);
     play.settled();
-    let second = play.world.objects[&budget].reference();
+    let second = play.world.servers.objects[&budget].reference();
     assert_ne!(first, second);
-    let project = &play.world.objects[&project];
+    let project = &play.world.servers.objects[&project];
     assert!(
         project.bears(&first) && project.bears(&second),
         "references do not lapse"
@@ -321,18 +321,18 @@ fn what_leaves_for_the_archive_takes_nothing_along_and_goes_on_holding() {
     let network = play.with("Network", "a", &[("identity", "a")]);
     let cluster = play.with("Cluster", "a", &[("network", "a")]);
     play.settled();
-    let reference = play.world.objects[&network].reference();
+    let reference = play.world.servers.objects[&network].reference();
     let written = play
         .world
         .write(&network, None, None, |network| network.immutable = true);
     written.expect("it is there");
     play.settled();
     assert!(!play.erased(&network), "the cluster needs it");
-    assert!(!play.world.objects[&cluster].terminating);
+    assert!(!play.world.servers.objects[&cluster].terminating);
     play.delete(&cluster);
     play.settled();
     assert!(play.erased(&cluster) && play.erased(&network));
-    let found = &play.world.objects[&identity];
+    let found = &play.world.servers.objects[&identity];
     assert!(!found.bears(&reference), "etcd has no room for all of them");
     let mut rows = play.world.archives.references.iter();
     assert!(rows.any(|(held, name)| *held == found.uid && name.to_string() == reference));
@@ -405,7 +405,7 @@ pub(super) fn hear_late(bug: Bug) -> Result<(), String> {
     play.delete(&identity);
     play.settle()?;
     play.delete(&project);
-    let reports = play.world.log[&identity.kind].len();
+    let reports = play.world.servers.log[&identity.kind].len();
     for back in 1..=reports {
         play.controllers[0].hear(&play.world, &identity.kind, Some(back), bug);
     }
@@ -422,14 +422,14 @@ pub(super) fn record_late(bug: Bug) -> Result<(), String> {
     play.setting.twofold = true;
     play.controllers.clear();
     play.employ();
-    let project = play.world.key("Project", "a");
+    let project = play.world.services.key("Project", "a");
     play.world.create(project.clone(), BTreeMap::new(), true, false);
     let budget = play.with("Budget", "a", &[("project", "a")]);
     play.settle()?;
     play.delete(&project);
     let slow = &mut play.controllers[0];
     slow.hear(&play.world, &project.kind, None, bug);
-    for _ in 0..play.world.objects.len() {
+    for _ in 0..play.world.servers.objects.len() {
         slow.decide(0, bug);
     }
     play.delete(&budget);

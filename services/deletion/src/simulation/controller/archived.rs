@@ -50,7 +50,7 @@ impl Controller {
             return Progress::Done;
         };
         if task.done == 0 {
-            if world.get(&task.key).is_err() {
+            if world.servers.get(&task.key).is_err() {
                 return Progress::Again;
             }
             let held = world.place_row(target, &name);
@@ -69,7 +69,7 @@ impl Controller {
         let Some(Held::By { bearer, .. }) = &task.held else {
             return Progress::Done;
         };
-        let (Ok(live), Ok(holder)) = (world.get(target), world.get(&task.key)) else {
+        let (Ok(live), Ok(holder)) = (world.servers.get(target), world.servers.get(&task.key)) else {
             return Progress::Again;
         };
         let holder = holder.filter(|found| found.uid == task.uid);
@@ -146,7 +146,7 @@ impl Controller {
             }
             1 if task.holders.is_empty() => {}
             1 => {
-                let found = world.get(&task.key).ok().flatten().cloned();
+                let found = world.servers.get(&task.key).ok().flatten().cloned();
                 let Some(found) = found.filter(|found| found.uid == task.uid && found.terminating) else {
                     return Progress::Again;
                 };

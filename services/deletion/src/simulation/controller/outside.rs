@@ -27,7 +27,7 @@ impl Controller {
     /// The object is read, then its cleanup is called. Whether the call or its answer gets lost, nobody knows.
     pub(super) fn clean_up(&mut self, world: &mut World, task: &Task, lost: bool, bug: Bug) -> Progress {
         if task.done == 0 {
-            let Ok(found) = world.get(&task.key) else {
+            let Ok(found) = world.servers.get(&task.key) else {
                 return Progress::Again;
             };
             let Some(found) = found.filter(|found| found.uid == task.uid).cloned() else {

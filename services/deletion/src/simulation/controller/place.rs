@@ -62,7 +62,7 @@ impl Controller {
         };
         let is_last = before + 1 == members.len() || bug == Bug::PlaceUnread;
         let member = &members[before];
-        let holder = world.get(&member.key);
+        let holder = world.servers.get(&member.key);
         let stays = |found: &Stored| {
             let freed = world.read(found, true).is_freed() && bug != Bug::PlaceForFreed;
             found.uid == member.uid && !freed

@@ -106,8 +106,8 @@ pub(super) fn release_rows(world: &mut World, object: &Stored, bug: Bug) {
 /// Whether what is still to be released, or read again, is taken for gone.
 pub(super) fn counts_as_gone(world: &World, target: &Key, bug: Bug) -> bool {
     match bug {
-        Bug::DownIsGone => world.get(target).is_err(),
-        Bug::SqlOnlyIsGone => world.is_sql_only(&target.kind),
+        Bug::DownIsGone => world.servers.get(target).is_err(),
+        Bug::SqlOnlyIsGone => world.services.is_sql_only(&target.kind),
         _ => false,
     }
 }

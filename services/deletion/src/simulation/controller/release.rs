@@ -37,7 +37,7 @@ impl Controller {
             return self.take_off_peer(world, task, target, lost, bug);
         }
         if task.done < 3 {
-            let Ok(holder) = world.get(&task.key) else {
+            let Ok(holder) = world.servers.get(&task.key) else {
                 return Progress::Again;
             };
             // The holder is read again: a field that changed may name the target again.
@@ -86,17 +86,17 @@ impl Controller {
     fn borne(&self, world: &World, target: &Seen, version: Option<u64>) -> Option<Stored> {
         let found = match world.is_elsewhere(&target.key, &self.group) {
             true => world.shown(&target.key),
-            false => world.objects.get(&target.key).cloned(),
+            false => world.servers.objects.get(&target.key).cloned(),
         };
         found.filter(|found| version.is_none_or(|version| version == found.version))
     }
 
     /// Whether all that its fields name bear the reference.
     fn holds_all(&mut self, world: &World, task: &Task) -> Progress {
-        let holder = &world.objects[&task.key];
+        let holder = &world.servers.objects[&task.key];
         let group = self.group.clone();
         let is_own = |target: &Key| target.kind.group == group;
-        for edge in world.edges(holder) {
+        for edge in world.services.edges(holder) {
             let found = match world.look(&edge.target, &self.group) {
                 Ok(Some(found)) => found,
                 Ok(None) if is_own(&edge.target) && world.bears_as_row(&edge.target, &task.reference) => continue,

@@ -99,7 +99,7 @@ impl Controller {
             // Whether the cluster has the name is asked of it.
             0 => {
                 visit.is_named = bug == Bug::TakeByName || world.has_its_name(&visit.key, &visit.uid);
-                world.get(&visit.key).is_ok()
+                world.servers.get(&visit.key).is_ok()
             }
             1 => {
                 visit.holders = world.tombstone_holders(&visit.key, &visit.uid, visit.is_named);
@@ -117,7 +117,7 @@ impl Controller {
             }
             3 => {
                 let is_named = bug == Bug::TakeByName || world.has_its_name(&visit.key, &visit.uid);
-                let answers = world.get(&visit.key).is_ok();
+                let answers = world.servers.get(&visit.key).is_ok();
                 visit.going.is_empty() || (answers && is_named)
             }
             at => match visit.going.get(at - 4).cloned() {
@@ -150,7 +150,7 @@ impl Controller {
     fn clean_up_archived(&mut self, world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
         if let Some(outcome) = visit.outcome.take() {
             // Time goes on: what follows from that is done later.
-            world.version += 1;
+            world.servers.version += 1;
             self.archived_cleanup_states.record(&visit.uid, outcome, self.now);
             return false;
         }
@@ -194,7 +194,7 @@ impl Controller {
             if holder.version.is_some() {
                 return (action_on(holder, &visit.key, phase) == HolderAction::Delete).then(|| holder.clone());
             }
-            let found = world.get(holder.key.as_ref()?).ok()??;
+            let found = world.servers.get(holder.key.as_ref()?).ok()??;
             let read = world.read(found, true);
             let is_sure = holder.reference.is_some() || self.has_former(&read) == Some(false);
             let stays = read.state == DeletionState::Live && read.has_deletion_finalizer && read.uid == holder.uid;
@@ -224,7 +224,7 @@ impl Controller {
             return;
         };
         let version = (bug != Bug::TakeLiveAnyway).then_some(version.0);
-        let Ok(Some(found)) = world.get(key) else {
+        let Ok(Some(found)) = world.servers.get(key) else {
             return;
         };
         if found.uid == holder.uid && version.is_none_or(|version| version == found.version) {
@@ -304,9 +304,9 @@ fn release_elsewhere(world: &mut World, visit: &mut Visit, bug: Bug) -> bool {
     };
     world.judge_release_elsewhere(&visit.uid, &target);
     let reference = visit.object.reference_name().expect("a name").to_string();
-    let chance = world.version % FAILS_OF;
+    let chance = world.servers.version % FAILS_OF;
     // Time goes on, and the next request has another chance.
-    world.version += 1;
+    world.servers.version += 1;
     let arrives = chance != 0;
     let released = arrives.then(|| {
         world.write_elsewhere(&target, None, None, |found| {

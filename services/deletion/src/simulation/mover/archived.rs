@@ -153,7 +153,7 @@ impl ArchivedMove {
             return self.refused();
         };
         let named = found.object.named.get(self.field);
-        self.from = named.map(|name| world.key(&self.to.kind.kind, name));
+        self.from = named.map(|name| world.services.key(&self.to.kind.kind, name));
         self.version = found.object.version;
         if self.from.as_ref() == Some(&self.to) {
             self.ended = Ended::Moved;
@@ -191,7 +191,13 @@ impl ArchivedMove {
         let found = world
             .find_object(&self.holder)
             .filter(|found| found.object.uid == self.uid);
-        let named = found.filter(|found| world.edges(&found.object).iter().any(|edge| edge.target == *target));
+        let named = found.filter(|found| {
+            world
+                .services
+                .edges(&found.object)
+                .iter()
+                .any(|edge| edge.target == *target)
+        });
         match named {
             None => Naming::Unnamed,
             Some(found) if found.is_deleting => Naming::NamedByLeaving,
@@ -238,7 +244,7 @@ impl ArchivedMove {
                 // service goes when that deletes the target.
                 let target = world.find_object(&one.target).filter(|_| is_late);
                 let pair = target.map(|target| (self.uid.clone(), target.object.uid));
-                world.excused.extend(pair);
+                world.judge.excused.extend(pair);
                 placed
             }
             SettlingStep::Release => world.release_at(&one.target, &self.reference, version),
@@ -276,7 +282,7 @@ impl ArchivedMove {
             let found = world
                 .find_object(target)
                 .map(|found| (self.uid.clone(), found.object.uid));
-            world.excused.extend(found);
+            world.judge.excused.extend(found);
         }
         for target in lacking {
             let found = world

@@ -15,7 +15,11 @@ type Placed<'w> = (&'w Stored, Location);
 impl Oracle {
     /// Reads what is there.
     pub(in super::super) fn now(world: &World) -> Self {
-        let live = world.objects.values().map(|object| (object, place(world, object)));
+        let live = world
+            .servers
+            .objects
+            .values()
+            .map(|object| (object, place(world, object)));
         let rows = world.archives.rows.values().filter(|row| !row.deleted);
         let objects: Vec<Placed<'_>> = live.chain(rows.map(|row| (&row.object, Location::Archive))).collect();
         let nodes = objects.iter().map(|(object, place)| Node {
@@ -43,7 +47,9 @@ impl Oracle {
                     oracle.tie(holder, target, tie);
                     match (held.1, other.1) {
                         (Location::Archive, _) => false,
-                        (_, Location::Archive) if world.is_named_in_time(&other.0.uid, &held.0.uid) => false,
+                        (_, Location::Archive) if world.judge.history.is_named_in_time(&other.0.uid, &held.0.uid) => {
+                            false
+                        }
                         (_, Location::Archive) => oracle.late.insert((holder, target)),
                         _ => oracle.unplaced.insert((holder, target)),
                     };
@@ -57,7 +63,7 @@ impl Oracle {
 fn place(world: &World, object: &Stored) -> Location {
     match object.terminating && !object.asked {
         true => Location::Leaving,
-        false if world.is_sql_only(&object.key.kind) => Location::Sql,
+        false if world.services.is_sql_only(&object.key.kind) => Location::Sql,
         false => Location::Cluster,
     }
 }
@@ -91,7 +97,7 @@ fn borne(world: &World, (object, place): &Placed<'_>) -> BTreeSet<ReferenceName>
 fn naming(world: &World, holder: &Stored, target: &Stored) -> Option<&'static Field> {
     fields(&holder.key.kind.kind).find(|field| {
         let named = holder.named.get(field.name);
-        named.is_some_and(|name| world.key(field.target, name) == target.key)
+        named.is_some_and(|name| world.services.key(field.target, name) == target.key)
     })
 }
 

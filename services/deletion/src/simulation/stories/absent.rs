@@ -32,7 +32,7 @@ fn a_holder_outlives_a_target_that_was_erased_while_its_service_was_down() {
     }
     play.settled();
     for key in [&identity, &network] {
-        let found = play.world.objects.get(key).expect("it stays");
+        let found = play.world.servers.objects.get(key).expect("it stays");
         assert!(!found.terminating && !found.requested, "{key}");
     }
     let Step::Rest(refused) = play.decided(&identity) else {

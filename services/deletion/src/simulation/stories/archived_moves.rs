@@ -70,17 +70,17 @@ struct ArchivedBudget {
 
 impl ArchivedBudget {
     fn create(world: &mut World, kind: &str, field: &'static str, is_archived: bool) -> Self {
-        let targets = ["a", "b", "c"].map(|name| world.key(kind, name));
+        let targets = ["a", "b", "c"].map(|name| world.services.key(kind, name));
         for target in &targets {
             world.create(target.clone(), BTreeMap::new(), false, false);
             if is_archived {
                 archive(world, target);
             }
         }
-        let key = world.key("Budget", "a");
+        let key = world.services.key("Budget", "a");
         let named = BTreeMap::from([(field, "a".to_owned())]);
         world.create(key.clone(), named, false, false);
-        let found = &world.objects[&key];
+        let found = &world.servers.objects[&key];
         let (uid, reference) = (found.uid.clone(), found.reference());
         archive(world, &key);
         world.renew_reference(&targets[0], &reference).expect("it is there");
@@ -118,7 +118,7 @@ impl ArchivedBudget {
 }
 
 fn archive(world: &mut World, key: &Key) {
-    let object = world.objects.remove(key).expect("it is there");
+    let object = world.servers.objects.remove(key).expect("it is there");
     world.archives.add(object);
 }
 
@@ -286,7 +286,7 @@ fn come_back_archived(bug: Bug, sent: usize, moved: usize, late: usize) -> Resul
     }
     let next = Controller::new(&play.world, &budget.kind.group, bug);
     let mut superseded = std::mem::replace(&mut play.controllers[at], next);
-    let uid = play.world.objects[&budget].uid.clone();
+    let uid = play.world.servers.objects[&budget].uid.clone();
     let written = play.world.write(&budget, None, None, |budget| {
         (budget.immutable, budget.terminating) = (true, true);
     });

@@ -72,7 +72,7 @@ impl Play {
             self.world.others(key, true);
             self.do_all(0)?;
         }
-        match self.world.objects.contains_key(key) {
+        match self.world.servers.objects.contains_key(key) {
             false => Ok(()),
             true => Err(format!("{key} stays")),
         }
@@ -100,7 +100,7 @@ fn wait_for_others(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
     let project = play.with("Project", "a", &[]);
     let budget = play.with("Budget", "a", &[("project", "a")]);
-    let identity = play.world.key("Identity", "a");
+    let identity = play.world.services.key("Identity", "a");
     play.settled();
     play.bug = bug;
     play.delete(&project);

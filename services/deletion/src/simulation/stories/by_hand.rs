@@ -7,7 +7,7 @@ use crate::object::Key;
 
 impl Play {
     fn take_off_by_hand(&mut self, target: &Key, holder: &Key) {
-        let reference = self.world.objects[holder].reference();
+        let reference = self.world.servers.objects[holder].reference();
         let written = self.world.write(target, None, None, |target| {
             target.finalizers.retain(|finalizer| *finalizer != reference);
         });
@@ -15,8 +15,8 @@ impl Play {
     }
 
     fn is_held_by(&self, target: &Key, holder: &Key) -> bool {
-        let reference = self.world.objects[holder].reference();
-        self.world.objects[target].bears(&reference)
+        let reference = self.world.servers.objects[holder].reference();
+        self.world.servers.objects[target].bears(&reference)
     }
 }
 
@@ -58,7 +58,7 @@ fn what_is_taken_off_by_hand_while_its_target_is_deleted_takes_no_holder_along()
         play.take_off_by_hand(&cluster, &budget);
         play.settled();
         assert!(
-            play.erased(&cluster) && !play.world.objects[&budget].terminating,
+            play.erased(&cluster) && !play.world.servers.objects[&budget].terminating,
             "{divided}"
         );
         let Step::Rest(refused) = play.decided(&budget) else {

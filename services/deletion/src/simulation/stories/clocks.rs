@@ -24,13 +24,13 @@ impl Play {
 
     /// As which one each of these was through, after all of them were deleted.
     fn ends<const N: usize>(&mut self, keys: &[Key; N], deleted: &[(usize, Timestamp)]) -> [usize; N] {
-        let uids = keys.each_ref().map(|key| self.world.objects[key].uid.clone());
+        let uids = keys.each_ref().map(|key| self.world.servers.objects[key].uid.clone());
         for (at, time) in deleted {
             self.delete_at(&keys[*at], *time);
         }
         self.settled();
         assert!(keys.iter().all(|key| self.erased(key)), "{deleted:?}");
-        uids.each_ref().map(|uid| self.world.ends[uid])
+        uids.each_ref().map(|uid| self.world.judge.ends[uid])
     }
 }
 

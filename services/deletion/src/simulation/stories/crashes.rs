@@ -33,11 +33,11 @@ impl Play {
     fn decide_alone(&mut self, at: usize) {
         let controller = &mut self.controllers[at];
         for kind in controller.kinds() {
-            for _ in 0..=self.world.log.get(&kind).map_or(0, Vec::len) {
+            for _ in 0..=self.world.servers.log.get(&kind).map_or(0, Vec::len) {
                 controller.hear(&self.world, &kind, None, self.bug);
             }
         }
-        for _ in 0..self.world.objects.len() {
+        for _ in 0..self.world.servers.objects.len() {
             controller.decide(0, self.bug);
         }
     }
@@ -67,7 +67,7 @@ impl Play {
 
     /// The writes to an object since a version that changed nothing of it.
     pub(super) fn needless_writes(&self, key: &Key, since: u64) -> usize {
-        let log = self.world.log.get(&key.kind).into_iter().flatten();
+        let log = self.world.servers.log.get(&key.kind).into_iter().flatten();
         let written: Vec<_> = log
             .filter_map(|event| match event {
                 Event::Applied(object) if object.key == *key && object.version > since => {
@@ -89,7 +89,7 @@ fn a_deletion_that_is_stored_before_a_crash_is_heard_of_after_it_and_recorded_on
         let identity = play.with("Identity", "a", &[("project", "a")]);
         let network = play.with("Network", "a", &[("identity", "a")]);
         play.settled();
-        let before = play.world.version;
+        let before = play.world.servers.version;
         play.delete(&project);
         let all = 0..play.controllers.len();
         for _ in 0..steps {
@@ -127,7 +127,7 @@ fn take_over(bug: Bug, steps: usize, later: usize) -> Result<(), String> {
     let budget = play.with("Budget", "a", &[("cluster", "a")]);
     play.settled();
     play.bug = bug;
-    let before = play.world.version;
+    let before = play.world.servers.version;
     play.delete(&cluster);
     play.delete(&budget);
     for _ in 0..steps {
@@ -160,7 +160,7 @@ fn take_over(bug: Bug, steps: usize, later: usize) -> Result<(), String> {
 
 /// A server of the cluster `a`, which takes its time to go.
 fn server(play: &mut Play, name: &str) -> Key {
-    let key = play.world.key("Server", name);
+    let key = play.world.services.key("Server", name);
     let named = BTreeMap::from([("cluster", "a".to_owned())]);
     play.world.create(key.clone(), named, true, false);
     key
@@ -174,10 +174,12 @@ fn a_crash_while_an_owner_drains_leaves_out_nobody_and_deletes_nobody_twice() {
     let servers = ["a", "b", "c", "d", "e"].map(|name| server(&mut play, name));
     play.settled();
     let going = |play: &Play| {
-        let left = servers.iter().filter_map(|server| play.world.objects.get(server));
+        let left = servers
+            .iter()
+            .filter_map(|server| play.world.servers.objects.get(server));
         left.filter(|server| server.terminating).count()
     };
-    let before = play.world.version;
+    let before = play.world.servers.version;
     play.delete(&cluster);
     play.work_until(0, |play| going(play) == 2);
     assert_eq!(play.phase(&cluster), Some(Phase::Draining));
@@ -217,10 +219,10 @@ fn create_late(bug: Bug, turns: usize) -> Result<(), String> {
     let early = server(&mut play, "a");
     play.settled();
     play.bug = bug;
-    let before = play.world.version;
+    let before = play.world.servers.version;
     play.delete(&cluster);
     let drains = |play: &Play| {
-        let found = play.world.objects.get(&cluster);
+        let found = play.world.servers.objects.get(&cluster);
         found.is_some_and(|found| found.phase == Some(Phase::Draining))
     };
     for _ in 0..DRAINING_MAX {
@@ -230,9 +232,9 @@ fn create_late(bug: Bug, turns: usize) -> Result<(), String> {
         play.little(0);
         play.hold()?;
     }
-    let cluster_uid = play.world.objects.get(&cluster).map(|found| found.uid.clone());
+    let cluster_uid = play.world.servers.objects.get(&cluster).map(|found| found.uid.clone());
     let late = server(&mut play, "b");
-    let late_uid = play.world.objects[&late].uid.clone();
+    let late_uid = play.world.servers.objects[&late].uid.clone();
     for _ in 0..turns {
         play.little(0);
         play.hold()?;
@@ -246,12 +248,17 @@ fn create_late(bug: Bug, turns: usize) -> Result<(), String> {
         play.world.remove_outside();
         play.drain_queue(0)?;
     }
-    let goes = play.world.objects.get(&late).is_some_and(|late| late.terminating);
+    let goes = play
+        .world
+        .servers
+        .objects
+        .get(&late)
+        .is_some_and(|late| late.terminating);
     if !goes || !drains(&play) || !play.erased(&early) {
         return Err(format!("{cluster} does not drain until {late} has gone along"));
     }
     play.settle()?;
-    let ends = &play.world.ends;
+    let ends = &play.world.judge.ends;
     let cluster_end = cluster_uid.and_then(|uid| ends.get(&uid));
     if ends.get(&late_uid).is_none_or(|end| Some(end) >= cluster_end) {
         return Err(format!("{late} was not through before {cluster}"));
@@ -270,7 +277,7 @@ fn holder_of_three(play: &mut Play) -> (Key, [Key; 3]) {
     let cluster = play.with("Cluster", "a", &[]);
     let budget = play.with("Budget", "a", &[("project", "a"), ("cluster", "a")]);
     play.settled();
-    let reference = play.world.objects[&budget].reference();
+    let reference = play.world.servers.objects[&budget].reference();
     play.delete(&budget);
     // Somebody has placed the third one by hand.
     let placed = play
@@ -282,10 +289,12 @@ fn holder_of_three(play: &mut Play) -> (Key, [Key; 3]) {
 }
 
 fn held(play: &Play, budget: &Key, targets: &[Key; 3]) -> usize {
-    let Some(budget) = play.world.objects.get(budget) else {
+    let Some(budget) = play.world.servers.objects.get(budget) else {
         return 0;
     };
-    let targets = targets.iter().filter_map(|target| play.world.objects.get(target));
+    let targets = targets
+        .iter()
+        .filter_map(|target| play.world.servers.objects.get(target));
     targets.filter(|target| target.bears(&budget.reference())).count()
 }
 
@@ -294,15 +303,18 @@ fn a_crash_between_two_releases_leaves_no_reference_behind() {
     for left in [2, 1] {
         let mut play = calm(true);
         let (budget, targets) = holder_of_three(&mut play);
-        let (before, at) = (play.world.version, play.at_service(&budget));
-        let reference = play.world.objects[&budget].reference();
+        let (before, at) = (play.world.servers.version, play.at_service(&budget));
+        let reference = play.world.servers.objects[&budget].reference();
         play.work_until(at, |play| held(play, &budget, &targets) == left);
         assert_eq!(play.phase(&budget), Some(Phase::Finalizing));
         play.crash(at);
         play.settled();
         assert!(play.erased(&budget), "{left}");
         for target in &targets {
-            assert!(!play.world.objects[target].bears(&reference), "{left}: {target}");
+            assert!(
+                !play.world.servers.objects[target].bears(&reference),
+                "{left}: {target}"
+            );
             assert_eq!(play.needless_writes(target, before), 0, "{left}: {target}");
         }
     }
@@ -315,12 +327,12 @@ fn a_release_waits_for_a_service_that_is_down_and_a_target_that_is_gone_counts_a
         let mut play = calm(true);
         let (budget, targets) = holder_of_three(&mut play);
         let (cluster, at) = (&targets[2], play.at_service(&budget));
-        play.world.down = Some(cluster.kind.group.to_string());
+        play.world.servers.down = Some(cluster.kind.group.to_string());
         play.drain_queue(at).expect("nothing is broken");
         assert_eq!(play.phase(&budget), Some(Phase::Finalizing));
         assert!(!play.erased(&budget) && held(&play, &budget, &targets) > 0);
         play.crash(at);
-        play.world.down = None;
+        play.world.servers.down = None;
         if is_gone {
             play.erase_by_force(cluster);
         }

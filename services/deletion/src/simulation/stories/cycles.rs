@@ -46,7 +46,7 @@ fn objects_of_a_cycle_go_once_any_of_their_references_is_dropped() {
             .expect("a cycle");
         assert_eq!(Seen::keys(&path), [a, c, b]);
 
-        let reference = play.world.objects[&trees[dropped]].reference();
+        let reference = play.world.servers.objects[&trees[dropped]].reference();
         let target = &trees[(dropped + 1) % 3];
         let written = play.world.write(target, None, None, |tree| {
             tree.finalizers.retain(|finalizer| *finalizer != reference);
@@ -72,8 +72,10 @@ impl Cycle {
         let mut play = calm(false);
         let networks = ["a", "b", "c", "d"].map(|name| play.with("Network", name, &[]));
         play.settled();
-        let uids = networks.each_ref().map(|key| play.world.objects[key].uid.clone());
-        let second = play.world.objects[&networks[1]].reference();
+        let uids = networks
+            .each_ref()
+            .map(|key| play.world.servers.objects[key].uid.clone());
+        let second = play.world.servers.objects[&networks[1]].reference();
         for key in &networks[2..] {
             play.evict(key);
         }
@@ -97,7 +99,7 @@ impl Cycle {
         let name = ReferenceName::new("Network", group, &self.uids[holder]).expect("a name");
         let world = &mut self.play.world;
         world.archives.references.insert((self.uids[held].clone(), name));
-        world.version += 1;
+        world.servers.version += 1;
     }
 
     fn delete(&mut self, at: usize) {

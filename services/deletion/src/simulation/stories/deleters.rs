@@ -33,7 +33,7 @@ fn delete_again(bug: Bug, steps: usize, dies: bool) -> Result<(), String> {
     let network = play.with("Network", "a", &[("identity", "a")]);
     play.settled();
     play.bug = bug;
-    let (before, all) = (play.world.version, 0..play.controllers.len());
+    let (before, all) = (play.world.servers.version, 0..play.controllers.len());
     play.delete_by_users(&[&project, &project])?;
     for _ in 0..steps {
         all.clone().for_each(|at| play.little(at));

@@ -15,7 +15,7 @@ fn what_is_deleted_before_anything_was_placed_for_it_goes_and_leaves_nothing_beh
         play.delete(&identity);
         play.settled();
         assert!(play.erased(&identity), "{steps}");
-        let project = &play.world.objects[&project];
+        let project = &play.world.servers.objects[&project];
         assert_eq!(project.references().count(), 0, "{steps}");
         assert!(!project.terminating, "{steps}");
     }

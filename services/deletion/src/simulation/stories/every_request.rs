@@ -33,10 +33,10 @@ impl Deletion {
         let mut play = calm(divided);
         let other = play.with("Project", "b", &[]);
         let objects = project(&mut play).map(|key| {
-            let uid = play.world.objects[&key].uid.clone();
+            let uid = play.world.servers.objects[&key].uid.clone();
             (key, uid)
         });
-        let before = play.world.version;
+        let before = play.world.servers.version;
         play.delete(&objects[4].0);
         Self {
             play,
@@ -57,7 +57,7 @@ impl Deletion {
                 bug,
                 ..
             } = &mut self.play;
-            let keys: Vec<Key> = world.objects.keys().cloned().collect();
+            let keys: Vec<Key> = world.servers.objects.keys().cloned().collect();
             keys.iter().for_each(|key| world.others(key, true));
             world.remove_outside();
             let at = self.turn % controllers.len();
@@ -65,7 +65,7 @@ impl Deletion {
             let controller = &mut controllers[at];
             controller.wait(Duration::from_secs(1));
             for kind in controller.kinds() {
-                for _ in 0..=world.log.get(&kind).map_or(0, Vec::len) {
+                for _ in 0..=world.servers.log.get(&kind).map_or(0, Vec::len) {
                     controller.hear(world, &kind, None, *bug);
                 }
             }
@@ -97,20 +97,21 @@ impl Deletion {
     fn judge(mut self, when: &str) {
         self.play.settled();
         let world = &self.play.world;
-        let [cluster, network, group, identity, project] = self.objects.each_ref().map(|(_, uid)| world.ends.get(uid));
+        let [cluster, network, group, identity, project] =
+            self.objects.each_ref().map(|(_, uid)| world.judge.ends.get(uid));
         assert!(
             cluster.is_some() && cluster < network.min(group),
             "{when}: {:?}",
-            world.ends
+            world.judge.ends
         );
         assert!(
             network.max(group) < identity && identity < project,
             "{when}: {:?}",
-            world.ends
+            world.judge.ends
         );
-        let left: Vec<&Key> = world.objects.keys().collect();
+        let left: Vec<&Key> = world.servers.objects.keys().collect();
         assert_eq!(left, [&self.other], "{when}");
-        let other = &world.objects[&self.other];
+        let other = &world.servers.objects[&self.other];
         assert!(
             !other.terminating && other.version <= self.before,
             "{when}: nobody writes to it"
@@ -148,12 +149,12 @@ fn a_project_goes_in_its_order_whichever_request_is_the_last_one_of_its_process(
 fn a_project_goes_in_its_order_where_each_process_dies_after_its_first_write() {
     for divided in [false, true] {
         let (mut often, mut requests) = (Deletion::of_project(divided), 0);
-        let mut written = often.play.world.version;
+        let mut written = often.play.world.servers.version;
         while let Some(at) = often.next_request(false) {
             // One that only reads would be sent again and again.
-            if often.play.world.version > written {
+            if often.play.world.servers.version > written {
                 often.play.crash(at);
-                written = often.play.world.version;
+                written = often.play.world.servers.version;
             }
             requests += 1;
             assert!(requests < REQUESTS_MAX, "it goes on for ever");

@@ -26,7 +26,7 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     let of_region = |at: &usize| play.controllers[*at].group() == identity.kind.group;
     let at = (0..play.controllers.len()).find(of_region).expect("a controller");
     for kind in [&project.kind, &identity.kind] {
-        for _ in 0..=play.world.log[kind].len() {
+        for _ in 0..=play.world.servers.log[kind].len() {
             play.controllers[at].hear(&play.world, kind, None, bug);
         }
     }
@@ -36,7 +36,7 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
         object.finalizers.retain(|finalizer| *finalizer != own);
     });
     let reference = freed.expect("it is there").reference();
-    let bears = |play: &super::super::Play| play.world.objects[&project].bears(&reference);
+    let bears = |play: &super::super::Play| play.world.servers.objects[&project].bears(&reference);
     play.controllers[at].send(&mut play.world, 0, false, true, bug);
     if !bears(&play) {
         return Err("the slow controller places it".to_owned());

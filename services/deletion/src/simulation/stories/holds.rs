@@ -23,7 +23,7 @@ pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
         .world
         .write(&network, None, None, |object| object.finalizers.push(own));
     written.expect("it is there");
-    for _ in 0..=play.world.log[&network.kind].len() {
+    for _ in 0..=play.world.servers.log[&network.kind].len() {
         play.controllers[0].hear(&play.world, &network.kind, None, bug);
     }
     // On what it knows of the identity too.
@@ -33,7 +33,7 @@ pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
     play.delete(&network);
     for _ in 0..4 {
         play.drain_queue(1)?;
-        if play.world.objects.contains_key(&network) {
+        if play.world.servers.objects.contains_key(&network) {
             play.world.others(&network, true);
         }
     }

@@ -61,7 +61,7 @@ fn reported(play: &mut Play, bug: Bug) -> Result<(Key, Key, usize), String> {
 fn erase_holder(bug: Bug, divided: bool) -> Result<(), String> {
     let mut play = calm(divided);
     let (cluster, budget, at) = reported(&mut play, bug)?;
-    let reference = play.world.objects[&budget].reference();
+    let reference = play.world.servers.objects[&budget].reference();
     play.erase_by_force(&budget);
     if losses(&play.look_for(at, 30)?) > 0 {
         return Err(format!("{budget} is reported as lost after one answer"));
@@ -77,7 +77,7 @@ fn erase_holder(bug: Bug, divided: bool) -> Result<(), String> {
     if events.into_iter().filter(|notice| is_loss(notice)).count() != 1 {
         return Err(format!("there are several events of {budget}, which is lost"));
     }
-    let found = play.world.objects.get(&cluster);
+    let found = play.world.servers.objects.get(&cluster);
     if found.is_none_or(|found| found.phase != Some(Phase::Deleting)) {
         return Err(format!("{cluster} goes on though the reference of {budget} is on it"));
     }
@@ -96,7 +96,7 @@ fn erase_holder(bug: Bug, divided: bool) -> Result<(), String> {
 fn store_late(bug: Bug, divided: bool) -> Result<(), String> {
     let mut play = calm(divided);
     let (cluster, budget, at) = reported(&mut play, bug)?;
-    let row = play.world.objects[&budget].clone();
+    let row = play.world.servers.objects[&budget].clone();
     play.erase_by_force(&budget);
     let before = losses(&play.look_for(at, 30)?);
     play.world.archives.add(row);
@@ -111,11 +111,11 @@ fn keep_silent(bug: Bug) -> Result<(), String> {
     let mut play = calm(true);
     let (cluster, budget, at) = deleted(&mut play);
     play.bug = bug;
-    play.world.down = Some(budget.kind.group.to_string());
+    play.world.servers.down = Some(budget.kind.group.to_string());
     if losses(&play.look_for(at, 300)?) > 0 {
         return Err(format!("{budget} is reported as lost, and its service is silent"));
     }
-    play.world.down = None;
+    play.world.servers.down = None;
     let reported = play.look_for(at, 60)?;
     let is_named = |notice: &Notice| notice.message.ends_with(&budget.to_string());
     match reported

@@ -25,18 +25,18 @@ impl Play {
     }
 
     fn bears(&self, target: &Key, holder: &Key) -> bool {
-        self.world.objects[target].bears(&self.world.objects[holder].reference())
+        self.world.servers.objects[target].bears(&self.world.servers.objects[holder].reference())
     }
 
     /// Whether a target that was deleted is there, and waits for a holder that is there.
     fn waits(&self, target: &Key, holder: &Key) -> bool {
-        let objects = &self.world.objects;
+        let objects = &self.world.servers.objects;
         let found = objects.get(target).zip(objects.get(holder));
         found.is_some_and(|(target, holder)| target.terminating && target.bears(&holder.reference()))
     }
 
     fn hear_all(&mut self, of: &Key) {
-        for _ in 0..self.world.log[&of.kind].len() {
+        for _ in 0..self.world.servers.log[&of.kind].len() {
             self.controllers[0].hear(&self.world, &of.kind, None, self.bug);
         }
     }
@@ -97,7 +97,7 @@ impl Play {
         let at = self.at_service(holder);
         let controller = &mut self.controllers[at];
         for key in [holder, target] {
-            for _ in 0..self.world.log[&key.kind].len() {
+            for _ in 0..self.world.servers.log[&key.kind].len() {
                 controller.hear(&self.world, &key.kind, None, self.bug);
             }
         }
@@ -227,7 +227,10 @@ fn what_a_late_release_takes_at_a_service_of_an_older_version_is_placed_again_or
         play.delete(&old);
         play.settled();
         assert!(play.erased(&old) && play.bears(&new, &budget));
-        assert!(!play.world.objects[&budget].terminating, "nothing follows from absence");
+        assert!(
+            !play.world.servers.objects[&budget].terminating,
+            "nothing follows from absence"
+        );
         let Step::Rest(refused) = play.decided(&budget) else {
             panic!("it rests");
         };
@@ -256,8 +259,13 @@ pub(in super::super) fn refused(bug: Bug) -> Result<(), String> {
         play.bug = bug;
         play.name(&identity, "b");
         play.settle()?;
-        let found = play.world.objects.get(&identity).filter(|found| !found.terminating);
-        let found = found.zip(play.world.objects.get(&old));
+        let found = play
+            .world
+            .servers
+            .objects
+            .get(&identity)
+            .filter(|found| !found.terminating);
+        let found = found.zip(play.world.servers.objects.get(&old));
         if !found.is_some_and(|(identity, old)| old.bears(&identity.reference())) {
             return Err(format!("{identity} goes with a project that never held it"));
         }
@@ -274,7 +282,9 @@ const ARCHIVED: [[bool; 2]; 3] = [[true, false], [false, true], [true, true]];
 fn partly_archived(play: &mut Play, archived: [bool; 2]) -> ([Key; 4], [String; 2]) {
     let projects = ["a", "b"].map(|name| play.with("Project", name, &[]));
     play.settled();
-    let uids = projects.each_ref().map(|key| play.world.objects[key].uid.clone());
+    let uids = projects
+        .each_ref()
+        .map(|key| play.world.servers.objects[key].uid.clone());
     for (project, _) in projects.iter().zip(archived).filter(|(_, archived)| *archived) {
         play.evict(project);
     }
@@ -296,14 +306,19 @@ fn delete_either(play: &mut Play, project: &Key, uid: &str) {
 }
 
 fn has_gone(play: &Play, project: &Key, uid: &str) -> bool {
-    !play.world.objects.contains_key(project) && !play.world.archives.is_archived(uid)
+    !play.world.servers.objects.contains_key(project) && !play.world.archives.is_archived(uid)
 }
 
 fn stays_with(play: &Play, old: &Key, identity: &Key) -> Result<(), String> {
-    let found = play.world.objects.get(identity).filter(|found| !found.terminating);
+    let found = play
+        .world
+        .servers
+        .objects
+        .get(identity)
+        .filter(|found| !found.terminating);
     let is_held = found.is_some_and(|found| {
         let reference = found.reference();
-        let live = play.world.objects.get(old);
+        let live = play.world.servers.objects.get(old);
         live.is_some_and(|old| old.bears(&reference)) || play.world.bears_as_row(old, &reference)
     });
     match is_held {
@@ -345,7 +360,7 @@ fn what_was_moved_goes_along_once_its_former_target_is_deleted_too_wherever_they
         let ([old, _, keeps, identity], uids) = partly_archived(&mut play, archived);
         play.name(&identity, "b");
         play.settled();
-        assert!(!play.world.objects[&identity].terminating, "{archived:?}");
+        assert!(!play.world.servers.objects[&identity].terminating, "{archived:?}");
         delete_either(&mut play, &old, &uids[0]);
         play.rest().expect("nothing is broken");
         assert!(play.erased(&identity), "{archived:?}");
@@ -366,7 +381,7 @@ fn who_is_not_known_yet_goes_along_with_nothing_that_is_deleted_in_the_archive()
     for _ in 0..4 {
         play.controllers[0].walk_all(&mut play.world, Bug::None);
     }
-    assert!(!play.world.objects[&identity].terminating);
+    assert!(!play.world.servers.objects[&identity].terminating);
     play.rest().expect("nothing is broken");
     stays_with(&play, &old, &identity).expect("its former target is known now");
 }
@@ -379,7 +394,7 @@ fn what_is_moved_to_a_target_that_is_being_deleted_stays_held_by_its_former_one(
         let [old, new, keeps, identity] = one_that_goes(&mut play);
         play.name(&identity, "b");
         play.rest().expect("nothing is broken");
-        assert!(!play.world.objects[&identity].terminating && play.bears(&old, &identity));
+        assert!(!play.world.servers.objects[&identity].terminating && play.bears(&old, &identity));
         play.delete(&keeps);
         play.rest().expect("nothing is broken");
         assert!(play.erased(&new) && play.bears(&old, &identity), "{divided}");
@@ -391,7 +406,7 @@ fn what_is_moved_to_a_target_that_is_being_deleted_stays_held_by_its_former_one(
         play.delete(&old);
         play.rest().expect("nothing is broken");
         assert!(
-            !play.world.objects[&identity].terminating,
+            !play.world.servers.objects[&identity].terminating,
             "nothing follows from absence"
         );
         assert!(matches!(play.decided(&old), Step::Wait(Wait::Holders(claims, _)) if claims.len() == 1));

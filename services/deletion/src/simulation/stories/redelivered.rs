@@ -11,7 +11,7 @@ impl Play {
     fn deliver_again(&mut self) {
         for controller in &mut self.controllers {
             for kind in controller.kinds() {
-                let reports = self.world.log.get(&kind).map_or(0, Vec::len);
+                let reports = self.world.servers.log.get(&kind).map_or(0, Vec::len);
                 for _ in 0..=reports {
                     controller.hear(&self.world, &kind, None, self.bug);
                 }
@@ -24,7 +24,7 @@ impl Play {
 
     /// An event about an object is published. It has no more than the name: other services read the object.
     fn publish(&mut self, key: &Key) {
-        let log = self.world.log.entry(key.kind.clone()).or_default();
+        let log = self.world.servers.log.entry(key.kind.clone()).or_default();
         log.push(Event::Archived(key.clone()));
     }
 }
@@ -36,7 +36,7 @@ fn an_event_that_comes_again_after_a_crash_changes_nothing() {
         for steps in 0..40 {
             let mut play = calm(divided);
             let keys = project(&mut play);
-            let before = play.world.version;
+            let before = play.world.servers.version;
             play.delete(&keys[4]);
             let all = 0..play.controllers.len();
             for _ in 0..steps {
@@ -49,10 +49,10 @@ fn an_event_that_comes_again_after_a_crash_changes_nothing() {
                 assert!(play.erased(key), "{divided}, {steps}: {key}");
                 assert_eq!(play.needless_writes(key, before), 0, "{divided}, {steps}: {key}");
             }
-            let through = play.world.version;
+            let through = play.world.servers.version;
             play.deliver_again();
             play.settled();
-            assert_eq!(play.world.version, through, "{divided}, {steps}");
+            assert_eq!(play.world.servers.version, through, "{divided}, {steps}");
         }
     }
 }
@@ -77,17 +77,20 @@ fn publish_again(is_archived: bool, steps: usize) {
     play.employ();
     let project = play.with("Project", "a", &[]);
     play.settled();
-    let uid = play.world.objects[&project].uid.clone();
+    let uid = play.world.servers.objects[&project].uid.clone();
     if is_archived {
         play.evict(&project);
     }
     let identity = play.with("Identity", "a", &[("project", "a")]);
     let network = play.with("Network", "a", &[("identity", "a")]);
     play.settled();
-    let uids = [&network, &identity].map(|key| play.world.objects[key].uid.clone());
+    let uids = [&network, &identity].map(|key| play.world.servers.objects[key].uid.clone());
     play.publish(&project);
     play.settled();
-    assert!(!play.world.objects[&identity].terminating, "the project is there");
+    assert!(
+        !play.world.servers.objects[&identity].terminating,
+        "the project is there"
+    );
     match is_archived {
         true => play.world.drop_row(&uid),
         false => play.delete(&project),
@@ -101,18 +104,18 @@ fn publish_again(is_archived: bool, steps: usize) {
     all.for_each(|at| play.crash(at));
     play.publish(&project);
     play.rest().expect("nothing is broken");
-    let ends = [&uids[0], &uids[1], &uid].map(|uid| play.world.ends.get(uid));
+    let ends = [&uids[0], &uids[1], &uid].map(|uid| play.world.judge.ends.get(uid));
     assert!(
         ends[0].is_some() && ends.is_sorted_by(|one, next| one < next),
         "{is_archived}, {steps}: {ends:?}"
     );
-    let is_left = play.world.objects.contains_key(&project) || play.world.archives.is_archived(&uid);
+    let is_left = play.world.servers.objects.contains_key(&project) || play.world.archives.is_archived(&uid);
     assert!(
         !is_left && play.erased(&identity) && play.erased(&network),
         "{is_archived}, {steps}"
     );
-    let through = play.world.version;
+    let through = play.world.servers.version;
     play.publish(&project);
     play.settled();
-    assert_eq!(play.world.version, through, "{is_archived}, {steps}");
+    assert_eq!(play.world.servers.version, through, "{is_archived}, {steps}");
 }

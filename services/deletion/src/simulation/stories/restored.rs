@@ -22,14 +22,18 @@ fn deleted(play: &mut Play) -> (Key, Key, usize) {
     let (of_project, of_identity) = (play.at_service(&project), play.at_service(&identity));
     play.delete(&project);
     play.work_until(of_project, |play| play.phase(&project).is_some());
-    for _ in 0..play.world.log[&project.kind].len() {
+    for _ in 0..play.world.servers.log[&project.kind].len() {
         play.controllers[of_identity].hear(&play.world, &project.kind, None, Bug::None);
     }
     (project, identity, of_identity)
 }
 
 fn is_deleted(play: &Play, key: &Key) -> bool {
-    play.world.objects.get(key).is_none_or(|found| found.terminating)
+    play.world
+        .servers
+        .objects
+        .get(key)
+        .is_none_or(|found| found.terminating)
 }
 
 /// The project is as it was before its deletion when the identity is about to go with it.
@@ -38,7 +42,7 @@ pub(in super::super) fn before_it_is_deleted(bug: Bug) -> Result<(), String> {
     let (project, identity, at) = deleted(&mut play);
     play.bug = bug;
     play.controllers[at].decide(0, bug);
-    let mut backup = play.world.objects[&project].clone();
+    let mut backup = play.world.servers.objects[&project].clone();
     (backup.terminating, backup.asked, backup.phase) = (false, false, None);
     play.world.restore(backup);
     play.crash(play.at_service(&project));

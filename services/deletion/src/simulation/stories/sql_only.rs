@@ -10,18 +10,18 @@ use crate::object::Key;
 impl Play {
     /// The only controller and those beside it work until something is written. Whether something was.
     fn next_effect(&mut self) -> bool {
-        let before = self.world.version;
+        let before = self.world.servers.version;
         for _ in 0..200 {
-            let keys: Vec<Key> = self.world.objects.keys().cloned().collect();
+            let keys: Vec<Key> = self.world.servers.objects.keys().cloned().collect();
             for key in &keys {
                 self.world.others(key, true);
             }
-            if self.world.version == before {
+            if self.world.servers.version == before {
                 self.controllers[0].wait(Duration::from_secs(1));
                 self.little(0);
             }
             self.hold().expect("nothing is broken");
-            if self.world.version > before {
+            if self.world.servers.version > before {
                 return true;
             }
         }
@@ -44,12 +44,12 @@ impl Between {
     /// The identity is deleted, or its project.
     fn deleted(with_project: bool) -> Self {
         let mut play = calm(false);
-        play.world.sql_only_kinds = BTreeSet::from(["Identity"]);
+        play.world.services.sql_only_kinds = BTreeSet::from(["Identity"]);
         let project = play.with("Project", "a", &[]);
         let identity = play.with("Identity", "a", &[("project", "a")]);
         let [archived, network] = ["a", "b"].map(|name| play.with("Network", name, &[("identity", "a")]));
         play.settled();
-        let uids = [&identity, &network, &archived].map(|key| play.world.objects[key].uid.clone());
+        let uids = [&identity, &network, &archived].map(|key| play.world.servers.objects[key].uid.clone());
         play.evict(&archived);
         let rows = play
             .world
@@ -73,13 +73,13 @@ impl Between {
         self.play.settled();
         let play = &self.play;
         assert!(play.erased(&self.identity) && play.erased(&self.network));
-        let ends = self.uids.each_ref().map(|uid| play.world.ends.get(uid));
+        let ends = self.uids.each_ref().map(|uid| play.world.judge.ends.get(uid));
         let [identity, network, archived] = ends;
         assert!(network.is_some() && network < identity, "{ends:?}");
         assert!(archived.is_some() && archived < identity, "{ends:?}");
         assert!(play.world.archives.references.is_empty());
         assert_eq!(play.erased(&self.project), with_project);
-        if let Some(project) = play.world.objects.get(&self.project) {
+        if let Some(project) = play.world.servers.objects.get(&self.project) {
             assert!(!project.terminating && project.references().count() == 0);
         }
     }
@@ -112,14 +112,14 @@ fn an_sql_only_object_goes_after_its_live_and_archived_holders_whenever_the_proc
 #[test]
 fn an_sql_only_object_goes_without_an_ingester() {
     let mut play = calm(false);
-    play.world.sql_only_kinds = BTreeSet::from(["Project"]);
+    play.world.services.sql_only_kinds = BTreeSet::from(["Project"]);
     let bare = play.with("Project", "a", &[]);
     play.delete(&bare);
     assert!(play.erased(&bare), "it has no finalizer");
     let asked = play.with("Project", "b", &[]);
     play.settled();
     assert_eq!(
-        play.world.objects[&asked].finalizers.len(),
+        play.world.servers.objects[&asked].finalizers.len(),
         1,
         "it has the deletion finalizer"
     );

@@ -14,11 +14,11 @@ impl Play {
     fn decide_all(&mut self, kinds: [&Key; 2]) {
         for key in kinds {
             // The list, and what the log has.
-            for _ in 0..=self.world.log[&key.kind].len() {
+            for _ in 0..=self.world.servers.log[&key.kind].len() {
                 self.controllers[0].hear(&self.world, &key.kind, None, self.bug);
             }
         }
-        for _ in 0..self.world.objects.len() {
+        for _ in 0..self.world.servers.objects.len() {
             self.controllers[0].decide(0, self.bug);
         }
     }
@@ -40,11 +40,13 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     play.decide_all([&project, &budgets[0]]);
     let send = |play: &mut Play| play.controllers[0].send(&mut play.world, 0, false, true, bug);
     send(&mut play);
-    let references = budgets.each_ref().map(|budget| play.world.objects[budget].reference());
+    let references = budgets
+        .each_ref()
+        .map(|budget| play.world.servers.objects[budget].reference());
     let bears = |play: &Play| {
         references
             .each_ref()
-            .map(|name| play.world.objects[&project].bears(name))
+            .map(|name| play.world.servers.objects[&project].bears(name))
     };
     if bears(&play) != [true, true] {
         return Err("one write places both".to_owned());

@@ -83,7 +83,7 @@ impl Play {
         let holder = self.world.archives.rows[&holder].object.reference();
         let row = (target, ReferenceName::of_finalizer(&holder).expect("a reference"));
         self.world.archives.references.insert(row.clone());
-        self.world.version += 1;
+        self.world.servers.version += 1;
         row
     }
 
@@ -264,7 +264,7 @@ fn wait_for_each_other(bug: Bug) -> Result<(), String> {
     )?;
     demand(play.cycle_of(&waits).is_none(), "the fourth one holds none of them")?;
     play.world.archives.references.remove(&closing);
-    play.world.version += 1;
+    play.world.servers.version += 1;
     play.settle()?;
     let mut left = networks.iter().chain([&waits]);
     demand(!left.any(|key| play.is_archived(key)), "all go")?;

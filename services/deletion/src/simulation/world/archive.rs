@@ -74,11 +74,11 @@ impl Archives {
 impl World {
     /// Where the holder of a reference is, live or archived, by its own service.
     pub(in super::super) fn find_holder(&self, name: &ReferenceName) -> Result<Option<FoundHolder>, Refusal> {
-        if self.down.as_deref() == Some(name.group()) {
+        if self.servers.is_down(name.group()) {
             return Err(Refusal::Down);
         }
         let archived = self.archives.rows.get(name.uid()).filter(|row| !row.deleted);
-        let found = self.of_uid(name.uid()).or(archived.map(|row| &row.object));
+        let found = self.servers.of_uid(name.uid()).or(archived.map(|row| &row.object));
         Ok(found.map(|found| FoundHolder {
             key: found.key.clone(),
             is_leaving: found.terminating && found.asked,
@@ -104,7 +104,7 @@ impl World {
                 None => HolderState::Unknown,
             };
             if place == HolderState::Archived && writes {
-                self.version += 1;
+                self.servers.version += 1;
                 self.archives.references.insert((target.to_owned(), name.clone()));
             }
             places.push(place);
@@ -120,7 +120,8 @@ impl World {
             self.archives.is_archived(name.uid()) && !self.archives.references.contains(&row)
         });
         if let Some(name) = lost {
-            self.broken(format!("{target} loses {name}, and nothing holds it instead"));
+            self.judge
+                .broken(format!("{target} loses {name}, and nothing holds it instead"));
         }
     }
 
@@ -140,7 +141,7 @@ impl World {
             return Held::Leaving;
         }
         let is_new = self.archives.references.insert(place);
-        self.version += u64::from(is_new);
+        self.servers.version += u64::from(is_new);
         Held::By { bearer, is_new }
     }
 
@@ -158,7 +159,7 @@ impl World {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let of_name = archived.filter(|row| row.object.key == *target);
         let named = of_name.max_by_key(|row| row.object.born);
-        let named = named.filter(|row| is_own && !row.tombstone && !self.objects.contains_key(target));
+        let named = named.filter(|row| is_own && !row.tombstone && !self.servers.objects.contains_key(target));
         named.is_some_and(|row| !self.archives.has_row(&row.object, &holder.reference()))
     }
 
@@ -191,7 +192,7 @@ impl World {
             uid: object.uid.clone(),
             reference: by_row.get(&*object.uid).map(|name| (*name).clone()),
             version: Some(ResourceVersion(object.version)),
-            edges: self.edges(object),
+            edges: self.services.edges(object),
         });
         holders.collect()
     }
@@ -246,7 +247,7 @@ impl World {
             return false;
         }
         if is_held {
-            self.broken(format!(
+            self.judge.broken(format!(
                 "{} is deleted in the archive, and something holds it",
                 object.key
             ));
@@ -259,7 +260,7 @@ impl World {
     /// it goes.
     fn is_named_by_others(&self, object: &Stored, with: &str) -> bool {
         let archived = self.archives.archived(&object.key.kind.group).map(|row| &row.object);
-        let live = self.objects.values();
+        let live = self.servers.objects.values();
         let own = live.filter(|other| other.key.kind.group == object.key.kind.group);
         let mut others = archived
             .chain(own)
@@ -271,7 +272,7 @@ impl World {
         let row = self.archives.rows.get_mut(uid).expect("it is there");
         if !row.tombstone {
             row.tombstone = true;
-            self.version += 1;
+            self.servers.version += 1;
             let key = row.object.key.clone();
             self.log_archived(&key);
         }
@@ -279,12 +280,12 @@ impl World {
 
     /// A user changes what an archived object names.
     pub(in super::super) fn change_archived(&mut self, choice: usize, named: BTreeMap<&'static str, String>) {
-        self.version += 1;
-        let version = self.version;
+        self.servers.version += 1;
+        let version = self.servers.version;
         if let Some(row) = self.any_archived(choice) {
             (row.object.named, row.object.version) = (named, version);
             let changed = row.object.clone();
-            self.note_fields(&changed);
+            self.judge.history.note_fields(&self.services, &changed);
             self.excuse_unnamed(&changed);
         }
     }
@@ -294,7 +295,7 @@ impl World {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let uids: Vec<_> = archived.map(|row| row.object.uid.clone()).collect();
         if let Some(at) = choice.checked_rem(uids.len()) {
-            self.history.deleted_by_user(&uids[at]);
+            self.judge.history.deleted_by_user(&uids[at]);
             self.drop_row(&uids[at]);
         }
     }
@@ -309,12 +310,12 @@ impl World {
     }
 
     fn mark_deleted(&mut self, uid: &str) {
-        self.version += 1;
+        self.servers.version += 1;
         let row = self.archives.rows.get_mut(uid).expect("it is there");
-        (row.deleted, row.object.version) = (true, self.version);
+        (row.deleted, row.object.version) = (true, self.servers.version);
         let object = row.object.clone();
         self.judge_outside(&object);
-        self.through(uid);
+        self.judge.through(uid);
         self.log_archived(&object.key);
     }
 
@@ -334,7 +335,7 @@ impl World {
 
     /// Releases all rows that an object of the cluster has. Those at other services it has released before.
     pub(in super::super) fn release_rows(&mut self, holder: &Stored) {
-        self.through(&holder.uid);
+        self.judge.through(&holder.uid);
         let reference = holder.reference();
         self.drop_rows(|name| name.to_string() == reference);
         self.judge_rows_elsewhere(holder);
@@ -357,8 +358,8 @@ impl World {
             if *held != object.uid || row.is_some_and(|row| row.deleted) {
                 return false;
             }
-            let holder = row.map(|row| &row.object).or_else(|| self.of_uid(name.uid()));
-            let edges = holder.map(|holder| self.edges(holder)).unwrap_or_default();
+            let holder = row.map(|row| &row.object).or_else(|| self.servers.of_uid(name.uid()));
+            let edges = holder.map(|holder| self.services.edges(holder)).unwrap_or_default();
             let mut naming = edges.iter().filter(|edge| edge.target == object.key).peekable();
             let is_owned = naming.peek().is_some() && naming.all(|edge| edge.owned);
             !(drains && is_owned)
@@ -370,7 +371,7 @@ impl World {
     /// where it `drains`.
     pub(in super::super) fn judge_rows(&mut self, object: &Stored, drains: bool) {
         if let Some(name) = self.held_by_rows(object, drains) {
-            self.broken(format!(
+            self.judge.broken(format!(
                 "{} goes on, and {name} holds it out of the archive",
                 object.key
             ));

@@ -1,7 +1,5 @@
 //! What API servers make of the deletions that users ask them for.
 
-use jiff::Timestamp;
-
 use super::{Refusal, World};
 use crate::object::Key;
 
@@ -9,20 +7,14 @@ impl World {
     /// A user deletes an object. Whoever does so later gets the same answer: the first one counts, and no watch hears
     /// of the others.
     pub(in super::super) fn delete(&mut self, key: &Key) -> Result<(), Refusal> {
-        let known = self.get(key)?.ok_or(Refusal::Gone)?;
+        let known = self.servers.get(key)?.ok_or(Refusal::Gone)?;
         if known.terminating {
             return Ok(());
         }
-        let now = self.now();
+        let now = self.servers.now();
         let deleted = self.write(key, None, None, |object| {
             (object.terminating, object.asked, object.deleted_at) = (true, true, now);
         });
         deleted.map(drop)
-    }
-
-    /// With each version, a second passes.
-    fn now(&self) -> Timestamp {
-        let seconds = i64::try_from(self.version).expect("few versions");
-        Timestamp::from_second(seconds).expect("a time")
     }
 }

@@ -18,7 +18,7 @@ impl World {
 
     /// What a service reads of an object: of its own in the cluster, of another's wherever it is.
     pub(in super::super) fn look(&self, key: &Key, group: &str) -> Result<Option<Stored>, Refusal> {
-        let live = self.get(key)?;
+        let live = self.servers.get(key)?;
         match self.is_elsewhere(key, group) {
             true => Ok(self.shown(key)),
             false => Ok(live.cloned()),
@@ -27,7 +27,7 @@ impl World {
 
     /// All that a service reads of a kind.
     pub(in super::super) fn listed(&self, kind: &KindName, group: &str) -> Vec<Stored> {
-        let live = self.objects.values().filter(|object| object.key.kind == *kind);
+        let live = self.servers.objects.values().filter(|object| object.key.kind == *kind);
         if !self.archives.across || kind.group == group {
             return live.cloned().collect();
         }
@@ -46,14 +46,14 @@ impl World {
         let archived = rows
             .filter(|row| row.object.key == *key)
             .max_by_key(|row| row.object.born);
-        let live = self.objects.get(key);
+        let live = self.servers.objects.get(key);
         let mut shown = live.or(archived.map(|row| &row.object))?.clone();
         let rows = self.archives.references.iter().filter(|(held, _)| *held == shown.uid);
         let rows: Vec<String> = rows.map(|(_, name)| name.to_string()).collect();
         let rows = rows.into_iter().filter(|name| !shown.bears(name));
         let rows: Vec<String> = rows.collect();
         shown.finalizers.extend(rows);
-        shown.version = self.version;
+        shown.version = self.servers.version;
         if live.is_none() {
             let is_deleted = archived.is_some_and(|row| row.tombstone);
             (shown.terminating, shown.asked) = (is_deleted, is_deleted);
@@ -72,10 +72,10 @@ impl World {
         read: Option<u64>,
         change: impl FnOnce(&mut Stored),
     ) -> Result<Stored, Refusal> {
-        self.answers(key)?;
+        self.servers.answers(key)?;
         let known = self.shown(key).filter(|known| uid.is_none_or(|uid| uid == known.uid));
         let known = known.ok_or(Refusal::Gone)?;
-        let live = self.objects.get(key);
+        let live = self.servers.objects.get(key);
         if live.is_some_and(|live| read.is_some_and(|read| live.version > read)) {
             return Err(Refusal::Conflict);
         }
@@ -97,7 +97,7 @@ impl World {
                 live.finalizers.extend(added.iter().filter(|_| !in_rows).cloned());
             })?;
         }
-        self.version += 1;
+        self.servers.version += 1;
         let row = |name: &String| Some((known.uid.clone(), ReferenceName::of_finalizer(name)?));
         for row in removed.iter().filter_map(row) {
             self.archives.references.remove(&row);
@@ -119,7 +119,7 @@ impl World {
     /// Something happened to an archived object of which other services hear.
     pub(super) fn log_archived(&mut self, key: &Key) {
         if self.archives.across {
-            let log = self.log.entry(key.kind.clone()).or_default();
+            let log = self.servers.log.entry(key.kind.clone()).or_default();
             log.push(Event::Archived(key.clone()));
         }
     }
@@ -133,14 +133,14 @@ impl World {
             uid: object.uid.clone(),
             reference: None,
             version: Some(ResourceVersion(object.version)),
-            edges: self.edges(object),
+            edges: self.services.edges(object),
         });
         holders.collect()
     }
 
     /// The objects of other services that one names.
     pub(in super::super) fn named_elsewhere(&self, object: &Stored) -> Vec<Key> {
-        let targets = self.edges(object).into_iter().map(|edge| edge.target);
+        let targets = self.services.edges(object).into_iter().map(|edge| edge.target);
         targets
             .filter(|target| self.is_elsewhere(target, &object.key.kind.group))
             .collect()
@@ -149,14 +149,14 @@ impl World {
     /// Whether what is archived of a kind, once it is deleted, ends by a walk alone: it may have something outside, or
     /// hold objects of other services.
     pub(super) fn ends_by_walk(&self, kind: &KindName) -> bool {
-        let mut targets = fields(&kind.kind).map(|field| self.kind(field.target));
+        let mut targets = fields(&kind.kind).map(|field| self.services.kind(field.target));
         has_cleanup(&kind.kind) || (self.archives.across && targets.any(|target| target.group != kind.group))
     }
 
     /// Whether a row on an object is of a holder of another service, of which its own knows nothing.
     pub(super) fn is_of_another(&self, held: &str, name: &ReferenceName) -> bool {
         let archived = self.archives.rows.get(held).map(|row| &row.object);
-        let held = self.of_uid(held).or(archived);
+        let held = self.servers.of_uid(held).or(archived);
         self.archives.across && held.is_some_and(|held| held.key.kind.group != name.group())
     }
 
@@ -172,7 +172,7 @@ impl World {
 
     /// An operator drops the rows of one of these.
     pub(in super::super) fn drop_rows_elsewhere(&mut self, uid: &str) {
-        self.version += 1;
+        self.servers.version += 1;
         self.archives.references.retain(|(_, name)| name.uid() != uid);
     }
 
@@ -182,7 +182,8 @@ impl World {
             .tombstone(uid)
             .is_some_and(|found| found.phase != Some(Phase::Finalizing));
         if is_early || self.archives.is_held(uid) {
-            self.broken(format!("{uid} is released from {target} before its time"));
+            self.judge
+                .broken(format!("{uid} is released from {target} before its time"));
         }
     }
 
@@ -197,14 +198,14 @@ impl World {
         let held = rows.filter_map(|(held, _)| self.archives.rows.get(held));
         let left: Vec<Stored> = held.filter(|row| !row.deleted).map(|row| row.object.clone()).collect();
         for object in left {
-            let is_excused = self.is_excused(&holder.uid, &object.uid);
-            if self.lenient {
-                self.vanished.insert(holder.uid.clone());
+            let is_excused = self.judge.is_excused(&holder.uid, &object.uid);
+            if self.judge.lenient {
+                self.judge.vanished.insert(holder.uid.clone());
             } else if !is_excused && self.is_shown(&object) {
                 let broken = format!("{} is freed, and {} still bears its reference", holder.key, object.key);
-                self.broken(broken);
+                self.judge.broken(broken);
             } else {
-                self.excused.insert((holder.uid.clone(), object.uid));
+                self.judge.excused.insert((holder.uid.clone(), object.uid));
             }
         }
     }
@@ -216,15 +217,15 @@ impl World {
 
     /// A tombstone ends: nothing that it names elsewhere bears its reference.
     pub(super) fn judge_left_elsewhere(&mut self, object: &Stored) {
-        if self.lenient {
+        if self.judge.lenient {
             return;
         }
         let reference = object.reference();
         let named = self.named_elsewhere(object).into_iter();
-        let is_left = |shown: Stored| shown.bears(&reference) && !self.is_excused(&object.uid, &shown.uid);
+        let is_left = |shown: Stored| shown.bears(&reference) && !self.judge.is_excused(&object.uid, &shown.uid);
         let left = named.filter(|target| self.shown(target).is_some_and(is_left));
         if let Some(target) = left.collect::<Vec<_>>().first() {
-            self.broken(format!(
+            self.judge.broken(format!(
                 "{} is through, and {target} still bears its reference",
                 object.key
             ));

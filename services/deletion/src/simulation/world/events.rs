@@ -18,7 +18,7 @@ impl Event {
 impl World {
     /// An event about an object is recorded, if its API server answers.
     pub(in super::super) fn record_event(&mut self, name: String, about: &Key, notice: &Notice) {
-        if self.answers(about).is_ok() {
+        if self.servers.answers(about).is_ok() {
             let event = || (about.clone(), notice.clone());
             self.events.entry(name).or_insert_with(event);
         }

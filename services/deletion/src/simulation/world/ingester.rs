@@ -9,11 +9,11 @@ impl World {
     /// One object further: what is immutable is evicted, what is requested is deleted, and finalizers are removed, the
     /// ingester's last. What is only in SQL has no ingester.
     pub(in super::super) fn others(&mut self, key: &Key, clean: bool) {
-        let Some(object) = self.objects.get(key) else {
+        let Some(object) = self.servers.objects.get(key) else {
             return;
         };
         let only = object.finalizers.len() == 1 && object.bears(INGESTER);
-        let is_requested = object.requested && !self.is_sql_only(&key.kind);
+        let is_requested = object.requested && !self.services.is_sql_only(&key.kind);
         let result = match object.terminating {
             false if is_requested || (object.immutable && !self.owns(object)) => {
                 self.write(key, None, None, |object| object.terminating = true)
@@ -34,7 +34,7 @@ impl World {
         let mut owned = object
             .references()
             .filter(|name| matches!(name.kind(), "tree" | "server"));
-        self.takes_references && owned.any(|name| self.of_uid(name.uid()).is_some())
+        self.services.takes_references && owned.any(|name| self.servers.of_uid(name.uid()).is_some())
     }
 
     /// Whether nothing keeps what leaves for the archive but those who refer to it. Where nothing archived is held from
@@ -42,12 +42,12 @@ impl World {
     fn is_archived_in_use(&self, object: &Stored) -> bool {
         let leaves = !object.asked && object.bears(INGESTER) && !object.bears(FOREIGN) && !self.owns(object);
         let is_own = |name: ReferenceName| name.group() == object.key.kind.group;
-        self.takes_references && leaves && (self.archives.across || object.references().all(is_own))
+        self.services.takes_references && leaves && (self.archives.across || object.references().all(is_own))
     }
 
     /// The references become rows in the transaction of the object's own, and are taken off with the finalizer.
     fn take_references(&mut self, key: &Key) -> Result<Stored, Refusal> {
-        let object = &self.objects[key];
+        let object = &self.servers.objects[key];
         let rows: Vec<_> = object.references().map(|name| (object.uid.clone(), name)).collect();
         let taken = self.write(key, None, None, |object| {
             object

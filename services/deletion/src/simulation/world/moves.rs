@@ -26,7 +26,7 @@ impl Found {
 impl World {
     /// The object of a name. What leaves the cluster for the archive is archived already.
     pub(in super::super) fn find_object(&self, key: &Key) -> Option<Found> {
-        if let Some(live) = self.objects.get(key) {
+        if let Some(live) = self.servers.objects.get(key) {
             let is_leaving = live.terminating && !live.asked;
             return Some(Found {
                 object: live.clone(),
@@ -46,14 +46,14 @@ impl World {
 
     /// The version on which a release may depend: that of an object in the cluster.
     pub(in super::super) fn version_of(&self, target: &Key) -> Result<Option<u64>, Refusal> {
-        self.answers(target)?;
+        self.servers.answers(target)?;
         let found = self.find_object(target).filter(|found| found.in_cluster);
         Ok(found.map(|found| found.object.version))
     }
 
     /// Places a reference. What is in the cluster is written in any case.
     pub(in super::super) fn renew_reference(&mut self, target: &Key, reference: &str) -> Result<(), Refusal> {
-        self.answers(target)?;
+        self.servers.answers(target)?;
         let found = self.find_object(target).ok_or(Refusal::Gone)?;
         let row = row_on(&found.object, reference);
         let is_borne = found.in_cluster && found.object.bears(reference);
@@ -61,7 +61,7 @@ impl World {
             return Err(Refusal::Invalid);
         }
         if !found.in_cluster {
-            self.version += 1;
+            self.servers.version += 1;
             self.archives.references.insert(row);
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl World {
         reference: &str,
         at: Option<u64>,
     ) -> Result<(), Refusal> {
-        self.answers(target)?;
+        self.servers.answers(target)?;
         let Some(found) = self.find_object(target) else {
             return Ok(());
         };
@@ -97,7 +97,7 @@ impl World {
                 object.finalizers.retain(|finalizer| *finalizer != reference);
             })?;
         }
-        self.version += 1;
+        self.servers.version += 1;
         self.archives.references.remove(&row);
         Ok(())
     }
@@ -111,7 +111,7 @@ impl World {
         field: &'static str,
         name: &str,
     ) -> Result<(), Refusal> {
-        let next = self.version + 1;
+        let next = self.servers.version + 1;
         let row = self.archives.rows.get_mut(uid).filter(|row| !row.deleted);
         let row = row.ok_or(Refusal::Gone)?;
         if row.object.version != version {
@@ -120,8 +120,8 @@ impl World {
         row.object.named.insert(field, name.to_owned());
         row.object.version = next;
         let changed = row.object.clone();
-        self.version = next;
-        self.note_fields(&changed);
+        self.servers.version = next;
+        self.judge.history.note_fields(&self.services, &changed);
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl World {
         let row = &self.archives.rows[uid];
         let holder = &row.object;
         let reference = holder.reference();
-        let live = self.objects.keys();
+        let live = self.servers.objects.keys();
         let archived = self.archives.rows.values().map(|row| &row.object.key);
         let keys: BTreeSet<&Key> = live.chain(archived).collect();
         for found in keys.into_iter().filter_map(|key| self.find_object(key)) {
@@ -160,7 +160,7 @@ impl World {
                     holder.key, target.key
                 ));
             }
-            if bears && !is_named && !self.is_excused(&holder.uid, &target.uid) {
+            if bears && !is_named && !self.judge.is_excused(&holder.uid, &target.uid) {
                 return Err(format!("{} holds {} and does not name it", holder.key, target.key));
             }
         }

@@ -13,7 +13,13 @@ pub(in super::super) fn has_cleanup(kind: &str) -> bool {
 impl World {
     /// A controller asks for the removal, and whether something is left.
     pub(in super::super) fn clean_up(&mut self, key: &Key, uid: &str) -> bool {
-        if let Some(object) = self.objects.get(key).filter(|object| object.uid == uid).cloned() {
+        if let Some(object) = self
+            .servers
+            .objects
+            .get(key)
+            .filter(|object| object.uid == uid)
+            .cloned()
+        {
             self.judge_cleanup(&object);
         }
         self.remove_what_is_outside(uid)
@@ -24,7 +30,8 @@ impl World {
         if let Some(object) = self.tombstone(uid).cloned()
             && (object.phase < Some(Phase::Draining) || self.archives.is_held(uid))
         {
-            self.broken(format!("{} is cleaned up in the archive before its time", object.key));
+            self.judge
+                .broken(format!("{} is cleaned up in the archive before its time", object.key));
         }
         self.remove_what_is_outside(uid)
     }
@@ -35,14 +42,14 @@ impl World {
             return false;
         };
         *is_asked_for = true;
-        self.version += 1;
+        self.servers.version += 1;
         true
     }
 
     /// An object releases what it holds, or goes.
     pub(super) fn judge_outside(&mut self, object: &Stored) {
         if self.outside.contains_key(&object.uid) {
-            self.broken(format!(
+            self.judge.broken(format!(
                 "{} is through, and something of it is left outside",
                 object.key
             ));
@@ -53,14 +60,15 @@ impl World {
     pub(in super::super) fn remove_outside(&mut self) {
         let before = self.outside.len();
         self.outside.retain(|_, is_asked_for| !*is_asked_for);
-        self.version += u64::from(self.outside.len() < before);
+        self.servers.version += u64::from(self.outside.len() < before);
     }
 
     /// A controller calls the cleanup of an object that is still there.
     fn judge_cleanup(&mut self, object: &Stored) {
         let drains = object.terminating && object.asked && object.phase >= Some(Phase::Draining);
         if !drains || object.bears(FOREIGN) || object.references().next().is_some() {
-            self.broken(format!("{} is cleaned up before its time", object.key));
+            self.judge
+                .broken(format!("{} is cleaned up before its time", object.key));
         }
     }
 }

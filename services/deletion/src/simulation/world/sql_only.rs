@@ -6,22 +6,16 @@
 use kindex_model::reference_name::ReferenceName;
 
 use super::World;
-use crate::object::{Key, KindName};
+use crate::object::Key;
 
 impl World {
-    /// Whether the objects of a kind of the graph are only in SQL.
-    pub(in super::super) fn is_sql_only(&self, kind: &KindName) -> bool {
-        self.sql_only_kinds.contains(&*kind.kind)
-    }
-
     /// One that the graph does not know is created and holds an object from now on, live or archived. Whether it does.
     pub(in super::super) fn hold_from_sql(&mut self, target: &Key, uid: &str) -> bool {
-        self.uids += 1;
-        let holder = format!("{:08x}-0000-4000-8000-00000000005a", self.uids);
+        let holder = format!("{:08x}-0000-4000-8000-00000000005a", self.servers.next_uid());
         let name = ReferenceName::new("Team", &target.kind.group, &holder).expect("a name");
         let archived = self.archives.rows.get(uid);
         if archived.is_some_and(|row| !row.deleted && !row.tombstone) {
-            self.version += 1;
+            self.servers.version += 1;
             self.archives.references.insert((uid.to_owned(), name.clone()));
         } else {
             let placed = self.write(target, Some(uid), None, |target| {
@@ -42,7 +36,7 @@ impl World {
             return true;
         };
         let reference = name.to_string();
-        let bearers = self.objects.values().filter(|object| object.bears(&reference));
+        let bearers = self.servers.objects.values().filter(|object| object.bears(&reference));
         let bearers: Vec<Key> = bearers.map(|object| object.key.clone()).collect();
         for key in &bearers {
             let written = self.write(key, None, None, |object| {
@@ -55,7 +49,7 @@ impl World {
         let rows = self.archives.references.extract_if(.., |(_, other)| *other == name);
         let held: Vec<String> = rows.map(|(held, _)| held).collect();
         for uid in held {
-            self.version += 1;
+            self.servers.version += 1;
             let found = self.tombstone(&uid).filter(|_| !self.archives.is_held(&uid));
             if let Some(found) = found.filter(|found| !self.ends_by_walk(&found.key.kind)).cloned() {
                 self.erase_unless_held(&found, false);

@@ -30,7 +30,7 @@ impl World {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let mut of_name = archived.map(|row| &row.object).filter(|object| object.key == *key);
         let born = self.archives.rows.get(uid).map_or(0, |row| row.object.born);
-        !self.objects.contains_key(key) && of_name.all(|object| object.born <= born)
+        !self.servers.objects.contains_key(key) && of_name.all(|object| object.born <= born)
     }
 
     /// Who waits for an object, as far as SQL knows: the tombstones that it holds, and the deleted objects of the
@@ -38,6 +38,7 @@ impl World {
     pub(in super::super) fn waiting_for(&mut self, holder: &Seen) -> Vec<Seen> {
         let tombstones = self.archives.rows.values().filter(|row| is_tombstone(row));
         let live = self
+            .servers
             .objects
             .values()
             .filter(|object| object.terminating && object.asked);
@@ -57,7 +58,7 @@ impl World {
     pub(in super::super) fn live_holders(&self, target: &Key, uid: &str) -> Vec<Holder> {
         let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
         let rows: BTreeMap<&str, &ReferenceName> = on_it.map(|(_, name)| (name.uid(), name)).collect();
-        let live = self.objects.values();
+        let live = self.servers.objects.values();
         let own = live.filter(|object| object.key.kind.group == target.kind.group);
         let referring = own.filter(|object| Self::names(object, target) || rows.contains_key(&*object.uid));
         let holders = referring.map(|object| Holder {
@@ -65,7 +66,7 @@ impl World {
             uid: object.uid.clone(),
             reference: rows.get(&*object.uid).map(|name| (*name).clone()),
             version: None,
-            edges: self.edges(object),
+            edges: self.services.edges(object),
         });
         holders.collect()
     }
@@ -74,7 +75,7 @@ impl World {
     /// other services.
     pub(in super::super) fn orphaned_holders(&self, uid: &str) -> Vec<Holder> {
         let on_it = self.archives.references.iter().filter(|(held, _)| held == uid);
-        let is_nowhere = |uid: &str| self.of_uid(uid).is_none() && !self.archives.rows.contains_key(uid);
+        let is_nowhere = |uid: &str| self.servers.of_uid(uid).is_none() && !self.archives.rows.contains_key(uid);
         let orphaned = on_it.filter(|(held, name)| is_nowhere(name.uid()) || self.is_of_another(held, name));
         let holders = orphaned.map(|(_, name)| Holder {
             key: None,
@@ -104,16 +105,15 @@ impl World {
         let (Some(key), Some(_), None) = (&holder.key, &holder.reference, holder.version) else {
             return None;
         };
-        let found = self.objects.get(key).filter(|found| found.uid == holder.uid)?;
+        let found = self.servers.objects.get(key).filter(|found| found.uid == holder.uid)?;
         let read = self.read(found, true);
         let reference = found.reference();
-        let holds = |edge: &Edge| match self.objects.get(&edge.target) {
+        let holds = |edge: &Edge| match self.servers.objects.get(&edge.target) {
             Some(live) => live.bears(&reference),
             None => edge.target.kind.group == key.kind.group && self.bears_as_row(&edge.target, &reference),
         };
-        let stays = read.state == DeletionState::Live
-            && read.has_deletion_finalizer
-            && self.down.as_deref() != Some(&*key.kind.group);
+        let stays =
+            read.state == DeletionState::Live && read.has_deletion_finalizer && !self.servers.is_down(&key.kind.group);
         let is_former = stays && read.edges.iter().all(|edge| edge.target != *target && holds(edge));
         is_former.then(|| Holder {
             version: Some(read.version),
@@ -123,18 +123,18 @@ impl World {
 
     /// A live object, if it goes with a tombstone in this phase that does not hold it.
     pub(in super::super) fn unheld(&self, holder: &Holder, target: &Key, phase: Option<Phase>) -> Option<&Stored> {
-        let found = holder.key.as_ref().and_then(|key| self.objects.get(key));
+        let found = holder.key.as_ref().and_then(|key| self.servers.objects.get(key));
         let found = found.filter(|found| found.uid == holder.uid && !found.terminating && !found.requested)?;
         let is_unheld = holder.version.is_none() && holder.reference.is_none();
-        (is_unheld && goes_along(&self.edges(found), target, phase)).then_some(found)
+        (is_unheld && goes_along(&self.services.edges(found), target, phase)).then_some(found)
     }
 
     /// The row of a live holder is released.
     pub(in super::super) fn judge_row(&mut self, holder: &str, target: &Key) {
-        let holder = self.of_uid(holder);
+        let holder = self.servers.of_uid(holder);
         if let Some(holder) = holder.filter(|holder| Self::names(holder, target)) {
             let broken = format!("{} is released from {target}, which its field names", holder.key);
-            self.broken(broken);
+            self.judge.broken(broken);
         }
     }
 
@@ -150,15 +150,15 @@ impl World {
             return;
         };
         let (target, holder) = &found[at];
-        let Some(holder) = self.of_uid(holder).filter(|holder| !holder.terminating) else {
+        let Some(holder) = self.servers.of_uid(holder).filter(|holder| !holder.terminating) else {
             return;
         };
         if let Some(name) = ReferenceName::of_finalizer(&holder.reference()) {
             // Nobody releases it for a holder that goes before it has the deletion finalizer.
             let has_deletion_finalizer = holder.bears(&super::names(&holder.key.kind.group).finalizer);
             let excused = (!has_deletion_finalizer).then(|| (holder.uid.clone(), target.clone()));
-            self.excused.extend(excused);
-            self.version += 1;
+            self.judge.excused.extend(excused);
+            self.servers.version += 1;
             self.archives.references.insert((target.clone(), name));
         }
     }
@@ -172,7 +172,8 @@ impl World {
             return;
         }
         if found.phase > Some(phase) {
-            self.broken(format!("{}: {phase} is recorded after {:?}", found.key, found.phase));
+            self.judge
+                .broken(format!("{}: {phase} is recorded after {:?}", found.key, found.phase));
         }
         let mut rows = self.archives.references.iter().filter(|(held, _)| held == uid);
         let waits = rows.find(|(_, name)| match phase {
@@ -181,19 +182,20 @@ impl World {
             Phase::Finalizing => true,
         });
         if let Some((_, name)) = waits {
-            self.broken(format!("{} is in {phase}, and {name} holds it", found.key));
+            self.judge
+                .broken(format!("{} is in {phase}, and {name} holds it", found.key));
         }
         if phase == Phase::Finalizing {
             self.judge_outside(&found);
         }
-        self.version += 1;
-        let version = self.version;
+        self.servers.version += 1;
+        let version = self.servers.version;
         let row = self.archives.rows.get_mut(uid).expect("it is there");
         (row.object.phase, row.object.version) = (Some(phase), version);
         self.log_archived(&found.key);
         // What it holds elsewhere is released from now on.
         if self.archives.across && phase == Phase::Finalizing {
-            self.through(uid);
+            self.judge.through(uid);
         }
     }
 
@@ -208,8 +210,8 @@ impl World {
 
     /// A controller deletes an object, or asks for it.
     pub(in super::super) fn judge_deletion(&mut self, object: &Stored) {
-        let reached = self.edges(object).iter().any(|edge| {
-            let target = self.objects.get(&edge.target);
+        let reached = self.services.edges(object).iter().any(|edge| {
+            let target = self.servers.objects.get(&edge.target);
             let live = target.filter(|target| target.terminating && target.asked);
             // It may have gone since the archive was asked who holds it.
             let gone = self.erased.get(&edge.target);
@@ -218,7 +220,7 @@ impl World {
             targets.any(|target| takes(target, edge)) || self.is_reached_from_archive(object, edge)
         });
         if !reached && !object.asked {
-            self.broken(format!("{} is deleted out of reach", object.key));
+            self.judge.broken(format!("{} is deleted out of reach", object.key));
         }
     }
 
@@ -229,7 +231,7 @@ impl World {
         let was_there = |row: &&Row| !row.deleted || row.object.version > object.version;
         let mut tombstones = rows.clone().filter(|row| row.tombstone).filter(was_there);
         tombstones.any(|row| {
-            let live = self.objects.get(&edge.target).into_iter();
+            let live = self.servers.objects.get(&edge.target).into_iter();
             let archived = rows.clone().filter(|other| !other.deleted).map(|other| &other.object);
             let mut later = live.chain(archived).filter(|other| other.born > row.object.born);
             takes(&row.object, edge) && later.all(|other| other.born > object.version)
@@ -255,7 +257,7 @@ impl World {
                 return Err(format!("{key} waits in the archive without a phase"));
             }
             let mut late = holders.iter().filter(|holder| {
-                let stays = match self.of_uid(&holder.uid) {
+                let stays = match self.servers.of_uid(&holder.uid) {
                     Some(live) => !live.terminating && !live.requested,
                     None => !self.archives.waits(&holder.uid),
                 };
