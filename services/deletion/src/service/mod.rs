@@ -32,7 +32,7 @@ mod placed;
 
 pub(crate) mod waiting;
 
-mod work;
+pub(crate) mod work;
 
 mod follow_failures;
 

@@ -25,7 +25,7 @@ use super::placed::PlacedObjects;
 use super::queue::Queue;
 use super::waiting::{WaitingObjects, claims};
 
-mod knowledge;
+pub(crate) mod knowledge;
 
 mod look_ups;
 
@@ -38,17 +38,17 @@ use knowledge::Knowledge;
 
 /// What one run is told at its beginning.
 #[derive(Debug, Default)]
-pub(super) struct Setup {
+pub(crate) struct Setup {
     /// The kinds of other services. Their objects are not decided on here.
-    pub(super) foreign: BTreeSet<KindName>,
+    pub(crate) foreign: BTreeSet<KindName>,
     /// The look-ups of these.
-    pub(super) look_ups: LookUps,
+    pub(crate) look_ups: LookUps,
     /// The groups of other services that can be asked for holders.
-    pub(super) services: BTreeSet<String>,
+    pub(crate) services: BTreeSet<String>,
     /// The kinds whose objects may have something outside.
-    pub(super) outside: BTreeSet<KindName>,
+    pub(crate) outside: BTreeSet<KindName>,
     /// Whether there is an archive to ask.
-    pub(super) archives: bool,
+    pub(crate) archives: bool,
 }
 
 /// All work of one run.

@@ -1,5 +1,6 @@
-//! One controller of a service: what it knows, what it has in flight, and how its steps are carried out, one request at
-//! a time, so that anything can happen between two of them.
+//! One controller of a service: what it knows, and how its steps are carried out, one request at a time, so that
+//! anything can happen between two of them. What others have answered is kept by the production code. `queue` is what
+//! is to be done, `reports` is what people are told, and `tombstones` has the walk over those.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,6 +9,8 @@ use kindex_model::object::ResourceVersion;
 use tokio::time::Instant;
 
 mod task;
+
+mod queue;
 
 mod along;
 
@@ -28,19 +31,17 @@ mod tombstones;
 mod reports;
 
 use super::Bug;
-use super::world::{Event, Refusal, Stored, World, names};
-use crate::answers::Answers;
-use crate::cleanup_states::{ArchivedCleanupStates, CleanupStates};
+use super::world::{Event, KINDS, Refusal, Stored, World, has_cleanup, names};
 use crate::decide::{Cause, Step};
 use crate::graph::Graph;
-use crate::holders::Holders;
 use crate::object::{DeletionState, Key, KindName, Object};
-use crate::service::notices::Notices;
-use crate::service::waiting::WaitingObjects;
-use crate::targets::Targets;
+use crate::service::work::Setup;
+use crate::service::work::knowledge::Knowledge;
 use planted::{counts_as_gone, decide_with, release_rows};
+use queue::Queue;
+use reports::Reports;
 use task::Task;
-use tombstones::Visit;
+use tombstones::Walk;
 
 /// Of what is wrong with large numbers, the number up to which nothing is: so many holders, objects that one change
 /// concerns and tombstones.
@@ -63,54 +64,47 @@ enum Progress {
 
 pub(super) struct Controller {
     group: String,
+    setup: Setup,
+    /// Whether what is archived goes along with objects of other services.
+    across: bool,
     pub(super) graph: Graph,
     /// Of each kind that is watched, how much of the log was read; `None`: it is listed next.
     positions: BTreeMap<KindName, Option<usize>>,
-    queue: BTreeSet<Key>,
-    tasks: Vec<Task>,
-    answers: Answers,
-    targets: Targets,
-    holders: Holders,
-    cleanup_states: CleanupStates,
-    archived_cleanup_states: ArchivedCleanupStates,
-    waiting: WaitingObjects,
-    /// What is to be reported.
-    notices: Notices,
-    /// The tombstone that it visits.
-    visit: Option<Visit>,
+    knowledge: Knowledge,
+    queue: Queue,
+    reports: Reports,
+    walk: Walk,
     now: Instant,
-    /// Of those whom a change concerns, how many are decided on again.
-    wakes: usize,
-    /// Whether what is archived goes along with objects of other services.
-    across: bool,
 }
 
 impl Controller {
     pub(super) fn new(world: &World, group: &str, bug: Bug) -> Self {
         let declared = world.services.declared();
-        let own = super::world::KINDS.iter().map(|kind| world.services.kind(kind));
-        let mut watched: BTreeSet<_> = own.filter(|kind| kind.group == group).collect();
+        let kinds = KINDS.iter().map(|kind| world.services.kind(kind));
+        let (own, foreign): (BTreeSet<_>, BTreeSet<_>) = kinds.partition(|kind| kind.group == group);
+        let outside = own.iter().chain(&foreign).filter(|kind| has_cleanup(&kind.kind));
+        let setup = Setup {
+            outside: outside.cloned().collect(),
+            foreign,
+            archives: true,
+            ..Setup::default()
+        };
+        let mut watched = own;
         let targets = declared.iter().filter(|edge| edge.holder.group == group);
         watched.extend(targets.map(|edge| edge.target.clone()));
         // Of the holders that others have, a service knows nothing.
         let known = declared.into_iter().filter(|edge| edge.holder.group == group);
         Self {
             group: group.to_owned(),
+            setup,
+            across: world.archives.across,
             graph: Graph::new(known.collect()),
             positions: watched.into_iter().map(|kind| (kind, None)).collect(),
-            queue: BTreeSet::new(),
-            tasks: Vec::new(),
-            answers: Answers::default(),
-            targets: Targets::default(),
-            holders: Holders::new(BLOCKED_AFTER),
-            cleanup_states: CleanupStates::default(),
-            archived_cleanup_states: ArchivedCleanupStates::default(),
-            waiting: WaitingObjects::new(BLOCKED_AFTER),
-            notices: Notices::default(),
-            visit: None,
+            knowledge: Knowledge::new(BLOCKED_AFTER),
+            queue: Queue::new(bug),
+            reports: Reports::new(BLOCKED_AFTER),
+            walk: Walk::default(),
             now: Instant::now(),
-            wakes: if bug == Bug::WakeFew { CONCERNED } else { usize::MAX },
-            across: world.archives.across,
         }
     }
 
@@ -128,12 +122,12 @@ impl Controller {
             let end = world.servers.log.get(kind).map_or(0, Vec::len);
             *position == Some(end)
         });
-        read && self.queue.is_empty() && self.tasks.is_empty()
+        read && self.queue.is_empty()
     }
 
     /// Whether it has a request to send.
     pub(super) fn has_requests(&self) -> bool {
-        !self.tasks.is_empty()
+        self.queue.has_tasks()
     }
 
     /// The watch of a kind breaks: it is listed anew.
@@ -158,8 +152,8 @@ impl Controller {
     fn wake(&mut self, concerned: BTreeSet<Key>) {
         let own = concerned.into_iter();
         let own = own.filter(|key| key.kind.group == self.group || self.sweeps_along(key));
-        let own: Vec<Key> = own.take(self.wakes).collect();
-        self.queue.extend(own);
+        let own: Vec<Key> = own.collect();
+        self.queue.wake(own);
     }
 
     /// The next report of a kind, and at times one from before it.
@@ -199,16 +193,14 @@ impl Controller {
 
     /// Decides on one object of the queue.
     pub(super) fn decide(&mut self, choice: usize, bug: Bug) {
-        let Some(key) = self.queue.iter().nth(choice % self.queue.len().max(1)).cloned() else {
+        let Some(key) = self.queue.next(choice) else {
             return;
         };
-        self.queue.remove(&key);
-        // One step of an object at a time: it is decided on again once that is over.
-        let is_busy = self.tasks.iter().any(|task| task.is_of(&key));
         let Some(object) = self.graph.get(&key).cloned() else {
-            return self.waiting.forget(&key);
+            return self.reports.waiting.forget(&key);
         };
-        if is_busy {
+        // One step of an object at a time: it is decided on again once that is over.
+        if self.queue.is_busy(&key) {
             return;
         }
         if key.kind.group != self.group {
@@ -217,45 +209,35 @@ impl Controller {
         let step = self.step_of(&object, bug);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
             self.seek(&step);
-            return self.waiting.rests(&key, step, self.now);
+            return self.reports.waiting.rests(&key, step, self.now);
         }
         let others = self.gather(&object, &step, bug);
         for one in others.iter().chain([&object]) {
-            self.waiting.goes_on(&one.key, &step);
+            self.reports.waiting.goes_on(&one.key, &step);
         }
         let task = Task::new(&object, step.clone(), &others, self.known_target(&step));
-        self.tasks.push(task);
+        self.queue.begin(task);
     }
 
-    fn step_of(&mut self, object: &Object, bug: Bug) -> Step {
-        let mut input = self
-            .graph
-            .input(&object.key, self.cleanup_state(object))
+    fn step_of(&self, object: &Object, bug: Bug) -> Step {
+        let input = self
+            .knowledge
+            .input(&self.graph, &self.setup, &object.key, self.now)
             .expect("it is there");
-        self.answers.complete(&mut input, self.now);
-        let is_foreign = |target: &Key| target.kind.group != self.group;
-        if bug != Bug::HoldNothing {
-            self.targets.complete(&mut input, &self.graph, is_foreign, self.now);
-        }
-        self.holders.complete(&mut input, self.now);
         decide_with(bug, input, &self.graph)
     }
 
     /// Sends one request of one task. Its answer may get lost.
     pub(super) fn send(&mut self, world: &mut World, choice: usize, lost: bool, strict: bool, bug: Bug) {
-        if self.tasks.is_empty() {
+        let Some(mut task) = self.queue.take(choice) else {
             return;
-        }
-        let at = choice % self.tasks.len();
-        let mut task = self.tasks.swap_remove(at);
+        };
         match self.request(world, &mut task, lost, strict, bug) {
             Progress::Next => {
                 task.done += 1;
-                self.tasks.push(task);
+                self.queue.begin(task);
             }
-            Progress::Done | Progress::Again => {
-                self.queue.extend(task.members().into_iter().map(|member| member.key));
-            }
+            Progress::Done | Progress::Again => self.queue.end(&task),
         }
     }
 

@@ -16,19 +16,19 @@ use crate::object::Key;
 use crate::targets::Targets;
 
 /// All answers of one run.
-pub(super) struct Knowledge {
+pub(crate) struct Knowledge {
     /// Of the archive, about those that hold an object out of it.
-    pub(super) answers: Answers,
+    pub(crate) answers: Answers,
     /// Of the archive, about what live objects name or once named.
-    pub(super) targets: Targets,
+    pub(crate) targets: Targets,
     /// Of other services, about holders.
-    pub(super) holders: Holders,
+    pub(crate) holders: Holders,
     /// Of cleanups.
-    pub(super) cleanup_states: CleanupStates,
+    pub(crate) cleanup_states: CleanupStates,
 }
 
 impl Knowledge {
-    pub(super) fn new(blocked_after: Duration) -> Self {
+    pub(crate) fn new(blocked_after: Duration) -> Self {
         Self {
             answers: Answers::default(),
             targets: Targets::default(),
@@ -38,7 +38,7 @@ impl Knowledge {
     }
 
     /// All that a decision on an object depends on; nothing where there is no such object.
-    pub(super) fn input<'g>(&self, graph: &'g Graph, setup: &Setup, key: &Key, now: Instant) -> Option<Input<'g>> {
+    pub(crate) fn input<'g>(&self, graph: &'g Graph, setup: &Setup, key: &Key, now: Instant) -> Option<Input<'g>> {
         let known = graph.get(key).filter(|_| setup.outside.contains(&key.kind));
         let cleanup = known.map_or(CleanupState::Gone, |known| self.cleanup_states.of(known, now));
         let mut input = graph.input(key, cleanup)?;
@@ -52,7 +52,7 @@ impl Knowledge {
     }
 
     /// The objects that are to be decided on because somebody is to be asked again.
-    pub(super) fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
+    pub(crate) fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
         let mut due = self.holders.due(graph, now);
         due.extend(self.answers.due(now));
         due.extend(self.targets.due(graph, now));
@@ -61,7 +61,7 @@ impl Knowledge {
     }
 
     /// There is no such object any more.
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(crate) fn forget(&mut self, key: &Key) {
         self.answers.forget([key]);
         self.targets.forget([key]);
         self.cleanup_states.forget(key);

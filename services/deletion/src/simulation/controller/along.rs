@@ -20,7 +20,7 @@ impl Controller {
             .filter(|_| self.across && key.kind.group != self.group);
         known.is_some_and(|known| {
             let is_deleted = known.state == DeletionState::Deleting && known.phase.is_some();
-            is_deleted && self.answers.is_due(known, self.now)
+            is_deleted && self.knowledge.answers.is_due(known, self.now)
         })
     }
 
@@ -36,8 +36,8 @@ impl Controller {
     /// An object went.
     pub(super) fn gone(&mut self, key: &Key, uid: &str) -> BTreeSet<Key> {
         let concerned = self.graph.remove(key, uid);
-        self.answers.forget(&concerned);
-        self.targets.forget(&concerned);
+        self.knowledge.answers.forget(&concerned);
+        self.knowledge.targets.forget(&concerned);
         concerned
     }
 
@@ -61,7 +61,7 @@ impl Controller {
     /// Begins to ask.
     pub(super) fn begin_along(&mut self, object: &Object, bug: Bug) {
         if bug != Bug::LeaveAlong && self.sweeps_along(&object.key) {
-            self.tasks.push(Task::new(object, Step::Sweep, &[], None));
+            self.queue.begin(Task::new(object, Step::Sweep, &[], None));
         }
     }
 

@@ -19,19 +19,14 @@ impl Controller {
     /// Time passes, and what is due is asked of the archive and of cleanups again.
     pub(in super::super) fn wait(&mut self, time: Duration) {
         self.now += time;
-        let due = self.answers.due(self.now).collect();
+        let due = self.knowledge.due(&self.graph, self.now);
         self.wake(due);
-        let due = self.targets.due(&self.graph, self.now).collect();
-        self.wake(due);
-        let due = self.holders.due(&self.graph, self.now);
-        self.wake(due);
-        self.wake(self.cleanup_states.due(self.now));
     }
 
     /// What held these may be archived.
     pub(super) fn lose(&mut self, concerned: BTreeSet<Key>) {
-        self.answers.forget(&concerned);
-        self.targets.forget(&concerned);
+        self.knowledge.answers.forget(&concerned);
+        self.knowledge.targets.forget(&concerned);
         self.wake(concerned);
     }
 
@@ -39,7 +34,7 @@ impl Controller {
         let known = self.graph.get(&object.key);
         let known = known.filter(|known| known.uid == object.uid && known.version < object.version);
         if let Some(known) = known.filter(|known| known.key.kind.group == self.group) {
-            self.answers.compare(known, &object);
+            self.knowledge.answers.compare(known, &object);
         }
         self.graph.apply(object)
     }
@@ -85,7 +80,9 @@ impl Controller {
 
     fn answered(&mut self, task: &Task, target: &Key, answer: Answer) -> Progress {
         if let Some(holder) = self.graph.get(&task.key).filter(|holder| holder.uid == task.uid) {
-            self.targets.answered(holder, target.clone(), answer, self.now);
+            self.knowledge
+                .targets
+                .answered(holder, target.clone(), answer, self.now);
         }
         Progress::Done
     }
@@ -96,7 +93,7 @@ impl Controller {
         let Some(holder) = self.graph.get(&object.key).filter(|holder| holder.uid == object.uid) else {
             return has_former;
         };
-        self.targets.asked_for_former(holder, has_former, self.now);
+        self.knowledge.targets.asked_for_former(holder, has_former, self.now);
         if has_former {
             let named = holder.edges.iter().map(|edge| edge.target.clone()).collect();
             self.wake(named);
@@ -196,7 +193,7 @@ impl Controller {
             goes_on: !task.gone.is_empty() && bug != Bug::SweepOnePage,
         };
         if let Some(object) = self.graph.get(&task.key) {
-            self.answers.swept(object, swept, self.now);
+            self.knowledge.answers.swept(object, swept, self.now);
         }
         Progress::Done
     }

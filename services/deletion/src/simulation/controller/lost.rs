@@ -13,20 +13,21 @@ impl Controller {
     pub(super) fn seek(&mut self, step: &Step) {
         let names = claims(step).iter().map(|claim| &claim.name);
         let of_others = names.filter(|name| name.group() != self.group);
-        self.holders
+        self.knowledge
+            .holders
             .seek(of_others.filter(|name| self.graph.find(name.uid()).is_none()), self.now);
     }
 
     /// Asks another service for the next holder. Whether it has answered.
     pub(in super::super) fn ask_for_holder(&mut self, world: &World, bug: Bug) -> bool {
-        let Some(name) = self.holders.next_due() else {
+        let Some(name) = self.knowledge.holders.next_due() else {
             return false;
         };
         let found = match world.find_holder(&name) {
             Ok(found) => found,
             Err(_) if bug == Bug::SilenceIsAbsence => None,
             Err(_) => {
-                self.holders.unanswered(&name);
+                self.knowledge.holders.unanswered(&name);
                 return false;
             }
         };
@@ -38,11 +39,11 @@ impl Controller {
     /// What is answered about a holder.
     pub(super) fn holder_answered(&mut self, name: ReferenceName, found: Option<FoundHolder>, bug: Bug) {
         if bug == Bug::BelieveOneAnswer && found.is_none() {
-            self.holders.answered(name.clone(), None, self.now);
+            self.knowledge.holders.answered(name.clone(), None, self.now);
         }
         let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
-        if self.holders.answered(name, found, self.now) {
-            self.waiting.look_again(&bearers, self.now);
+        if self.knowledge.holders.answered(name, found, self.now) {
+            self.reports.waiting.look_again(&bearers, self.now);
         }
     }
 }

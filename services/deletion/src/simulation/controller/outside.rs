@@ -1,29 +1,11 @@
 //! The cleanup outside, request by request.
 
 use super::super::Bug;
-use super::super::world::{World, has_cleanup};
+use super::super::world::World;
 use super::{Controller, Progress, Task};
 use crate::cleanup_states::{CallOutcome, is_due};
-use crate::decide::CleanupState;
-use crate::object::Object;
 
 impl Controller {
-    /// The cleanup of what an object has outside, as far as is known.
-    pub(super) fn cleanup_state(&self, object: &Object) -> CleanupState {
-        match has_cleanup(&object.key.kind.kind) {
-            true => self.cleanup_states.of(object, self.now),
-            false => CleanupState::Gone,
-        }
-    }
-
-    /// The same of an archived one.
-    pub(super) fn archived_cleanup_state(&self, object: &Object) -> CleanupState {
-        match has_cleanup(&object.key.kind.kind) {
-            true => self.archived_cleanup_states.of(object, self.now),
-            false => CleanupState::Gone,
-        }
-    }
-
     /// The object is read, then its cleanup is called. Whether the call or its answer gets lost, nobody knows.
     pub(super) fn clean_up(&mut self, world: &mut World, task: &Task, lost: bool, bug: Bug) -> Progress {
         if task.done == 0 {
@@ -47,7 +29,7 @@ impl Controller {
             (false, false) => CallOutcome::Gone,
         };
         if let Some(object) = self.graph.get(&task.key).filter(|object| object.uid == task.uid) {
-            self.cleanup_states.record(object, outcome, self.now);
+            self.knowledge.cleanup_states.record(object, outcome, self.now);
         }
         Progress::Done
     }

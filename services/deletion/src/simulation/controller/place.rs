@@ -21,7 +21,7 @@ impl Controller {
         if target.key.kind.group != self.group {
             return Vec::new();
         }
-        let queue = self.queue.iter().filter_map(|key| self.graph.get(key));
+        let queue = self.queue.queued().filter_map(|key| self.graph.get(key));
         let known = self.graph.get(&target.key).into_iter();
         let holders: BTreeSet<&str> = known
             .flat_map(|known| &known.references)
@@ -33,11 +33,11 @@ impl Controller {
         let queue: Vec<Object> = queue.filter(|other| concerns(other)).cloned().collect();
         let mut others = Vec::new();
         for other in queue {
-            let is_busy = self.tasks.iter().any(|task| task.is_of(&other.key));
+            let is_busy = self.queue.is_busy(&other.key);
             let too_early = bug == Bug::ReleaseTogether && object.is_leaving() && other.is_leaving();
             let joins = too_early || go_together((object, step), (&other, &self.step_of(&other, bug)));
             if joins && !is_busy {
-                self.queue.remove(&other.key);
+                self.queue.join(&other.key);
                 others.push(other);
             }
         }

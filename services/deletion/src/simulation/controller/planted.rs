@@ -32,6 +32,7 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
             input.has_former = false;
             input.missing.iter_mut().for_each(|missing| missing.stays = false);
         }
+        Bug::HoldNothing => forget_archived_targets(&mut input, graph),
         Bug::FinalizeWithOwned => input.missing.retain(|missing| !missing.owned),
         Bug::WaitForOwned => input.claims.iter_mut().for_each(|claim| claim.owned = false),
         Bug::FreeWithoutSweep => {
@@ -72,6 +73,18 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
         _ => {}
     }
     decide(&input)
+}
+
+/// What live objects name, or named once, is as it is without the archive.
+fn forget_archived_targets(input: &mut Input<'_>, graph: &Graph) {
+    let of_cluster = graph.input(&input.object.key, CleanupState::Gone);
+    let Input {
+        named,
+        has_former,
+        missing,
+        ..
+    } = of_cluster.expect("it is there");
+    (input.named, input.has_former, input.missing) = (named, has_former, missing);
 }
 
 /// The decision as if no other service held or bore anything.

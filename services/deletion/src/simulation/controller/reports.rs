@@ -13,28 +13,44 @@ use crate::cluster::event::digest;
 use crate::decide::Seen;
 use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
-use crate::service::notices::{Due, Search};
+use crate::service::notices::{Due, Notices, Search};
+use crate::service::waiting::WaitingObjects;
+
+/// What objects wait for, and what is to be reported of it.
+pub(super) struct Reports {
+    pub(super) waiting: WaitingObjects,
+    notices: Notices,
+}
+
+impl Reports {
+    pub(super) fn new(blocked_after: Duration) -> Self {
+        Self {
+            waiting: WaitingObjects::new(blocked_after),
+            notices: Notices::default(),
+        }
+    }
+}
 
 impl Controller {
     /// What has waited for too long is to be reported.
     pub(in super::super) fn look(&mut self, bug: Bug) {
-        let today = Timestamp::UNIX_EPOCH;
-        for overdue in self.waiting.overdue(&self.graph, &self.holders, self.now, today) {
+        let (today, holders) = (Timestamp::UNIX_EPOCH, &self.knowledge.holders);
+        for overdue in self.reports.waiting.overdue(&self.graph, holders, self.now, today) {
             if bug == Bug::ReportAgain {
-                self.waiting.forget(&overdue.object.key);
-                self.queue.insert(overdue.object.key.clone());
+                self.reports.waiting.forget(&overdue.object.key);
+                self.queue.add(overdue.object.key.clone());
             }
-            self.notices.add_overdue(overdue);
+            self.reports.notices.add_overdue(overdue);
         }
     }
 
     /// Records the next event, which changes nothing where there is one of that name. What it is about, and says.
     pub(in super::super) fn record_event(&mut self, world: &mut World, bug: Bug) -> Option<(Key, Notice)> {
-        while let Some(search) = self.notices.begin_search() {
+        while let Some(search) = self.reports.notices.begin_search() {
             self.search(world, search);
         }
-        let (object, due) = self.notices.begin()?;
-        self.notices.end(&object.key);
+        let (object, due) = self.reports.notices.begin()?;
+        self.reports.notices.end(&object.key);
         let Due::Notice(notice) = due else {
             return None;
         };
@@ -55,7 +71,7 @@ impl Controller {
             }
             None => (!is_reported).then_some(notice),
         };
-        self.notices.end_search(object, said);
+        self.reports.notices.end_search(object, said);
     }
 
     /// The objects around one of its references back to an object, live or archived.
@@ -73,14 +89,15 @@ impl Controller {
 
     /// The object with which a cycle begins is reported with it: others on it may have been without it.
     pub(in super::super) fn report_cycle(&mut self, path: &[Seen]) {
-        for overdue in self.waiting.on_cycle(&self.graph, path, Timestamp::UNIX_EPOCH) {
-            self.notices.add_overdue(overdue);
+        let today = Timestamp::UNIX_EPOCH;
+        for overdue in self.reports.waiting.on_cycle(&self.graph, path, today) {
+            self.reports.notices.add_overdue(overdue);
         }
     }
 
     /// How many objects of a kind have waited for too long, and for how long one of them has waited.
     pub(in super::super) fn blocked(&self, kind: &str) -> (usize, Duration) {
-        self.waiting.blocked(kind, self.now)
+        self.reports.waiting.blocked(kind, self.now)
     }
 }
 

@@ -3,18 +3,27 @@
 use kindex_model::deletion::Phase;
 
 use super::super::Bug;
-use super::super::world::{Refusal, World};
+use super::super::world::{Refusal, World, has_cleanup};
 use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
 use crate::archive::{Holder, HolderAction, action_on, goes_along};
-use crate::cleanup_states::CallOutcome;
+use crate::cleanup_states::{ArchivedCleanupStates, CallOutcome};
 use crate::decide::{Archived, CleanupState, Step};
 use crate::object::{DeletionState, Key, Object};
 
+/// The walk of one controller.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// The tombstone that it visits.
+    visit: Option<Visit>,
+    /// Of the cleanups of tombstones.
+    cleanup_states: ArchivedCleanupStates,
+}
+
 /// One tombstone under way.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
+struct Visit {
     uid: String,
     key: Key,
     version: u64,
@@ -40,7 +49,7 @@ pub(super) struct Visit {
 impl Controller {
     /// Sends the next request of a walk. Whether one was under way, or could begin.
     pub(in super::super) fn walk(&mut self, world: &mut World, choice: usize, bug: Bug) -> bool {
-        let Some(mut visit) = self.visit.take() else {
+        let Some(mut visit) = self.walk.visit.take() else {
             let mut uids = world.tombstones(&self.group);
             if bug == Bug::WalkOnePage {
                 uids.truncate(TOMBSTONES);
@@ -49,7 +58,7 @@ impl Controller {
                 return false;
             };
             let found = world.tombstone(&uids[at]).expect("it is one");
-            self.visit = Some(Visit {
+            self.walk.visit = Some(Visit {
                 uid: found.uid.clone(),
                 key: found.key.clone(),
                 version: found.version,
@@ -69,7 +78,7 @@ impl Controller {
         };
         if self.visit_on(world, &mut visit, bug) {
             visit.done += 1;
-            self.visit = Some(visit);
+            self.walk.visit = Some(visit);
         }
         true
     }
@@ -77,12 +86,12 @@ impl Controller {
     /// Visits all tombstones to the end.
     pub(in super::super) fn walk_all(&mut self, world: &mut World, bug: Bug) {
         for choice in 0..world.tombstones(&self.group).len() {
-            while self.visit.is_some() {
+            while self.walk.visit.is_some() {
                 self.walk(world, choice, bug);
             }
             self.walk(world, choice, bug);
         }
-        while self.visit.is_some() {
+        while self.walk.visit.is_some() {
             self.walk(world, 0, bug);
         }
     }
@@ -151,7 +160,7 @@ impl Controller {
         if let Some(outcome) = visit.outcome.take() {
             // Time goes on: what follows from that is done later.
             world.servers.version += 1;
-            self.archived_cleanup_states.record(&visit.uid, outcome, self.now);
+            self.walk.cleanup_states.record(&visit.uid, outcome, self.now);
             return false;
         }
         let found = world.tombstone(&visit.uid);
@@ -165,6 +174,14 @@ impl Controller {
             false => CallOutcome::Gone,
         });
         true
+    }
+
+    /// The cleanup of what a tombstone has outside, as far as is known.
+    fn archived_cleanup_state(&self, object: &Object) -> CleanupState {
+        match has_cleanup(&object.key.kind.kind) {
+            true => self.walk.cleanup_states.of(object, self.now),
+            false => CleanupState::Gone,
+        }
     }
 
     /// Whether a holder stays, because an object from which it was moved holds it still.
