@@ -22,7 +22,7 @@ impl World<'_> {
         if !self.may_forget(who) {
             return false;
         }
-        self.faults += 1;
+        self.counts.faults += 1;
         log!(self, "{who} crashes and restarts");
         for step in self.processes[who].requests.iter().map(Step::of).collect::<Vec<_>>() {
             self.met(Fault::CrashBefore, step);
@@ -47,8 +47,8 @@ impl World<'_> {
         for (index, request) in requests.into_iter().enumerate() {
             let lives_on = effective & (1 << (index % 32)) != 0;
             match Step::of(&request).class() {
-                Class::ClusterWrite if lives_on => self.late.push(request),
-                Class::DatabaseWrite if lives_on => self.open_transactions.push(request),
+                Class::ClusterWrite if lives_on => self.abandoned.late.push(request),
+                Class::DatabaseWrite if lives_on => self.abandoned.open_transactions.push(request),
                 _ => {}
             }
         }
@@ -59,12 +59,12 @@ impl World<'_> {
     /// Whether a process may lose its state. If it has not noticed that the cluster was restored, the restart must be
     /// able to: from the saved checkpoint, unless another process has replaced that.
     fn may_forget(&self, who: usize) -> bool {
-        let Some(noticed) = &self.noticed else {
+        if self.restorations.is_noticed_by(who) {
             return true;
-        };
+        }
         let version = self.api.cluster().version;
         let saved = self.storage.database().checkpoint.map_or(version, Checkpoint::pack);
-        noticed[who] || (self.processes.len() == 1 && saved > version)
+        self.processes.len() == 1 && saved > version
     }
 
     fn start_anew(&mut self, who: usize) {
@@ -79,10 +79,10 @@ impl World<'_> {
     pub(crate) fn stop(&mut self, who: usize) -> bool {
         let who = who % self.processes.len();
         // A stop would lose what a process knows of a restoration and has not saved yet.
-        if self.processes[who].stopping.is_some() || self.noticed.is_some() {
+        if self.processes[who].stopping.is_some() || self.restorations.is_under_way() {
             return false;
         }
-        self.faults += 1;
+        self.counts.faults += 1;
         log!(self, "{who} receives a stop");
         self.met_all(Fault::Stop, who);
         self.processes[who].stopping = Some(self.elapsed);
@@ -133,7 +133,7 @@ impl World<'_> {
     pub(crate) fn set_clock(&mut self, who: usize, wrong_by_s: i64) -> bool {
         let who = who % self.processes.len();
         log!(self, "the wall clock of {who} is wrong by {wrong_by_s} s");
-        self.faults += 1;
+        self.counts.faults += 1;
         self.met_all(Fault::ClockJump, who);
         self.processes[who].clock_error_s = wrong_by_s;
         // The wait for deletionDelay compares the wall clock with the deletionTimestamp.
@@ -156,11 +156,10 @@ impl World<'_> {
             0 => saved_is_ahead && (is_loading(process) || knows_nothing(process)),
             newest => newest > backup + objects && process.stopping.is_none(),
         };
-        if self.noticed.is_some() || !saved_is_ahead || !self.processes.iter().all(ahead) {
+        if self.restorations.is_under_way() || !saved_is_ahead || !self.processes.iter().all(ahead) {
             return false;
         }
-        self.faults += 1;
-        self.restorations += 1;
+        self.counts.faults += 1;
         log!(self, "the cluster is restored from its backup @{backup}");
         for who in 0..self.processes.len() {
             self.met_all(Fault::Restoration, who);
@@ -169,11 +168,11 @@ impl World<'_> {
             self.disconnect(who);
         }
         while self.end_transaction(true) {}
-        self.late.clear();
+        self.abandoned.late.clear();
         self.api.cluster().restore();
         // A process that received nothing from the lost time has nothing to notice.
         let noticed: Vec<bool> = self.processes.iter().map(knows_nothing).collect();
-        self.noticed = noticed.contains(&false).then_some(noticed);
+        self.restorations.begin(noticed);
         self.checks.checkpoint_is_old = true;
         self.checks.unsaved_events.forget();
         for process in &mut self.processes {

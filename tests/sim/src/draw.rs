@@ -56,7 +56,7 @@ impl Draw {
         }
         let checkpoint = world.storage.database().checkpoint;
         let marked = checkpoint.and_then(Checkpoint::restored_to).is_some();
-        match (world.restorations, marked) {
+        match (world.restorations.count, marked) {
             (0, _) if world.processes[latecomer].is_blank => 0,
             (0, _) | (_, false) => who,
             (_, true) if world.processes[latecomer].marking => who,
@@ -156,7 +156,7 @@ impl Draw {
         if !aimed || !self.rng.random_bool(0.9) {
             return None;
         }
-        let stored = world.open_transactions.iter().find_map(stored_name)?;
+        let stored = world.abandoned.open_transactions.iter().find_map(stored_name)?;
         let name = NAMES.iter().position(|known| *known == stored)?;
         let cluster = world.api.cluster();
         if let Some(object) = cluster.objects.get(stored) {
@@ -207,7 +207,7 @@ impl Draw {
         let who = self.who(world);
         let process = &world.processes[who];
         let asked = process.requests.iter().position(|request| Step::of(request) == step);
-        if step == Step::Delete && asked.is_some() && !world.late.is_empty() {
+        if step == Step::Delete && asked.is_some() && !world.abandoned.late.is_empty() {
             return Some(Turn::LateRequest { pick: 0 });
         }
         let on_its_way = process.answers.iter().position(|(answered, ..)| *answered == step);

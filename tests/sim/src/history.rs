@@ -47,12 +47,12 @@ pub fn from_seed(seed: u64, parts: Parts, harness: &Harness, keep_log: bool) -> 
     let mut draw = Draw::new(seed);
     let mut turns = Vec::new();
     world.catch_panic(|world| {
-        while world.wrong.is_none() && (world.steps < STEPS_MIN || world.faults < FAULTS_MIN) {
+        while world.wrong.is_none() && (world.counts.steps < STEPS_MIN || world.counts.faults < FAULTS_MIN) {
             let turn = draw.turn(world);
             turns.push(turn);
             world.play(turn);
             if turns.len() > TURNS_MAX {
-                world.wrong = Some(format!("only {} steps in {TURNS_MAX} turns", world.steps));
+                world.wrong = Some(format!("only {} steps in {TURNS_MAX} turns", world.counts.steps));
             }
         }
     });
@@ -79,10 +79,10 @@ fn end(seed: u64, parts: Parts, turns: Vec<Turn>, mut world: World<'_>) -> Histo
         seed,
         parts,
         turns,
-        steps: world.steps,
-        faults: world.faults,
+        steps: world.counts.steps,
+        faults: world.counts.faults,
         log: world.log(),
-        coverage: world.coverage,
+        coverage: world.counts.coverage,
         wrong: world.wrong,
     }
 }

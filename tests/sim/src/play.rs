@@ -16,7 +16,7 @@ impl World<'_> {
         self.catching_panics(|world| {
             let did = world.act(turn);
             if did {
-                world.steps += 1;
+                world.counts.steps += 1;
                 world.pass(TURN);
             }
             did
@@ -70,7 +70,7 @@ impl World<'_> {
     }
 
     fn user(&mut self, action: UserAction) -> bool {
-        if self.noticed.is_some() {
+        if self.restorations.is_under_way() {
             return false;
         }
         let mut cluster = self.api.cluster();

@@ -31,7 +31,7 @@ impl World<'_> {
         self.expect_no_loss();
         self.check_idempotence();
         self.check_comparison();
-        log!(self, "{} steps, {} faults", self.steps, self.faults);
+        log!(self, "{} steps, {} faults", self.counts.steps, self.counts.faults);
     }
 
     fn expect_convergence(&mut self, when: &str) {
@@ -47,7 +47,7 @@ impl World<'_> {
 
     /// The lost counter is 0, unless a user deleted an object that SQL could not have seen.
     fn expect_no_loss(&mut self) {
-        let counted = self.harness.metrics.lost.get() - self.lost_before;
+        let counted = self.counts.lost(self.harness.metrics.lost.get());
         if self.wrong.is_none() && self.checks.planted_losses == 0 && counted > 0 {
             self.wrong = Some(format!("{counted} objects are counted as lost, but none was"));
         }
@@ -59,7 +59,7 @@ impl World<'_> {
             return;
         }
         let changes = self.storage.database().changes;
-        if self.steps.is_multiple_of(2) {
+        if self.counts.steps.is_multiple_of(2) {
             self.relist();
         } else {
             for who in 0..self.processes.len() {

@@ -37,16 +37,16 @@ impl World<'_> {
         self.api.set_trouble(None);
         self.storage.set_trouble(None);
         if let Some(fault) = fault {
-            self.faults += 1;
+            self.counts.faults += 1;
             self.met(fault, step);
         }
         if is_refused(&answer) {
-            self.faults += 1;
+            self.counts.faults += 1;
             self.met(Fault::Refused, step);
         }
         let marked = matches!(answer, Input::CheckpointSaved(Ok(Saving::Done))) && is_mark(&request);
         if marked && self.processes[who].marking {
-            self.notice(who);
+            self.restorations.notice(who);
         }
         self.note_overlap(who, step);
         if hold {
@@ -90,12 +90,12 @@ impl World<'_> {
         let (cluster, store) = match fault {
             Fault::Lost | Fault::ClusterAway => cluster(ClusterTrouble::Silence),
             // An ingester must receive the answers of the restored cluster in order to notice the restoration.
-            Fault::Unanswered | Fault::Late if self.noticed.is_some() => return false,
+            Fault::Unanswered | Fault::Late if self.restorations.is_under_way() => return false,
             Fault::Unanswered => cluster(ClusterTrouble::LostAnswer),
             Fault::Throttled => cluster(ClusterTrouble::Throttled),
             Fault::ServerError => cluster(ClusterTrouble::ServerError),
             Fault::Late => {
-                self.late.push(request.clone());
+                self.abandoned.late.push(request.clone());
                 cluster(ClusterTrouble::Silence)
             }
             Fault::Conflict => return self.write_in_between(request),
@@ -105,7 +105,7 @@ impl World<'_> {
             Fault::Deadlock => store(StoreTrouble::Before("deadlock")),
             Fault::DiskFull => store(StoreTrouble::Before("resources")),
             Fault::SlowCommit => {
-                self.open_transactions.push(request.clone());
+                self.abandoned.open_transactions.push(request.clone());
                 store(StoreTrouble::Before("timeout"))
             }
             _ => return false,
@@ -126,7 +126,7 @@ impl World<'_> {
             .objects
             .get(&name.name)
             .is_some_and(|object| object.uid == *uid.0);
-        if !present || self.noticed.is_some() {
+        if !present || self.restorations.is_under_way() {
             return false;
         }
         let touched = format!("{}", cluster.version);
@@ -169,11 +169,9 @@ impl World<'_> {
 
     /// Carries out a request whose sender has given up.
     pub(crate) fn late_request(&mut self, pick: usize) -> bool {
-        if self.late.is_empty() {
+        let Some(request) = self.abandoned.take_late(pick) else {
             return false;
-        }
-        let index = pick % self.late.len();
-        let request = self.late.swap_remove(index);
+        };
         log!(self, "late: {}", summary(&request));
         self.execute(0, request);
         true
@@ -181,10 +179,9 @@ impl World<'_> {
 
     /// Ends the oldest transaction whose sender has given up.
     pub(crate) fn end_transaction(&mut self, committed: bool) -> bool {
-        if self.open_transactions.is_empty() {
+        let Some(request) = self.abandoned.take_transaction() else {
             return false;
-        }
-        let request = self.open_transactions.remove(0);
+        };
         let outcome = if committed { "committed" } else { "rolled back" };
         log!(self, "{outcome} late: {}", summary(&request));
         if committed {

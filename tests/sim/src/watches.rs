@@ -42,7 +42,7 @@ impl World<'_> {
             fault.filter(|_| trouble.is_some())
         };
         if let Some(fault) = met {
-            self.faults += 1;
+            self.counts.faults += 1;
             self.met(fault, Step::OpenWatch);
         }
         match opened {
@@ -89,7 +89,7 @@ impl World<'_> {
         match &event {
             Ok(event) => self.processes[who].watch = Watch::Open(version_of(event)),
             Err(_) => {
-                self.faults += 1;
+                self.counts.faults += 1;
                 self.met(Fault::Expired, Step::Watch);
             }
         }
@@ -162,7 +162,7 @@ impl World<'_> {
             return false;
         }
         log!(self, "the watch of {who} repeats the events after {back}");
-        self.faults += 1;
+        self.counts.faults += 1;
         self.met_all(Fault::Replay, who);
         self.processes[who].watch = Watch::Open(back);
         true
@@ -174,7 +174,7 @@ impl World<'_> {
         if !matches!(self.processes[who].watch, Watch::Open(_)) {
             return false;
         }
-        self.faults += 1;
+        self.counts.faults += 1;
         if broken {
             log!(self, "{who} watch breaks");
             self.met_all(Fault::WatchBreaks, who);
@@ -190,7 +190,7 @@ impl World<'_> {
     /// Etcd compacts its history.
     pub(crate) fn compact(&mut self) -> bool {
         log!(self, "etcd is compacted");
-        self.faults += 1;
+        self.counts.faults += 1;
         for who in 0..self.processes.len() {
             self.met_all(Fault::Compaction, who);
         }

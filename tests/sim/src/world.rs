@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::Object;
-use kindex_runtime::message::{Input, Output};
+use kindex_runtime::message::Input;
 use kindex_runtime::settings::Settings;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use super::api::SimApi;
 use super::checks::Checks;
 use super::cluster::version_of;
-use super::coverage::{Coverage, aim};
+use super::coverage::aim;
 use super::fault::Fault;
 use super::harness::{Harness, Parts};
 use super::http::Wire;
@@ -27,13 +27,22 @@ use super::step::Step;
 use super::storage::SimStorage;
 use super::thing::{FINAL_THING, KEPT_THING, THING};
 
+mod abandoned;
+
+mod restorations;
+
+mod record;
+
+use abandoned::Abandoned;
+use record::{Counts, Log};
+use restorations::Restorations;
+
 /// Adds a line to the log of the history, if one is kept.
 macro_rules! log {
     ($world:expr, $($line:tt)*) => {
-        if $world.keep_log {
-            let at = $world.elapsed.as_secs_f64();
+        if $world.log.is_kept {
             let line = format!($($line)*);
-            $world.log.push(format!("{at:>8.3}s {line}"));
+            $world.log.add($world.elapsed, &line);
         }
     };
 }
@@ -57,25 +66,13 @@ pub struct World<'a> {
     pub(crate) storage: Arc<SimStorage>,
     pub(crate) processes: Vec<Process>,
     started: u64,
-    /// Requests to the cluster whose senders have given up.
-    pub(crate) late: Vec<Output>,
-    /// Transactions whose senders have given up; they still hold their locks.
-    pub(crate) open_transactions: Vec<Output>,
+    pub(crate) abandoned: Abandoned,
     pub(crate) elapsed: Duration,
     pub(crate) outages: Outages,
-    /// Which processes have noticed that the cluster was restored. Users wait until all have.
-    pub(crate) noticed: Option<Vec<bool>>,
-    /// How often the cluster was restored from its backup.
-    pub(crate) restorations: u64,
+    pub(crate) restorations: Restorations,
     pub(crate) checks: Checks,
-    pub(crate) coverage: Coverage,
-    /// Turns that did something.
-    pub(crate) steps: u64,
-    pub(crate) faults: u64,
-    /// The lost counter when this history began.
-    pub(crate) lost_before: u64,
-    pub(crate) keep_log: bool,
-    pub(crate) log: Vec<String>,
+    pub(crate) counts: Counts,
+    pub(crate) log: Log,
     pub(crate) wrong: Option<String>,
 }
 
@@ -97,11 +94,11 @@ impl<'a> World<'a> {
         let storage = Arc::new(SimStorage::new(real));
         storage.database().history = kind.history.then(SimHistory::default);
         let checks = Checks::of(kind, &settings, processes);
+        let first = format!(
+            "seed {seed}, {parts:?}: {processes} ingesters, immutable: {}, {settings:?}",
+            kind.immutable
+        );
         let mut world = Self {
-            log: vec![format!(
-                "seed {seed}, {parts:?}: {processes} ingesters, immutable: {}, {settings:?}",
-                kind.immutable
-            )],
             harness,
             parts,
             seed,
@@ -118,18 +115,13 @@ impl<'a> World<'a> {
             storage,
             processes: Vec::new(),
             started: 0,
-            late: Vec::new(),
-            open_transactions: Vec::new(),
+            abandoned: Abandoned::default(),
             elapsed: Duration::ZERO,
             outages: Outages::default(),
-            noticed: None,
-            restorations: 0,
+            restorations: Restorations::default(),
             checks,
-            coverage: Coverage::default(),
-            steps: 0,
-            faults: 0,
-            lost_before: harness.metrics.lost.get(),
-            keep_log,
+            counts: Counts::new(harness.metrics.lost.get()),
+            log: Log::new(first, keep_log),
             wrong: None,
         };
         for who in 0..processes {
@@ -198,7 +190,7 @@ impl<'a> World<'a> {
 
     /// Counts that a fault happened in a step.
     pub(crate) fn met(&mut self, fault: Fault, step: Step) {
-        self.coverage.add(fault, step);
+        self.counts.coverage.add(fault, step);
     }
 
     /// Counts that a fault happened in every step that a process has in flight.
@@ -215,14 +207,14 @@ impl<'a> World<'a> {
             return;
         }
         // A process that noticed in this turn acted without knowing, and an abandoned write may still be committed.
-        self.checks.unaware = self.noticed.is_some();
-        self.checks.restored_again = self.restorations > 1;
-        if self.all_noticed() && self.open_transactions.is_empty() {
-            self.noticed = None;
+        self.checks.unaware = self.restorations.is_under_way();
+        self.checks.restored_again = self.restorations.count > 1;
+        if self.restorations.all_noticed() && self.abandoned.open_transactions.is_empty() {
+            self.restorations.end();
         }
         let checkpoint = self.storage.database().checkpoint;
         let marked = checkpoint.and_then(Checkpoint::restored_to).is_some();
-        self.checks.checkpoint_is_old &= !self.all_noticed() || !marked;
+        self.checks.checkpoint_is_old &= !self.restorations.all_noticed() || !marked;
         let checked = self
             .checks
             .after_turn(&mut self.api.cluster(), &mut self.storage.database());
@@ -252,31 +244,19 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A process has noticed the restoration, and has saved its mark.
-    pub(crate) fn notice(&mut self, who: usize) {
-        if let Some(noticed) = &mut self.noticed {
-            noticed[who] = true;
-        }
-    }
-
-    /// Whether all processes have noticed the restoration.
-    fn all_noticed(&self) -> bool {
-        self.noticed.iter().flatten().all(|noticed| *noticed)
-    }
-
     /// A process loads a checkpoint that another one saved after the restoration, and has nothing to notice.
     pub(crate) fn note_load(&mut self, who: usize) {
         let version = self.api.cluster().version;
         let saved = self.storage.database().checkpoint.map_or(version, Checkpoint::pack);
         if saved <= version {
-            self.notice(who);
-            self.checks.checkpoint_is_old &= !self.all_noticed();
+            self.restorations.notice(who);
+            self.checks.checkpoint_is_old &= !self.restorations.all_noticed();
         }
     }
 
     /// The log of this history.
     pub fn log(&self) -> String {
-        self.log.join("\n")
+        self.log.text()
     }
 
     /// Whether all rules held.
