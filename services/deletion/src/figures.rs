@@ -151,7 +151,8 @@ impl Figures {
     }
 }
 
-fn word(step: &Step) -> &'static str {
+/// The name of a step in metrics and the log.
+pub(crate) fn word(step: &Step) -> &'static str {
     match step {
         Step::Adopt => "guard",
         Step::Place { .. } => "place",

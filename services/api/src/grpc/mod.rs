@@ -245,11 +245,11 @@ async fn check(State(operations): State<Arc<Operations>>, request: Request, next
         let status = status::of(&refusal, operations.registry().platform.group);
         return status.into_http::<Body>();
     }
-    seated(next.run(Request::from_parts(parts, body)).await)
+    with_watch_slot(next.run(Request::from_parts(parts, body)).await)
 }
 
 /// A stream that has a place among the watches is followed as one.
-fn seated(mut response: Response) -> Response {
+fn with_watch_slot(mut response: Response) -> Response {
     match response.extensions_mut().remove::<WatchSlot>() {
         Some(slot) => watched(response, slot, Accounting::Own),
         None => response,

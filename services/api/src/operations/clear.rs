@@ -75,15 +75,15 @@ impl Operations {
             return Ok(answer);
         }
         // It takes the right to delete collections, and no right to each of its objects.
-        let (server, at_once) = (caller.on_behalf(), self.sizes.deleted);
+        let (server, page_objects) = (caller.on_behalf(), self.sizes.deleted);
         self.backends
-            .clear_cluster(&server, resource, which, options, at_once)
+            .clear_cluster(&server, resource, which, options, page_objects)
             .await?;
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,
             needs_tombstones: self.backends.needs_tombstone(kind),
-            rows: at_once,
+            rows: page_objects,
         };
         let mut token = None;
         let store = self.backends.store()?;
@@ -135,19 +135,19 @@ impl Operations {
 }
 
 impl Backends {
-    /// Deletes what the selectors find in the cluster, so many objects after the other.
+    /// Deletes what the selectors find in the cluster, page by page of so many objects.
     async fn clear_cluster(
         &self,
         caller: &Caller,
         resource: Resource,
         which: &ListOptions,
         options: &DeleteOptions,
-        at_once: u32,
+        page_objects: u32,
     ) -> Result<(), Refusal> {
         let mut token = String::new();
         loop {
             let mut query = selectors(which);
-            query.push((parameter::LIMIT, at_once.to_string()));
+            query.push((parameter::LIMIT, page_objects.to_string()));
             if !token.is_empty() {
                 query.push((parameter::CONTINUE, token));
             }

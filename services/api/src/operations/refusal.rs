@@ -125,8 +125,8 @@ impl Refusal {
         self.outcome() == Outcome::Absent
     }
 
-    /// Whether somebody else changed the object in between, or removed it.
-    pub(super) fn is_overtaken(&self) -> bool {
+    /// Whether somebody else changed the object in between, or removed it. A path that is not served says neither.
+    pub(super) fn is_of_changed_object(&self) -> bool {
         self.outcome().is_conflict() || self.is_of_absent_object()
     }
 
@@ -257,10 +257,10 @@ mod tests {
         ] {
             let refusal = said(code, reason, message);
             assert!(!refusal.is_of_absent_object(), "{code} {reason}");
-            assert!(!refusal.is_overtaken(), "{code} {reason}");
+            assert!(!refusal.is_of_changed_object(), "{code} {reason}");
         }
         assert!(said(404, "NotFound", "runs \"a\" not found").is_of_absent_object());
-        assert!(said(409, "Conflict", "it was modified").is_overtaken());
+        assert!(said(409, "Conflict", "it was modified").is_of_changed_object());
     }
 
     #[test]

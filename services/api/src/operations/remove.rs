@@ -249,7 +249,7 @@ impl Backends {
         match self.delete_in_cluster(caller, key, &options).await {
             Err(refusal) if refusal.is_of_absent_object() => Ok(None),
             // Where a version was asked for, it is not that one any more.
-            Err(refusal) if refusal.is_overtaken() && request.version().is_none() => Ok(None),
+            Err(refusal) if refusal.is_of_changed_object() && request.version().is_none() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -270,7 +270,7 @@ impl Backends {
         let options = request.options.of_version(&version);
         request.accept(marked);
         match self.delete_in_cluster(caller, key, &options).await {
-            Err(refusal) if refusal.is_overtaken() => Ok(None),
+            Err(refusal) if refusal.is_of_changed_object() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -305,7 +305,7 @@ impl Backends {
     ) -> Result<Option<Answer>, Refusal> {
         let patch = mark(object, &self.registry.platform).to_string();
         match self.send_patch(caller, key, Bytes::from(patch)).await {
-            Err(refusal) if refusal.is_overtaken() => Ok(None),
+            Err(refusal) if refusal.is_of_changed_object() => Ok(None),
             answer => answer.map(Some),
         }
     }
@@ -344,7 +344,7 @@ impl Backends {
         let patch = object.with(self.registry.platform.finalizer);
         match self.send_patch(caller, key, patch).await {
             Ok(answer) => Ok(Some(Head::read(&answer.text).metadata.resource_version)),
-            Err(refusal) if refusal.is_overtaken() => Ok(None),
+            Err(refusal) if refusal.is_of_changed_object() => Ok(None),
             Err(refusal) => Err(refusal),
         }
     }
@@ -388,7 +388,7 @@ impl Backends {
     /// Deletes an archived object; nothing where its row changed in between.
     async fn delete_archived(&self, key: &ObjectKey<'_>, found: &Stored) -> Result<Option<Answer>, Refusal> {
         match self.delete_row(key, found).await {
-            Err(refusal) if refusal.is_overtaken() => Ok(None),
+            Err(refusal) if refusal.is_of_changed_object() => Ok(None),
             answer => answer.map(Some),
         }
     }

@@ -1,4 +1,5 @@
-//! Why a deletion graph does not do its work now, by kind.
+//! Why a deletion graph does not do its work now, by kind: its objects are not followed, or nobody says whether one of
+//! them exists.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -20,7 +21,7 @@ impl FollowFailures {
         self.known().remove(&kind.to_string());
     }
 
-    /// Nothing is followed any more, so that nothing is in trouble.
+    /// Nothing is followed any more, so that nothing fails.
     pub(super) fn clear(&self) {
         self.known().clear();
     }

@@ -17,7 +17,7 @@ use crate::cluster::follow::{Report, follow};
 use crate::cluster::follower::{Follower, Message};
 use crate::cluster::outcome::{Outcome, Task};
 use crate::decide::{Seen, Step};
-use crate::figures::Figures;
+use crate::figures::{Figures, word};
 use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
 use crate::web::Posting;
@@ -290,7 +290,7 @@ impl Deletion {
         let key = object.key.clone();
         self.figures.failed(&key.kind.kind);
         let failures = work.failed(&key);
-        tracing::warn!(object = %key, step = ?task.step, failed, "A step of a deletion is tried again");
+        tracing::warn!(object = %key, step = word(&task.step), details = ?task.step, failed, "A step of a deletion is tried again");
         if failures == FAILURES_UNTIL_REPORT
             && let Some(notice) = unanswered(&self.cluster, task, failed)
         {

@@ -315,7 +315,7 @@ mod tests {
 
     /// As if the doubt ended with complete events, or as if nobody were told why it lasts.
     #[tokio::test]
-    async fn a_kind_is_in_trouble_until_it_is_doubted_no_more() {
+    async fn a_kind_is_listed_until_its_look_ups_are_answered_again() {
         let (mut peers, mut work, follow_failures) = (peers(), work(), FollowFailures::default());
         let mut hear = |input| {
             peers.take(input, &mut work, &follow_failures);

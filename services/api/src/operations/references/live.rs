@@ -40,7 +40,7 @@ impl Backends {
                 }
                 Ok(true)
             }
-            Err(refusal) if refusal.is_overtaken() => Ok(false),
+            Err(refusal) if refusal.is_of_changed_object() => Ok(false),
             Err(refusal) => Err(refusal),
         }
     }

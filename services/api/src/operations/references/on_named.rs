@@ -212,7 +212,7 @@ impl Operations {
                         .await
                     {
                         Ok(_) => true,
-                        Err(refusal) if refusal.is_overtaken() => false,
+                        Err(refusal) if refusal.is_of_changed_object() => false,
                         Err(refusal) => return Err(refusal),
                     }
                 }
