@@ -79,8 +79,15 @@ static ASKERS: Tree = Tree {
 /// Where the templates of the chart lie.
 const TEMPLATES: &str = "deploy/helm/kindex/templates/";
 
-/// The embedded cluster and the store of runs keep SQLite files of their own, and nobody chooses an engine for these.
-const OWN_FILES: [&str; 2] = ["services/cluster/", "services/runs/"];
+/// Where the embedded cluster and runs have the SQL of their own SQLite files, for which nobody chooses an engine. All
+/// else of these services has none.
+const OWN_FILES: [&str; 5] = [
+    "services/cluster/src/store/",
+    "services/runs/src/artifacts/",
+    "services/runs/src/keys/store.rs",
+    "services/runs/src/read/",
+    "services/runs/src/store/",
+];
 
 /// Whether the file is of a crate that has no database but through the store.
 fn asks_the_store(path: &str) -> bool {
@@ -387,6 +394,8 @@ fn sql_of_who_asks_the_store_is_found() {
             "crates/maintenance/src/verify/scan.rs",
             "kindex/src/services/x.rs",
             "services/api/src/rest/x.rs",
+            "services/cluster/src/rest/x.rs",
+            "services/runs/src/keys/x.rs",
         ] {
             assert!(asks_the_store(path), "{path}");
             assert_eq!(found(&ASKERS, path, planted), 1, "{planted}");
@@ -401,6 +410,10 @@ fn sql_of_who_asks_the_store_is_found() {
         "services/deletion/tests/service/main.rs",
     ] {
         assert!(!asks_the_store(path), "{path}");
+    }
+    for own in OWN_FILES {
+        let is_there = |file: &File| file.path.starts_with(own) && !asks_the_store(&file.path);
+        assert!(RUST_FILES.iter().any(|(file, _)| is_there(file)), "{own}");
     }
 }
 

@@ -29,8 +29,7 @@ fn the_walk_finds_the_sources() {
     }
 }
 
-/// Whether a line is test code: there a panic is the report.
-/// Whether a line is of tests or benchmarks.
+/// Whether a line is of tests or benchmarks: there a panic is the report.
 pub(super) fn is_test(file: &File, rust: &Rust, line: usize) -> bool {
     let whole = ["tests/", "benches/"].iter().any(|start| file.path.starts_with(start))
         || file.path.contains("/tests/")
