@@ -20,7 +20,7 @@ pub mod sqlite;
 pub use kind_tables::{TABLES_OF_A_KIND, base_type, history_columns, kind_tables, side_columns, tables};
 pub use limits::{Limit, Limits, fitting, key_bytes_max, name_chars_max, row_bytes_max};
 pub use mysql::MySql;
-pub use spelling::{Dialect, InitScript, Lock, RowFormat};
+pub use spelling::{Dialect, InitScript, Lock, RowFormat, RowFormatsMax};
 pub use sqlite::Sqlite;
 pub use step::{Filled, Form, Step, Verb};
 pub use table::{Section, StorageType, Table, TableColumn, TableKey};

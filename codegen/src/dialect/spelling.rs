@@ -56,7 +56,7 @@ pub trait Dialect: fmt::Debug + Sync {
     fn row_format(&self, verb: Verb, statement: &str) -> RowFormat;
 
     /// Most row formats that a table may have at once; `None` if there is no limit.
-    fn row_formats_max(&self) -> Option<u32>;
+    fn row_formats_max(&self) -> Option<RowFormatsMax>;
 
     /// The words in a statement that make it fail if a row violates them. A planned statement has none.
     fn refused_by_rows(&self, verb: Verb, statement: &str) -> Option<&'static str>;
@@ -112,6 +112,15 @@ pub enum RowFormat {
     Anew,
     /// The form stays.
     Kept,
+}
+
+/// The most row formats that a server remembers for a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowFormatsMax {
+    /// The product that refuses one more.
+    pub engine: &'static str,
+    /// How many there are room for.
+    pub count: u32,
 }
 
 /// Why a statement may keep others from writing.

@@ -1,5 +1,6 @@
-//! How often MySQL changes the columns of a table without touching its rows: each row remembers under which form it was
-//! written, and there is room for so many forms. Counted over all migrations, as a database meets them that ran each.
+//! How often a server changes the columns of a table without touching its rows: each row remembers under which form it
+//! was written, and there may be room for so many forms only. Counted over all migrations, as a database meets them
+//! that ran each.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::dialect::{REFERENCE, RowFormat};
 use crate::plan::Script;
 use crate::source::{FileId, Span};
 
-/// Finds the first step of each table that MySQL refuses, in the texts of all migrations in order.
+/// Finds the first step of each table that the server refuses, in the texts of all migrations in order.
 pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, found: &mut Vec<Found>) {
     let Some(most) = REFERENCE.row_formats_max() else {
         return;
@@ -25,7 +26,7 @@ pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, fou
                 RowFormat::Another => *count += 1,
                 RowFormat::Kept => continue,
             }
-            if *count == most + 1 {
+            if *count == most.count + 1 {
                 let span = Span::new(file, block.range.clone());
                 found.push(Found {
                     code: Code::K403,

@@ -1,7 +1,7 @@
 //! Messages of the lint: not errors, but risks.
 
 use crate::diag::Diagnostic;
-use crate::dialect::Limit;
+use crate::dialect::{Limit, RowFormatsMax};
 use crate::source::{Span, Text};
 
 const ALLOW: &str = "if this is intended, plan the migration with `--allow CODE='reason'`, or write \
@@ -41,9 +41,10 @@ pub(crate) fn column_recreated(table: &str, column: &str, span: Span) -> Diagnos
     allow(diagnostic, "K201")
 }
 
-pub(crate) fn too_many_instant_changes(table: &str, most: u32, span: Span) -> Diagnostic {
+pub(crate) fn too_many_instant_changes(table: &str, most: RowFormatsMax, span: Span) -> Diagnostic {
+    let RowFormatsMax { engine, count } = most;
     let title = format!(
-        "MySQL refuses this step: {most} columns of `{table}` were added or dropped instantly since its rows were \
+        "{engine} refuses this step: {count} columns of `{table}` were added or dropped instantly since its rows were \
          written last"
     );
     Diagnostic::at(span, title)

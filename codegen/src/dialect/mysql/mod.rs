@@ -17,7 +17,7 @@ mod files;
 mod limits;
 
 use super::limits::Limits;
-use super::spelling::{Dialect, InitScript, Lock, RowFormat};
+use super::spelling::{Dialect, InitScript, Lock, RowFormat, RowFormatsMax};
 use super::step::{Step, Verb};
 use super::table::{StorageType, Table};
 use crate::model::SqlType;
@@ -87,7 +87,7 @@ impl Dialect for MySql {
         online::row_format(verb, statement)
     }
 
-    fn row_formats_max(&self) -> Option<u32> {
+    fn row_formats_max(&self) -> Option<RowFormatsMax> {
         online::ROW_FORMATS_MAX
     }
 

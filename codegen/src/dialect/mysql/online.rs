@@ -2,12 +2,15 @@
 //! meanwhile. Held against MySQL 9 and MariaDB 10.11, each step on both, by `tests/tests/sql/plan/online.rs`: manuals
 //! leave out that a CHECK makes MySQL copy.
 
-use crate::dialect::{Form, RowFormat, Step, StorageType, Verb};
+use crate::dialect::{Form, RowFormat, RowFormatsMax, Step, StorageType, Verb};
 use crate::model::SqlType;
 
 /// Changes of columns between two times that MySQL writes a table anew.
 /// <https://dev.mysql.com/doc/refman/9.7/en/innodb-online-ddl-operations.html>
-pub(super) const ROW_FORMATS_MAX: Option<u32> = Some(255);
+pub(super) const ROW_FORMATS_MAX: Option<RowFormatsMax> = Some(RowFormatsMax {
+    engine: Engine::MySql.name(),
+    count: 255,
+});
 
 /// A server that takes this dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

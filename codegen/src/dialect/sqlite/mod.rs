@@ -18,7 +18,7 @@ mod files;
 mod limits;
 
 use super::limits::Limits;
-use super::spelling::{Dialect, InitScript, Lock, RowFormat};
+use super::spelling::{Dialect, InitScript, Lock, RowFormat, RowFormatsMax};
 use super::step::{Step, Verb};
 use super::table::{StorageType, Table};
 use crate::model::SqlType;
@@ -88,7 +88,7 @@ impl Dialect for Sqlite {
         online::row_format(verb, statement)
     }
 
-    fn row_formats_max(&self) -> Option<u32> {
+    fn row_formats_max(&self) -> Option<RowFormatsMax> {
         online::ROW_FORMATS_MAX
     }
 

@@ -1,11 +1,11 @@
 //! What a step costs: nothing is copied, and rows have no form that is remembered.
 //! <https://sqlite.org/lang_altertable.html>
 
-use crate::dialect::{RowFormat, Verb};
+use crate::dialect::{RowFormat, RowFormatsMax, Verb};
 use crate::model::SqlType;
 
 /// There is no limit.
-pub(super) const ROW_FORMATS_MAX: Option<u32> = None;
+pub(super) const ROW_FORMATS_MAX: Option<RowFormatsMax> = None;
 
 /// A name is in the schema alone.
 pub(super) fn renaming_copies() -> Vec<&'static str> {

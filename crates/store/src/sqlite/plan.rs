@@ -1,5 +1,8 @@
 //! Reading plans.
 
+#[cfg(test)]
+mod tests;
+
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 

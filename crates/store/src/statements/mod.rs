@@ -27,9 +27,6 @@ mod from;
 pub(crate) mod select;
 
 #[cfg(test)]
-mod sqlite_plans;
-
-#[cfg(test)]
 pub(crate) mod typed_queries;
 
 pub(crate) use kind::{KindSql, ListFilter};

@@ -1,4 +1,4 @@
-//! SQLite's plans for the statements of a kind, without statistics.
+//! Plans for the statements of a kind, without statistics.
 
 use kindex_model::kind::{Key, Kind};
 use sqlx::sqlite::SqliteConnectOptions;
