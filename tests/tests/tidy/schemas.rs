@@ -1,11 +1,14 @@
-//! Schemas that people write, of kinds that crds.toml refuses or whose crates lie below the emitted one: Kindex's own
-//! tables in them are those that the generator emits. Knows nothing of the tables of kinds.
+//! Kindex's own tables, which the generator emits: in schemas that people write, of kinds that crds.toml refuses or
+//! whose crates lie below the emitted one, they are the same, and the statements of the store name no others. Knows
+//! nothing of the tables of kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use super::expect_none;
 use super::files::{File, root};
+use super::rust::Rust;
+use super::sources::{RUST_FILES, is_test};
 
 /// All of them. A migration stays as it was when it was planned.
 const SCHEMAS: [&str; 5] = [
@@ -24,9 +27,15 @@ fn emitted_beside(path: &str) -> &'static str {
     }
 }
 
+/// How names of metrics of the store begin, which are texts like those of tables.
+const METRICS: &str = "kindex_database_";
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
 #[test]
 fn own_tables_are_the_same_in_every_schema() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut findings = Vec::new();
     for path in SCHEMAS {
         let file = File {
@@ -95,4 +104,74 @@ fn an_own_table_that_differs_is_found() {
         found("CREATE TABLE IF NOT EXISTS `kindex_b` (`y` TEXT) STRICT;\n"),
         none
     );
+}
+
+/// Kindex's own tables and their keys.
+fn own_names(schema: &str) -> BTreeSet<&str> {
+    let quoted = schema.split('`').skip(1).step_by(2);
+    quoted.filter(|name| name.starts_with("kindex_")).collect()
+}
+
+/// The own tables and keys that a text of the store names: in brackets, as statements do, or alone.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let in_brackets = text.split('[').skip(1).filter_map(|rest| rest.split(']').next());
+    let names = in_brackets.chain([text]);
+    let is_name = |name: &&str| name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+    names.filter(move |name| name.starts_with("kindex_") && is_name(name) && !name.starts_with(METRICS))
+}
+
+/// The names of own tables and keys in the texts of a file that no schema has.
+fn unknown_names(file: &File, rust: &Rust, emitted: &str) -> Vec<String> {
+    let known = own_names(emitted);
+    let mut findings = Vec::new();
+    for (line, text) in rust.texts.iter().filter(|(line, _)| !is_test(file, rust, *line)) {
+        let unknown = named(text).filter(|name| !known.contains(name));
+        findings.extend(unknown.map(|name| file.finding(*line, &format!("no schema has `{name}`"))));
+    }
+    findings
+}
+
+/// An engine says so only where a test runs the statement.
+#[test]
+fn the_statements_of_the_store_name_tables_that_are_emitted() {
+    let emitted = read("schema/mysql_schema.sql");
+    let is_of_store = |file: &File| file.path.starts_with("crates/store/src/");
+    let sources = RUST_FILES.iter().filter(|(file, _)| is_of_store(file));
+    let count: usize = sources
+        .clone()
+        .map(|(_, rust)| rust.texts.iter().flat_map(|(_, text)| named(text)).count())
+        .sum();
+    assert!(count > 40, "the walk finds the statements, not only {count} names");
+    let found = sources.flat_map(|(file, rust)| unknown_names(file, rust, &emitted));
+    expect_none(found.collect());
+}
+
+/// A comparison of texts that are only a name, or only of names in brackets, would miss one of these.
+#[test]
+fn a_table_that_no_schema_has_is_found() {
+    let emitted = "CREATE TABLE `kindex_outbox` (`kind` TEXT, KEY `kindex_outbox_position` (`kind`))";
+    let found = |code: &str| {
+        let file = File {
+            path: "crates/store/src/x.rs".to_owned(),
+            text: code.to_owned(),
+        };
+        unknown_names(&file, &Rust::parse(code).expect("it compiles"), emitted).len()
+    };
+    for planted in [
+        "const ALL: &str = \"SELECT [uid] FROM [kindex_outbx] WHERE [kind] = ?\";",
+        "fn f() -> String { spelling.delete_from(\"kindex_outbx\", \"PRIMARY\") }",
+        "fn f() -> String { spelling.delete_from(\"kindex_outbox\", \"kindex_outbox_uid\") }",
+    ] {
+        assert_eq!(found(planted), 1, "{planted}");
+        let test = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");
+        assert_eq!(found(&test), 0, "a test");
+    }
+    for known in [
+        "const ALL: &str = \"SELECT [uid] FROM [kindex_outbox] WHERE [kind] = ?\";",
+        "const KEY: &str = \"kindex_outbox_position\";",
+        "const GAUGE: &str = \"kindex_database_connections\";",
+        "const MESSAGE: &str = \"kindex_outbx is a table of people\";",
+    ] {
+        assert_eq!(found(known), 0, "{known}");
+    }
 }
