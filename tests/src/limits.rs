@@ -6,7 +6,7 @@ use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 
 /// Waits an hour for a body that somebody holds back, however slowly the machine works meanwhile.
-pub fn unhurried() -> ConnectionLimits {
+pub fn held_back_bodies() -> ConnectionLimits {
     ConnectionLimits {
         body: BodyPace {
             grace: Duration::from_secs(3600),

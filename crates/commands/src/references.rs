@@ -15,7 +15,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use event::{record, said, seconds};
+use event::{message, record, seconds};
 
 use crate::cli::{DropReferenceArgs, Form, ListReferencesArgs, ReferencesCommand, TargetArgs};
 use crate::client::{Access, api_resource};
@@ -285,10 +285,10 @@ async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: b
         });
     }
     let user = user(&target.access.client).await;
-    let (said, now) = (said(reference, &user, reason), Timestamp::now());
-    record(&target.access.client, target.kind, &found.target, &said, now).await?;
+    let (message, now) = (message(reference, &user, reason), Timestamp::now());
+    record(&target.access.client, target.kind, &found.target, &message, now).await?;
     for held in &found.references {
-        target.annotate(held, &format!("{}: {said}", seconds(now))).await?;
+        target.annotate(held, &format!("{}: {message}", seconds(now))).await?;
     }
     let done = target
         .operations

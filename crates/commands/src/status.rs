@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Settled => "settled",
             Self::Behind => "behind",
@@ -198,7 +198,9 @@ fn is_final(statuses: &[KindStatus]) -> bool {
 /// The first of the kinds that are not settled, and how many there are.
 fn waited_for(statuses: &[KindStatus]) -> String {
     let first = unsettled(statuses).next();
-    let first = first.map_or_else(String::new, |first| format!(": {} {}", first.kind, first.state.words()));
+    let first = first.map_or_else(String::new, |first| {
+        format!(": {} {}", first.kind, first.state.as_str())
+    });
     format!("{} kinds are not settled{first}", unsettled(statuses).count())
 }
 
@@ -369,7 +371,7 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
         let lag = status.lag_versions.map_or("-".to_owned(), |lag| lag.to_string());
         std::iter::once(status.kind.to_owned())
             .chain(numbers.map(|number| number.to_string()))
-            .chain([lag, status.state.words().to_owned()])
+            .chain([lag, status.state.as_str().to_owned()])
             .collect()
     });
     let heads = [

@@ -131,7 +131,7 @@ impl Object {
     #[must_use]
     pub fn with_version(&self, version: ResourceVersion) -> Self {
         let text = self.text();
-        let found: Result<VersionPlace<'_>, _> = serde_json::from_str(text);
+        let found: Result<VersionSpan<'_>, _> = serde_json::from_str(text);
         let place = found.expect("an object has a version").metadata.resource_version.get();
         // Borrowed from the text, so that it says where it stands.
         let start = place.as_ptr().addr() - text.as_ptr().addr();
@@ -181,14 +181,14 @@ impl<'de> Deserialize<'de> for Object {
 
 /// Where the version stands in the text.
 #[derive(Deserialize)]
-struct VersionPlace<'a> {
+struct VersionSpan<'a> {
     #[serde(borrow)]
-    metadata: VersionPlaceInMetadata<'a>,
+    metadata: VersionSpanInMetadata<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct VersionPlaceInMetadata<'a> {
+struct VersionSpanInMetadata<'a> {
     #[serde(borrow)]
     resource_version: &'a RawValue,
 }

@@ -53,8 +53,8 @@ impl Packer {
 
     /// Appends numbers: how many bytes the largest has, and the planes.
     pub(crate) fn write_words(&mut self, words: &[u64], out: &mut Vec<u8>) {
-        let union = words.iter().fold(0, |union, word| union | word);
-        let planes = (u64::BITS - union.leading_zeros()).div_ceil(8);
+        let bits = words.iter().fold(0, |bits, word| bits | word);
+        let planes = (u64::BITS - bits.leading_zeros()).div_ceil(8);
         out.push(planes as u8);
         for plane in 0..planes {
             self.plane.clear();

@@ -26,7 +26,7 @@ pub(super) trait AdoptionSql: Send + Sync {
     fn other_spelling(&self, found: &str, wanted: &str) -> Unfit;
 
     /// What is to be asked about the values of a column.
-    fn doubts(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck>;
+    fn value_checks(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck>;
 
     /// Asks for a key that an object has more than once: uid, key, how often, and how many such keys there are.
     fn twice(&self, table: &str) -> String;
@@ -36,7 +36,7 @@ pub(super) trait AdoptionSql: Send + Sync {
 
     /// Asks for uid and text of rows that may hold no object of that uid, as far as the server can tell, in order of
     /// uid. Parameter, where it goes on: the last uid before.
-    fn doubtful(&self, table: &str, goes_on: bool) -> String;
+    fn unsure_rows(&self, table: &str, goes_on: bool) -> String;
 
     /// So many rows hold no object, this one among them.
     fn no_object(&self, table: &str, uid: &str, why: &str, rows: usize) -> Unfit;

@@ -20,7 +20,7 @@ pub(super) enum Step {
 
 /// A call without its number.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct CallInFlight {
     step: Step,
     /// The name of a kind, where the call is of one.
     kind: &'static str,
@@ -31,7 +31,7 @@ struct UnderWay {
 struct State {
     next: u64,
     /// By number, so that the oldest is the first.
-    under_way: BTreeMap<u64, UnderWay>,
+    under_way: BTreeMap<u64, CallInFlight>,
     /// When the database last answered a read.
     read_answered: Option<Instant>,
     /// How many calls were reported as late and are still in flight.
@@ -58,7 +58,7 @@ pub struct Calls {
 /// A call that waits too long.
 #[derive(Clone, Copy, Debug)]
 pub struct Stalled {
-    what: UnderWay,
+    what: CallInFlight,
     /// So long.
     pub waits: Duration,
 }
@@ -70,7 +70,7 @@ impl fmt::Display for Stalled {
     }
 }
 
-impl fmt::Display for UnderWay {
+impl fmt::Display for CallInFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.step {
             Step::Read => "a read",
@@ -128,13 +128,13 @@ impl Calls {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
-        state.under_way.insert(number, UnderWay { step, kind, since });
+        state.under_way.insert(number, CallInFlight { step, kind, since });
         Call { calls: self, number }
     }
 
     /// A write that waits has a lock, a disk or other servers to wait for. A read may have much to do: it counts where
     /// no other read was answered meanwhile either, and a server is asked.
-    fn is_late(&self, state: &State, call: &UnderWay, now: Instant) -> bool {
+    fn is_late(&self, state: &State, call: &CallInFlight, now: Instant) -> bool {
         let is_old = |since: Instant| now - since >= self.late_after;
         is_old(call.since)
             && match call.step {

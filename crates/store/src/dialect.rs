@@ -210,7 +210,7 @@ pub(super) trait SchemaChangeSql: Send + Sync {
 
     /// Before a statement that changes a table: it may wait only so long for the writers of the
     /// table, since all others wait behind it.
-    fn be_brief(&self) -> Option<&'static str>;
+    fn limit_lock_wait(&self) -> Option<&'static str>;
 
     /// How databases of this engine are taken up that other programs than Kindex have; `None` where there are none.
     fn adoption(&self) -> Option<&'static dyn AdoptionSql>;

@@ -72,7 +72,7 @@ impl Outage {
             since: Instant::now(),
             why: why.to_string(),
         });
-        let text = self.news(why);
+        let text = self.begin_message(why);
         match self.is_logged.load(Ordering::Relaxed) {
             true => tracing::error!("{text}"),
             false => tracing::debug!("{text}"),
@@ -85,7 +85,7 @@ impl Outage {
         let Some(over) = self.lasting().take() else {
             return false;
         };
-        let text = self.farewell(over.since.elapsed());
+        let text = self.end_message(over.since.elapsed());
         match self.is_logged.load(Ordering::Relaxed) {
             true => tracing::info!("{text}"),
             false => tracing::debug!("{text}"),
@@ -93,7 +93,7 @@ impl Outage {
         true
     }
 
-    fn news(&self, why: &dyn Display) -> String {
+    fn begin_message(&self, why: &dyn Display) -> String {
         let meanwhile = match self.waiting.get() {
             Some(_) => "Objects wait in the cluster until it is back",
             None => "Retrying",
@@ -101,7 +101,7 @@ impl Outage {
         format!("The database {} cannot be reached: {why}. {meanwhile}", self.database)
     }
 
-    fn farewell(&self, lasted: Duration) -> String {
+    fn end_message(&self, lasted: Duration) -> String {
         let Self { database, waiting, .. } = self;
         let seconds = lasted.as_secs();
         let waited = match waiting.get().map(|count| count()) {
@@ -137,17 +137,17 @@ mod tests {
     fn its_end_reports_how_long_it_lasted_and_what_waited() {
         let outage = Outage::new("mysql://kindex@db:3306/d".to_owned());
         let back = "The database mysql://kindex@db:3306/d is back after 37 s";
-        assert_eq!(outage.farewell(Duration::from_millis(37_900)), back);
+        assert_eq!(outage.end_message(Duration::from_millis(37_900)), back);
         let lost = "The database mysql://kindex@db:3306/d cannot be reached: refused. ";
-        assert_eq!(outage.news(&"refused"), format!("{lost}Retrying"));
+        assert_eq!(outage.begin_message(&"refused"), format!("{lost}Retrying"));
         outage.count_waiting(|| 12);
         assert!(
             outage
-                .news(&"refused")
+                .begin_message(&"refused")
                 .ends_with(". Objects wait in the cluster until it is back")
         );
         assert_eq!(
-            outage.farewell(Duration::from_secs(37)),
+            outage.end_message(Duration::from_secs(37)),
             format!("{back}; 12 objects waited")
         );
     }

@@ -51,19 +51,19 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
 
-    let place = match &args.kubeconfig {
-        Some(path) => ClusterPlace::yours(path).await?,
-        None => ClusterPlace::embedded(&platform.registry, args, &data_dir, &stop, &tasks).await?,
+    let cluster = match &args.kubeconfig {
+        Some(path) => RunCluster::yours(path).await?,
+        None => RunCluster::embedded(&platform.registry, args, &data_dir, &stop, &tasks).await?,
     };
-    setup.check_sides(&platform.registry, &place.access).await?;
-    install::crds(&place.access.client, &platform.registry, owner).await?;
+    setup.check_sides(&platform.registry, &cluster.access).await?;
+    install::crds(&cluster.access.client, &platform.registry, owner).await?;
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,
         &setup,
-        &place.ingester,
+        &cluster.ingester,
         Division::Alone,
     )?);
-    let context = context(platform, args, &place, &ingestion, &data_dir).await?;
+    let context = context(platform, args, &cluster, &ingestion, &data_dir).await?;
     let mut health: health::Parts = vec![ingestion.clone()];
     let mut announced = Vec::new();
     for part in args.services.beside(&context).await? {
@@ -79,10 +79,10 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         ingestion.figures(),
         stop.clone(),
     ));
-    report::announce(platform, args, &place, &setup, health_addr, &announced)?;
+    report::announce(platform, args, &cluster, &setup, health_addr, &announced)?;
 
     let done = tokio::select! {
-        done = work(&context, args, &place, &ingestion) => done,
+        done = work(&context, args, &cluster, &ingestion) => done,
         () = interrupt => Ok(()),
     };
     ingestion.stop().await;
@@ -96,14 +96,14 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
 async fn context<'a>(
     platform: &'a Platform,
     args: &UpArgs,
-    place: &ClusterPlace,
+    cluster: &RunCluster,
     ingestion: &Ingestion,
     data_dir: &DataDir,
 ) -> CommandResult<Context<'a>> {
     let rows = ingestion.rows();
     Ok(Context {
         platform,
-        access: place.access.clone(),
+        access: cluster.access.clone(),
         sql_only: rows.sql_only_api(&platform.registry).await?,
         rows,
         figures: ingestion.figures(),
@@ -136,25 +136,25 @@ fn uses(args: &UpArgs) -> bool {
     args.kubeconfig.is_none() || (args.database.database.is_none() && args.config.is_none())
 }
 
-async fn work(context: &Context<'_>, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
+async fn work(context: &Context<'_>, args: &UpArgs, cluster: &RunCluster, ingestion: &Ingestion) -> CommandResult {
     let (platform, limit) = (context.platform, Duration::from_secs(args.timeout));
     if args.samples {
-        let (cluster, sql_only) = (&place.access.client, context.sql_only.as_ref());
-        samples::apply(cluster, sql_only, &platform.registry, platform.samples).await?;
+        let (client, sql_only) = (&cluster.access.client, context.sql_only.as_ref());
+        samples::apply(client, sql_only, &platform.registry, platform.samples).await?;
     }
     if args.samples || args.once {
-        let settled = settled::wait(&platform.registry, &place.access.client, ingestion, limit).await?;
+        let settled = settled::wait(&platform.registry, &cluster.access.client, ingestion, limit).await?;
         report::settled(&settled)?;
     }
     if args.once {
-        report::afterwards(platform, args, place)
+        report::afterwards(platform, args, cluster)
     } else {
         std::future::pending().await
     }
 }
 
 /// The cluster of a run.
-struct ClusterPlace {
+struct RunCluster {
     access: Access,
     /// The same for the ingester, who has places of its own in the embedded cluster.
     ingester: Access,
@@ -163,7 +163,7 @@ struct ClusterPlace {
     kubeconfig: std::path::PathBuf,
 }
 
-impl ClusterPlace {
+impl RunCluster {
     async fn yours(path: &Path) -> CommandResult<Self> {
         let access = client::from_file(path).await?;
         Ok(Self {

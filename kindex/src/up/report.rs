@@ -16,22 +16,22 @@ use crate::services::Announcement;
 use crate::services::ingester::Setup;
 use crate::settled::Settled;
 
-use super::ClusterPlace;
+use super::RunCluster;
 
 /// Where everything is.
 pub(crate) fn announce(
     platform: &Platform,
     args: &UpArgs,
-    place: &ClusterPlace,
+    cluster: &RunCluster,
     setup: &Setup,
     health: SocketAddr,
     services: &[(&str, Announcement)],
 ) -> CommandResult {
-    let kubeconfig = place.kubeconfig.display();
+    let kubeconfig = cluster.kubeconfig.display();
     let mut lines = vec![
         "kindex is up".to_owned(),
         String::new(),
-        format!("  cluster      {}", place.server),
+        format!("  cluster      {}", cluster.server),
         format!("  kubeconfig   {kubeconfig}"),
         format!("  database     {}", setup.shown_database()),
     ];
@@ -44,14 +44,14 @@ pub(crate) fn announce(
     lines.push(format!("  kinds        {}", platform.registry.kinds.len()));
     if !args.once {
         lines.push(String::new());
-        lines.extend(next_steps(platform, args, setup, &place.kubeconfig, services));
+        lines.extend(next_steps(platform, args, setup, &cluster.kubeconfig, services));
     }
     lines.push(String::new());
     say::line(lines.join("\n"))
 }
 
 /// What can be typed once the process has ended: what needs the rows alone, and how the cluster comes back.
-pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, place: &ClusterPlace) -> CommandResult {
+pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, cluster: &RunCluster) -> CommandResult {
     let first = first_kind(platform);
     let (program, from) = (program(), database_flag(args));
     let again = match &args.kubeconfig {
@@ -69,7 +69,7 @@ pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, place: &ClusterPlac
         format!("{again}    # until Ctrl-C"),
     ];
     if args.kubeconfig.is_none() {
-        let kubeconfig = quoted(&place.kubeconfig);
+        let kubeconfig = quoted(&cluster.kubeconfig);
         lines.push(format!(
             "  KUBECONFIG={kubeconfig} kubectl get {first} -A    # meanwhile"
         ));

@@ -130,7 +130,7 @@ impl Begun {
         }
     }
 
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         self.said.lock().expect("nobody panics with it").clone()
     }
 
@@ -144,7 +144,7 @@ impl Begun {
         if let Some(reader) = self.reader.take() {
             reader.join().expect("it reads");
         }
-        (ended.and_then(|status| status.code()), self.said())
+        (ended.and_then(|status| status.code()), self.output())
     }
 }
 
@@ -240,8 +240,8 @@ fn a_command_that_goes_on_without_its_database_says_so_and_keeps_the_password_to
     let stage = Stage::new();
     let address = stage.closed.address;
     let begun = Begun::new(stage.command(&["verify"], &format!("mysql://u:s3cret@{address}/db")));
-    wait_for("a note and its hint", || begun.said().contains("  hint: "));
-    let said = begun.said();
+    wait_for("a note and its hint", || begun.output().contains("  hint: "));
+    let said = begun.output();
     let note = format!("note: the database mysql://u@{address}/db does not answer: ");
     assert!(said.starts_with(&note), "{said}");
     assert!(

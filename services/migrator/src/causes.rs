@@ -8,12 +8,12 @@ use kube::runtime::{wait, watcher};
 /// An error with its causes, each said once. Of an API server's refusal it gives the server's words and code, and not
 /// the whole `Status`.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = said(error);
+    let mut text = message(error);
     let mut source = if is_whole(error) { None } else { error.source() };
     while let Some(cause) = source {
-        let cause_said = said(cause);
-        if !text.contains(&cause_said) {
-            text = format!("{text}: {cause_said}");
+        let cause_message = message(cause);
+        if !text.contains(&cause_message) {
+            text = format!("{text}: {cause_message}");
         }
         source = match is_whole(cause) {
             true => None,
@@ -23,12 +23,12 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-fn said(error: &(dyn Error + 'static)) -> String {
+fn message(error: &(dyn Error + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return refusal(status);
     }
     if let Some(wait::Error::ProbeFailed(error)) = error.downcast_ref() {
-        return said(error);
+        return message(error);
     }
     match error.downcast_ref() {
         Some(watcher::Error::WatchError(status)) => refusal(status),

@@ -12,7 +12,7 @@ use super::cluster::SimCluster;
 
 /// How the next request to the cluster fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum RequestFailure {
     /// It is not carried out and not answered.
     Silence,
     /// It is carried out but not answered.
@@ -30,7 +30,7 @@ pub(crate) const RETRY_AFTER_S: u32 = 1;
 #[derive(Debug, Default)]
 pub struct SimApi {
     cluster: Mutex<SimCluster>,
-    trouble: Mutex<Option<Trouble>>,
+    failing: Mutex<Option<RequestFailure>>,
 }
 
 impl SimApi {
@@ -40,32 +40,32 @@ impl SimApi {
     }
 
     /// Sets how the next request fails.
-    pub fn set_trouble(&self, trouble: Option<Trouble>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    pub fn set_failure(&self, failing: Option<RequestFailure>) {
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = failing;
     }
 
-    pub(crate) fn take_trouble(&self) -> Option<Trouble> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_failure(&self) -> Option<RequestFailure> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn request<T>(&self, act: impl FnOnce(&mut SimCluster) -> Result<T, ClusterError>) -> Result<T, ClusterError> {
-        match self.take_trouble() {
+        match self.take_failure() {
             None => act(&mut self.cluster()),
-            Some(Trouble::LostAnswer) => {
+            Some(RequestFailure::LostAnswer) => {
                 let _lost = act(&mut self.cluster());
-                Err(failure(Trouble::LostAnswer))
+                Err(failure(RequestFailure::LostAnswer))
             }
-            Some(trouble) => Err(failure(trouble)),
+            Some(failing) => Err(failure(failing)),
         }
     }
 }
 
 /// The error that the sender of a failed request receives.
-pub(crate) fn failure(trouble: Trouble) -> ClusterError {
-    let (cause, retry_after) = match trouble {
-        Trouble::Silence | Trouble::LostAnswer => ("timeout", None),
-        Trouble::Throttled => ("too_many_requests", Some(Duration::from_secs(RETRY_AFTER_S.into()))),
-        Trouble::ServerError => ("server_error", None),
+pub(crate) fn failure(failing: RequestFailure) -> ClusterError {
+    let (cause, retry_after) = match failing {
+        RequestFailure::Silence | RequestFailure::LostAnswer => ("timeout", None),
+        RequestFailure::Throttled => ("too_many_requests", Some(Duration::from_secs(RETRY_AFTER_S.into()))),
+        RequestFailure::ServerError => ("server_error", None),
     };
     ClusterError::Retryable {
         cause,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kindex_model::checkpoint::Checkpoint;
 use kindex_runtime::message::Input;
 
-use super::api::{Trouble, failure};
+use super::api::{RequestFailure, failure};
 use super::fault::Fault;
 use super::process::{Process, Watch};
 use super::step::{Class, Step};
@@ -124,7 +124,7 @@ impl World<'_> {
     fn break_all_watches(&mut self) {
         for who in 0..self.processes.len() {
             if self.processes[who].watch != Watch::Closed {
-                self.step(who, Input::Watch(Err(failure(Trouble::Silence))));
+                self.step(who, Input::Watch(Err(failure(RequestFailure::Silence))));
             }
         }
     }

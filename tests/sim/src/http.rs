@@ -22,7 +22,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower::{BoxError, service_fn};
 
-use super::api::{RETRY_AFTER_S, SimApi, Trouble};
+use super::api::{RETRY_AFTER_S, RequestFailure, SimApi};
 use super::cluster::Change;
 use super::thing::{NAMESPACE, THING};
 
@@ -65,11 +65,11 @@ impl Wire {
     }
 
     async fn serve(&self, request: Request<Body>) -> Result<Answer, BoxError> {
-        let trouble = self.api.take_trouble();
-        match trouble {
-            None | Some(Trouble::LostAnswer) => {}
-            Some(Trouble::Silence) => return Err("the connection is closed".into()),
-            Some(Trouble::Throttled) => {
+        let failing = self.api.take_failure();
+        match failing {
+            None | Some(RequestFailure::LostAnswer) => {}
+            Some(RequestFailure::Silence) => return Err("the connection is closed".into()),
+            Some(RequestFailure::Throttled) => {
                 let mut status = failure(Reason::TooManyRequests);
                 status.details = Some(Box::new(Details {
                     retry_after_seconds: Some(RETRY_AFTER_S),
@@ -77,7 +77,7 @@ impl Wire {
                 }));
                 return Ok(refused(&status));
             }
-            Some(Trouble::ServerError) => return Ok(refused(&failure(Reason::InternalError))),
+            Some(RequestFailure::ServerError) => return Ok(refused(&failure(Reason::InternalError))),
         }
         let (head, body) = request.into_parts();
         let body = body.collect_bytes().await?;
@@ -95,7 +95,7 @@ impl Wire {
             (Method::PATCH, Some(name)) => self.patch(&name, &body),
             (method, name) => unreachable!("no ingester sends {method} {name:?}"),
         };
-        match trouble {
+        match failing {
             Some(_) => Err("the connection broke".into()),
             None => Ok(answer),
         }

@@ -4,11 +4,11 @@ use kindex_kube_client::Target;
 use kindex_runtime::message::{Effect, Input, Output};
 use kindex_store::Saving;
 
-use super::api::Trouble as ClusterTrouble;
+use super::api::RequestFailure;
 use super::fault::Fault;
 use super::process::{effect_of, is_mark, summary};
 use super::step::{Class, Step};
-use super::storage::Trouble as StoreTrouble;
+use super::storage::CallFailure;
 use super::world::{World, log};
 
 impl World<'_> {
@@ -34,8 +34,8 @@ impl World<'_> {
             fault.map_or(String::new(), |fault| format!(" ({fault:?})"))
         );
         let answer = self.execute(who, request.clone());
-        self.api.set_trouble(None);
-        self.storage.set_trouble(None);
+        self.api.set_failure(None);
+        self.storage.set_failure(None);
         if let Some(fault) = fault {
             self.counts.faults += 1;
             self.met(fault, step);
@@ -85,33 +85,33 @@ impl World<'_> {
 
     /// Prepares a fault. Returns whether it can happen.
     fn arrange(&mut self, fault: Fault, request: &Output) -> bool {
-        let cluster = |trouble| (Some(trouble), None);
-        let store = |trouble| (None, Some(trouble));
+        let cluster = |failing| (Some(failing), None);
+        let store = |failing| (None, Some(failing));
         let (cluster, store) = match fault {
-            Fault::Lost | Fault::ClusterAway => cluster(ClusterTrouble::Silence),
+            Fault::Lost | Fault::ClusterAway => cluster(RequestFailure::Silence),
             // An ingester must receive the answers of the restored cluster in order to notice the restoration.
             Fault::Unanswered | Fault::Late if self.restorations.is_under_way() => return false,
-            Fault::Unanswered => cluster(ClusterTrouble::LostAnswer),
-            Fault::Throttled => cluster(ClusterTrouble::Throttled),
-            Fault::ServerError => cluster(ClusterTrouble::ServerError),
+            Fault::Unanswered => cluster(RequestFailure::LostAnswer),
+            Fault::Throttled => cluster(RequestFailure::Throttled),
+            Fault::ServerError => cluster(RequestFailure::ServerError),
             Fault::Late => {
                 self.abandoned.late.push(request.clone());
-                cluster(ClusterTrouble::Silence)
+                cluster(RequestFailure::Silence)
             }
             Fault::Conflict => return self.write_in_between(request),
             Fault::Expired => return self.expire(request),
-            Fault::DisconnectBefore | Fault::DatabaseAway => store(StoreTrouble::Before("connection")),
-            Fault::DisconnectAfter => store(StoreTrouble::After("connection")),
-            Fault::Deadlock => store(StoreTrouble::Before("deadlock")),
-            Fault::DiskFull => store(StoreTrouble::Before("resources")),
+            Fault::DisconnectBefore | Fault::DatabaseAway => store(CallFailure::Before("connection")),
+            Fault::DisconnectAfter => store(CallFailure::After("connection")),
+            Fault::Deadlock => store(CallFailure::Before("deadlock")),
+            Fault::DiskFull => store(CallFailure::Before("resources")),
             Fault::SlowCommit => {
                 self.abandoned.open_transactions.push(request.clone());
-                store(StoreTrouble::Before("timeout"))
+                store(CallFailure::Before("timeout"))
             }
             _ => return false,
         };
-        self.api.set_trouble(cluster);
-        self.storage.set_trouble(store);
+        self.api.set_failure(cluster);
+        self.storage.set_failure(store);
         true
     }
 

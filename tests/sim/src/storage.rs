@@ -1,5 +1,5 @@
-//! The simulated database in the roles that an ingester needs, and the trouble that a call may
-//! meet on its way. Where there is a real store beside the model, both carry out every
+//! The simulated database in the roles that an ingester needs, and how a call may fail.
+//! Where there is a real store beside the model, both carry out every
 //! call, and whatever differs is kept for the checks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use super::sqlite::RealStore;
 
 /// How the next call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum CallFailure {
     /// With this cause, before it is carried out.
     Before(&'static str),
     /// With this cause, after it was carried out.
@@ -32,7 +32,7 @@ pub enum Trouble {
 #[derive(Default)]
 pub struct SimStorage {
     model: Mutex<SimDatabase>,
-    trouble: Mutex<Option<Trouble>>,
+    failing: Mutex<Option<CallFailure>>,
     down: AtomicBool,
     real: Option<Arc<RealStore>>,
     difference: Mutex<Option<String>>,
@@ -53,12 +53,12 @@ impl SimStorage {
     }
 
     /// Sets how the next call fails.
-    pub fn set_trouble(&self, trouble: Option<Trouble>) {
-        *locked(&self.trouble) = trouble;
+    pub fn set_failure(&self, failing: Option<CallFailure>) {
+        *locked(&self.failing) = failing;
     }
 
     pub(crate) fn is_in_trouble(&self) -> bool {
-        locked(&self.trouble).is_some()
+        locked(&self.failing).is_some()
     }
 
     /// Makes every call fail from now on, or none.
@@ -76,10 +76,10 @@ impl SimStorage {
         if self.down.load(Ordering::Relaxed) {
             return Err(failure(kind, "connection"));
         }
-        match locked(&self.trouble).take() {
+        match locked(&self.failing).take() {
             None => Ok(None),
-            Some(Trouble::Before(cause)) => Err(failure(kind, cause)),
-            Some(Trouble::After(cause)) => Ok(Some(failure(kind, cause))),
+            Some(CallFailure::Before(cause)) => Err(failure(kind, cause)),
+            Some(CallFailure::After(cause)) => Ok(Some(failure(kind, cause))),
         }
     }
 

@@ -5,7 +5,7 @@ use kindex_kube_client::{ClusterError, WatchEvent};
 use kindex_model::object::ResourceVersion;
 use kindex_runtime::message::Input;
 
-use super::api::{Trouble, failure};
+use super::api::{RequestFailure, failure};
 use super::cluster::version_of;
 use super::fault::Fault;
 use super::http;
@@ -24,10 +24,10 @@ impl World<'_> {
         let fault = away
             .or(fault)
             .filter(|fault| fault.impossible(Step::OpenWatch).is_none());
-        let trouble = match fault {
-            Some(Fault::Lost | Fault::ClusterAway) => Some(Trouble::Silence),
-            Some(Fault::Throttled) => Some(Trouble::Throttled),
-            Some(Fault::ServerError) => Some(Trouble::ServerError),
+        let failing = match fault {
+            Some(Fault::Lost | Fault::ClusterAway) => Some(RequestFailure::Silence),
+            Some(Fault::Throttled) => Some(RequestFailure::Throttled),
+            Some(Fault::ServerError) => Some(RequestFailure::ServerError),
             Some(Fault::Expired) => {
                 self.compact();
                 None
@@ -35,11 +35,11 @@ impl World<'_> {
             _ => None,
         };
         let expired = self.api.cluster().next_change(from).is_err();
-        let opened = self.open(who, from, trouble);
-        let met = if expired && trouble.is_none() {
+        let opened = self.open(who, from, failing);
+        let met = if expired && failing.is_none() {
             Some(Fault::Expired)
         } else {
-            fault.filter(|_| trouble.is_some())
+            fault.filter(|_| failing.is_some())
         };
         if let Some(fault) = met {
             self.counts.faults += 1;
@@ -59,18 +59,18 @@ impl World<'_> {
         true
     }
 
-    fn open(&mut self, who: usize, from: u64, trouble: Option<Trouble>) -> Result<(), ClusterError> {
+    fn open(&mut self, who: usize, from: u64, failing: Option<RequestFailure>) -> Result<(), ClusterError> {
         let process = &mut self.processes[who];
         if let Some(watches) = &process.watches {
-            self.api.set_trouble(trouble);
+            self.api.set_failure(failing);
             let opening = watches.watch(process.executor.kind, ResourceVersion(from));
             let opened = self.harness.run(self.parts, opening);
-            self.api.set_trouble(None);
+            self.api.set_failure(None);
             process.stream = Some(opened?);
             return Ok(());
         }
-        match trouble {
-            Some(trouble) => Err(failure(trouble)),
+        match failing {
+            Some(failing) => Err(failure(failing)),
             None => self.api.cluster().next_change(from).map(drop),
         }
     }
@@ -178,7 +178,7 @@ impl World<'_> {
         if broken {
             log!(self, "{who} watch breaks");
             self.met_all(Fault::WatchBreaks, who);
-            self.step(who, Input::Watch(Err(failure(Trouble::Silence))));
+            self.step(who, Input::Watch(Err(failure(RequestFailure::Silence))));
         } else {
             log!(self, "{who} watch ends");
             self.met_all(Fault::WatchEnds, who);

@@ -10,7 +10,7 @@ use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
-use kindex_tests::limits::unhurried;
+use kindex_tests::limits::held_back_bodies;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -63,7 +63,7 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
     let limits = Limits {
         reads: 1,
         changes: 1,
-        connections: unhurried(),
+        connections: held_back_bodies(),
         ..Limits::default()
     };
     let (address, figures) = stage.with_limits(limits, WatchLimits::default()).await;
@@ -128,7 +128,7 @@ async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
     let stage = Stage::with_rights().await;
     let limits = Limits {
         body_bytes: 4 * LARGE_BYTES,
-        connections: unhurried(),
+        connections: held_back_bodies(),
         ..Limits::default()
     };
     let (address, _) = stage.with_limits(limits, WatchLimits::default()).await;

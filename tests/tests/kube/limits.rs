@@ -12,7 +12,7 @@ use kindex_harness::wait::{WAIT_MAX, eventually};
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
-use kindex_tests::limits::unhurried;
+use kindex_tests::limits::held_back_bodies;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use kube::client::Body;
@@ -77,7 +77,7 @@ async fn create(cluster: &TestCluster, name: &str, bytes: usize) {
 async fn bodies_that_do_not_come_keep_nobody_waiting() {
     let cluster = TestCluster::with_limits(Limits {
         requests: 4,
-        connections: unhurried(),
+        connections: held_back_bodies(),
         ..Limits::default()
     })
     .await;
@@ -121,7 +121,7 @@ async fn code_at_the_end(mut stream: TcpStream) -> String {
 async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_token_alone() {
     let cluster = TestCluster::with_limits(Limits {
         body_bytes: 4 * LARGE_BYTES,
-        connections: unhurried(),
+        connections: held_back_bodies(),
         ..Limits::default()
     })
     .await;
@@ -153,7 +153,7 @@ async fn a_body_of_the_ingester_and_of_a_lease_has_room_where_others_have_filled
     let cluster = TestCluster::with_limits(Limits {
         // Half of it holds one such body, whatever it takes while it grows: less than twice its length.
         body_bytes: 4 * LARGE_BYTES,
-        connections: unhurried(),
+        connections: held_back_bodies(),
         ..Limits::default()
     })
     .await;

@@ -97,12 +97,26 @@ const AS_TYPES: &[(&str, &str)] = &[
     ("Still", "what is paused"),
     ("Ticked", "Report"),
     ("TooOften", "RateExceeded"),
+    ("Trouble", "Failure"),
     ("Troubles", "Failures"),
     ("TurnedAway", "RejectionReason"),
     ("Way", "Method, Endpoint or Behavior"),
     ("Who", "Identity"),
     ("Whose", "Owner, or Rights"),
     ("Words", "what the texts are"),
+];
+
+/// Of these, what no type is called at the end of its name either.
+const AT_THE_END: &[&str] = &["Place", "Said", "Seat", "Trouble", "Way", "Words"];
+
+/// What no function is called, although its parameters and variables may be, with the term for it.
+const AS_FUNCTIONS: &[(&str, &str)] = &[
+    ("be_brief", "what is limited"),
+    ("blame", "find_cause"),
+    ("doubtful", "what is not sure"),
+    ("farewell", "end_message"),
+    ("stands_still", "is_stalled, or wait_until_stalled"),
+    ("unhurried", "without the limit"),
 ];
 
 /// Names with such words that are not chosen here: those of libraries, of lock guards, and of fields, values and
@@ -144,6 +158,13 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
+/// Whether the last word of a name is this one.
+fn ends_with(name: &str, word: &str) -> bool {
+    words_of(name)
+        .last()
+        .is_some_and(|last| *last == word.to_ascii_lowercase())
+}
+
 /// The retired terms among the names of a line of code, with what to call them.
 fn retired_names(line: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -152,8 +173,12 @@ fn retired_names(line: &str) -> Vec<String> {
     for (at, name) in names.iter().enumerate() {
         let before = at.checked_sub(1).map(|before| names[before]);
         let is_type = matches!(before, Some("struct" | "enum" | "trait" | "type" | "union"));
-        let as_type = AS_TYPES.iter().filter(|(retired, _)| is_type && retired == name);
+        let is_called = |retired: &str| retired == *name || (AT_THE_END.contains(&retired) && ends_with(name, retired));
+        let as_type = AS_TYPES.iter().filter(|(retired, _)| is_type && is_called(retired));
         found.extend(as_type.map(|(_, instead)| (*name, *instead)));
+        let as_function = AS_FUNCTIONS.iter();
+        let as_function = as_function.filter(|(retired, _)| before == Some("fn") && retired == name);
+        found.extend(as_function.map(|(_, instead)| (*name, *instead)));
         let words = words_of(name);
         if words.len() <= NAME_WORDS_MAX && !GIVEN.contains(name) {
             let retired = IN_NAMES
@@ -222,6 +247,10 @@ fn a_retired_term_is_found_in_compounds() {
         "struct Cursor {",
         "enum MigrationStanding {",
         "trait Looker {",
+        "struct ClusterPlace {",
+        "pub struct UnderWay;",
+        "enum StoreTrouble {",
+        "    async fn stands_still(&self) {",
     ] {
         assert_eq!(retired_names(line).len(), 1, "{line}: {:?}", retired_names(line));
     }
@@ -233,6 +262,9 @@ fn terms_of_the_field_and_sentences_are_no_retired_names() {
         "let rule = NotOlderThan;",
         "Step::Place { target }",
         "struct Placed;",
+        "struct Passwords;",
+        "Step::UnderWay(_) => {}",
+        "let unhurried = retries.is_slow();",
         "fn a_watch_is_told_of_the_objects_of_its_namespace_alone()",
         "impl Words {",
         "Saving::Since { version }",

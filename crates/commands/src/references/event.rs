@@ -10,9 +10,9 @@ use kube::Client;
 use crate::error::{CommandError, CommandResult, chain};
 
 /// By whom a reference was released, and why.
-pub(super) fn said(reference: &str, user: &str, reason: &str) -> String {
-    let said = format!("{reference} was released by {user} with force: {reason}");
-    said.chars().take(MESSAGE_CHARS_MAX).collect()
+pub(super) fn message(reference: &str, user: &str, reason: &str) -> String {
+    let message = format!("{reference} was released by {user} with force: {reason}");
+    message.chars().take(MESSAGE_CHARS_MAX).collect()
 }
 
 /// A time as Kubernetes writes it.
@@ -123,14 +123,14 @@ mod tests {
 
     #[tokio::test]
     async fn the_event_says_what_was_released_and_why() {
-        let said = said("cluster.g.example/u", "ada", "gone for good");
+        let written = message("cluster.g.example/u", "ada", "gone for good");
         assert_eq!(
-            said,
+            written,
             "cluster.g.example/u was released by ada with force: gone for good"
         );
         let events = "/api/v1/namespaces/n/events";
         let (client, posted) = cluster(events);
-        let recorded = record(&client, &model::KIND, &target("n"), &said, now()).await;
+        let recorded = record(&client, &model::KIND, &target("n"), &written, now()).await;
         recorded.expect("it is recorded");
         let expected = json!({
             "apiVersion": "v1",
@@ -139,7 +139,7 @@ mod tests {
             "involvedObject": {"apiVersion": "g.example/v1", "kind": "Network", "namespace": "n", "name": "blue",
                 "uid": "t"},
             "reason": "ReferenceDropped",
-            "message": said,
+            "message": written,
             "type": "Warning",
             "source": {"component": "kindex-references"},
             "count": 1,

@@ -251,19 +251,19 @@ fn change_of(resource: &Arc<str>, change: &SqlOnlyChange) -> Revision {
 
 /// What a database error means for a reader.
 fn refused(error: &StoreError) -> ApiError {
-    ApiError::Elsewhere(words(error))
+    ApiError::Elsewhere(message(error))
 }
 
 /// What it means for a writer.
 fn not_written(error: &StoreError) -> WriteError {
     match error {
-        StoreError::Retryable { .. } | StoreError::Schema(_) => WriteError::Elsewhere(words(error)),
-        _ => WriteError::Database(words(error)),
+        StoreError::Retryable { .. } | StoreError::Schema(_) => WriteError::Elsewhere(message(error)),
+        _ => WriteError::Database(message(error)),
     }
 }
 
 /// Its text may name tables, and goes to the log.
-fn words(error: &StoreError) -> String {
+fn message(error: &StoreError) -> String {
     match error {
         StoreError::Retryable { .. } | StoreError::Schema(_) => {
             tracing::debug!(%error, "The database cannot answer");

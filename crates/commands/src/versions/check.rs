@@ -97,10 +97,10 @@ fn missing(lock: &Lock, kind: &Kind, versions: &KindVersions<'_>) -> Vec<String>
         Side::Unasked => Side::Unasked,
     };
     let gaps = gaps(&known, cluster, rows);
-    gaps.into_iter().map(|gap| words(versions, gap)).collect()
+    gaps.into_iter().map(|gap| message(versions, gap)).collect()
 }
 
-fn words(versions: &KindVersions<'_>, gap: Gap) -> String {
+fn message(versions: &KindVersions<'_>, gap: Gap) -> String {
     match gap {
         Gap::Undeclared => format!("the target declares no version of kind {}", versions.kind.name),
         Gap::NotInstalled => Reason::NotInstalled.to_string(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kindex_migrator::cluster::survey::{Survey, UnderWay};
+use kindex_migrator::cluster::survey::{MigrationProgress, Survey};
 use kindex_migrator::hash::Encoding;
 use kindex_migrator::verdict::{Rows, Side};
 use kindex_model::kind::Registry;
@@ -168,7 +168,7 @@ fn is_listed(versions: &KindVersions<'_>, survey: &Survey, version: &str) -> boo
         || state.is_some_and(|state| state.persisted.contains(&hash) || state.persisted.contains(&Encoding::Unknown))
 }
 
-fn migration_report(under_way: &UnderWay) -> MigrationReport {
+fn migration_report(under_way: &MigrationProgress) -> MigrationReport {
     let estimate = under_way.estimate;
     let left = estimate.and_then(|estimate| estimate.left);
     MigrationReport {

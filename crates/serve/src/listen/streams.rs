@@ -39,7 +39,7 @@ impl Progress {
     }
 
     /// Until one piece has waited for so long.
-    async fn stands_still(&self, limit: Duration) {
+    async fn wait_until_stalled(&self, limit: Duration) {
         loop {
             let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
             let waited = since.map_or(Duration::ZERO, |since| since.elapsed());
@@ -93,7 +93,7 @@ where
                 _ = PROGRESS.scope(progress.clone(), stream) => {}
                 () = progress.aborter.needed() => tracing::debug!("A watch ends whose client does not read"),
                 // The stream goes with the future, and the client is told by a reset.
-                () = progress.stands_still(stalled) => tracing::debug!("A client takes nothing of its answer"),
+                () = progress.wait_until_stalled(stalled) => tracing::debug!("A client takes nothing of its answer"),
             }
         };
         self.any.store(true, Ordering::Relaxed);

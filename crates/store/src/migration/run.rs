@@ -231,8 +231,8 @@ async fn change_on<D: Driver>(
     noted: Option<(StepPosition, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
-    if let Some(brief) = spelling.be_brief() {
-        D::execute(connection, fixed(brief), &[]).await?;
+    if let Some(limit) = spelling.limit_lock_wait() {
+        D::execute(connection, fixed(limit), &[]).await?;
     }
     let Some((position, effect)) = noted else {
         return D::execute(connection, sql::step(text), &[]).await.map(drop);

@@ -13,7 +13,7 @@ impl SchemaChangeSql for MySqlSpelling {
         "SELECT COALESCE(IS_USED_LOCK(SHA2(CONCAT('kindex migrate ', DATABASE()), 224)) = CONNECTION_ID(), 0)"
     }
 
-    fn be_brief(&self) -> Option<&'static str> {
+    fn limit_lock_wait(&self) -> Option<&'static str> {
         Some("SET SESSION lock_wait_timeout = 5")
     }
 

@@ -13,7 +13,7 @@ impl SchemaChangeSql for SqliteSpelling {
         "SELECT 1"
     }
 
-    fn be_brief(&self) -> Option<&'static str> {
+    fn limit_lock_wait(&self) -> Option<&'static str> {
         None
     }
 

@@ -24,12 +24,12 @@ pub struct Survey {
     /// `metadata.resourceVersion` of the definition, which was read before everything else.
     pub resource_version: String,
     /// Migrations that have not ended.
-    pub under_way: Vec<UnderWay>,
+    pub under_way: Vec<MigrationProgress>,
 }
 
 /// How far a migration is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct MigrationProgress {
     /// Its name.
     pub name: String,
     /// Whether a migrator has taken it up.
@@ -110,7 +110,7 @@ fn ended(migration: &StorageVersionMigration) -> Ended {
 }
 
 /// How far a migration is, unless it has ended.
-pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<UnderWay> {
+pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<MigrationProgress> {
     let status = migration.status.clone().unwrap_or_default();
     let running = match status.progress() {
         Progress::Pending => false,
@@ -130,7 +130,7 @@ pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<
         let left = total.saturating_sub(done).saturating_add(after);
         estimate(before.saturating_add(done), Some(left), elapsed).map(|all| Estimate { total, ..all })
     });
-    Some(UnderWay {
+    Some(MigrationProgress {
         name: migration.name_any(),
         running,
         passes: run.passes,

@@ -99,11 +99,11 @@ async fn carry_on(
         work.begin(&discovery, &run).await?;
     }
     let verdict = work.run(&mut run).await?;
-    let blame = match verdict {
-        Verdict::NeverUnchanged => Some(work.blame().await),
+    let cause = match verdict {
+        Verdict::NeverUnchanged => Some(work.find_cause().await),
         _ => None,
     };
-    let verdict = finish(cluster, work.object, &run, verdict, blame).await?;
+    let verdict = finish(cluster, work.object, &run, verdict, cause).await?;
     if verdict == Verdict::Succeeded {
         succeeded(&migration.name_any(), run.all_passes().rewritten);
     }
@@ -266,7 +266,7 @@ impl<'a> Work<'a> {
         status.pass_end_time = left.and_then(|left| Timestamp::now().checked_add(left).ok()).map(Time);
     }
 
-    async fn blame(&self) -> String {
+    async fn find_cause(&self) -> String {
         let suspects = suspects(&self.cluster.first, &self.name).await;
         format!("{VERIFICATIONS_MAX} passes changed objects once more: {suspects} changes them at every write")
     }

@@ -29,7 +29,7 @@ use super::sort::Sort;
 use super::trace;
 use crate::domain::{Clock, nanos};
 use crate::figures::{Figures, RejectionReason, Transport};
-use crate::grpc::{self, UnderWay};
+use crate::grpc::{self, InFlight};
 use crate::keys::{Caller, KeyRing};
 use crate::limits;
 use crate::pack::{self, PackError};
@@ -180,14 +180,14 @@ impl Front {
         let mut permits = Some(admitted.permits);
         if sort == Sort::Stream {
             // A stream has its place for as long as it is open.
-            let under_way = UnderWay::within(permits.take());
+            let in_flight = InFlight::within(permits.take());
             body = self.streams.counted(
                 body,
                 AdmissionKey::of(&head),
                 is_gzip(&head, "grpc-encoding"),
-                under_way.clone(),
+                in_flight.clone(),
             );
-            head.extensions.insert(under_way);
+            head.extensions.insert(in_flight);
         }
         let (router, is_packed) = match grpc::is_grpc(&head.headers) {
             // It packs messages by itself.

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::admission::{AdmissionKey, WAIT_MAX, denied};
 use crate::figures::Figures;
-use crate::grpc::{PREFIX_BYTES, UnderWay, framed, status};
+use crate::grpc::{InFlight, PREFIX_BYTES, framed, status};
 use crate::limits;
 use crate::pack::{self, PackError};
 
@@ -28,15 +28,15 @@ pub(super) struct StreamBudget {
 }
 
 impl StreamBudget {
-    /// The body of a stream, message by message. `under_way` holds the memory of each until its answer is known.
-    pub(super) fn counted(&self, body: Body, caller: AdmissionKey, is_gzip: bool, under_way: UnderWay) -> Body {
+    /// The body of a stream, message by message. `in_flight` holds the memory of each until its answer is known.
+    pub(super) fn counted(&self, body: Body, caller: AdmissionKey, is_gzip: bool, in_flight: InFlight) -> Body {
         let messages = Messages {
             body,
             read: BytesMut::new(),
             budget: self.clone(),
             caller,
             is_gzip,
-            under_way,
+            in_flight,
         };
         Body::from_stream(stream::unfold(Some(messages), async |messages| {
             let mut messages = messages?;
@@ -59,7 +59,7 @@ struct Messages {
     caller: AdmissionKey,
     /// Whether its messages may be packed.
     is_gzip: bool,
-    under_way: UnderWay,
+    in_flight: InFlight,
 }
 
 impl Messages {
@@ -85,7 +85,7 @@ impl Messages {
             claim.wait(length + becomes, WAIT_MAX).await?;
             message = unpacked(&packed)?;
         }
-        self.under_way.begin(claim);
+        self.in_flight.begin(claim);
         Ok(Some(message))
     }
 
@@ -179,13 +179,13 @@ mod tests {
     }
 
     /// A stream that sends these pieces and then nothing more, without an end.
-    fn sends(budget: &StreamBudget, name: &str, pieces: Vec<Vec<u8>>) -> (axum::body::BodyDataStream, UnderWay) {
+    fn sends(budget: &StreamBudget, name: &str, pieces: Vec<Vec<u8>>) -> (axum::body::BodyDataStream, InFlight) {
         let pieces = stream::iter(pieces)
             .map(Ok::<_, std::io::Error>)
             .chain(stream::pending());
-        let under_way = UnderWay::default();
-        let body = budget.counted(Body::from_stream(pieces), caller(name), true, under_way.clone());
-        (body.into_data_stream(), under_way)
+        let in_flight = InFlight::default();
+        let body = budget.counted(Body::from_stream(pieces), caller(name), true, in_flight.clone());
+        (body.into_data_stream(), in_flight)
     }
 
     /// The status that a stream ends with.
@@ -206,11 +206,11 @@ mod tests {
         let whole = frame(&vec![7; 100 * KIB], 0);
         // Cut anywhere, as it may come.
         let pieces = whole.chunks(999).map(<[u8]>::to_vec).collect();
-        let (mut messages, under_way) = sends(&budget, "a", pieces);
+        let (mut messages, in_flight) = sends(&budget, "a", pieces);
         let message = messages.next().await.expect("a message").expect("no error");
         assert_eq!(message, whole);
         assert_eq!(budget.bodies.bytes(), 100 * KIB);
-        drop(under_way.next());
+        drop(in_flight.next());
         assert_eq!(budget.bodies.bytes(), 0);
     }
 
@@ -259,7 +259,7 @@ mod tests {
         };
         let budget = budget(10_000 * KIB);
         let small = pack(1000 * KIB);
-        let (mut messages, _under_way) = sends(&budget, "a", vec![frame(&small, 1)]);
+        let (mut messages, _in_flight) = sends(&budget, "a", vec![frame(&small, 1)]);
         let message = messages.next().await.expect("a message").expect("no error");
         assert_eq!(message, frame(&vec![0; 1000 * KIB], 0));
         assert_eq!(budget.bodies.bytes(), small.len() + 1000 * KIB);

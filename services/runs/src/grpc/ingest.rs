@@ -4,7 +4,7 @@ use futures::stream::BoxStream;
 use kindex_serve::deadline::Deadline;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::under_way::UnderWay;
+use super::in_flight::InFlight;
 use super::{Served, caller, status};
 use crate::wire::v1::ingest_service_server::IngestService;
 use crate::wire::v1::{
@@ -43,12 +43,12 @@ impl IngestService for Served {
     ) -> Result<Response<Self::LogMetricsStreamStream>, Status> {
         let caller = caller(&request)?;
         let extensions = request.extensions();
-        let under_way = extensions.get::<UnderWay>().cloned().unwrap_or_default();
+        let in_flight = extensions.get::<InFlight>().cloned().unwrap_or_default();
         let deadline = extensions.get().copied().unwrap_or(Deadline::NONE);
         let requests = request.into_inner();
         let answers = self
             .streams
-            .answer(self.operations.clone(), caller, under_way, requests, deadline)?;
+            .answer(self.operations.clone(), caller, in_flight, requests, deadline)?;
         Ok(Response::new(answers))
     }
 

@@ -2,7 +2,7 @@
 
 pub mod status;
 
-mod under_way;
+mod in_flight;
 
 mod permits;
 
@@ -36,8 +36,8 @@ use crate::wire::DESCRIPTORS;
 use crate::wire::v1::ingest_service_server::IngestServiceServer;
 use crate::wire::v1::query_service_server::QueryServiceServer;
 
+pub use in_flight::InFlight;
 pub use stream::Streams;
-pub use under_way::UnderWay;
 
 /// What stands before a message: whether it is packed, and its length.
 pub const PREFIX_BYTES: usize = 5;

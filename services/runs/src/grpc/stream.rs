@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
 
+use super::in_flight::InFlight;
 use super::permits::{Permit, Permits};
 use super::status;
-use super::under_way::UnderWay;
 use crate::domain::{Clock, nanos};
 use crate::keys::{Caller, KeyRing};
 use crate::limits;
@@ -57,7 +57,7 @@ impl Streams {
         &self,
         operations: Arc<Operations>,
         caller: Caller,
-        under_way: UnderWay,
+        in_flight: InFlight,
         requests: impl Stream<Item = Result<LogMetricsStreamRequest, Status>> + Send + 'static,
         deadline: Deadline,
     ) -> Result<BoxStream<'static, Result<LogMetricsStreamResponse, Status>>, Status> {
@@ -67,7 +67,7 @@ impl Streams {
         let answers = requests.map(move |request| {
             let (operations, streams, caller) = (operations.clone(), streams.clone(), caller.clone());
             let span = debug_span!(parent: &opened, "stream batch");
-            let held = under_way.next();
+            let held = in_flight.next();
             let answered = async move {
                 let batch = request?.batch.unwrap_or_default();
                 streams.recheck(&caller)?;

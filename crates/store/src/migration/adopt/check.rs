@@ -24,9 +24,9 @@ pub(super) async fn check<D: Driver>(
         let Some(found) = live.columns.iter().find(|it| it.name == column.name) else {
             continue;
         };
-        for doubt in sql.doubts(live, found, column) {
-            if let Some((rows, first)) = first_unfit(connections, Statement::once(doubt.question)).await? {
-                unfit.push((doubt.unfit)(&Example { rows, first: &first }));
+        for check in sql.value_checks(live, found, column) {
+            if let Some((rows, first)) = first_unfit(connections, Statement::once(check.question)).await? {
+                unfit.push((check.unfit)(&Example { rows, first: &first }));
             }
         }
     }
@@ -46,7 +46,7 @@ async fn first_unfit<D: Driver>(
     question: Statement,
 ) -> Result<Option<(i64, String)>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
-    let rows = unhurried(connections, question, &[]).await.map_err(failed)?;
+    let rows = without_time_limit(connections, question, &[]).await.map_err(failed)?;
     let row = rows.first().expect("an aggregate without groups has one row");
     let count = row.int(0).map_err(failed)?;
     let first = row.text_or_null(1).map_err(failed)?.unwrap_or_default();
@@ -55,7 +55,7 @@ async fn first_unfit<D: Driver>(
 
 /// Without a limit of time: each of these questions reads a whole table. Whoever gives up meanwhile leaves no
 /// connection in the pool that is still at it.
-pub(super) async fn unhurried<D: Driver>(
+pub(super) async fn without_time_limit<D: Driver>(
     connections: &Connections<D>,
     question: Statement,
     params: &[Param<'_>],
@@ -73,7 +73,7 @@ async fn keys<D: Driver>(
 ) -> Result<Option<Unfit>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
     let question = Statement::once(sql.twice(table));
-    let rows = unhurried(connections, question, &[]).await.map_err(failed)?;
+    let rows = without_time_limit(connections, question, &[]).await.map_err(failed)?;
     let unfit = rows.first().map(|row| {
         let (uid, key) = (row.text(0)?, row.text(1)?);
         Ok(sql.found_twice(table, &uid, &key, row.int(2)?, row.int(3)?))
@@ -81,8 +81,8 @@ async fn keys<D: Driver>(
     unfit.transpose().map_err(failed)
 }
 
-/// Reads all doubtful rows, so many at a time: an engine doubts objects of many levels too, and any number of these may
-/// come before one that is none.
+/// Reads all rows that may hold no object, so many at a time: an engine calls objects of many levels invalid too, and
+/// any number of these may come before one that is none.
 async fn objects<D: Driver>(
     connections: &Connections<D>,
     sql: &dyn AdoptionSql,
@@ -92,8 +92,10 @@ async fn objects<D: Driver>(
     let (mut first, mut count, mut after) = (None, 0, None::<String>);
     loop {
         let params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(uid)).collect();
-        let question = Statement::once(sql.doubtful(table, after.is_some()));
-        let rows = unhurried(connections, question, &params).await.map_err(failed)?;
+        let question = Statement::once(sql.unsure_rows(table, after.is_some()));
+        let rows = without_time_limit(connections, question, &params)
+            .await
+            .map_err(failed)?;
         let Some(last) = rows.last() else { break };
         for row in &rows {
             let (uid, text) = (row.text(0).map_err(failed)?, row.text_or_null(1).map_err(failed)?);

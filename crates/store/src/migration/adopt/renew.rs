@@ -11,7 +11,7 @@ use crate::catalog;
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Statement};
 use crate::error::StoreError;
-use crate::migration::adopt::check::unhurried;
+use crate::migration::adopt::check::without_time_limit;
 use crate::migration::run::Lock;
 use crate::migration::{MigrateError, PendingStep, run};
 use crate::progress::Progress;
@@ -110,7 +110,9 @@ impl<D: Driver> SqlStore<D> {
     async fn broken(&self, sql: &dyn AdoptionSql, renewal: &Renewal) -> Result<Option<BrokenTable>, StoreError> {
         let failed = |error| failure::<D>(SUBJECT, error);
         let breaking = Statement::once(sql.breaking(renewal));
-        let rows = unhurried(&self.connections, breaking, &[]).await.map_err(failed)?;
+        let rows = without_time_limit(&self.connections, breaking, &[])
+            .await
+            .map_err(failed)?;
         let named = |row: &D::Row| Ok((row.text(0)?, format!("{}/{}", row.text(1)?, row.text(2)?)));
         let first: Result<_, sqlx::Error> = rows.iter().take(NAMED_MAX).map(named).collect();
         Ok((!rows.is_empty()).then_some(BrokenTable {

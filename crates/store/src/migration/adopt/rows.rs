@@ -15,7 +15,7 @@ use crate::cells::param;
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Param, Purpose, begin};
 use crate::error::StoreError;
-use crate::migration::adopt::check::unhurried;
+use crate::migration::adopt::check::without_time_limit;
 use crate::migration::adopt::{AdoptOptions, AdoptedKind, NUMBER, sql};
 use crate::migration::sql::filled_up_to;
 use crate::occupied::Occupied;
@@ -71,7 +71,7 @@ pub(super) async fn take_up<D: Driver>(
     progress: &dyn Progress,
 ) -> Result<AdoptedKind, StoreError> {
     let failed = |error| failure::<D>(kind.name, error);
-    let counted = unhurried(&store.connections, sql::count(kind.table), &[])
+    let counted = without_time_limit(&store.connections, sql::count(kind.table), &[])
         .await
         .map_err(failed)?;
     let total = counted.first().map(|row| row.int(0)).transpose().map_err(failed)?;

@@ -37,8 +37,8 @@ impl AdoptionSql for MySqlSpelling {
         Unfit::other_spelling(found, wanted)
     }
 
-    fn doubts(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
-        questions::doubts(table, live, wanted)
+    fn value_checks(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
+        questions::value_checks(table, live, wanted)
     }
 
     fn twice(&self, table: &str) -> String {
@@ -49,8 +49,8 @@ impl AdoptionSql for MySqlSpelling {
         Unfit::twice(table, uid, key, rows, pairs)
     }
 
-    fn doubtful(&self, table: &str, goes_on: bool) -> String {
-        questions::doubtful(table, goes_on)
+    fn unsure_rows(&self, table: &str, goes_on: bool) -> String {
+        questions::unsure_rows(table, goes_on)
     }
 
     fn no_object(&self, table: &str, uid: &str, why: &str, rows: usize) -> Unfit {

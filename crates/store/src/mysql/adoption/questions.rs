@@ -4,38 +4,40 @@ use crate::adoption::{ColumnDefinition, Example, Unfit, ValueCheck};
 use crate::live::{LiveColumn, LiveTable};
 
 /// Texts that are read at once.
-const DOUBTFUL_ROWS: u32 = 1_000;
+const UNSURE_ROWS_MAX: u32 = 1_000;
 
-/// See [`AdoptionSql::doubts`](crate::adoption::AdoptionSql::doubts).
-pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
+/// See [`AdoptionSql::value_checks`](crate::adoption::AdoptionSql::value_checks).
+pub(super) fn value_checks(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
     let (ty, column) = (wanted.catalog_type(), wanted.name);
     let length = ty.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
-    let mut doubts = Vec::new();
+    let mut checks = Vec::new();
     if let Some(characters) = length.filter(|_| live.ty != ty) {
         let condition = format!("CHAR_LENGTH(`{column}`) > {characters}");
         let question = counted(&table.name, column, &condition);
         let [table, column, characters] = [&*table.name, column, characters].map(str::to_owned);
         let unfit = move |example: &Example<'_>| Unfit::too_long(&table, &column, &characters, example);
-        doubts.push(doubt(question, unfit));
+        checks.push(value_check(question, unfit));
     }
     // A text that is NULL is no object either, and is reported as one.
     if wanted.required && !live.required && column != "json" {
         let question = counted(&table.name, shown(table), &format!("`{column}` IS NULL"));
         let [table, column] = [&*table.name, column].map(str::to_owned);
-        doubts.push(doubt(question, move |example| Unfit::null(&table, &column, example)));
+        checks.push(value_check(question, move |example| {
+            Unfit::null(&table, &column, example)
+        }));
     }
     if ty.starts_with("datetime") && live.ty != ty {
         let condition = format!("MONTH(`{column}`) = 0 OR DAYOFMONTH(`{column}`) = 0");
         let question = counted(&table.name, shown(table), &condition);
         let [table, column] = [&*table.name, column].map(str::to_owned);
-        doubts.push(doubt(question, move |example| {
+        checks.push(value_check(question, move |example| {
             Unfit::zero_date(&table, &column, example)
         }));
     }
-    doubts
+    checks
 }
 
-fn doubt(question: String, unfit: impl Fn(&Example<'_>) -> Unfit + Send + Sync + 'static) -> ValueCheck {
+fn value_check(question: String, unfit: impl Fn(&Example<'_>) -> Unfit + Send + Sync + 'static) -> ValueCheck {
     ValueCheck {
         question,
         unfit: Box::new(unfit),
@@ -65,11 +67,11 @@ pub(super) fn twice(table: &str) -> String {
 
 /// Uid and text of rows that may hold no object of that uid, as far as the server can tell, in order of uid. It calls
 /// an object of many levels invalid that is not. Parameter, where it goes on: the last uid before.
-pub(super) fn doubtful(table: &str, goes_on: bool) -> String {
+pub(super) fn unsure_rows(table: &str, goes_on: bool) -> String {
     let after = if goes_on { "`uid` > ? AND " } else { "" };
     format!(
         "SELECT CAST(`uid` AS CHAR), CAST(`json` AS CHAR) FROM `{table}` WHERE {after}(`json` IS NULL OR CASE \
          WHEN JSON_VALID(`json`) THEN COALESCE(JSON_UNQUOTE(JSON_EXTRACT(`json`, '$.metadata.uid')), '') <> `uid` \
-         ELSE TRUE END) ORDER BY `uid` LIMIT {DOUBTFUL_ROWS}"
+         ELSE TRUE END) ORDER BY `uid` LIMIT {UNSURE_ROWS_MAX}"
     )
 }

@@ -10,7 +10,7 @@ pub(crate) type Held = Box<dyn Any + Send>;
 
 /// What one stream holds: an extension of its request. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct UnderWay(Arc<Mutex<State>>);
+pub struct InFlight(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -19,12 +19,12 @@ struct State {
     messages: VecDeque<Held>,
 }
 
-impl UnderWay {
+impl InFlight {
     /// A stream with its place.
     pub(crate) fn within(place: impl Any + Send) -> Self {
-        let under_way = Self::default();
-        under_way.state().place = Some(Box::new(place));
-        under_way
+        let in_flight = Self::default();
+        in_flight.state().place = Some(Box::new(place));
+        in_flight
     }
 
     /// Another message was read, and this is held for it.
