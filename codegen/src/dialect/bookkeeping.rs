@@ -158,7 +158,7 @@ fn converted_table() -> Table {
     )
 }
 
-/// The references on archived objects: who uses them. The objects of a cluster bear theirs as finalizers.
+/// The references on archived objects: who uses them. The objects of a cluster have theirs as finalizers.
 fn reference_table() -> Table {
     let table = own_table(
         "kindex_reference",

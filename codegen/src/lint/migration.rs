@@ -1,4 +1,4 @@
-//! Rules about migrations: what is lost, what depends on the rows, what older programs cannot bear, what blocks. Read
+//! Rules about migrations: what is lost, what depends on the rows, what older programs cannot use, what blocks. Read
 //! from the files, so that edits by hand are seen; the reference dialect has every step.
 
 use super::Found;

@@ -16,7 +16,7 @@ use crate::error::CommandResult;
 use crate::service_flag::{declared, known, services};
 
 /// Notes on addresses that no question went to. A group that crds.toml does not declare is no error if an object
-/// bears a reference of a holder with that group.
+/// has a reference of a holder with that group.
 pub(crate) fn unasked<'a>(
     registry: &Registry,
     addresses: &[(&str, &str)],
@@ -147,7 +147,7 @@ mod tests {
         get(move || async move { (code, Json(answer)) })
     }
 
-    /// A region with a network that bears a reference, and with one that is being deleted.
+    /// A region with a network that has a reference, and with one that is being deleted.
     async fn region() -> String {
         let version = json!({"groupVersion": "region.example.com/v1", "version": "v1"});
         let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",

@@ -303,9 +303,9 @@ struct Listed {
     held: Vec<Held>,
 }
 
-/// How many objects there are, and which of them others hold on their way out. One page tells the number by its
-/// remaining item count; the other pages are read where the number of live rows is another one, for then objects may
-/// be held whose rows are not live any more. `None` where the cluster does not know the kind.
+/// How many objects there are, and which of them others hold while they leave the cluster. One page tells the number by
+/// its remaining item count; the other pages are read where the number of live rows is another one, for then objects
+/// may be held whose rows are not live any more. `None` where the cluster does not know the kind.
 async fn list(
     client: &Client,
     kind: &Kind,

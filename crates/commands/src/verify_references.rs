@@ -35,7 +35,7 @@ const DROP_THERE: &str = "what was left behind on an object of another service i
 pub(crate) struct References {
     #[serde(flatten)]
     report: Report,
-    /// Objects that bear references of holders which other services have deleted.
+    /// Objects that have references of holders which other services have deleted.
     left_behind: Vec<String>,
     /// What is not known, and why.
     notes: Vec<String>,
@@ -95,7 +95,7 @@ async fn holders(
     answers.collect().await
 }
 
-/// Whether an object bears a reference now; a note where that cannot be read.
+/// Whether an object has a reference now; a note where that cannot be read.
 async fn bears(
     operations: &Operations,
     kind: &'static Kind,
@@ -117,7 +117,7 @@ async fn bears(
     }
 }
 
-/// What a holder of another service means for the object that bears its reference.
+/// What a holder of another service means for the object that has its reference.
 #[derive(Debug, PartialEq, Eq)]
 enum Finding {
     /// It is there.
@@ -174,7 +174,7 @@ impl References {
             match judge(&name, holder) {
                 Finding::Holds => {}
                 Finding::Deleted(label) => deleted.push((bearer, kind, referenced, name, label)),
-                Finding::Unknown(why) => self.notes.push(format!("{bearer} bears {name}: {why}")),
+                Finding::Unknown(why) => self.notes.push(format!("{bearer} has {name}: {why}")),
             }
         }
         if !deleted.is_empty() {
@@ -183,10 +183,10 @@ impl References {
         for (bearer, kind, referenced, name, label) in deleted {
             match bears(operations, kind, &referenced, &name).await {
                 Ok(true) => self.left_behind.push(format!(
-                    "{bearer} bears {name}, and its service says that {label} is deleted"
+                    "{bearer} has {name}, and its service says that {label} is deleted"
                 )),
                 Ok(false) => {}
-                Err(why) => self.notes.push(format!("{bearer} bears {name}: {why}")),
+                Err(why) => self.notes.push(format!("{bearer} has {name}: {why}")),
             }
         }
     }

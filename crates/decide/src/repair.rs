@@ -62,7 +62,7 @@ pub fn release(head: &Head, row: Option<&Row>) -> Release {
         // Others have written since.
         (Life::Deleted, TextComparison::Behind) if leaving => Release::AfterClosing,
         (Life::Deleted, _) | (_, TextComparison::Ahead) => Release::Now,
-        // On its way out by our own delete, unless the Deleting annotation says that a user deleted it.
+        // Leaving by our own delete, unless the Deleting annotation says that a user deleted it.
         (Life::Archived, _) if head.immutable && !(leaving && head.deleting) => Release::Now,
         (Life::Archived | Life::Live, TextComparison::Current) if !leaving => Release::Now,
         (Life::Archived | Life::Live, _) => lacking,

@@ -22,7 +22,7 @@ use super::{
 
 /// Longest answer to anything but a watch.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a server is asked to keep a watch, and how long silence is borne beyond it: a peer
+/// How long a server is asked to keep a watch, and how long silence is tolerated beyond it: a peer
 /// that died without a word is noticed no sooner.
 const WATCH_SECONDS: u32 = 60;
 const WATCH_SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);

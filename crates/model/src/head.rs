@@ -47,7 +47,7 @@ impl Head {
         }
     }
 
-    /// Whether the object is on its way out of the cluster.
+    /// Whether the object is leaving the cluster.
     pub fn is_leaving(&self) -> bool {
         self.deletion_timestamp.is_some() || self.deleting
     }

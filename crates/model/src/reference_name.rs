@@ -1,5 +1,5 @@
 //! The name of a reference on an object: which other object, the *holder*, uses it. In the form of a finalizer, so that
-//! Kubernetes keeps the object as long as it bears the name. Knows neither objects nor kinds.
+//! Kubernetes keeps the object as long as it has the name. Knows neither objects nor kinds.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Objects may bear some from earlier.
+    /// Objects may have some from earlier.
     #[test]
     fn a_uid_in_upper_case_is_read_and_has_another_form() {
         let upper = format!("cluster.compute.example.com/{}", UID.to_ascii_uppercase());

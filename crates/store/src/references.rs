@@ -1,4 +1,4 @@
-//! References on archived objects: which other objects use them. An object in the cluster bears its references as
+//! References on archived objects: which other objects use them. An object in the cluster has its references as
 //! finalizers; an archived one has them in rows. Knows no dialect.
 
 use async_trait::async_trait;

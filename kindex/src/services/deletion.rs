@@ -1,7 +1,7 @@
-//! The deletion graph: `kindex deletion` lets objects go after those that refer to them, and takes along what cascades.
-//! `kindex up` does so in the embedded cluster. Both know what is archived where they have a database, and feed NATS
-//! with the events of objects where they are told to. The two kinds of work do not wait for each other and have a lease
-//! each.
+//! The deletion graph: `kindex deletion` lets objects go after those that refer to them, and deletes with them what
+//! cascades. `kindex up` does so in the embedded cluster. Both know what is archived where they have a database, and
+//! feed NATS with the events of objects where they are told to. The two kinds of work do not wait for each other and
+//! have a lease each.
 
 mod notify;
 

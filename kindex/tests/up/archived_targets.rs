@@ -1,5 +1,5 @@
-//! Objects that name archived ones, with kubectl against `kindex up`: they hold them by rows, and go along or are
-//! waited for as in the cluster. Also of what was archived before there was a graph.
+//! Objects that name archived ones, with kubectl against `kindex up`: they hold them by rows, and are deleted with them
+//! or waited for as in the cluster. Also of what was archived before there was a graph.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What `kindex deletion` hears of another service whose events lack objects that bear references of ours: it is told
+//! What `kindex deletion` hears of another service whose events lack objects that have references of ours: it is told
 //! why they are not believed, and a restart believes them.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::events::create;
 use super::process::{Running, kubectl_is_there};
 
-/// What a follower of projects says of all that exists, where objects with these uids bear references of ours.
+/// What a follower of projects says of all that exists, where objects with these uids have references of ours.
 async fn judged(peers: &Peers, kind: &KindName, held: BTreeSet<Uid>) -> PeerEvent {
     let (send, mut events) = mpsc::channel(1_024);
     let held = Held::new(Mutex::new(held));

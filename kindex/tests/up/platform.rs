@@ -117,7 +117,7 @@ impl Deletion<'_> {
             let deleted = self
                 .run
                 .kubectl(&["get", kind, name, "-o=jsonpath={.metadata.deletionTimestamp}"], "");
-            assert!(!deleted.is_empty(), "{kind} goes along, and waits");
+            assert!(!deleted.is_empty(), "{kind} is deleted with it, and waits");
         }
 
         let asked = fs::read_to_string(&self.machine).expect("it is there");

@@ -1,5 +1,5 @@
-//! Deleting what is archived itself, with kubectl against `kindex up`: its holders go along or are waited for, and it
-//! goes last, over kills in between. On SQLite and on MariaDB.
+//! Deleting what is archived itself, with kubectl against `kindex up`: its holders are deleted with it or are waited
+//! for, and it goes last, over kills in between. On SQLite and on MariaDB.
 
 use std::process::Output;
 

@@ -164,7 +164,7 @@ fn each_difference_of_references_is_found_and_nothing_else() {
     );
 }
 
-/// A family that bears references of holders of another service.
+/// A family that has references of holders of another service.
 fn borne(references: &[String]) -> Running {
     let run = Running::start(&["--deletion=false"]);
     let family = json!({"apiVersion": "michelangelo.api/v2", "kind": "ModelFamily", "spec": {"name": "one"},
@@ -192,7 +192,7 @@ fn a_service_that_is_silent_is_asked_about_few_holders() {
     let output = verify_with(&run, &["--service", "other.example.com=http://127.0.0.1:1"]);
     let found = report(&output);
     let notes = notes(&found);
-    assert_eq!(notes.matches(" bears server.other.example.com/").count(), 30, "{found}");
+    assert_eq!(notes.matches(" has server.other.example.com/").count(), 30, "{found}");
     let unasked = notes.matches("was not asked again").count();
     assert!((20..30).contains(&unasked), "{unasked}: {found}");
     assert_eq!(output.status.code(), Some(0), "{found}");
@@ -233,8 +233,8 @@ fn what_another_service_has_left_behind_is_a_difference() {
         return;
     }
     let run = borne(&[FOREIGN.to_owned()]);
-    let bears = format!("modelfamily/default/one bears {FOREIGN}");
-    let deleted = format!("{bears}, and its service says that server/prod/s is deleted");
+    let has_reference = format!("modelfamily/default/one has {FOREIGN}");
+    let deleted = format!("{has_reference}, and its service says that server/prod/s is deleted");
     for (state, left_behind, code) in [("Live", json!([]), 0), ("Deleted", json!([deleted]), 1)] {
         let service = format!("other.example.com={}", service_with_holder(state));
         let output = verify_with(&run, &["--service", &service]);

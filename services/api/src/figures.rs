@@ -66,7 +66,7 @@ impl From<Option<Verb>> for OperationVerb {
     }
 }
 
-/// Why a request was turned away.
+/// Why a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionReason {
     /// As many as are let in are under way.

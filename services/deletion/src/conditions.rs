@@ -122,10 +122,7 @@ impl Form {
         }
         let (reason, message) = match notice {
             Some(notice) => (notice.reason, notice.text()),
-            None => (
-                "ReferencesPlaced",
-                "what its fields name bears its references".to_owned(),
-            ),
+            None => ("ReferencesPlaced", "what its fields name has its references".to_owned()),
         };
         let mut conditions = known.clone();
         let refusal = Condition {

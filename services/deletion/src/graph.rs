@@ -45,7 +45,7 @@ pub struct Graph {
     objects: BTreeMap<Key, Object>,
     /// Of each uid, where its object is.
     uids: BTreeMap<String, Key>,
-    /// Of each reference, the objects that bear it.
+    /// Of each reference, the objects that have it.
     bearers: BTreeMap<ReferenceName, BTreeSet<Key>>,
     /// Of each name, the objects with a field that has it.
     namers: BTreeMap<Key, BTreeSet<Key>>,
@@ -78,7 +78,7 @@ impl Graph {
         self.gone.has(uid)
     }
 
-    /// Where the objects are that bear a reference.
+    /// Where the objects are that have a reference.
     pub fn bearers(&self, name: &ReferenceName) -> impl Iterator<Item = &Key> {
         self.bearers.get(name).into_iter().flatten()
     }
@@ -345,7 +345,7 @@ impl Graph {
         namers.chain(holders).chain(refusing).cloned()
     }
 
-    /// The objects that a holder names, that are on their way out and do not bear its reference, if it does not name
+    /// The objects that a holder names, that are leaving the cluster and do not have its reference, if it does not name
     /// `former`: whether they wait for the holder depends on who else holds it.
     fn refusing(&self, name: &ReferenceName, former: &Key) -> Vec<&Key> {
         let holder = self.uids.get(name.uid()).and_then(|key| self.objects.get(key));
@@ -356,7 +356,7 @@ impl Graph {
         self.unheld(edges, name)
     }
 
-    /// Those whom an object names, and those that bear its reference.
+    /// Those whom an object names, and those that have its reference.
     fn named_or_held_by(&self, object: &Object) -> BTreeSet<Key> {
         let named = object.edges.iter().map(|edge| &edge.target);
         let bearers = object.reference_name().and_then(|name| self.bearers.get(&name));

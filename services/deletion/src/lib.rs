@@ -1,5 +1,5 @@
-//! The deletion graph at work: objects that others refer to go after them, and take along what cascades and what they
-//! own.
+//! The deletion graph at work: objects that others refer to go after them, and with them goes what cascades and what
+//! they own.
 //!
 //! [`object`] is an object as far as its deletion is concerned, [`phase_start`] says why it enters a phase, and
 //! [`edges`] reads which objects its declared fields name. [`graph`] holds what is known of all objects and collects

@@ -139,7 +139,7 @@ impl Released {
         self.names_any() && self.named.contains(name.as_str())
     }
 
-    /// Whether the API has released a reference that the object bore in this version, maybe in a later one.
+    /// Whether the API has released a reference that the object had in this version, maybe in a later one.
     pub fn says(&self, name: &ReferenceName, before: ResourceVersion) -> bool {
         self.by_api.say(name, before)
     }
@@ -284,7 +284,7 @@ impl Object {
         ReferenceName::new(&self.key.kind.kind, &self.key.kind.group, &self.uid).ok()
     }
 
-    /// Whether it is on its way out of the cluster, so that no reference can be placed on it.
+    /// Whether it is leaving the cluster, so that no reference can be placed on it.
     pub fn is_leaving(&self) -> bool {
         matches!(self.state, DeletionState::Deleting | DeletionState::Evicting)
     }

@@ -10,7 +10,7 @@ use crate::object::{DeletionState, Key, Object};
 
 /// Objects that a search looks at.
 const REACHED_MAX: usize = 200;
-/// References that it looks at, on all of them together: one object may bear very many.
+/// References that it looks at, on all of them together: one object may have very many.
 const REFERENCES_MAX: usize = 10_000;
 
 /// One that others wait for, and that waits for no holder itself.

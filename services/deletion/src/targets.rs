@@ -1,4 +1,4 @@
-//! Archived objects that fields of live ones name, or named once, and that bear their references as rows: what the
+//! Archived objects that fields of live ones name, or named once, and that have their references as rows: what the
 //! archive has answered about them, and how long that is of use. Asks nothing itself.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const TIMES_DOUBLED: u32 = 5;
 /// What the archive says of an object that a field names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is archived, and bears the reference.
+    /// It is archived, and has the reference.
     Held,
     /// It is archived, and being deleted.
     Leaving,
@@ -120,7 +120,7 @@ impl Targets {
     }
 
     /// Adds to the input on a live object what is known of archived ones that its fields name, or named once. Other
-    /// services' archives, whose kinds `is_foreign` knows, are theirs. What is on its way out does not wait for a
+    /// services' archives, whose kinds `is_foreign` knows, are theirs. What is leaving the cluster does not wait for a
     /// holder that an archived object holds, also while that is asked again.
     pub fn complete(&self, input: &mut Input<'_>, graph: &Graph, is_foreign: impl Fn(&Key) -> bool, now: Instant) {
         let object = input.object;
@@ -299,7 +299,7 @@ mod tests {
         targets.asked_for_former(&object, true, then);
         assert_eq!(targets.due(&graph, then + AGAIN_AFTER).count(), 0, "less often");
         targets.asked_for_former(&object, false, then);
-        assert_eq!(stays(&targets, object, then), (false, false), "it goes along");
+        assert_eq!(stays(&targets, object, then), (false, false), "it is deleted with it");
         assert_eq!(targets.due(&graph, then + AGAIN_AFTER * 1_000).count(), 0);
     }
 

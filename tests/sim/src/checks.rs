@@ -134,7 +134,7 @@ impl Checks {
         Ok(())
     }
 
-    /// A row whose text bears references is not marked deleted as long as the object is there and bears them.
+    /// A row whose text has references is not marked deleted as long as the object is there and has them.
     fn what_is_in_use_is_not_closed(&self, row: &SimRow, cluster: &SimCluster) -> Result<(), String> {
         let uid = &row.object().metadata.uid;
         let found = cluster.find_uid(&uid.0).filter(|object| object.is_in_use());
@@ -398,7 +398,7 @@ fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {
     stored_revision(row, cluster).is_some_and(|stored| stored.content() == object.content())
 }
 
-/// An archived row has the references that its text bears, unless our finalizer went with them; a live one has none.
+/// An archived row has the references that its text has, unless our finalizer went with them; a live one has none.
 fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> Result<(), String> {
     let metadata = &row.object().metadata;
     let names = metadata
@@ -406,15 +406,15 @@ fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> R
         .iter()
         .filter(|name| REFERENCES.contains(&name.as_str()));
     let is_whole = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
-    let borne: BTreeSet<String> = match row.life() {
+    let had: BTreeSet<String> = match row.life() {
         Life::Archived if is_whole => names.cloned().collect(),
         Life::Live => BTreeSet::new(),
         Life::Archived | Life::Deleted => return Ok(()),
     };
     let held = database.references.get(&metadata.uid).cloned().unwrap_or_default();
-    if held != borne {
+    if held != had {
         return Err(format!(
-            "the row of {} has the references {held:?}, not {borne:?}",
+            "the row of {} has the references {held:?}, not {had:?}",
             metadata.uid
         ));
     }

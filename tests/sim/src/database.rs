@@ -246,7 +246,7 @@ impl SimDatabase {
         }
     }
 
-    /// An archived row has the references that the object bore while our finalizer held it; a live one has none.
+    /// An archived row has the references that the object had while our finalizer held it; a live one has none.
     fn carry_references(&mut self, version: &Version, life: Life, before: Option<Life>) {
         let metadata = &version.object.metadata;
         let names = metadata

@@ -8,8 +8,8 @@ use super::database::SimRow;
 use super::object::SimObject;
 use super::thing::DELETING;
 
-/// An object that bore the annotation when it was deleted is not archived once an ingester lets it go. One that got it
-/// later bears its references until they are released.
+/// An object that had the annotation when it was deleted is not archived once an ingester lets it go. One that got it
+/// later has its references until they are released.
 pub(crate) fn what_a_user_deletes_is_not_archived(
     departure: &Departure,
     row: Option<&SimRow>,

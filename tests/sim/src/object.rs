@@ -42,7 +42,7 @@ impl SimObject {
         self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
     }
 
-    /// The references that it bears.
+    /// The references that it has.
     pub fn references(&self) -> impl Iterator<Item = &str> {
         let finalizers = self.finalizers.iter().map(String::as_str);
         finalizers.filter(|finalizer| REFERENCES.contains(finalizer))
@@ -53,7 +53,7 @@ impl SimObject {
         self.references().any(|name| name == OWNED)
     }
 
-    /// Whether it bears references.
+    /// Whether it has references.
     pub fn is_in_use(&self) -> bool {
         self.references().next().is_some()
     }

@@ -49,7 +49,7 @@ impl Subscriber {
         let existing = model.rows.iter().filter_map(|(uid, row)| {
             let deletion = match row.life() {
                 Life::Live => row.object().metadata.deletion_timestamp,
-                // What it went through on its way out of the cluster was no deletion.
+                // What it went through while it left the cluster was no deletion.
                 Life::Archived => None,
                 Life::Deleted => return None,
             };

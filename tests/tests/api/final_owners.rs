@@ -81,7 +81,7 @@ async fn an_owner_leaves_last(stage: Stage) {
     }
     own(&graph, "owner", &owner, "owned").await;
     let reference = finalizer(&RUN, &owned);
-    eventually("the owner bears the reference", async || {
+    eventually("the owner has the reference", async || {
         graph.bears(&pipeline::KIND, "owner", &reference).await
     })
     .await;

@@ -1,5 +1,5 @@
-//! What a dry run of the deletion of a collection says of the objects that would go along, and of those that would be
-//! waited for.
+//! What a dry run of the deletion of a collection says of the objects that would be deleted with it, and of those that
+//! would be waited for.
 
 use kindex_generated::kinds::{pipeline, pipeline_run};
 use kindex_harness::wait::eventually;

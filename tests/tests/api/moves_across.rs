@@ -111,7 +111,7 @@ impl Both {
         found["spec"]["description"].clone()
     }
 
-    /// Whether a model bears a reference.
+    /// Whether a model has a reference.
     pub(super) async fn bears(&self, model: &str, reference: &str) -> bool {
         let path = format!("/api/v1/models/default/{model}/references");
         let (code, answer) = send(&self.region.api, "GET", &path, &Value::Null).await;

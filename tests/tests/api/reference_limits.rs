@@ -147,8 +147,8 @@ async fn references_beyond_the_limit_are_not_read() {
     stage.end().await;
 }
 
-/// An object in the cluster bears some itself, and has rows of archived holders. As if no more rows were read than are
-/// still to be shown, of which the first one is of a reference that it bears.
+/// An object in the cluster has some itself, and has rows of archived holders. As if no more rows were read than are
+/// still to be shown, of which the first one is of a reference that it has.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_follow_what_an_object_bears_itself_up_to_the_limit() {
     let stage = Stage::on_sqlite().await;

@@ -164,7 +164,7 @@ async fn an_sql_only_object_goes_after_its_holders_in_the_cluster_and_takes_alon
     let pipeline = json!({"pipeline": {"namespace": "default", "name": "p"}});
     let trigger = graph.create(&TRIGGER, "t", pipeline).await;
     for holder in [finalizer(&pipeline_run::KIND, &run), finalizer(&TRIGGER, &trigger)] {
-        eventually("the pipeline bears the reference", async || {
+        eventually("the pipeline has the reference", async || {
             graph.bears(&PIPELINE, "p", &holder).await
         })
         .await;
@@ -191,7 +191,7 @@ async fn archived_holders_of_an_sql_only_object_are_deleted_with_it() {
         )
         .await;
     let holder = finalizer(&pipeline_run::KIND, &run);
-    eventually("the pipeline bears the reference", async || {
+    eventually("the pipeline has the reference", async || {
         graph.bears(&PIPELINE, "p", &holder).await
     })
     .await;
@@ -227,7 +227,7 @@ async fn an_sql_only_object_waits_for_what_blocks_it() {
         )
         .await;
     let holder = finalizer(&model::KIND, &model);
-    eventually("the family bears the reference", async || {
+    eventually("the family has the reference", async || {
         graph.bears(&FAMILY, "f", &holder).await
     })
     .await;
@@ -252,7 +252,7 @@ async fn an_object_of_the_cluster_waits_for_an_sql_only_holder_and_takes_along_w
         )
         .await;
     let holder = finalizer(&MODEL, &model);
-    eventually("the family bears the reference", async || {
+    eventually("the family has the reference", async || {
         graph.bears(&model_family::KIND, "f", &holder).await
     })
     .await;
@@ -265,7 +265,7 @@ async fn an_object_of_the_cluster_waits_for_an_sql_only_holder_and_takes_along_w
     let pipeline = json!({"pipeline": {"namespace": "default", "name": "p"}});
     let trigger = graph.create(&TRIGGER, "t", pipeline).await;
     let holder = finalizer(&TRIGGER, &trigger);
-    eventually("the pipeline bears the reference", async || {
+    eventually("the pipeline has the reference", async || {
         graph.bears(&pipeline::KIND, "p", &holder).await
     })
     .await;
@@ -287,7 +287,7 @@ async fn what_an_sql_only_object_waits_for_is_reported_without_its_namespace_in_
     let model = graph.create(&model::KIND, "m", named).await;
     let family = format!("{elsewhere}/f");
     let holder = finalizer(&model::KIND, &model);
-    eventually("the family bears the reference", async || {
+    eventually("the family has the reference", async || {
         let (_, found) = send(graph.api(), "GET", &family, &Value::Null).await;
         found["metadata"]["finalizers"].to_string().contains(&holder)
     })

@@ -1,4 +1,4 @@
-//! Objects that finalizers of others keep in the cluster on their way out: SQL holds their last text, whoever lets go
+//! Objects that finalizers of others keep from leaving the cluster: SQL holds their last text, whoever lets go
 //! when.
 
 use std::time::Duration;

@@ -12,7 +12,20 @@ use super::sources::RUST_FILES;
 /// What nothing that people read says any more, with what it says instead.
 const IN_PROSE: &[(&str, &str)] = &[
     ("in so many words", "explicitly"),
-    ("server bears", "limit"),
+    ("bear", "have, as an object has a reference"),
+    ("bore", "had, as an object had a reference"),
+    ("borne", "had, or tolerated"),
+    ("goes along", "is deleted with it"),
+    ("go along", "are deleted with it"),
+    ("went along", "was deleted with it"),
+    ("takes along", "deletes with it"),
+    ("take along", "delete with it"),
+    ("taken along", "deleted with it"),
+    ("takes them along", "deletes them with it"),
+    ("take them along", "delete them with it"),
+    ("on its way out", "leaving the cluster"),
+    ("on their way out", "leaving the cluster"),
+    ("turned away", "rejected"),
     ("in sql alone", "archived, or of a SQL-only kind"),
     ("of sql alone", "of a SQL-only kind"),
     ("sql alone has", "archived, or of a SQL-only kind"),
@@ -105,7 +118,9 @@ fn places<'t>(text: &'t str, term: &'t str) -> impl Iterator<Item = usize> {
         let (before, after) = (&text[..*at], &text[*at + term.len()..]);
         let next = after.split_whitespace().next().unwrap_or_default();
         let rest = after.strip_prefix('s').unwrap_or(after);
-        let is_longer = before.ends_with(char::is_alphabetic) || rest.starts_with(char::is_alphabetic);
+        // Pages list tests by their names, which are code.
+        let is_part = |c: char| c.is_alphabetic() || c == '_';
+        let is_longer = before.ends_with(is_part) || rest.starts_with(is_part);
         let is_other = term == "stored only" && AFTER_STORED_ONLY.contains(&next);
         !is_longer && !is_other
     };
@@ -219,6 +234,11 @@ fn a_retired_term_is_whole_words() {
         "It resumes at the cursor.",
         "The evicted version comes again.",
         "Its deletion counts as evicted.",
+        "The target bears the reference.",
+        "What does not bear it is free.",
+        "A holder goes along.",
+        "An object on its way out.",
+        "The caller is turned away.",
     ] {
         assert_eq!(found(text), (1, 1), "{text}");
     }
@@ -231,6 +251,9 @@ fn a_retired_term_is_whole_words() {
         "A lock guards the list, for as long as the guard lives.",
         "The object is evicted, and archived then.",
         "What stands in the columns is read.",
+        "`what_bears_the_reference_and_what_does_not_bear_it` with a bearer token.",
+        "Calls take no turns away from other steps.",
+        "The error names the way out.",
     ] {
         assert_eq!(found(text), (0, 0), "{text}");
     }
@@ -256,7 +279,7 @@ fn manifests_and_scripts_are_among_what_is_read() {
 /// A rule that reads line by line misses the first.
 #[test]
 fn a_retired_term_is_found_in_comments_manifests_and_scripts() {
-    let rust = "//! A page is as long as the server\n//! bears.\nfn page() {} // Nothing is amiss.\n";
+    let rust = "//! An object that is on its way\n//! out.\nfn page() {} // Nothing is amiss.\n";
     let rust = Rust::parse(rust).expect("it compiles");
     let lines = |text: &str| -> Vec<usize> { retired_in_lines(text).into_iter().map(|(line, _)| line).collect() };
     assert_eq!(lines(&rust.comments), [0, 2]);

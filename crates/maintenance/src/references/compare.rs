@@ -17,9 +17,9 @@ pub enum Class {
     ReferenceMissing,
     /// A field of the object names another one that does not exist.
     Dangling,
-    /// The object bears the reference of a holder that does not exist.
+    /// The object has the reference of a holder that does not exist.
     HolderMissing,
-    /// The object bears the reference of a holder that names others.
+    /// The object has the reference of a holder that names others.
     HolderElsewhere,
     /// A row of a reference on an object that is gone.
     #[serde(rename = "reference-stray")]
@@ -103,7 +103,7 @@ impl Known {
         )
     }
 
-    /// Whether what it names here has to bear its reference. Who is being deleted releases, and takes none. An archived
+    /// Whether what it names here has to have its reference. Who is being deleted releases, and takes none. An archived
     /// holder needs none: a deletion finds it by its field, also if it was archived before anybody placed references.
     fn needs_references(&self) -> bool {
         !self.leaving && !self.archived
@@ -148,8 +148,8 @@ pub(super) struct Everything {
     pub(super) orphaned_tombstones: BTreeSet<(&'static str, String)>,
     /// Group and kind of those that the cluster does not serve: which objects of theirs there are is not known.
     pub(super) unserved: BTreeSet<(&'static str, &'static str)>,
-    /// What objects of other services bear of our holders, as far as they are there: those that fields name, and those
-    /// that bear any.
+    /// What objects of other services have of our holders, as far as they are there: those that fields name, and those
+    /// that have any.
     pub(super) elsewhere: BTreeMap<FullName, ReferencedState>,
     /// Those that their services do not have.
     pub(super) absent: BTreeSet<FullName>,
@@ -366,7 +366,7 @@ fn stands_in(restored: &Restored<'_>, place: &FullName, referenced: &ReferencedS
 fn baseless(all: &Everything, place: &FullName, name: &ReferenceName) -> Option<(Class, u64, String)> {
     let kind = all.kind_of(name)?;
     let Some(holder) = all.objects.get(name.uid()) else {
-        let detail = format!("it bears {name}, and there is no such {}", kind.singular);
+        let detail = format!("it has {name}, and there is no such {}", kind.singular);
         return Some((Class::HolderMissing, 0, detail));
     };
     let mut references = kind.references.iter().filter(|reference| reference.waits());
@@ -383,7 +383,7 @@ fn baseless(all: &Everything, place: &FullName, name: &ReferenceName) -> Option<
         [] => "nothing".to_owned(),
         _ => others.join(", "),
     };
-    let detail = format!("it bears {name}, and {} names {instead}", holder.shown());
+    let detail = format!("it has {name}, and {} names {instead}", holder.shown());
     Some((Class::HolderElsewhere, holder.version, detail))
 }
 

@@ -1,6 +1,6 @@
-//! Asks other services what their objects bear of our holders: of those that fields name, and, in the first reading, of
+//! Asks other services what their objects have of our holders: of those that fields name, and, in the first reading, of
 //! all objects of the kinds that fields may name, since nothing else leads to a reference that was left behind. Later
-//! readings look again at those alone that bore such a reference.
+//! readings look again at those alone that had such a reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct OtherServicesState {
     /// Whether their objects were listed.
     is_listed: bool,
-    /// Those that bore references of our holders.
+    /// Those that had references of our holders.
     bearers: BTreeSet<FullName>,
     /// Of which kinds not all objects were read, and why.
     unlisted: BTreeSet<String>,
@@ -63,7 +63,7 @@ impl OtherServicesState {
         all.unlisted.extend(self.unlisted.iter().cloned());
     }
 
-    /// Reads all objects of a kind, and keeps those that bear references of our holders. Their names come first: the
+    /// Reads all objects of a kind, and keeps those that have references of our holders. Their names come first: the
     /// token of a page expires while objects are read.
     async fn walk(
         &mut self,

@@ -1,8 +1,8 @@
 //! Compares references on both sides: what the declared fields of all objects name, live and archived, what references
-//! these objects bear, and the rows of archived ones. Other services are asked about all their objects of the kinds
-//! that fields may name: some may lack a reference, and some may bear one that was left behind. What differs is read
+//! these objects have, and the rows of archived ones. Other services are asked about all their objects of the kinds
+//! that fields may name: some may lack a reference, and some may have one that was left behind. What differs is read
 //! again before it is reported, because changes in flight are not differences. Memory: all objects of the graph,
-//! without their texts; of other services, the names of a kind, and the objects that bear references of ours or that
+//! without their texts; of other services, the names of a kind, and the objects that have references of ours or that
 //! fields name.
 //!
 //! `compare` decides and is pure; `read` reads both sides, and `elsewhere` asks other services.
@@ -45,10 +45,10 @@ pub struct Report {
     pub differences: Vec<Difference>,
     /// What changed at every reading.
     pub unsettled: u64,
-    /// References of holders of other services, each with the object that bears it, as `namespace/name` of a kind.
+    /// References of holders of other services, each with the object that has it, as `namespace/name` of a kind.
     #[serde(skip)]
     pub foreign: Vec<(ReferenceName, ReferencedObject)>,
-    /// Why other services have not said which references their objects bear.
+    /// Why other services have not said which references their objects have.
     #[serde(skip)]
     pub unanswered: Vec<String>,
     /// Why not all objects of other services were read that fields may name.
@@ -56,7 +56,7 @@ pub struct Report {
     pub unlisted: Vec<String>,
 }
 
-/// An object that bears references, or should.
+/// An object that has references, or should.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReferencedObject {
     /// Its kind.
@@ -100,7 +100,7 @@ pub struct LookFailure {
 
 /// Asks other services about their objects.
 pub trait OtherServices: Sync {
-    /// What an object bears; `None` where its service says that it has no such object.
+    /// What an object has; `None` where its service says that it has no such object.
     ///
     /// # Errors
     /// Why its service does not say so.

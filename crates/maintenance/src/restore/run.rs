@@ -246,7 +246,7 @@ impl Restorer<'_> {
         Ok(found.into_iter().map(|reference| reference.name).collect())
     }
 
-    /// The new object bears these references: the old row has no part in them any more.
+    /// The new object has these references: the old row has no part in them any more.
     async fn hand_over(
         &self,
         kind: &'static Kind,

@@ -87,7 +87,7 @@ impl<'a> Events<'a> {
         };
         match (before, after, version) {
             (Some(Life::Deleted), Life::Deleted, _) => {}
-            // What an archived object went through on its way out of the cluster was no deletion.
+            // What an archived object went through while it left the cluster was no deletion.
             (Some(Life::Archived), Life::Deleted, _) => self.add(event.erased(now)),
             (Some(Life::Live) | None, Life::Deleted, _) => {
                 let deletion = leaving;

@@ -20,7 +20,7 @@ const CHANGES_DROPPED: u64 = 1_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
-/// What an object goes through on its way out of a cluster, without becoming another one.
+/// What an object goes through while it leaves a cluster, without becoming another one.
 const ON_THE_WAY: [&str; 6] = [
     "deletionGracePeriodSeconds",
     "deletionTimestamp",

@@ -239,7 +239,7 @@ impl<D: Driver> Batch<'_, D> {
         Ok(())
     }
 
-    /// Stores the references that objects bring along on their way out of the cluster, and removes those that they
+    /// Stores the references that objects bring along when they leave the cluster, and removes those that they
     /// brought before. References that were placed in SQL go by their release alone.
     pub(crate) async fn carry(&mut self, carried: &Carried<'_>) -> Result<(), sqlx::Error> {
         for chunk in carried.again.chunks(LIST_MAX) {

@@ -127,7 +127,7 @@ impl Operations {
         match timeout(FORECASTS_TIME_MAX, lines).await {
             Ok(lines) => shortened(lines.concat(), !listed.continue_token.is_empty()),
             Err(_) => vec![format!(
-                "what would go along could not be found within {} s",
+                "what would be deleted with it could not be found within {} s",
                 FORECASTS_TIME_MAX.as_secs()
             )],
         }

@@ -56,7 +56,7 @@ impl Operations {
     /// Lets a field of an object name another one: by one write, on condition of the version that was read.
     ///
     /// # Guarantees
-    /// The new target bears the reference before the field names it, and the old one until then at least.
+    /// The new target has the reference before the field names it, and the old one until then at least.
     ///
     /// # Errors
     /// 400 where it is not clear which field is meant, or it cannot name the target; 404 where one of the objects is

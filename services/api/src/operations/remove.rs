@@ -1,5 +1,5 @@
 //! Deletes one object: a live one by the annotation for the ingester or, where others wait for it or it for others, by
-//! a tombstone; an archived one in SQL, also while it is still on its way out of the cluster.
+//! a tombstone; an archived one in SQL, also while it is still leaving the cluster.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -275,10 +275,10 @@ impl Backends {
         }
     }
 
-    /// Deletes what leaves the cluster for the archive: its row is there already, and bears the references that are
+    /// Deletes what leaves the cluster for the archive: its row is there already, and has the references that are
     /// placed from now on, whatever the annotations say since. Where it is not, the cluster was asked to delete the
     /// object, and it is marked. One whose row is deleted already is not: the mark would bring the row back as long as
-    /// the object bears references.
+    /// the object has references.
     async fn delete_leaving(
         &self,
         caller: &Caller,

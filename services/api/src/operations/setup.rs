@@ -153,7 +153,7 @@ impl Operations {
         self
     }
 
-    /// The same, bearing such watches.
+    /// The same, with such watches.
     #[must_use]
     pub fn with_watch_limits(mut self, limits: WatchLimits) -> Self {
         self.streams.watches = Watches::metered(limits, self.streams.figures.clone());

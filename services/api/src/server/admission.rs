@@ -1,5 +1,5 @@
 //! Which requests are let in: of one client so many a second; then by who sends them, before anything of their bodies
-//! is read; then as a whole, and so many at once, whose places callers share. Whoever is turned away is told so, and
+//! is read; then as a whole, and so many at once, whose places callers share. Whoever is rejected is told so, and
 //! when to ask again.
 
 use std::net::IpAddr;

@@ -153,7 +153,7 @@ fn check_size(object: &Value) -> Result<(), Status> {
     }
 }
 
-/// The refusal of a name that is taken, by an object that may be on its way out.
+/// The refusal of a name that is taken, by an object that may be leaving the cluster.
 async fn exists(api: &Api, resource: &Resource, key: &ObjectKey) -> Status {
     let mut status = Status::already_exists(resource.named(), &key.name);
     // Where it cannot be read, or is gone by now, the name was taken all the same.

@@ -1,4 +1,4 @@
-//! The lines of a watch on their way out: small events travel together, large texts as they are, so that all watches
+//! The lines of a watch as they are sent: small events travel together, large texts as they are, so that all watches
 //! hold one of each.
 
 use bytes::Bytes;

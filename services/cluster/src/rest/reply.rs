@@ -23,7 +23,7 @@ pub(crate) struct Reply {
     pub(crate) code: u16,
     pub(crate) content_type: &'static str,
     pub(crate) warnings: Vec<String>,
-    /// When to ask again, of who was turned away.
+    /// When to ask again, of who was rejected.
     pub(crate) retry_after_seconds: Option<u32>,
     pub(crate) body: Body,
 }

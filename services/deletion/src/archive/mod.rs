@@ -53,7 +53,7 @@ pub enum HolderState {
 /// What became of a reference that was to be placed on what is archived under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// This object bears it.
+    /// This object has it.
     By {
         /// Which one.
         bearer: Seen,
@@ -136,10 +136,10 @@ pub trait Archive: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<HolderState>, ArchiveError>;
 
-    /// Places the reference of an object of the cluster on the archived object of that name, which may bear it already.
+    /// Places the reference of an object of the cluster on the archived object of that name, which may have it already.
     async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError>;
 
-    /// Whether the archived object of that name bears a reference.
+    /// Whether the archived object of that name has a reference.
     async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;
 
     /// Whether an archived object names this one by a field; `None` where it is not archived.
@@ -157,7 +157,7 @@ pub trait Archive: Send + Sync {
         after: Option<&HolderPosition>,
     ) -> Result<Page, ArchiveError>;
 
-    /// Deletes archived objects that go along with another one and are as they were read, with all that they hold.
+    /// Deletes archived objects that go with another one and are as they were read, with all that they hold.
     /// Returns the uids of those that are gone: others hold the rest, or somebody has changed it, or it is a tombstone
     /// now, because others name it, it holds objects of other services, or its kind has a cleanup.
     async fn delete(&self, with: &Seen, holders: &[&Holder], now: Timestamp) -> Result<Vec<String>, ArchiveError>;
@@ -182,7 +182,7 @@ pub trait Archive: Send + Sync {
     /// Whether an archived object is the last one that had its name: fields with this name mean it.
     async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError>;
 
-    /// Whether an archived object that is not being deleted, and that no field names, bears the reference of one whose
+    /// Whether an archived object that is not being deleted, and that no field names, has the reference of one whose
     /// fields may name it: the object was moved from there.
     async fn has_former(&self, holder: &Object) -> Result<bool, ArchiveError>;
 

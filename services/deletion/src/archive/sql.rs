@@ -280,7 +280,7 @@ impl Archive for SqlArchive {
                 of_kinds.entry(name).or_default().push(version);
             }
             // What holds objects of other services releases them before it goes, what others name waits for these or
-            // takes them along, and what has something outside waits for its cleanup: as a tombstone.
+            // deletes them with it, and what has something outside waits for its cleanup: as a tombstone.
             let made = self.store.make_tombstones(self.kind(name)?, &tombstones, now).await;
             made.map_err(failed)?;
         }

@@ -77,7 +77,7 @@ pub(super) async fn hold(
     Ok(())
 }
 
-/// Whether the object that bears a new row is in no cluster, and the holder is there or archived itself.
+/// Whether the object that has a new row is in no cluster, and the holder is there or archived itself.
 async fn may_stay(
     cluster: &Cluster,
     archive: &dyn Archive,
@@ -105,7 +105,7 @@ pub(super) struct HolderSweep<'a> {
     pub(super) target: Seen,
     pub(super) phase: Option<Phase>,
     /// Which of them: those in the cluster decide on themselves where it is there too. If only its rows count, because
-    /// another object has its name, nobody goes along.
+    /// another object has its name, nobody is deleted with this one.
     pub(super) scope: HolderScope,
     /// Who knows of the live ones what holds them else.
     pub(super) follower: Option<&'a Follower>,
@@ -125,7 +125,7 @@ enum LiveAction {
     Stays,
     /// The object waits for it.
     Holds,
-    /// It goes along, as it was read.
+    /// It is deleted with another one, as it was read.
     Goes(Box<Object>),
 }
 
@@ -234,8 +234,9 @@ impl HolderSweep<'_> {
         Ok(Some(released || !gone.is_empty()))
     }
 
-    /// Without a reference, only what goes along in one of the phases is waited for, and only if no object from which
-    /// it was moved holds it. Whether one in the cluster does is asked first: it may leave for the archive meanwhile.
+    /// Without a reference, only what is deleted with it in one of the phases is waited for, and only if no object from
+    /// which it was moved holds it. Whether one in the cluster does is asked first: it may leave for the archive
+    /// meanwhile.
     async fn live_action(
         &self,
         cluster: &Cluster,

@@ -155,8 +155,8 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
 
 /// Releases references.
 ///
-/// Of holders that are on their way out nothing is read again: they do not come back, and what had to go before them is
-/// gone. The target loses their references in the version that is known.
+/// Of holders that are leaving the cluster nothing is read again: they do not come back, and what had to go before them
+/// is gone. The target loses their references in the version that is known.
 ///
 /// One of a live holder stays where that has changed since: its field may name the target again. The holder may also
 /// be about to name it, by a move that has placed the reference already. So the target is read, then the holder is
@@ -219,7 +219,7 @@ async fn detach_and_release(
     overtaken
 }
 
-/// Releases the references of holders that have left the cluster. That the target is gone, or does not bear them, is
+/// Releases the references of holders that have left the cluster. That the target is gone, or does not have them, is
 /// success.
 async fn take_off(
     cluster: &Cluster,

@@ -149,7 +149,7 @@ impl Cluster {
         Ok(found.map(|found| self.kinds.read(kind, &found)))
     }
 
-    /// Whether the archived object of that name bears a reference. The archives of other services are theirs.
+    /// Whether the archived object of that name has a reference. The archives of other services are theirs.
     async fn bears_in_archive(&self, target: &Key, name: &ReferenceName) -> Result<bool, ClusterError> {
         match &self.archive {
             Some(archive) if self.peers.of(&target.kind).is_none() => {

@@ -157,7 +157,7 @@ pub(super) fn learn(seen: &Seen, found: Option<Object>, outcome: &mut Outcome) -
     found
 }
 
-/// Whether all that its fields name bear the reference of a holder. An archived object that does not is asked about
+/// Whether all that its fields name have the reference of a holder. An archived object that does not is asked about
 /// again.
 pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut Outcome) -> Result<bool, ClusterError> {
     let Some(name) = holder.reference_name() else {

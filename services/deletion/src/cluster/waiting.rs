@@ -45,7 +45,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// The uids of those on their way out that wait for an object.
+/// The uids of those that are leaving and wait for an object.
 async fn uids_waiting_for(archive: &dyn Archive, target: &Seen) -> Result<BTreeSet<String>, ClusterError> {
     let mut search = Search::new(target.clone());
     while let Some(holder) = search.next_holder_until(WAITING_MAX) {

@@ -47,7 +47,7 @@ pub enum Named {
     Unasked,
     /// It is archived.
     Archived {
-        /// Whether it is being deleted, so that no reference can be placed on it; else it bears this one.
+        /// Whether it is being deleted, so that no reference can be placed on it; else it has this one.
         leaving: bool,
     },
     /// The object itself.
@@ -56,7 +56,7 @@ pub enum Named {
     Present {
         /// Which one.
         seen: Seen,
-        /// Whether it bears the reference.
+        /// Whether it has the reference.
         bears: bool,
         /// Whether it is leaving, so that no reference can be placed on it.
         leaving: bool,
@@ -72,7 +72,7 @@ pub struct FoundHolder {
     pub key: Key,
     /// Whether it is being deleted.
     pub is_leaving: bool,
-    /// The references that it waits for then, as far as their holders may be on their way out.
+    /// The references that it waits for then, as far as their holders may be leaving the cluster.
     pub held_by: BTreeSet<ReferenceName>,
 }
 
@@ -117,7 +117,7 @@ pub enum Archived {
     },
 }
 
-/// An object whose field names this one, which does not bear its reference.
+/// An object whose field names this one, which does not have its reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingReference {
     /// Where it is.
@@ -158,7 +158,7 @@ pub struct Input<'a> {
     pub object: &'a Object,
     /// What each of its edges names, in their order.
     pub named: Vec<Named>,
-    /// The objects that bear its reference, whether a field names them or not. As long as it stays, those alone that
+    /// The objects that have its reference, whether a field names them or not. As long as it stays, those alone that
     /// its fields may name: other references were placed by others, in its name.
     pub bearers: Vec<Seen>,
     /// Whether one of these is named by no field and is not being deleted: the object was moved from there. One whose
@@ -167,7 +167,7 @@ pub struct Input<'a> {
     pub has_former: bool,
     /// The references on it.
     pub claims: Vec<Claim>,
-    /// Once it is on its way out, those who name it without one.
+    /// Once it is leaving the cluster, those who name it without one.
     pub missing: Vec<MissingReference>,
     /// Of the kinds that may refer to it, those that were not read yet.
     pub holders_unknown: Vec<String>,

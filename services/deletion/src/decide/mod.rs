@@ -26,8 +26,8 @@ const KEPT_AT_ONCE: usize = 200;
 /// Decides on one object.
 ///
 /// # Guarantees
-/// Total. A phase is never recorded after a later one. `Free` is decided only of an object that is on its way out and
-/// on which no reference is left; where it is deleted, it also owns nothing and has released all that it held.
+/// Total. A phase is never recorded after a later one. `Free` is decided only of an object that is leaving the cluster
+/// and on which no reference is left; where it is deleted, it also owns nothing and has released all that it held.
 pub fn decide(input: &Input<'_>) -> Step {
     if let Some(keep) = keep(input) {
         return keep;

@@ -12,13 +12,13 @@ pub enum Cause {
     /// Its Deleting annotation asks for it.
     Requested,
     /// An object is deleted that it refers to, or that owns it. If it does not hold that one, or that one is of another
-    /// service, that one is read again before: it has to be this very object, on its way out, with a phase.
+    /// service, that one is read again before: it has to be this very object with a phase, and be leaving the cluster.
     Target {
         /// Name of the reference.
         reference: &'static str,
         /// That object.
         target: Seen,
-        /// Whether it bears the reference. As long as it does, it cannot have gone, and another one have its name. Only
+        /// Whether it has the reference. As long as it does, it cannot have gone, and another one have its name. Only
         /// a service that was restored may say otherwise.
         held: bool,
     },
@@ -38,7 +38,7 @@ pub struct Refused {
 /// What stands against a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// The target is on its way out.
+    /// The target is leaving the cluster.
     Leaving,
     /// There is no such object.
     Absent,
@@ -48,7 +48,7 @@ pub enum RefusalReason {
     Itself,
 }
 
-/// What an object that is on its way out waits for.
+/// What an object that is leaving the cluster waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// References, and those who name it and are about to go.
@@ -84,7 +84,7 @@ pub enum Step {
         /// What the field names.
         target: Key,
     },
-    /// Its reference is taken off another object. That this one is gone, or does not bear it, is success.
+    /// Its reference is taken off another object. That this one is gone, or does not have it, is success.
     Release(Seen),
     /// The Deleting annotation is set, because without it the deletion would look like an eviction.
     Request(Cause),

@@ -1,5 +1,5 @@
-//! Whom an object that is on its way out waits for though they do not bear its reference, and who waits for whom over
-//! any number of others.
+//! Whom an object that is leaving the cluster waits for though they do not have its reference, and who waits for whom
+//! over any number of others.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -18,7 +18,8 @@ mod tests;
 const LOOKED_AT_MAX: usize = 4096;
 
 impl Graph {
-    /// Those who name an object that is on its way out, and hold no reference on it. Whatever stays waits for nobody.
+    /// Those who name an object that is leaving the cluster, and hold no reference on it. Whatever stays waits for
+    /// nobody.
     pub(super) fn missing(&self, object: &Object) -> Vec<MissingReference> {
         if !object.is_leaving() {
             return Vec::new();
@@ -30,7 +31,7 @@ impl Graph {
             let name = || holder.reference_name();
             placed.contains(holder.uid.as_str()) && name().is_some_and(|name| object.references.contains(&name))
         };
-        // If a holder waited for the object, and that one for it in turn, although it does not bear its reference,
+        // If a holder waited for the object, and that one for it in turn, although it does not have its reference,
         // there would be nothing that anybody could release: both would wait for ever.
         let waiting = LazyCell::new(|| self.waiting_for(object));
         let waits = |holder: &Object| holder.state == DeletionState::Deleting && waiting.contains(&holder.key);
@@ -48,8 +49,8 @@ impl Graph {
         named.collect()
     }
 
-    /// The objects on their way out that do not bear the reference of a holder which names them, where that holder is
-    /// this object or waits for it: whether they wait for the holder depends on this object too.
+    /// The objects leaving the cluster that do not have the reference of a holder which names them, where that holder
+    /// is this object or waits for it: whether they wait for the holder depends on this object too.
     pub(super) fn depending_on(&self, object: &Object) -> BTreeSet<Key> {
         let waiting = self.waiting_for(object).into_iter();
         let waiting = waiting.filter_map(|key| self.objects.get(key));
@@ -62,7 +63,7 @@ impl Graph {
         depending
     }
 
-    /// The objects on their way out that wait for another one. The search goes from a holder to what it holds: very
+    /// The objects leaving the cluster that wait for another one. The search goes from a holder to what it holds: very
     /// many may hold one object, but none names very many.
     fn waiting_for<'g>(&'g self, object: &'g Object) -> BTreeSet<&'g Key> {
         let (mut waiting, mut next) = (BTreeSet::new(), VecDeque::from([object]));
@@ -78,7 +79,7 @@ impl Graph {
         waiting
     }
 
-    /// The objects that bear the reference of a holder, and those that it names and goes with.
+    /// The objects that have the reference of a holder, and those that it names and goes with.
     fn held_by<'g>(&'g self, holder: &'g Object) -> impl Iterator<Item = &'g Object> {
         let bearers = holder.reference_name().and_then(|name| self.bearers.get(&name));
         let goes_with = holder.edges.iter().filter(|edge| edge.owned || edge.cascades());

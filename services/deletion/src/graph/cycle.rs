@@ -11,7 +11,7 @@ use crate::object::{DeletionState, Key, Object};
 #[cfg(test)]
 mod tests;
 
-/// References that a search looks at, on all objects together: one may bear very many.
+/// References that a search looks at, on all objects together: one may have very many.
 const REFERENCES_MAX: usize = 10_000;
 
 /// Those that an object waits for, over any number of others.
@@ -20,7 +20,7 @@ pub struct CycleSearch {
     /// The objects around one of its references back to itself, where there is such a path: a deletion of any of them
     /// waits for itself.
     pub cycle: Option<Vec<Seen>>,
-    /// The object and those on their way out that it waits for, as far as the search went.
+    /// The object and those leaving the cluster that it waits for, as far as the search went.
     pub looked_at: Vec<Key>,
     /// Whether one of them that is of another service waits for one of this service which is not known here: it may be
     /// archived.
@@ -114,7 +114,7 @@ impl Graph {
         }
     }
 
-    /// The objects that are being deleted and bear the reference of a holder, live or not: they wait for it.
+    /// The objects that are being deleted and have the reference of a holder, live or not: they wait for it.
     pub fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
         let name = holder.reference_name();
         let bearers = name.as_ref().into_iter().flat_map(|name| self.bearers(name));

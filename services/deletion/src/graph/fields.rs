@@ -12,7 +12,7 @@ impl Graph {
         declared.any(|edge| edge.holder == object.key.kind && edge.target == target.key.kind)
     }
 
-    /// Whether an object that is not being deleted bears the reference of this one, whose fields may name it, but do
+    /// Whether an object that is not being deleted has the reference of this one, whose fields may name it, but do
     /// not. That it is being deleted is not believed of a service that is doubted.
     pub(super) fn has_former(&self, object: &Object) -> bool {
         let name = object.reference_name();
@@ -26,7 +26,7 @@ impl Graph {
         })
     }
 
-    /// Of the objects that these fields of a holder name, those on their way out that do not bear its reference.
+    /// Of the objects that these fields of a holder name, those leaving the cluster that do not have its reference.
     pub(super) fn unheld<'g>(&'g self, edges: &'g [Edge], name: &ReferenceName) -> Vec<&'g Key> {
         let refuses = |target: &Object| target.is_leaving() && !target.references.contains(name);
         let targets = edges.iter().map(|edge| &edge.target);

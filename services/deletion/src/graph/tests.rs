@@ -77,7 +77,7 @@ fn a_former_target_holds_who_was_moved_unless_it_is_deleted_itself() {
         assert_eq!(stays(&moved(old(1, state, true))), holds, "{state:?}");
         assert!(
             !stays(&moved(old(1, state, false))),
-            "{state:?}: it does not bear the reference"
+            "{state:?}: it does not have the reference"
         );
     }
     let unrelated = Object {
@@ -116,7 +116,8 @@ fn who_refuses_a_holder_is_concerned_by_all_that_happens_to_its_former_target() 
     assert!(!concerned.contains(&network("new")), "nobody names it: {concerned:?}");
 }
 
-/// As if a deletion counted that a restored service does not know of: what the former target holds would go along.
+/// As if a deletion counted that a restored service does not know of: what the former target holds would be deleted
+/// with it.
 #[test]
 fn a_former_target_of_a_service_that_is_doubted_stays() {
     let old = Object {

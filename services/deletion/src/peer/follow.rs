@@ -1,5 +1,5 @@
 //! What happens to the objects of a kind of another service, by its events. Who was away learns of all objects that
-//! exist, and of those that bear references of ours. Nothing follows from absence.
+//! exist, and of those that have references of ours. Nothing follows from absence.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// Before a replay that is not to be trusted is read again.
 const DOUBT_FOR: Duration = Duration::from_secs(30);
 
-/// The objects of a kind that bear references of ours, by uid.
+/// The objects of a kind that have references of ours, by uid.
 pub type Held = Arc<Mutex<BTreeSet<Uid>>>;
 
 /// What became known of the objects of another service.
@@ -28,7 +28,7 @@ pub type Held = Arc<Mutex<BTreeSet<Uid>>>;
 pub enum PeerEvent {
     /// Something happened to an object: it is to be looked up. Whether it is being deleted.
     Happened(Key, bool),
-    /// All that exists was seen. These bear references of ours.
+    /// All that exists was seen. These have references of ours.
     Replayed(KindName, Vec<Key>),
     /// Nothing new is heard for now, and why.
     Silent(KindName, String),

@@ -1,4 +1,4 @@
-//! Holders of other services: whether there is the object whose reference an object of ours bears. Only its own service
+//! Holders of other services: whether there is the object whose reference an object of ours has. Only its own service
 //! can say that.
 
 use std::collections::BTreeSet;

@@ -205,7 +205,7 @@ impl Peer {
         self.service.release_reference(&object_name(key), reference, at).await
     }
 
-    /// The objects that bear a reference of one of these kinds.
+    /// The objects that have a reference of one of these kinds.
     async fn bearers(&self, holders: &[KindName]) -> Result<Vec<Key>, ClusterError> {
         let (mut bearers, mut token) = (Vec::new(), None);
         loop {

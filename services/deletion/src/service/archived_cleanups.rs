@@ -192,7 +192,7 @@ mod tests {
         queue.end(&uids[0]);
         queue.begin_walk();
         assert!(!queue.admits(&uids[0]), "the last one comes first");
-        // It is gone, and nobody else was turned away.
+        // It is gone, and nobody else was rejected.
         queue.begin_walk();
         assert!(queue.admits(&uids[0]));
     }

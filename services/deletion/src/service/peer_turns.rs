@@ -1,5 +1,5 @@
 //! How many steps ask another service at a time: one that is silent keeps a step for as long as an answer may take, and
-//! would otherwise have all of them, however many objects go along with one of its own. Pure; decides nothing.
+//! would otherwise have all of them, however many objects are deleted with one of its own. Pure; decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;

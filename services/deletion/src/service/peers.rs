@@ -172,7 +172,7 @@ impl Peers {
         }
     }
 
-    /// Says which of their objects bear references of ours.
+    /// Says which of their objects have references of ours.
     pub(super) fn hold(&self, work: &Work) {
         for (kind, held) in &self.held {
             *held.lock().unwrap_or_else(PoisonError::into_inner) = work.held(kind);

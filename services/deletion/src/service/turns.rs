@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// One of the holders of `target`, on its way out.
+    /// One of the holders of `target` that is leaving the cluster.
     fn releases(name: &str) -> Task {
         let target = Seen::of(&object("target", DeletionState::Deleting));
         task(name, DeletionState::Deleting, Step::Release(target))

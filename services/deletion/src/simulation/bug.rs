@@ -34,7 +34,7 @@ pub(super) enum Bug {
     ReleaseUnconfirmed,
     /// The former target loses the reference whatever was written to it since.
     ReleaseAnyVersion,
-    /// Whoever is on its way out releases its reference with the first one that does.
+    /// Whoever is leaving the cluster releases its reference with the first one that does.
     ReleaseTogether,
     /// Of several whose references were placed, the first one alone is read again.
     PlaceUnread,
@@ -82,7 +82,7 @@ pub(super) enum Bug {
     CleanUpArchivedEarly,
     /// A tombstone goes whatever it has outside.
     EndUncleaned,
-    /// What goes along with another object out of the archive goes at once, whatever it has outside.
+    /// What is deleted with another object out of the archive goes at once, whatever it has outside.
     TakeUncleaned,
     /// Nobody looks at what is deleted in the archive.
     LeaveTombstones,
@@ -114,7 +114,7 @@ pub(super) enum Bug {
     SweepRowsAlone,
     /// What is archived, held itself and without a row on what is deleted stays as it is.
     SpareUnplaced,
-    /// Nobody asks the archive for what goes along with an object of another service.
+    /// Nobody asks the archive for what is deleted with an object of another service.
     LeaveAlong,
     /// A tombstone ends, and what it holds at other services is not released.
     EndUnreleased,
@@ -122,13 +122,13 @@ pub(super) enum Bug {
     EndUnanswered,
     /// What the cluster does not have counts as gone, also where its kind is SQL-only.
     SqlOnlyIsGone,
-    /// What was moved to an object that is being deleted goes along with it, though its former target holds it.
+    /// What was moved to an object that is being deleted is deleted with it, though its former target holds it.
     FollowRefusal,
     /// What is archived does not hold what was moved from there to an object that is being deleted.
     ForgetArchivedFormer,
     /// The same of what was moved to a tombstone.
     TakeFromFormer,
-    /// An object of another service that bears the reference of a holder is not read again before the holder goes.
+    /// An object of another service that has the reference of a holder is not read again before the holder goes.
     TrustHeld,
     /// What was known of another service counts although it may have been restored from a backup.
     TrustDoubted,

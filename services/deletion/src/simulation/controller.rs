@@ -65,7 +65,7 @@ enum Progress {
 pub(super) struct Controller {
     group: String,
     setup: Setup,
-    /// Whether what is archived goes along with objects of other services.
+    /// Whether what is archived is deleted with objects of other services.
     across: bool,
     pub(super) graph: Graph,
     /// Of each kind that is watched, how much of the log was read; `None`: it is listed next.
@@ -322,7 +322,7 @@ impl Controller {
         })
     }
 
-    /// Reads what a field names, which must not bear the reference any more.
+    /// Reads what a field names, which must not have the reference any more.
     fn confirm(&mut self, world: &World, task: &Task, key: &Key) -> Progress {
         match world.look(key, &self.group) {
             Err(_) => Progress::Again,

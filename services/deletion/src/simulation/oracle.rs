@@ -27,9 +27,9 @@ enum Location {
 /// What becomes of a holder whose target is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tie {
-    /// It goes along.
+    /// It is deleted with its target.
     Cascades,
-    /// It goes along once nobody else holds the target.
+    /// It is deleted with its target once nobody else holds that.
     IsOwned,
     /// It stays.
     Blocks,
@@ -193,7 +193,7 @@ impl Oracle {
 
     /// How far each object is at last, once these were deleted by users: the least that follows from it. What is
     /// archived and owned may go `early`, or in its turn. Where it may, nobody waits without a reference for what is
-    /// deleted too, or for what came late, and that goes along.
+    /// deleted too, or for what came late, and that is deleted with it.
     fn ends(&self, deleted: &BTreeSet<String>, early: bool) -> Vec<End> {
         let nodes = self.nodes.iter();
         let begin = nodes.map(|node| match (deleted.contains(&node.uid), node.place) {
@@ -239,9 +239,10 @@ impl Oracle {
         holders.all(|(holder, _)| ends[*holder] == End::Gone || is_left_out(*holder))
     }
 
-    /// Whether a holder goes along. Out of the archive of its service, nobody goes with a live object before those have
-    /// gone whose references are on the object itself and hold it in the same way. Of two controllers, one may be ahead
-    /// of that with what is owned: it was about to ask the archive when the other one recorded the phase.
+    /// Whether a holder is deleted with what it names. Out of the archive of its service, nobody goes with a live
+    /// object before those have gone whose references are on the object itself and hold it in the same way. Of two
+    /// controllers, one may be ahead of that with what is owned: it was about to ask the archive when the other one
+    /// recorded the phase.
     fn takes(&self, holder: usize, target: usize, tie: Tie, ends: &[End], early: bool) -> bool {
         let (place, of_target) = (self.nodes[holder].place, self.nodes[target].place);
         let is_elsewhere = |node: &Node| node.group != self.nodes[target].group;

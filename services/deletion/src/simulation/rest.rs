@@ -95,10 +95,10 @@ impl Play {
             for name in object.references() {
                 let is_ours = name.group() == object.key.kind.group;
                 if is_ours && self.world.archives.is_archived(name.uid()) {
-                    return Err(format!("{} bears {name}, whose holder is archived", object.key));
+                    return Err(format!("{} has {name}, whose holder is archived", object.key));
                 }
                 if !self.may_be_left(&object.uid, &name) && self.setting.strict() {
-                    return Err(format!("{} bears {name}, whose holder left it behind", object.key));
+                    return Err(format!("{} has {name}, whose holder left it behind", object.key));
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Play {
         Ok(())
     }
 
-    /// What is on its way out is held by what is on its way out itself, or by a live object that may stay.
+    /// What is leaving the cluster is held by what is leaving itself, or by a live object that may stay.
     fn is_held(&self, object: &Stored, waits_for_archive: bool) -> Result<(), String> {
         let holders: Vec<_> = object.references().collect();
         if holders.is_empty() && !waits_for_archive && !has_namers(&self.world, object) {
@@ -227,7 +227,7 @@ impl Play {
         Ok(())
     }
 
-    /// What is archived goes along with what is of another service, or waits for others itself. What it does not name,
+    /// What is archived is deleted with what is of another service, or waits for others itself. What it does not name,
     /// it holds only if it was archived, changed or moved so: a plain change of an archived object releases nothing. Of
     /// two controllers, one may place a reference late and die before it has taken it back.
     fn may_stay_archived(&self, object: &Stored, name: &ReferenceName) -> Result<(), String> {

@@ -338,7 +338,7 @@ fn what_leaves_for_the_archive_takes_nothing_along_and_goes_on_holding() {
     assert!(rows.any(|(held, name)| *held == found.uid && name.to_string() == reference));
     play.delete(&identity);
     play.settled();
-    assert!(play.erased(&identity), "the network goes along");
+    assert!(play.erased(&identity), "the network is deleted with it");
     assert!(play.world.archives.references.is_empty());
 }
 

@@ -264,7 +264,7 @@ impl World {
                 .filter(|named| named.key != holder.key);
             let unheld =
                 named.is_some_and(|named| !named.bears(&reference) && !self.archives.has_row(named, &reference));
-            // A namesake of an archived one that bears it was created since that was read.
+            // A namesake of an archived one that has it was created since that was read.
             let unheld = unheld && !self.bears_as_row(&edge.target, &reference);
             edge.target == target.key || (unheld && !self.judge.lenient)
         });
@@ -294,7 +294,7 @@ impl World {
         match left.map(|left| left.key.clone()) {
             Some(left) if strict => {
                 self.judge
-                    .broken(format!("{} is freed, and {left} still bears its reference", object.key));
+                    .broken(format!("{} is freed, and {left} still has its reference", object.key));
             }
             Some(_) => {
                 self.judge.vanished.insert(object.uid.clone());

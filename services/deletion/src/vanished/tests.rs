@@ -11,7 +11,7 @@ use crate::fixture::{GROUP, key, live};
 use crate::object::{Edge, KindName, Names, Released};
 
 const HOLDER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
-/// The version in which the network bears the reference.
+/// The version in which the network has the reference.
 const BEFORE: u64 = 6;
 
 fn object(kind: &str, uid: &str, version: u64) -> Object {

@@ -156,7 +156,7 @@ impl Stage {
         waited.await.expect("it takes too long");
     }
 
-    /// The reference of an object, as others bear it.
+    /// The reference of an object, as others have it.
     async fn reference(&self, kind: &str, name: &str) -> String {
         let uid = self.get(kind, name).await.expect("it is there").uid().expect("a uid");
         format!("{}.{GROUP}/{uid}", kind.to_lowercase())

@@ -234,7 +234,7 @@ async fn a_field_of_a_live_object_that_goes_with_nothing_holds_only_what_bears_i
         ..child("t", "")
     };
     backend.write(leaving(10, Vec::new()).live(), at(0)).await;
-    assert!(waiting_for(&archive, LIVE).await.is_empty(), "nothing bears it");
+    assert!(waiting_for(&archive, LIVE).await.is_empty(), "nothing has it");
     assert_eq!(
         waiting_for(&archive, "archived").await,
         ["t"],

@@ -72,7 +72,7 @@ async fn what_was_moved_from_an_archived_object_is_held_there_until_that_is_dele
     assert!(!has_former(&linked, "h", "new").await, "it is being deleted");
 }
 
-/// As if an object had been moved from whatever bears its reference, or its uid.
+/// As if an object had been moved from whatever has its reference, or its uid.
 async fn nothing_is_held_by_what_its_fields_may_not_name_or_by_the_reference_of_another_object(backend: Backend) {
     let registry = registry(&BOTH);
     let backend = backend.with_registry(registry).await;

@@ -1,5 +1,5 @@
 //! Live objects that were moved and that the object from which they were moved holds still: nothing that they name now
-//! takes them along, or waits for them. The cluster of these tests changes nothing and notes what it is sent.
+//! deletes them with it, or waits for them. The cluster of these tests changes nothing and notes what it is sent.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -179,7 +179,7 @@ async fn carried_out(linked: &Linked, step: &Step) -> (Option<bool>, usize) {
     (outcome.has_former, served.sent(&[]))
 }
 
-/// As if it were enough that the target is being deleted, or as if only what is held went along.
+/// As if it were enough that the target is being deleted, or as if only what is held were deleted with it.
 async fn what_was_moved_goes_only_once_no_archived_object_holds_it(backend: Backend) {
     let linked = Linked::on(backend).await;
     archive_former(&linked, "old", "h").await;

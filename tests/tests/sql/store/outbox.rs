@@ -115,7 +115,7 @@ async fn an_eviction_is_no_deletion(backend: Backend) {
         [there("u3")],
         "only this one became another"
     );
-    // On the way out an object goes through versions that are none of its own.
+    // While it leaves the cluster, an object goes through versions that are none of its own.
     let on_the_way = deleting(
         Widget {
             version: 3,

@@ -125,7 +125,7 @@ async fn what_holds_an_object_elsewhere_releases_it_before_its_row_goes(backend:
     assert_eq!((counts(&last), backend.life("h").await), ([1, 0, 0], None));
 }
 
-/// As if whoever begins to use it meanwhile went along.
+/// As if whoever begins to use it meanwhile were deleted with it.
 async fn what_others_hold_is_not_deleted(backend: Backend) {
     let backend = hosted(backend, &["held", "free"]).await;
     let uid = Uid::from("held");

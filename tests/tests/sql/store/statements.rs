@@ -237,7 +237,7 @@ async fn a_history_costs_one_statement_more_and_a_question_where_rows_change() {
     }
 }
 
-/// Of objects that bear references, an eviction stores them in one statement; all other writes cost what they did.
+/// Of objects that have references, an eviction stores them in one statement; all other writes cost what they did.
 #[tokio::test]
 async fn references_cost_one_statement_of_an_eviction() {
     let Some(server) = Logged::start().await else {

@@ -1,5 +1,5 @@
 //! Deletions of archived objects that others hold, as the graph carries them out in SQL: a phase is recorded on what
-//! was read, holders are found and taken along, and the end is refused while a row is left.
+//! was read, holders are found and deleted with it, and the end is refused while a row is left.
 
 use futures::future::join;
 use jiff::Timestamp;

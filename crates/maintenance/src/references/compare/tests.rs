@@ -59,7 +59,7 @@ fn known(kind: &'static Kind, name: &str) -> Known {
     }
 }
 
-/// A cluster that names the network `a`, which bears its reference.
+/// A cluster that names the network `a`, which has its reference.
 fn sound() -> Everything {
     let reference = ReferenceName::new("Cluster", GROUP, HOLDER).expect("a name");
     let cluster = Known {
@@ -127,7 +127,7 @@ fn a_reference_of_a_holder_that_is_gone_or_names_another_is_a_difference() {
     let mut all = sound();
     all.objects.insert("b".to_owned(), known(&NETWORK, "b"));
     all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", place("b"))];
-    let detail = format!("it bears cluster.{GROUP}/{HOLDER}, and cluster n/c names Network b");
+    let detail = format!("it has cluster.{GROUP}/{HOLDER}, and cluster n/c names Network b");
     assert!(
         found(&all).contains(&(Class::HolderElsewhere, detail)),
         "{:?}",
@@ -193,7 +193,7 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     let network: FullName = ("region.example.com", "Network", "n".to_owned(), "a".to_owned());
     all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", network.clone())];
     assert_eq!(all.named_elsewhere(), BTreeSet::from([network.clone()]));
-    assert!(compare(&all).is_empty(), "nobody has said what it bears");
+    assert!(compare(&all).is_empty(), "nobody has said what it has");
     all.elsewhere.insert(network.clone(), bears(&[]));
     let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
     assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
@@ -207,7 +207,7 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     assert!(compare(&all).is_empty());
 }
 
-/// The network `a` of the region, which bears the references of clusters with these uids.
+/// The network `a` of the region, which has the references of clusters with these uids.
 fn bears(holders: &[&str]) -> ReferencedState {
     let names = holders
         .iter()
@@ -242,7 +242,7 @@ static HOSTED: Kind = Kind {
     ..kind("Cluster", "cluster", &[])
 };
 
-/// A cluster that names the network `a` of the region, which bears its reference.
+/// A cluster that names the network `a` of the region, which has its reference.
 fn hosted() -> Everything {
     let cluster = Known {
         names: vec![("network", in_region("a"))],
@@ -298,7 +298,7 @@ fn a_reference_at_another_service_of_a_holder_that_names_another_object_was_left
         all.elsewhere.insert(in_region("b"), bears(&[HOLDER]));
         all
     };
-    let detail = |holder: &str| format!("it bears cluster.{GROUP}/{HOLDER}, and {holder} n/c names Network b");
+    let detail = |holder: &str| format!("it has cluster.{GROUP}/{HOLDER}, and {holder} n/c names Network b");
     assert_eq!(found(&moved()), [(Class::HolderElsewhere, detail("cluster"))]);
     let difference = compare(&moved()).remove(0);
     let at = (difference.service, difference.kind, &*difference.name, &*difference.uid);
@@ -319,7 +319,7 @@ fn a_reference_at_another_service_of_a_holder_that_names_another_object_was_left
 fn a_reference_at_another_service_of_a_holder_that_is_gone_was_left_behind() {
     let mut all = hosted();
     all.objects.clear();
-    let detail = format!("it bears cluster.{GROUP}/{HOLDER}, and there is no such cluster");
+    let detail = format!("it has cluster.{GROUP}/{HOLDER}, and there is no such cluster");
     assert_eq!(
         found(&all),
         [(Class::HolderMissing, detail)],

@@ -93,7 +93,7 @@ impl Backends {
         Ok(rows.iter().filter_map(|row| row.name.parse().ok()).collect())
     }
 
-    /// The first references on an object that bears these itself: so many at most, of which no more rows are read.
+    /// The first references on an object that has these itself: so many at most, of which no more rows are read.
     pub(in super::super) async fn first_of(
         &self,
         kind: &'static Kind,
@@ -102,7 +102,7 @@ impl Backends {
         limit: u32,
     ) -> Result<Vec<ReferenceName>, Refusal> {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        // Some of these rows may be of references that it bears: there are enough all the same.
+        // Some of these rows may be of references that it has: there are enough all the same.
         if borne.len() < most
             && let Storage::On { store, .. } = &self.storage
         {

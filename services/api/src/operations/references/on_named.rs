@@ -184,7 +184,7 @@ impl Operations {
         }
     }
 
-    /// Places a reference by a write in any case: whoever has read that the object bears it, and is about to release
+    /// Places a reference by a write in any case: whoever has read that the object has it, and is about to release
     /// it, is refused by the version.
     async fn place_anew(&self, caller: &Caller, key: &ObjectKey<'_>, name: &ReferenceName) -> Result<(), Refusal> {
         for _ in 0..TRIES {

@@ -18,7 +18,7 @@ pub(super) fn named(reference: &str) -> Result<ReferenceName, Refusal> {
 }
 
 /// The same of a reference that is to be set. Uids are in lower case, so that no holder would have another one. One
-/// that an object bears from earlier is shown and released as any.
+/// that an object has from earlier is shown and released as any.
 pub(super) fn named_in_lower_case(reference: &str) -> Result<ReferenceName, Refusal> {
     let named = named(reference)?;
     match named.in_lower_case() {

@@ -286,8 +286,9 @@ impl Pump {
         Ok(())
     }
 
-    /// What is told of an event of the cluster. Nothing where it shows an object on its way out that SQL keeps and the
-    /// watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL has it.
+    /// What is told of an event of the cluster. Nothing where it shows an object that is leaving the cluster, that SQL
+    /// keeps and the watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL
+    /// has it.
     async fn beside_sql(&self, received: Event, head: &HeadMetadata) -> Result<Option<Event>, StreamEnd> {
         let is_deletion = received.r#type == EventType::Deleted;
         if !is_deletion && (received.r#type != EventType::Modified || head.deletion_timestamp.is_none()) {

@@ -1,4 +1,4 @@
-//! Which archived objects that go along with another one cannot be deleted at once.
+//! Which archived objects that are deleted with another one cannot be deleted at once.
 
 use std::collections::BTreeSet;
 

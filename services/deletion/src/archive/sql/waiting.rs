@@ -1,4 +1,4 @@
-//! Who waits for an object, archived or in the cluster: those on their way out that it holds, by rows or by fields.
+//! Who waits for an object, archived or in the cluster: those that are leaving and that it holds, by rows or by fields.
 
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;

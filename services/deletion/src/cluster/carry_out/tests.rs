@@ -270,7 +270,7 @@ async fn a_live_holder_releases_at_another_service_in_the_version_that_was_read(
     }
 }
 
-/// As if what bears a reference could only be as it was known: a service that was restored from a backup has back what
+/// As if what has a reference could only be as it was known: a service that was restored from a backup has back what
 /// it was about to delete. Also as if each of many holders read the references of all, or as if those were lost that
 /// were not asked for.
 #[tokio::test]

@@ -39,7 +39,7 @@ fn what_names_an_archived_object_holds_it_by_a_row() {
     };
     assert_eq!(step(Named::Unasked), hold);
     assert_eq!(step(Named::Archived { leaving: false }), NOTHING);
-    // Whoever is on its way out places nothing, and finds its rows by its own name.
+    // Whoever is leaving the cluster places nothing, and finds its rows by its own name.
     let object = Object {
         edges: vec![cascade("a")],
         ..deleting(None)

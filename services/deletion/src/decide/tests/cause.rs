@@ -125,7 +125,7 @@ fn a_holder_that_was_moved_to_what_is_being_deleted_stays_where_it_is_held() {
     }
 }
 
-/// Of two targets, the one that bears the reference takes the object along.
+/// Of two targets, the one that has the reference takes the object along.
 #[test]
 fn a_former_target_excuses_only_from_what_does_not_bear_the_reference() {
     let (object, named) = live(vec![
@@ -140,7 +140,7 @@ fn a_former_target_excuses_only_from_what_does_not_bear_the_reference() {
     assert_eq!(step, Step::Delete(held_by("held")));
 }
 
-/// As if it waited for those whom it does not take along: neither of the two would ever go on.
+/// As if it waited for those that are not deleted with it: neither of the two would ever go on.
 #[test]
 fn what_is_being_deleted_does_not_wait_for_who_stays_with_a_former_target() {
     for (owned, phase) in [(false, Phase::Deleting), (true, Phase::Draining)] {
@@ -152,7 +152,7 @@ fn what_is_being_deleted_does_not_wait_for_who_stays_with_a_former_target() {
                 ..input(&object)
             })
         };
-        assert!(matches!(step(false), Step::Wait(_)), "{owned}: it goes along");
+        assert!(matches!(step(false), Step::Wait(_)), "{owned}: it is deleted with it");
         assert_eq!(step(true), Step::Free { confirm: Vec::new() }, "{owned}");
     }
 }

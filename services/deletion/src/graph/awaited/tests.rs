@@ -7,7 +7,7 @@ use crate::decide::CleanupState;
 use crate::fixture::{key, live};
 use crate::graph::Declared;
 
-/// An object that goes with the one that it names, and bears the references of others.
+/// An object that goes with the one that it names, and has the references of others.
 fn link(name: &str, to: &str, state: DeletionState, held_by: &[String]) -> Object {
     let references = held_by
         .iter()

@@ -20,7 +20,7 @@ impl Work {
         }
     }
 
-    /// All objects of another service's kind were heard of; these bear references of ours.
+    /// All objects of another service's kind were heard of; these have references of ours.
     pub(in super::super) fn replayed(&mut self, kind: &KindName, bearers: Vec<Key>) {
         let known = self
             .graph
@@ -74,7 +74,7 @@ impl Work {
         self.look_ups.failed(key);
     }
 
-    /// The objects of another service's kind that bear references of ours.
+    /// The objects of another service's kind that have references of ours.
     pub(in super::super) fn held(&self, kind: &KindName) -> BTreeSet<Uid> {
         let of_kind = self.graph.objects().filter(|object| object.key.kind == *kind);
         let held = of_kind.filter(|object| {

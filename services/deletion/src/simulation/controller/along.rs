@@ -1,5 +1,5 @@
-//! Objects of other services: how they are looked up, how references are placed on them, and what is archived and goes
-//! along with one. Whoever is in the cluster decides on itself.
+//! Objects of other services: how they are looked up, how references are placed on them, and what is archived and is
+//! deleted with one. Whoever is in the cluster decides on itself.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::decide::{Seen, Step};
 use crate::object::{DeletionState, Key, Object};
 
 impl Controller {
-    /// Whether the archive is to be asked who goes along with an object.
+    /// Whether the archive is to be asked who is deleted with an object.
     pub(super) fn sweeps_along(&self, key: &Key) -> bool {
         let known = self
             .graph

@@ -87,7 +87,7 @@ fn forget_archived_targets(input: &mut Input<'_>, graph: &Graph) {
     (input.named, input.has_former, input.missing) = (named, has_former, missing);
 }
 
-/// The decision as if no other service held or bore anything.
+/// The decision as if no other service held or had anything.
 fn forget_at_peer(mut input: Input<'_>) -> Step {
     let own = &input.object.key.kind.group;
     let is_own = |key: &Key| key.kind.group == *own;

@@ -10,7 +10,7 @@ use crate::object::Key;
 
 impl Controller {
     /// Of a live holder, all that its fields name is read, then the target, the holder is written, and the target loses
-    /// the reference in the version that was read. Those of holders that were on their way out are taken off at once
+    /// the reference in the version that was read. Those of holders that were leaving the cluster are taken off at once
     /// in the version that is known, and that of one that is gone in any version.
     pub(super) fn release(
         &mut self,
@@ -91,7 +91,7 @@ impl Controller {
         found.filter(|found| version.is_none_or(|version| version == found.version))
     }
 
-    /// Whether all that its fields name bear the reference.
+    /// Whether all that its fields name have the reference.
     fn holds_all(&mut self, world: &World, task: &Task) -> Progress {
         let holder = &world.servers.objects[&task.key];
         let group = self.group.clone();

@@ -18,7 +18,7 @@ pub(super) struct Task {
     pub(super) step: Step,
     /// Requests that were answered.
     pub(super) done: usize,
-    /// Whether the object was on its way out.
+    /// Whether the object was leaving the cluster.
     pub(super) leaves: bool,
     /// Others whose references the same write places or releases.
     pub(super) others: Vec<Member>,

@@ -125,7 +125,7 @@ fn is_always_owned(holder: &Stored, target: &Stored) -> bool {
 }
 
 /// What a field comes to without a reference, if anything: what is archived holds all that it names in its service. In
-/// the cluster, only what goes along with a target that is being deleted does, unless it stays with a former target.
+/// the cluster, only what is deleted with a target that is being deleted does, unless it stays with a former target.
 fn by_field(world: &World, (holder, of_holder): &Placed<'_>, (target, place): &Placed<'_>) -> Option<Tie> {
     let is_own = holder.key.kind.group == target.key.kind.group;
     let field = naming(world, holder, target).filter(|_| is_own)?;

@@ -109,7 +109,7 @@ impl ArchivedBudget {
         }
     }
 
-    /// Whether what it names bears its reference.
+    /// Whether what it names has its reference.
     fn is_held_there(&self, world: &World) -> bool {
         let name = &world.archives.rows[&self.uid].object.named[self.field];
         let mut targets = self.targets.iter();

@@ -25,7 +25,7 @@ pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
 }
 
 /// Two users delete a project at once, and it takes its identity and its network along. Later, another one deletes all
-/// three, whether they are on their way out or not.
+/// three, whether they are leaving the cluster or not.
 fn delete_again(bug: Bug, steps: usize, dies: bool) -> Result<(), String> {
     let mut play = calm(true);
     let project = play.with("Project", "a", &[]);

@@ -44,6 +44,6 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     play.controllers[at].send(&mut play.world, 0, false, true, bug);
     match bears(&play) {
         false => play.hold(),
-        true => Err(format!("{project} bears {reference}, whose holder was freed")),
+        true => Err(format!("{project} has {reference}, whose holder was freed")),
     }
 }

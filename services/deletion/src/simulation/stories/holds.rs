@@ -47,6 +47,6 @@ pub(in super::super) fn late(bug: Bug) -> Result<(), String> {
     play.controllers[0].send(&mut play.world, 0, false, true, bug);
     match play.world.orphaned_rows().first() {
         None => play.hold(),
-        Some((_, name)) => Err(format!("{identity} bears {name}, whose holder is gone")),
+        Some((_, name)) => Err(format!("{identity} has {name}, whose holder is gone")),
     }
 }

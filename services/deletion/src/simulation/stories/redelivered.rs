@@ -67,7 +67,7 @@ fn an_end_that_is_published_before_it_comes_and_again_after_it_does_no_harm() {
     }
 }
 
-/// A project, in the cluster or archived, takes along an identity of another service, which is held itself. After any
+/// With a project, in the cluster or archived, goes an identity of another service, which is held itself. After any
 /// number of steps of its deletion, its end is published, and published again once all processes have died.
 fn publish_again(is_archived: bool, steps: usize) {
     let mut play = calm(true);

@@ -61,6 +61,6 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     send(&mut play);
     match bears(&play) {
         [true, false] => Ok(()),
-        other => Err(format!("{project} bears {other:?}")),
+        other => Err(format!("{project} has {other:?}")),
     }
 }

@@ -294,8 +294,8 @@ fn record_late(bug: Bug) -> Result<(), String> {
     demand(!play.is_archived(&cluster), "it goes in the end")
 }
 
-/// An archived cluster of an archived network, with machines outside. The cluster goes along, and the network waits for
-/// it as long as a machine is there.
+/// An archived cluster of an archived network, with machines outside. The cluster is deleted with it, and the network
+/// waits for it as long as a machine is there.
 fn clean_up_what_goes_along(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
     let network = play.with("Network", "a", &[]);

@@ -145,7 +145,7 @@ impl World {
         Held::By { bearer, is_new }
     }
 
-    /// Whether what is archived under a name bears a reference.
+    /// Whether what is archived under a name has a reference.
     pub(in super::super) fn bears_as_row(&self, target: &Key, reference: &str) -> bool {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let of_name = archived.filter(|row| row.object.key == *target);
@@ -153,7 +153,7 @@ impl World {
         named.is_some_and(|row| self.archives.has_row(&row.object, reference))
     }
 
-    /// Whether a live object names an archived one that does not bear its reference.
+    /// Whether a live object names an archived one that does not have its reference.
     pub(in super::super) fn lacks_row(&self, holder: &Stored, target: &Key) -> bool {
         let is_own = target.kind.group == holder.key.kind.group || self.archives.across;
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
@@ -209,7 +209,7 @@ impl World {
         holders
     }
 
-    /// Deletes an archived object that goes along with another one and is as it was read. One that something holds
+    /// Deletes an archived object that goes with another one and is as it was read. One that something holds
     /// gets a tombstone instead. Whether it is gone.
     pub(in super::super) fn delete_archived(
         &mut self,

@@ -202,7 +202,7 @@ impl World {
             if self.judge.lenient {
                 self.judge.vanished.insert(holder.uid.clone());
             } else if !is_excused && self.is_shown(&object) {
-                let broken = format!("{} is freed, and {} still bears its reference", holder.key, object.key);
+                let broken = format!("{} is freed, and {} still has its reference", holder.key, object.key);
                 self.judge.broken(broken);
             } else {
                 self.judge.excused.insert((holder.uid.clone(), object.uid));
@@ -215,7 +215,7 @@ impl World {
         self.shown(&object.key).is_some_and(|shown| shown.uid == object.uid)
     }
 
-    /// A tombstone ends: nothing that it names elsewhere bears its reference.
+    /// A tombstone ends: nothing that it names elsewhere has its reference.
     pub(super) fn judge_left_elsewhere(&mut self, object: &Stored) {
         if self.judge.lenient {
             return;
@@ -226,7 +226,7 @@ impl World {
         let left = named.filter(|target| self.shown(target).is_some_and(is_left));
         if let Some(target) = left.collect::<Vec<_>>().first() {
             self.judge.broken(format!(
-                "{} is through, and {target} still bears its reference",
+                "{} is through, and {target} still has its reference",
                 object.key
             ));
         }

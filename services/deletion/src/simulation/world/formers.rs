@@ -5,7 +5,7 @@ use super::{Stored, World, fields};
 use crate::object::{Key, KindName};
 
 impl World {
-    /// What is archived from now on, or changed in the archive, names others than those that bear its reference. Nobody
+    /// What is archived from now on, or changed in the archive, names others than those that have its reference. Nobody
     /// follows the fields of an archived holder: a former target of another service keeps the reference.
     pub(super) fn excuse_unnamed(&mut self, holder: &Stored) {
         let (reference, edges) = (holder.reference(), self.services.edges(holder));
@@ -15,7 +15,7 @@ impl World {
         self.judge.excused.extend(unnamed);
     }
 
-    /// Whether an object that is not being deleted, and that no field names, bears the reference of one that was moved
+    /// Whether an object that is not being deleted, and that no field names, has the reference of one that was moved
     /// from there, in the cluster or archived.
     pub(in super::super) fn has_former(&self, object: &Stored) -> bool {
         let (reference, edges) = (object.reference(), self.services.edges(object));
@@ -28,7 +28,7 @@ impl World {
         in_cluster || self.is_held_in_archive(object, |_| true)
     }
 
-    /// Whether an archived object of its service that is not being deleted, and that no field names, bears the
+    /// Whether an archived object of its service that is not being deleted, and that no field names, has the
     /// reference of one that was moved from there.
     pub(in super::super) fn has_archived_former(&self, object: &Stored) -> bool {
         self.is_held_in_archive(object, |former| former.kind.group == object.key.kind.group)

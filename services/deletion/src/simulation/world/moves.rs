@@ -131,7 +131,7 @@ impl World {
         Some(Self::names(&row.object, target))
     }
 
-    /// Whether the object of a name bears a reference.
+    /// Whether the object of a name has a reference.
     pub(in super::super) fn is_borne_by(&self, target: &Key, reference: &str) -> bool {
         self.find_object(target).is_some_and(|found| {
             let is_borne = found.in_cluster && found.object.bears(reference);

@@ -1,7 +1,7 @@
 //! Objects of SQL-only kinds. Those of the graph are among all others: without an ingester, they are never archived,
 //! and go with their last finalizer. Where no field has an order of deletion, the graph does not know the kind, and
-//! nothing goes along with its objects or they with it: they hold others by references that are placed and released by
-//! the API, finalizers on what is live, and rows in the archive.
+//! nothing is deleted with its objects, nor are they with others: they hold others by references that are placed and
+//! released by the API, finalizers on what is live, and rows in the archive.
 
 use kindex_model::reference_name::ReferenceName;
 

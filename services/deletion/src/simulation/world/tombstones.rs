@@ -87,7 +87,7 @@ impl World {
         holders.collect()
     }
 
-    /// All that hold a tombstone, or go along: where another object has taken its name, only those with rows.
+    /// All that hold a tombstone or are deleted with it: where another object has taken its name, only those with rows.
     pub(in super::super) fn tombstone_holders(&mut self, key: &Key, uid: &str, is_named: bool) -> Vec<Holder> {
         let mut holders = self.archived_holders(key, uid);
         holders.extend(self.live_holders(key, uid));

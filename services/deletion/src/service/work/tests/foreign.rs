@@ -1,5 +1,5 @@
-//! Objects of other services: of one that is deleted, the archive is asked for what goes along, once for each phase,
-//! and a service that was restored from a backup is not believed too early, nor taken for what it was.
+//! Objects of other services: of one that is deleted, the archive is asked for what is deleted with it, once for each
+//! phase, and a service that was restored from a backup is not believed too early, nor taken for what it was.
 
 use kindex_model::reference::OnDelete;
 
@@ -108,7 +108,7 @@ fn cluster() -> Object {
     }
 }
 
-/// The project that is being deleted and bears the reference of the cluster.
+/// The project that is being deleted and has the reference of the cluster.
 fn held(version: u64) -> Object {
     Object {
         references: cluster().reference_name().into_iter().collect(),
@@ -154,7 +154,7 @@ fn what_an_object_of_another_service_owns_goes_as_soon_as_that_is_deleted() {
     assert_eq!(work.next_look_up(), Some(project()));
     // As the answer of its service is read, whatever its phase is there.
     work.looked_up(&project(), Some(held_in(2, Some(Phase::Draining))), now);
-    let task = work.next(now).expect("it goes along");
+    let task = work.next(now).expect("it is deleted with it");
     assert_eq!(task.object.key, owned.key);
     assert!(matches!(task.step, Step::Delete(_)), "{:?}", task.step);
 }
@@ -181,7 +181,7 @@ fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_a
         "the events are complete, and the answers are not"
     );
     look_up(&mut work, 3);
-    let task = work.next(now).expect("the cluster goes along");
+    let task = work.next(now).expect("the cluster is deleted with it");
     assert_eq!(task.object.key, cluster().key);
     assert!(matches!(task.step, Step::Delete(_)), "{:?}", task.step);
 }

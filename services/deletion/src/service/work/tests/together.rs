@@ -39,7 +39,7 @@ fn target(held_by: &[&str], version: u64) -> Object {
     }
 }
 
-/// A network, and clusters that are live or on their way out.
+/// A network, and clusters that are live or leaving.
 fn work(held_by: &[&str], holders: Vec<Object>) -> Work {
     let declared = Declared {
         holder: key("Cluster", "a").kind,

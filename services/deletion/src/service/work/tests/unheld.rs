@@ -1,5 +1,5 @@
-//! What is being deleted, and a holder that names it without a reference on it: whether it goes along, and for how long
-//! it is waited for.
+//! What is being deleted, and a holder that names it without a reference on it: whether it is deleted with it, and for
+//! how long it is waited for.
 
 use kindex_model::reference::OnDelete;
 
@@ -38,7 +38,7 @@ fn moved() -> Object {
 /// As if a former target that is not known yet held nothing: a restart would delete what it holds.
 #[test]
 fn after_a_restart_what_was_moved_stays_until_all_are_known_that_may_hold_it() {
-    for bears in [true, false] {
+    for is_held in [true, false] {
         let setup = Setup {
             foreign: BTreeSet::from([project("new").kind]),
             ..Setup::default()
@@ -50,7 +50,7 @@ fn after_a_restart_what_was_moved_stays_until_all_are_known_that_may_hold_it() {
             phase: Some(Phase::Deleting),
             ..deleting(project("new"), "new")
         };
-        let name = moved().reference_name().filter(|_| bears);
+        let name = moved().reference_name().filter(|_| is_held);
         let old = Object {
             references: name.into_iter().collect(),
             ..live(project("old"), "old")
@@ -58,16 +58,16 @@ fn after_a_restart_what_was_moved_stays_until_all_are_known_that_may_hold_it() {
         work.listed(&moved().key.kind, ResourceVersion(6), vec![moved()]);
         assert_eq!(work.next_look_up(), Some(project("new")));
         work.looked_up(&project("new"), Some(new(1)), now);
-        assert!(work.next(now).is_none(), "{bears}: nobody names the other project");
+        assert!(work.next(now).is_none(), "{is_held}: nobody names the other project");
         work.replayed(&project("new").kind, vec![project("old")]);
         for found in [new(2), old] {
-            assert!(work.next(now).is_none(), "{bears}: {} was not looked up", found.key);
+            assert!(work.next(now).is_none(), "{is_held}: {} was not looked up", found.key);
             assert_eq!(work.next_look_up().as_ref(), Some(&found.key));
             work.looked_up(&found.key.clone(), Some(found), now);
         }
         let task = work.next(now);
         let deletes = task.is_some_and(|task| task.object == moved() && matches!(task.step, Step::Delete(_)));
-        assert_eq!(deletes, !bears, "it goes along only if nothing else holds it");
+        assert_eq!(deletes, !is_held, "it is deleted with it only if nothing else holds it");
     }
 }
 
@@ -141,7 +141,7 @@ fn who_waits_for_a_holder_without_its_reference_hears_that_it_waits_in_turn() {
 #[test]
 fn who_waits_for_a_holder_without_its_reference_is_decided_on_again_after_a_while() {
     let (mut work, now) = (known("h"), Instant::now());
-    assert_eq!(steps(&mut work, now).len(), 1, "the holder goes along");
+    assert_eq!(steps(&mut work, now).len(), 1, "the holder is deleted with it");
     work.ask_again(now);
     assert!(work.queue.queued().is_empty());
     let then = now + Duration::from_secs(3600);
