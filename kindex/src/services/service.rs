@@ -44,7 +44,8 @@ pub(crate) struct Context<'a> {
 /// there are.
 ///
 /// # Assumptions
-/// Only `start` spawns anything: before it, whatever is wrong ends the process with nothing at work.
+/// Only `start` spawns anything. Its command takes the addresses before anything is at work, so whatever is wrong ends
+/// the process with nothing at work. In `kindex up`, the cluster and the ingester are at work by then, and no service.
 pub(crate) trait Service: Sized + 'static {
     /// The name of its command.
     const NAME: &'static str;

@@ -1,5 +1,5 @@
-//! Rules about Cargo.toml files: every crate follows the workspace, and the legs
-//! of the project do not know each other.
+//! Rules about Cargo.toml files: every crate follows the workspace, and the generator and the macros depend neither on
+//! each other nor on the crates that run kinds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,8 @@ use toml::{Table, Value};
 use super::expect_none;
 use super::files::root;
 
-/// Who may not depend on what: the three legs meet only in `generated`.
+/// Who may not depend on what. The generator and the macros depend neither on each other nor on crates that run kinds:
+/// those build on the macros through `kindex-model` only, and `generated` runs the generator in its build script.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     (
         "codegen",
