@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use mimalloc::MiMalloc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -36,6 +37,10 @@ use controller::Controller;
 use large::Intent;
 use mover::Move;
 use world::{KINDS, World, fields};
+
+/// That of the program: plays copy, compare and drop texts and little else.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const SEEDS: u64 = 900;
 const STEPS: usize = 400;
