@@ -84,7 +84,7 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
 }
 
 /// Whether it says neither by a code nor by a reason that is known what it means.
-fn is_unexplained(status: &Status) -> bool {
+pub(super) fn is_unexplained(status: &Status) -> bool {
     let reason = Reason::from(status.reason.as_str());
     status.code == 0 && matches!(reason, Reason::Unknown | Reason::Other(_))
 }

@@ -43,7 +43,8 @@ pub(super) fn of(refusal: &Refusal, domain: &str) -> Status {
 /// The code of a refusal. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it. What a webhook
 /// denies is not about the object, whatever its code and reason.
 fn code(refusal: &Refusal) -> Code {
-    if let Outcome::Denied { again } = refusal.outcome() {
+    let outcome = refusal.outcome();
+    if let Outcome::Denied { again } = outcome {
         return if again {
             Code::Unavailable
         } else {
@@ -51,11 +52,14 @@ fn code(refusal: &Refusal) -> Code {
         };
     }
     match refusal.reason {
-        Reason::AlreadyExists => Code::AlreadyExists,
-        Reason::Conflict => Code::FailedPrecondition,
+        Reason::AlreadyExists if outcome == Outcome::AlreadyExists => Code::AlreadyExists,
+        Reason::Conflict if outcome == Outcome::Conflict => Code::FailedPrecondition,
         Reason::Timeout => Code::DeadlineExceeded,
         Reason::ServerTimeout => Code::Unavailable,
-        Reason::BadRequest
+        // Of these two, what stands before a server has relayed the reason, below a failure of its own.
+        Reason::AlreadyExists
+        | Reason::Conflict
+        | Reason::BadRequest
         | Reason::Unauthorized
         | Reason::Forbidden
         | Reason::NotFound
@@ -150,6 +154,8 @@ mod tests {
             (500, "StorageReadError", Code::Internal),
             (410, "Gone", Code::OutOfRange),
             (503, "", Code::Unavailable),
+            (503, "AlreadyExists", Code::Unavailable),
+            (503, "Conflict", Code::Unavailable),
         ] {
             let said = json!({"kind": "Status", "status": "Failure", "code": http, "reason": reason});
             let refusal = Refusal::from_status(http, said.to_string().as_bytes());

@@ -165,7 +165,7 @@ impl Backends {
                     };
                     match self.delete_object(caller, &key, &options.of_uid(&head.uid)).await {
                         // Gone, or another by now: what was to be deleted is not there.
-                        Err(refusal) if refusal.outcome().is_overtaken() => Ok(()),
+                        Err(refusal) if refusal.is_of_changed_object() => Ok(()),
                         done => done.map(drop),
                     }
                 })

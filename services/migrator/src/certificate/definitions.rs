@@ -146,28 +146,33 @@ pub(super) async fn published(
 }
 
 /// Writes address and authorities into the definitions that ask a webhook and say otherwise; those that were written.
-/// One that cannot be written keeps no other one waiting.
+/// One that cannot be written is logged. It keeps no other one waiting, nor the certificate that the others ask for.
 ///
 /// # Errors
-/// The first of those that came, once all definitions were tried.
+/// The first of those that came, where no definition could be read and written.
 pub(super) async fn publish(
     client: &Client,
     names: &[String],
     address: &Address,
     authorities: &str,
 ) -> Result<Vec<String>, kube::Error> {
-    let (mut written, mut first) = (Vec::new(), None);
+    let (mut written, mut first, mut is_any_right) = (Vec::new(), None, false);
     for name in names {
         match publish_in(client, name, address, authorities).await {
-            Ok(true) => written.push(name.clone()),
-            Ok(false) => {}
+            Ok(was_written) => {
+                is_any_right = true;
+                written.extend(was_written.then(|| name.clone()));
+            }
             Err(error) => {
                 tracing::warn!(definition = %name, %error, "A definition does not get the address of the webhook");
                 first.get_or_insert(error);
             }
         }
     }
-    first.map_or(Ok(written), Err)
+    match first {
+        Some(error) if !is_any_right => Err(error),
+        _ => Ok(written),
+    }
 }
 
 /// Whether a definition was written.
@@ -293,6 +298,7 @@ mod tests {
             assert_eq!(of(&changed), Some(false), "{pointer}");
         }
     }
+
     /// As if a webhook that denies the change of one definition left a former authority in the others.
     #[tokio::test]
     async fn a_definition_that_cannot_be_written_keeps_no_other_waiting() {
@@ -321,11 +327,13 @@ mod tests {
         };
         let client = Client::new(tower::service_fn(answer), "default");
         let names = ["a", "b"].map(ToOwned::to_owned);
-        let failed = publish(&client, &names, &service(), "pem").await;
-        let failed = failed.expect_err("one of them is denied").to_string();
-        assert!(failed.contains("denied the request"), "{failed}");
+        let written = publish(&client, &names, &service(), "pem").await;
+        assert_eq!(written.expect("b lists the authority, and is to be answered"), ["b"]);
         let mut patched = patched.lock().expect("no panic").clone();
         patched.dedup();
         assert_eq!(patched, ["a", "b"]);
+        let failed = publish(&client, &names[..1], &service(), "pem").await;
+        let failed = failed.expect_err("nobody asks this webhook").to_string();
+        assert!(failed.contains("denied the request"), "{failed}");
     }
 }
