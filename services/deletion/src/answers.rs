@@ -14,6 +14,17 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// Each answer that is the same doubles it.
 const TIMES_DOUBLED: u32 = 5;
 
+/// Holders in the cluster whose change it refuses, such as by a webhook, in one sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedHolders {
+    /// The first one, as people know it.
+    pub first: String,
+    /// What the cluster has said of that one.
+    pub why: String,
+    /// How many there were.
+    pub count: usize,
+}
+
 /// What a sweep has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swept {
@@ -23,6 +34,8 @@ pub struct Swept {
     pub archived: Archived,
     /// Whether the next sweep may do more: this one has deleted something, or not seen all.
     pub goes_on: bool,
+    /// Those of them that cannot be changed. They keep no others from going, and are tried again in a later sweep.
+    pub refused: Option<RefusedHolders>,
 }
 
 /// What the last sweep for an object has found, and when the next one is due.
@@ -58,6 +71,8 @@ impl Answers {
 
     /// What a sweep has found.
     pub fn swept(&mut self, object: &Object, swept: Swept, now: Instant) {
+        // Of the same holders, the cluster may say something else each time.
+        let swept = Swept { refused: None, ..swept };
         let known = self.sweeps.get(&object.key).filter(|known| known.swept == swept);
         let same = known.map_or(0, |known| (known.same + 1).min(TIMES_DOUBLED));
         let pause = match swept.goes_on {

@@ -58,7 +58,7 @@ impl Default for Figures {
             ),
             failures: counter(
                 "kindex_deletion_failures_total",
-                "Steps that failed and are tried again, by kind.",
+                "Steps that failed or could not change a holder, and are tried again, by kind.",
                 &["kind"],
             ),
             blocked: gauge(
@@ -129,6 +129,12 @@ impl Figures {
 
     pub(crate) fn failed(&self, kind: &str) {
         self.failures.with_label_values(&[kind]).inc();
+    }
+
+    /// How many failures were counted.
+    #[cfg(test)]
+    pub(crate) fn failures(&self, kind: &str) -> u64 {
+        self.failures.with_label_values(&[kind]).get()
     }
 
     pub(crate) fn vanished(&self, kind: &str) {

@@ -55,6 +55,7 @@ mod tests {
             phase,
             archived,
             goes_on: false,
+            refused: None,
         };
         decide(&swept, cleanup, holds)
     }

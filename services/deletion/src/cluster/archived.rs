@@ -138,7 +138,7 @@ impl HolderSweep<'_> {
         archive: &dyn Archive,
         now: Timestamp,
     ) -> Result<Option<Swept>, ClusterError> {
-        let mut left = RemainingHolders::default();
+        let mut left = RemainingHolders::of(cluster.rounds.of(&self.target.uid));
         let mut waiting = Waiting::of(&self.target);
         let (mut after, mut deleted, mut pages) = (None, false, 0);
         loop {
@@ -156,7 +156,14 @@ impl HolderSweep<'_> {
             }
         }
         let goes_on = after.is_some();
-        let RemainingHolders { mut plain, owned, .. } = left;
+        let RemainingHolders {
+            mut plain,
+            owned,
+            refusals,
+            ..
+        } = left;
+        let (refused, round) = refusals.end(!goes_on);
+        cluster.rounds.set(&self.target.uid, round);
         if goes_on && plain.is_empty() {
             plain.push("more objects in the archive".to_owned());
         }
@@ -164,6 +171,7 @@ impl HolderSweep<'_> {
             phase: self.phase,
             archived: Archived::Remaining { plain, owned },
             goes_on: goes_on || deleted,
+            refused,
         }))
     }
 
@@ -184,9 +192,10 @@ impl HolderSweep<'_> {
         let going: Vec<&Holder> = going.into_iter().map(|(_, holder)| holder).collect();
         let (mut live, mut released) = (Vec::new(), false);
         for (action, holder) in staying {
+            let turn = left.refusals.next_turn();
             let row = match left.is_silent {
                 true => Row::Stays,
-                false => self.release_former(cluster, archive, holder, left).await?,
+                false => self.release_former(cluster, archive, (turn, holder), left).await?,
             };
             match row {
                 Row::Stays => {}
@@ -203,7 +212,10 @@ impl HolderSweep<'_> {
                 match self.live_action(cluster, holder, phase).await? {
                     LiveAction::Stays => continue,
                     LiveAction::Holds => {}
-                    LiveAction::Goes(found) => live.push((holder, *found)),
+                    LiveAction::Goes(found) => {
+                        let has_turn = left.refusals.reserve(turn);
+                        live.extend(has_turn.then_some((turn, holder, *found)));
+                    }
                 }
             }
             left.add(action, holder);
@@ -223,11 +235,7 @@ impl HolderSweep<'_> {
                 .await
                 .map_err(|error| failed(&error))?,
         };
-        for (holder, object) in live {
-            if let Err(error) = delete_live(cluster, &object).await {
-                left.refuse(holder, error)?;
-            }
-        }
+        delete_all(cluster, live, left).await?;
         for holder in going.into_iter().filter(|holder| !gone.contains(&holder.uid)) {
             left.add(HolderAction::Delete, holder);
         }
@@ -280,7 +288,7 @@ impl HolderSweep<'_> {
         &self,
         cluster: &Cluster,
         archive: &dyn Archive,
-        holder: &Holder,
+        (turn, holder): (usize, &Holder),
         left: &mut RemainingHolders,
     ) -> Result<Row, ClusterError> {
         let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
@@ -308,13 +316,16 @@ impl HolderSweep<'_> {
             }
             (Err(error), None) => return Err(error),
         }
+        if !left.refusals.may_send(turn) {
+            return Ok(Row::Stays);
+        }
         match cluster.detach(&found, &self.target.uid).await {
             Ok(_) => {
                 let released = archive.release(&self.target, reference).await;
                 released.map(|()| Row::Released).map_err(|error| failed(&error))
             }
             Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(Row::Stays),
-            Err(error) => left.refuse(holder, error).map(|()| Row::Stays),
+            Err(error) => left.refusals.refuse(holder, error).map(|()| Row::Stays),
         }
     }
 }
@@ -334,6 +345,22 @@ async fn live_holder(
         let stays = found.state == DeletionState::Live && found.has_deletion_finalizer;
         stays && found.uid == holder.uid && goes_along(&found.edges, target, phase)
     }))
+}
+
+/// Deletes holders in the cluster whose turn was reserved, as far as it does not refuse too many of them.
+async fn delete_all(
+    cluster: &Cluster,
+    live: Vec<(usize, &Holder, Object)>,
+    left: &mut RemainingHolders,
+) -> Result<(), ClusterError> {
+    for (turn, holder, object) in live {
+        if left.refusals.may_send_reserved(turn)
+            && let Err(error) = delete_live(cluster, &object).await
+        {
+            left.refusals.refuse(holder, error)?;
+        }
+    }
+    Ok(())
 }
 
 /// In the version that was read.

@@ -28,6 +28,8 @@ pub(crate) mod follower;
 
 pub(crate) mod cycle;
 
+mod refusals;
+
 mod remaining;
 
 mod archived;
@@ -48,6 +50,7 @@ pub mod event;
 
 use clean_up::Callable;
 use limits::Limits;
+use refusals::Rounds;
 use status::Known;
 
 /// Why nothing of the archive can be read while its database is away.
@@ -66,6 +69,8 @@ pub struct Cluster {
     /// How kinds spell conditions, as far as that was asked.
     forms: Arc<Mutex<BTreeMap<KindName, Known>>>,
     limits: Limits,
+    /// Where the next sweeps over holders begin that the cluster refuses to change.
+    rounds: Rounds,
 }
 
 impl Cluster {
@@ -81,6 +86,7 @@ impl Cluster {
             web: None,
             forms: Arc::default(),
             limits: Limits::default(),
+            rounds: Rounds::default(),
         }
     }
 

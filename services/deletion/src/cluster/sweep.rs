@@ -37,6 +37,7 @@ pub(super) async fn sweep(
                 owned: Vec::new(),
             },
             goes_on: false,
+            refused: None,
         });
         return Ok(());
     }

@@ -11,7 +11,7 @@ use super::archived::{HolderSweep, has_its_name};
 use super::follower::Follower;
 use super::outcome::Unanswered;
 use super::{Cluster, failed};
-use crate::answers::Swept;
+use crate::answers::{RefusedHolders, Swept};
 use crate::archive::tombstone::decide;
 use crate::archive::{Archive, HolderScope};
 use crate::cleanup_states::ArchivedCleanupStates;
@@ -26,6 +26,8 @@ pub(crate) struct TombstoneProgress {
     pub(crate) step: Step,
     /// The service for which its last step waits.
     pub(crate) unanswered: Option<Unanswered>,
+    /// The live holders that cannot be changed.
+    pub(crate) refused: Option<RefusedHolders>,
     /// Whether something changed, so that the next step may be due.
     pub(crate) moved: bool,
 }
@@ -98,6 +100,7 @@ impl Cluster {
             object,
             step,
             unanswered,
+            refused: swept.refused,
             moved,
         }))
     }

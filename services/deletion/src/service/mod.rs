@@ -36,6 +36,8 @@ pub(crate) mod work;
 
 mod follow_failures;
 
+mod refused;
+
 mod peers;
 
 mod walked;
@@ -264,6 +266,9 @@ impl Deletion {
             work.gone(&key, &uid, Instant::now());
         }
         work.settle(task, &outcome.writes);
+        if let Some(refused) = outcome.swept.as_ref().and_then(|swept| swept.refused.as_ref()) {
+            refused::note(&self.figures, &task.object, refused);
+        }
         work.learned(&task.object, outcome.swept, outcome.missing, Instant::now());
         if let Some(answer) = outcome.held {
             work.asked(&task.object, answer, Instant::now());

@@ -22,6 +22,7 @@ use crate::notice::{cycle_notice, notice, unanswered};
 use crate::object::{KindName, Object};
 
 use super::archived_cleanups::ArchivedCleanups;
+use super::refused;
 use super::walked::{Awaited, Walked};
 
 /// Between two walks at least.
@@ -166,6 +167,7 @@ impl Walk {
 
     /// As many steps as there are now. What fails is tried again in the next walk, and keeps no other from going.
     async fn visit(&mut self, kind: &KindName, uid: &str, stop: &CancellationToken) {
+        let mut was_refused = false;
         for _ in 0..STEPS_MAX {
             if stop.is_cancelled() {
                 return;
@@ -176,8 +178,13 @@ impl Walk {
                     .advance_tombstone(kind, uid, &self.silent, states, &self.follower, Timestamp::now());
             match progress.await {
                 Ok(None) => return,
-                Ok(Some(progress)) => {
+                Ok(Some(mut progress)) => {
                     let moved = progress.moved;
+                    // Each sweep of a visit may be refused the same, which counts once.
+                    if was_refused {
+                        progress.refused = None;
+                    }
+                    was_refused |= progress.refused.is_some();
                     self.note(uid, progress).await;
                     if !moved {
                         return;
@@ -198,6 +205,9 @@ impl Walk {
 
     /// Reports what has waited for too long, once for each set of others that it waits for, and for each service.
     async fn note(&mut self, uid: &str, progress: TombstoneProgress) {
+        if let Some(refused) = &progress.refused {
+            refused::note(&self.figures, &progress.object, refused);
+        }
         let TombstoneProgress { object, step, .. } = progress;
         let (kind, now) = (&*object.key.kind.kind, Instant::now());
         if let Some(Unanswered { place, why, is_silent }) = progress.unanswered {
@@ -277,6 +287,7 @@ mod tests {
     use kindex_model::kind::Registry;
 
     use super::*;
+    use crate::answers::RefusedHolders;
     use crate::fixture::{deleting, key};
     use crate::kinds::Kinds;
 
@@ -290,6 +301,7 @@ mod tests {
                 why: String::new(),
                 is_silent,
             }),
+            refused: None,
             moved: false,
         }
     }
@@ -332,6 +344,28 @@ mod tests {
         assert_eq!(left(&walk), ["unread"]);
         walk.end_cycles(true);
         assert!(left(&walk).is_empty());
+    }
+
+    /// As if only what fails as a whole were a failure: an operator would not learn of a webhook before the object
+    /// counts as stuck.
+    #[tokio::test]
+    async fn a_tombstone_that_waits_for_a_holder_that_is_denied_counts_a_failure_each_time() {
+        let mut walk = walk().await;
+        for failures in 1..=2 {
+            let holder = "cluster.x.example.com default/h".to_owned();
+            let denied = TombstoneProgress {
+                step: Step::Wait(Wait::Archived(vec![holder.clone()])),
+                unanswered: None,
+                refused: Some(RefusedHolders {
+                    first: holder,
+                    why: "admission webhook \"a.b.c\" denied the request: no".to_owned(),
+                    count: 1,
+                }),
+                ..waits_for("nobody", false)
+            };
+            walk.note("u", denied).await;
+            assert_eq!(walk.figures.failures("Cluster"), failures);
+        }
     }
 
     #[tokio::test]

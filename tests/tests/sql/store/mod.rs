@@ -59,6 +59,7 @@ mod conditions;
 mod convert;
 mod cut_off;
 mod cycles;
+mod denied_holders;
 mod direct;
 mod encrypted;
 mod expressions;

@@ -38,7 +38,7 @@ scenarios!(
 );
 
 /// The finalizer of the graph.
-const FINALIZER: &str = "test.kindex/deletion";
+pub(super) const FINALIZER: &str = "test.kindex/deletion";
 /// A holder: finalizers name only what has a UUID.
 const HELD: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 /// What a request has that deletes something.
@@ -127,7 +127,7 @@ async fn work_until(linked: &Linked, served: &Arc<Served>, what: &str, holds: im
 }
 
 /// A widget of the cluster that names another one.
-fn live(uid: &str, parent: &str) -> Widget {
+pub(super) fn live(uid: &str, parent: &str) -> Widget {
     Widget {
         finalizers: vec![FINALIZER.to_owned()],
         ..child(uid, parent)
@@ -151,7 +151,7 @@ async fn archive_former(linked: &Linked, former: &str, holder: &str) {
 }
 
 /// Somebody deletes an archived widget that these live ones name.
-async fn delete_archived(linked: &Linked, holders: &[&str]) {
+pub(super) async fn delete_archived(linked: &Linked, holders: &[&str]) {
     linked.evict("t", "").await;
     for holder in holders {
         linked.backend.write(live(holder, "t").live(), at(0)).await;

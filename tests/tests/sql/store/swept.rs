@@ -97,6 +97,7 @@ async fn an_object_that_nobody_holds_out_of_the_archive_is_not_read_again(backen
             owned: Vec::new(),
         },
         goes_on: false,
+        refused: None,
     };
     assert_eq!(sweep(&linked, true).await, (Some(nobody), 0));
 }
@@ -127,6 +128,7 @@ async fn what_is_archived_and_owned_goes_once_its_owner_drains(backend: Backend)
             owned: Vec::from(owned),
         },
         goes_on: false,
+        refused: None,
     };
     for _ in 0..2 {
         let (swept, _) = sweep_in(Phase::Deleting, &OWNING, &linked, true).await;
@@ -142,6 +144,7 @@ async fn what_is_archived_and_owned_goes_once_its_owner_drains(backend: Backend)
             owned: Vec::new(),
         },
         goes_on: true,
+        refused: None,
     };
     let (swept, _) = sweep_in(Phase::Draining, &OWNING, &linked, true).await;
     assert_eq!(swept, Some(gone));

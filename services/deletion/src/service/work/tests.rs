@@ -112,6 +112,7 @@ fn held_by(names: String) -> impl Fn(&mut Work, &Task, Instant) {
                 owned: Vec::new(),
             },
             goes_on: false,
+            refused: None,
         };
         work.learned(&task.object, Some(swept), Vec::new(), now);
     }

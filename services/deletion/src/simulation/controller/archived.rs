@@ -191,6 +191,7 @@ impl Controller {
             phase: task.phase,
             archived: Archived::Remaining { plain, owned },
             goes_on: !task.gone.is_empty() && bug != Bug::SweepOnePage,
+            refused: None,
         };
         if let Some(object) = self.graph.get(&task.key) {
             self.knowledge.answers.swept(object, swept, self.now);

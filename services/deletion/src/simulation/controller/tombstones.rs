@@ -306,6 +306,7 @@ fn swept(visit: &Visit) -> Swept {
         phase: visit.phase,
         archived: Archived::Remaining { plain, owned },
         goes_on: !visit.gone.is_empty(),
+        refused: None,
     }
 }
 

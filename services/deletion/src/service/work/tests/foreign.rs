@@ -48,6 +48,7 @@ fn asks(work: &mut Work, now: Instant) -> bool {
             owned: Vec::new(),
         },
         goes_on: false,
+        refused: None,
     };
     work.ended(&task);
     work.learned(&task.object, Some(swept), Vec::new(), now);

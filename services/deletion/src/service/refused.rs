@@ -1,0 +1,37 @@
+//! What an operator learns of holders in the cluster whose change it refuses: a failure is counted, so that an alert
+//! fires long before the object that waits for them counts as stuck. Sends nothing.
+
+use crate::answers::RefusedHolders;
+use crate::figures::Figures;
+use crate::object::Object;
+
+/// Counts as one failure what one look at an object was refused of its holders, and logs it in one line.
+pub(super) fn note(figures: &Figures, object: &Object, refused: &RefusedHolders) {
+    let RefusedHolders { first, why, count } = refused;
+    figures.failed(&object.key.kind.kind);
+    tracing::warn!(
+        object = %object.key,
+        holder = first,
+        holders = count,
+        why,
+        "The cluster refuses changes of holders, which are tried again"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{deleting, key};
+
+    #[test]
+    fn any_number_of_refused_holders_is_one_failure_of_the_kind_that_waits_for_them() {
+        let figures = Figures::default();
+        let refused = RefusedHolders {
+            first: "cluster.x.example.com default/c".to_owned(),
+            why: "admission webhook \"a.b.c\" denied the request: no".to_owned(),
+            count: 64,
+        };
+        note(&figures, &deleting(key("Network", "n"), "u"), &refused);
+        assert_eq!((figures.failures("Network"), figures.failures("Cluster")), (1, 0));
+    }
+}
