@@ -26,6 +26,8 @@ mod turns;
 
 mod peer_turns;
 
+mod arrivals;
+
 mod queue;
 
 mod placed;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::arrivals::Arrivals;
 use super::peer_turns::PeerTurns;
 use super::turns::Turns;
 use crate::cluster::outcome::Task;
@@ -22,11 +23,13 @@ pub(super) const NEIGHBORS_MANY: usize = 64;
 /// - No object is given out between the beginning of its step and [`Queue::free`].
 /// - No object is lost. One that was added is given out later, or is decided on again once its step is over. One whose
 ///   step may not begin is given out again once it may.
+/// - Those that were added are given out in the order of that: whoever is added again and again keeps no other from its
+///   turn. One that is added while it waits keeps its place, and one with a step under way comes last.
 /// - What is put off is given out after [`PUT_OFF_EVERY`] steps, of either sort by turns.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// To be decided on.
-    queued: BTreeSet<Key>,
+    queued: Arrivals,
     /// Objects with a step under way, or a pause.
     busy: BTreeSet<Key>,
     /// How often in succession the step of an object has failed.
@@ -34,7 +37,7 @@ pub(super) struct Queue {
     turns: Turns,
     peer_turns: PeerTurns,
     /// Of those to be decided on, the ones with very many objects around them.
-    crowded: BTreeSet<Key>,
+    crowded: Arrivals,
     /// Steps since something had its turn that was put off.
     since_put_off: usize,
     /// Whether a crowded one is next of what was put off.
@@ -50,9 +53,11 @@ pub(super) struct Candidate {
 }
 
 impl Queue {
-    /// These are to be decided on.
+    /// These are to be decided on. Those with a step under way are once that is over, in any case.
     pub(super) fn add(&mut self, keys: impl IntoIterator<Item = Key>) {
-        self.queued.extend(keys);
+        for key in keys.into_iter().filter(|key| !self.busy.contains(key)) {
+            self.queued.add(key);
+        }
     }
 
     /// The next object to decide on, which has no step under way. If it has a step to take, that one is to
@@ -115,7 +120,7 @@ impl Queue {
     /// The step of an object is over, and so is the pause after it. The object is decided on again.
     pub(super) fn free(&mut self, key: &Key) {
         self.busy.remove(key);
-        self.queued.insert(key.clone());
+        self.queued.add(key.clone());
     }
 
     /// The step of an object has failed. How often in succession it had failed before.
@@ -132,8 +137,8 @@ impl Queue {
 
     /// Those that are to be decided on in any case.
     #[cfg(test)]
-    pub(super) fn queued(&self) -> &BTreeSet<Key> {
-        &self.queued
+    pub(super) fn queued(&self) -> BTreeSet<Key> {
+        self.queued.keys().cloned().collect()
     }
 
     fn pick(&mut self, neighbors: &impl Fn(&Key) -> usize) -> Option<Candidate> {
@@ -148,7 +153,7 @@ impl Queue {
                     was_put_off: false,
                 });
             }
-            self.crowded.insert(key);
+            self.crowded.add(key);
         }
         self.pick_put_off()
     }
@@ -243,9 +248,9 @@ mod tests {
         queue
     }
 
-    /// One with very many objects around it is called `crowded`.
+    /// The names of those with very many objects around them begin with `crowded`.
     fn neighbors(key: &Key) -> usize {
-        NEIGHBORS_MANY + usize::from(&*key.name == "crowded")
+        NEIGHBORS_MANY + usize::from(key.name.starts_with("crowded"))
     }
 
     /// The next step that begins, where this is the step of each object.
@@ -279,6 +284,38 @@ mod tests {
         assert!(queue.next(neighbors).is_none(), "it is busy still");
         end(&mut queue, &task);
         assert_eq!(begin_all(&mut queue, adopts), ["a"], "once");
+    }
+
+    /// As if the keys were an order: a change of what comes first in it would be seen at once, and others late.
+    #[test]
+    fn whoever_waits_keeps_its_place_when_it_is_added_again() {
+        let mut queue = queue(&["b", "crowded-b", "c", "crowded-a"]);
+        queue.add(["a", "c", "b", "crowded-a"].map(at));
+        assert_eq!(begin_all(&mut queue, adopts), ["b", "c", "a", "crowded-b", "crowded-a"]);
+    }
+
+    #[test]
+    fn whoever_is_added_while_its_step_is_under_way_comes_last() {
+        let mut queue = queue(&["a"]);
+        let task = begin(&mut queue, adopts).expect("a step");
+        queue.add(["a", "b"].map(at));
+        end(&mut queue, &task);
+        assert_eq!(begin_all(&mut queue, adopts), ["b", "a"]);
+    }
+
+    /// Each is decided on again as soon as its step is over, or even before that.
+    #[test]
+    fn whoever_is_added_again_and_again_keeps_no_other_from_its_turn() {
+        let mut queue = queue(&["a", "b", "c"]);
+        let mut begun = Vec::new();
+        for _ in 0..6 {
+            let task = begin(&mut queue, adopts).expect("a step");
+            queue.add([at("a")]);
+            end(&mut queue, &task);
+            queue.add([at("a")]);
+            begun.push(task.object.key.name.to_string());
+        }
+        assert_eq!(begun, ["a", "b", "c", "a", "b", "c"]);
     }
 
     #[test]
@@ -344,7 +381,7 @@ mod tests {
         queue.give_back(&first, &foreign());
         let second = begin(&mut queue, places).expect("a step");
         assert_eq!(queue.others(&second), [at("d"), at("e")]);
-        assert_eq!(*queue.queued(), BTreeSet::from([at("c")]));
+        assert_eq!(queue.queued(), BTreeSet::from([at("c")]));
         queue.join(at("d"));
         queue.add([at("d"), at("e")]);
         assert_eq!(begin_all(&mut queue, adopts), ["c", "e"], "d takes part");

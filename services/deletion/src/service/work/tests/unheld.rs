@@ -147,7 +147,7 @@ fn who_waits_for_a_holder_without_its_reference_is_decided_on_again_after_a_whil
     let then = now + Duration::from_secs(3600);
     work.ask_again(then);
     assert_eq!(
-        *work.queue.queued(),
+        work.queue.queued(),
         BTreeSet::from([key("Link", "t")]),
         "the others wait for what is placed"
     );
