@@ -31,7 +31,7 @@ pub fn outcome_of(status: &Status) -> Outcome {
 }
 
 /// How long an API server asks to wait before the request is sent again.
-pub fn retry_after(status: &Status) -> Option<Duration> {
+fn retry_after(status: &Status) -> Option<Duration> {
     let seconds = status.details.as_ref().map(|details| details.retry_after_seconds);
     let seconds = seconds.filter(|seconds| *seconds > 0);
     seconds.map(|seconds| Duration::from_secs(seconds.into()))
@@ -71,14 +71,14 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         Outcome::TooManyRequests => retryable("too_many_requests"),
         Outcome::Unauthorized => retryable("authentication"),
         Outcome::Timeout => retryable("timeout"),
-        Outcome::Unavailable | Outcome::InternalError | Outcome::Denied { again: true } => retryable("server_error"),
+        Outcome::Unavailable | Outcome::InternalError => retryable("server_error"),
         // JSON of what stands before the server: the client library keeps no code but the one in it.
         Outcome::Refused if is_unexplained(status) => retryable("server_error"),
         Outcome::Forbidden
         | Outcome::NamespaceTerminating
         | Outcome::Invalid
         | Outcome::BadRequest
-        | Outcome::Denied { again: false }
+        | Outcome::Denied { .. }
         | Outcome::Refused => ClusterError::Refused(message),
     }
 }
@@ -139,10 +139,11 @@ mod tests {
         }
     }
 
-    /// As if an object were gone, or another one, because a webhook did not find what it looked up.
+    /// As if an object were gone, or another one, because a webhook did not find what it looked up, or as if the
+    /// cluster were away because a webhook says so of one object.
     #[test]
-    fn a_webhook_that_denies_says_nothing_of_the_object() {
-        for code in [403, 404, 409, 410] {
+    fn a_webhook_that_denies_says_nothing_of_the_object_nor_of_the_cluster() {
+        for code in [403, 404, 409, 410, 429, 500, 503, 504] {
             let denial = format!(r#"{{"code":{code},"message":"admission webhook \"w\" denied the request: no"}}"#);
             assert!(matches!(status(&denial), ClusterError::Refused(_)), "{code}");
         }

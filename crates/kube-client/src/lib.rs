@@ -24,7 +24,7 @@ mod patch;
 
 pub mod other_service;
 
-pub use classify::{classify, outcome, outcome_of, retry_after};
+pub use classify::{classify, outcome, outcome_of};
 pub use create::CreateApi;
 pub use identity::Identity;
 pub use kindex_kube_api::status::Outcome;
