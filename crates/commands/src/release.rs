@@ -282,13 +282,20 @@ mod tests {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = asked.clone();
         let answer = move |request: Request<Body>| {
-            seen.lock().expect("no panic").push(request.uri().path().to_owned());
+            let path = request.uri().path().to_owned();
+            let groups = json!({"kind": "APIGroupList", "groups": [{"name": "apiextensions.k8s.io", "versions": []}]});
             let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
                 "reason": "NotFound", "message": "the server could not find the requested resource"});
-            let response = Response::builder().status(404);
+            let (code, answer) = if path == "/apis" {
+                (200_u16, groups)
+            } else {
+                (404, status)
+            };
+            seen.lock().expect("no panic").push(path);
+            let response = Response::builder().status(code);
             ready(Ok::<_, Infallible>(
                 response
-                    .body(Body::from(status.to_string().into_bytes()))
+                    .body(Body::from(answer.to_string().into_bytes()))
                     .expect("an answer"),
             ))
         };
@@ -304,7 +311,10 @@ mod tests {
             error.contains("the cluster serves no models.michelangelo.api"),
             "{error}"
         );
-        assert_eq!(*asked.lock().expect("no panic"), ["/apis/michelangelo.api/v2/models"]);
+        assert_eq!(
+            *asked.lock().expect("no panic"),
+            ["/apis/michelangelo.api/v2/models", "/apis"]
+        );
     }
 
     #[test]

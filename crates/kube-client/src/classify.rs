@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use kindex_kube_api::status::{Outcome, Reason, StatusParts};
 use kindex_model::causes::chain;
+use kindex_model::kind::Kind;
 use kube::core::Status;
 
-use super::ClusterError;
+use super::{ClusterError, UNCLEAR};
 
 /// What an API server's refusal means; `None` where there was no answer, or none that could be read.
 pub fn outcome(error: &kube::Error) -> Option<Outcome> {
@@ -52,6 +53,27 @@ pub fn classify(error: &kube::Error) -> ClusterError {
     }
 }
 
+/// Classifies what a request for one object ended with. Of that object, a 404 says something only if it names it.
+pub(super) fn classify_of(kind: &Kind, name: &str, error: &kube::Error) -> ClusterError {
+    match error {
+        kube::Error::Api(status) if outcome_of(status) == Outcome::Absent && !is_about(status, kind, name) => {
+            ClusterError::Retryable {
+                cause: UNCLEAR,
+                retry_after: None,
+                message: format!("asked for {name:?}: {}", status.message),
+            }
+        }
+        error => classify(error),
+    }
+}
+
+/// Whether a Status names this object. Older servers, and those of other services, name no kind.
+fn is_about(status: &Status, kind: &Kind, name: &str) -> bool {
+    let is_of_kind = |said: &str| said.is_empty() || said == kind.plural || said == kind.name;
+    let details = status.details.as_ref();
+    details.is_some_and(|details| details.name == name && is_of_kind(&details.kind))
+}
+
 /// Classifies the API server's own word.
 pub(super) fn classify_status(status: &Status) -> ClusterError {
     let message = match status.message.as_str() {
@@ -65,7 +87,9 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
         message: message.clone(),
     };
     match outcome_of(status) {
-        Outcome::Absent | Outcome::Unserved => ClusterError::NotFound(message),
+        Outcome::Absent => ClusterError::NotFound(message),
+        // What stands before the server has pages of its own for that.
+        Outcome::Unserved => retryable("not_found"),
         Outcome::AlreadyExists | Outcome::Conflict => ClusterError::Conflict(message),
         Outcome::Expired => ClusterError::Expired(message),
         Outcome::TooManyRequests => retryable("too_many_requests"),
@@ -120,6 +144,42 @@ mod tests {
             status(r#"{"code":504,"reason":"Timeout"}"#),
             ClusterError::Retryable { cause: "timeout", .. }
         ));
+    }
+
+    /// As if the page of a proxy closed the row of an object.
+    #[test]
+    fn only_what_is_named_is_not_found() {
+        static WIDGETS: Kind = Kind {
+            name: "Widget",
+            plural: "widgets",
+            ..Kind::EMPTY
+        };
+        let said = |details: &str| {
+            let text = format!(r#"{{"code":404,"reason":"NotFound","message":"m","details":{details}}}"#);
+            let status = serde_json::from_str(&text).expect("a Status");
+            classify_of(&WIDGETS, "a", &kube::Error::Api(Box::new(status)))
+        };
+        for details in [
+            r#"{"name":"a"}"#,
+            r#"{"name":"a","kind":"widgets"}"#,
+            r#"{"name":"a","kind":"Widget"}"#,
+        ] {
+            assert_eq!(said(details), ClusterError::NotFound("m".to_owned()), "{details}");
+        }
+        for details in [
+            "{}",
+            r#"{"kind":"widgets"}"#,
+            r#"{"name":"b","kind":"widgets"}"#,
+            r#"{"name":"a","kind":"namespaces"}"#,
+        ] {
+            let cause = said(details);
+            assert!(matches!(cause, ClusterError::Retryable { .. }), "{details}: {cause:?}");
+        }
+        assert!(
+            !said(r#"{"name":"b"}"#).is_silence(),
+            "it says something of another object"
+        );
+        assert!(said("{}").is_silence());
     }
 
     /// As if a gateway could refuse an object for good.

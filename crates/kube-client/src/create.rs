@@ -76,7 +76,8 @@ impl CreateApi for KubeCluster {
         });
         let params = PatchParams::default();
         let request = built(of_object(kind, name).patch_subresource("status", &name.name, &params, &patch))?;
-        let answer = self.answer(self.client.request_text(request)).await?;
+        let asked = self.client.request_text(request);
+        let answer = self.answer_about(kind, Some(name), asked).await?;
         parse_object(&answer)
     }
 }
@@ -88,6 +89,7 @@ impl KubeCluster {
             ..PostParams::default()
         };
         let request = built(of_object(kind, name).create(&params, text.as_bytes().to_vec()))?;
-        self.answer(self.client.request_text(request)).await
+        let asked = self.client.request_text(request);
+        self.answer_about(kind, None, asked).await
     }
 }

@@ -9,6 +9,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 mod classify;
+mod discovery;
 mod namespace;
 mod wire;
 
@@ -154,9 +155,17 @@ const UNCLEAR: &str = "unclear";
 /// Why the cluster did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
-    /// 404: the object, or the kind as a whole.
+    /// 404: the object, or its namespace, by its name.
     #[error("not found: {0}")]
     NotFound(String),
+    /// The cluster does not serve the kind, as its discovery confirms: there is no CRD, or none with this version.
+    #[error("not served: {message}")]
+    Unserved {
+        /// Whether it serves other versions of the kind, so that there may be objects.
+        in_other_version: bool,
+        /// What it does not serve.
+        message: String,
+    },
     /// 409: the object is not in the state that the write depends on.
     #[error("conflict: {0}")]
     Conflict(String),
@@ -184,7 +193,9 @@ impl ClusterError {
     pub fn is_silence(&self) -> bool {
         match self {
             Self::Retryable { cause, .. } => *cause != UNCLEAR,
-            Self::NotFound(_) | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => false,
+            Self::NotFound(_) | Self::Unserved { .. } | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => {
+                false
+            }
         }
     }
 }
@@ -199,8 +210,27 @@ pub trait ReadApi: Send + Sync {
     /// where a page before said. Consistent: no older than the moment of the first call.
     async fn list(&self, kind: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError>;
 
-    /// The object of this name, as it is now; `None` where there is none.
+    /// The object of this name, as it is now; `None` where the cluster says that there is none.
+    ///
+    /// # Errors
+    /// [`ClusterError::Unserved`] where it does not serve the kind. Other API servers of the cluster may know the CRD
+    /// already.
     async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError>;
+
+    /// The same for those who know that the CRD is none of the last moment: a kind that the cluster serves in no
+    /// version has no objects.
+    ///
+    /// # Errors
+    /// [`ClusterError::Unserved`] where it serves the kind in other versions alone.
+    async fn find(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
+        match self.get(kind, name).await {
+            Err(ClusterError::Unserved {
+                in_other_version: false,
+                ..
+            }) => Ok(None),
+            found => found,
+        }
+    }
 }
 
 /// Watches objects.

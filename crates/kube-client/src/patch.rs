@@ -31,7 +31,8 @@ impl KubeCluster {
             None => objects.patch(name, &params, &patch),
             Some(subresource) => objects.patch_subresource(subresource, name, &params, &patch),
         };
-        let answer = self.answer(self.client.request_text(built(request)?)).await?;
+        let asked = self.client.request_text(built(request)?);
+        let answer = self.answer_about(kind, Some(&target.name), asked).await?;
         parse_object(&answer)
     }
 }
@@ -118,7 +119,8 @@ mod tests {
             (409, ClusterError::Conflict("m".to_owned())),
             (422, ClusterError::Refused("m".to_owned())),
         ] {
-            let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": "m"});
+            let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": "m",
+                "details": {"name": "a", "kind": "widgets"}});
             let (cluster, _) = cluster(code, &status.to_string());
             let written = cluster.patch(&WIDGETS, &target(), None, json!({})).await;
             assert_eq!(written.expect_err("it is refused"), expected);

@@ -81,7 +81,7 @@ pub async fn retry(
         namespace: record.namespace.clone(),
         name: record.name.clone(),
     };
-    let shown = with_retries(retry_budget, || sides.cluster.get(kind, &name)).await?;
+    let shown = with_retries(retry_budget, || sides.cluster.find(kind, &name)).await?;
     let shown = shown.filter(|object| object.metadata.uid == *uid);
     let states = with_retries(retry_budget, || storage.row_states(kind, std::slice::from_ref(uid))).await?;
     let (object, decided) = match shown {

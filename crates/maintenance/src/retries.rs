@@ -31,7 +31,7 @@ impl Transient for ClusterError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Retryable { retry_after, .. } => Some(retry_after.unwrap_or_default()),
-            Self::NotFound(_) | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => None,
+            Self::NotFound(_) | Self::Unserved { .. } | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => None,
         }
     }
 }

@@ -82,7 +82,7 @@ impl RepairError {
         matches!(
             self,
             Self::Cluster {
-                source: ClusterError::NotFound(_),
+                source: ClusterError::Unserved { .. },
                 ..
             }
         )

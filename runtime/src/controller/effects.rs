@@ -196,6 +196,8 @@ impl Ended {
     fn failed(what: &'static str, error: ClusterError) -> Self {
         let (what, cause, at_least) = match &error {
             ClusterError::NotFound(_) => return Self::Answered(Observation::Gone(None)),
+            // Another API server may know the CRD already. The list that follows its installation says what is there.
+            ClusterError::Unserved { .. } => (None, "not_found", Duration::ZERO),
             ClusterError::Conflict(_) => (None, "conflict", Duration::ZERO),
             ClusterError::Retryable { cause, retry_after, .. } => (Some(what), *cause, retry_after.unwrap_or_default()),
             ClusterError::Expired(_) | ClusterError::Refused(_) => (Some(what), "refused_by_cluster", Duration::ZERO),

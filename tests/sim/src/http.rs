@@ -89,7 +89,7 @@ impl Wire {
             (Method::GET, None) => self.list(&query),
             (Method::GET, Some(name)) => match self.api.cluster().get(&name) {
                 Some(object) => text(object.text().to_owned()),
-                None => refused(&failure(Reason::NotFound)),
+                None => absent(&name),
             },
             (Method::DELETE, Some(name)) => self.delete(&name, &body),
             (Method::PATCH, Some(name)) => self.patch(&name, &body),
@@ -129,7 +129,7 @@ impl Wire {
     fn delete(&self, name: &str, options: &Value) -> Answer {
         let mut cluster = self.api.cluster();
         let Some(found) = cluster.get(name) else {
-            return refused(&failure(Reason::NotFound));
+            return absent(name);
         };
         let conditions = &options["preconditions"];
         let now = cluster.now;
@@ -140,13 +140,7 @@ impl Wire {
         );
         match cluster.delete_if(&target, now) {
             Ok(Some(object)) => text(object.text().to_owned()),
-            Ok(None) => {
-                let things = Named {
-                    group: THING.group,
-                    plural: THING.plural,
-                };
-                text(Status::deleted(things, name, &target.uid.0).to_json())
-            }
+            Ok(None) => text(Status::deleted(things(), name, &target.uid.0).to_json()),
             Err(error) => refusal(&error),
         }
     }
@@ -155,7 +149,7 @@ impl Wire {
     fn patch(&self, name: &str, patch: &Value) -> Answer {
         let mut cluster = self.api.cluster();
         let Some(found) = cluster.get(name) else {
-            return refused(&failure(Reason::NotFound));
+            return absent(name);
         };
         let metadata = &patch["metadata"];
         let target = target(&found, None, metadata["resourceVersion"].as_str());
@@ -214,6 +208,18 @@ fn text(text: String) -> Answer {
     Response::new(Full::new(Bytes::from(text)).boxed())
 }
 
+fn things() -> Named<'static> {
+    Named {
+        group: THING.group,
+        plural: THING.plural,
+    }
+}
+
+/// There is no such object.
+fn absent(name: &str) -> Answer {
+    refused(&Status::not_found(things(), name))
+}
+
 fn failure(reason: Reason) -> Status {
     Status::failure(reason, "simulated")
 }
@@ -226,7 +232,7 @@ fn refused(status: &Status) -> Answer {
 
 fn refusal(error: &ClusterError) -> Answer {
     let reason = match error {
-        ClusterError::NotFound(_) => Reason::NotFound,
+        ClusterError::NotFound(_) | ClusterError::Unserved { .. } => Reason::NotFound,
         ClusterError::Conflict(_) => Reason::Conflict,
         ClusterError::Expired(_) => Reason::Expired,
         ClusterError::Retryable { .. } => Reason::InternalError,

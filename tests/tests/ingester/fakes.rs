@@ -40,9 +40,10 @@ impl FakeCluster {
 
     fn kind(&self, kind: &Kind) -> Result<MutexGuard<'_, SimCluster>, ClusterError> {
         if self.0.unserved.lock().expect("not poisoned").contains(kind.name) {
-            return Err(ClusterError::NotFound(
-                "the server could not find the requested resource".to_owned(),
-            ));
+            return Err(ClusterError::Unserved {
+                in_other_version: false,
+                message: kind.crd_name(),
+            });
         }
         let cluster = self.0.kinds.get(kind.name);
         let cluster = cluster.ok_or_else(|| ClusterError::Refused("forbidden".to_owned()))?;

@@ -99,7 +99,7 @@ impl<S: OfCluster + ?Sized> CheckedCluster<S> {
 
     /// An answer about one object.
     async fn believed<T>(&self, answer: Result<T, ClusterError>) -> Result<T, ClusterError> {
-        if matches!(answer, Err(ClusterError::NotFound(_))) {
+        if matches!(answer, Err(ClusterError::NotFound(_) | ClusterError::Unserved { .. })) {
             self.check().await?;
         }
         answer
@@ -127,7 +127,7 @@ impl<S: OfCluster + ?Sized> ReadApi for CheckedCluster<S> {
     }
 
     async fn get(&self, kind: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
-        let found = self.cluster.get(kind, name).await?;
+        let found = self.believed(self.cluster.get(kind, name).await).await?;
         // One of that name with another uid says that ours is gone, as none does.
         self.check().await?;
         Ok(found)

@@ -122,12 +122,8 @@ impl Lookup<'_> {
             let found = with_retries(self.retry_budget, read).await?;
             return Ok(found.filter(|found| found.life == Life::Live).map(|found| found.object));
         }
-        let get = || self.sides.cluster.get(kind, place);
-        let live = with_retries(self.retry_budget, get).await;
-        match live.map_err(|source| RepairError::cluster(kind, source)) {
-            Err(error) if error.is_unserved() => Ok(None),
-            live => live,
-        }
+        let live = with_retries(self.retry_budget, || self.sides.cluster.find(kind, place)).await;
+        live.map_err(|source| RepairError::cluster(kind, source))
     }
 }
 

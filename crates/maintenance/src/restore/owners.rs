@@ -55,7 +55,7 @@ pub(super) async fn owners(
             None => Found::OfAnotherKind,
             Some(kind) => {
                 let name = owner_name(kind, &reference, object);
-                let owner = with_retries(retry_budget, || cluster.get(kind, &name)).await?;
+                let owner = with_retries(retry_budget, || cluster.find(kind, &name)).await?;
                 judge(&reference, owner.as_ref(), registry.platform.restored_from)
             }
         };

@@ -290,9 +290,11 @@ impl Restorer<'_> {
                     .await
             }
             Err(ClusterError::Conflict(reason)) => self.on_conflict(kind, manifest, reason).await,
-            Err(ClusterError::Refused(reason) | ClusterError::NotFound(reason)) => {
-                Ok(Sent::Not(Outcome::Refused { reason }))
-            }
+            Err(
+                ClusterError::Refused(reason)
+                | ClusterError::NotFound(reason)
+                | ClusterError::Unserved { message: reason, .. },
+            ) => Ok(Sent::Not(Outcome::Refused { reason })),
             Err(error @ (ClusterError::Expired(_) | ClusterError::Retryable { .. })) => Err(error),
         }
     }
@@ -340,7 +342,12 @@ impl Restorer<'_> {
         let set = || self.creator.set_status(kind, &manifest.name, uid, status);
         match with_retries(self.retry_budget, set).await {
             Ok(object) => Ok(Sent::There(object, done)),
-            Err(ClusterError::Refused(reason) | ClusterError::NotFound(reason) | ClusterError::Conflict(reason)) => {
+            Err(
+                ClusterError::Refused(reason)
+                | ClusterError::NotFound(reason)
+                | ClusterError::Unserved { message: reason, .. }
+                | ClusterError::Conflict(reason),
+            ) => {
                 let new_uid = uid.to_string();
                 Ok(Sent::There(object, Outcome::WithoutStatus { new_uid, reason }))
             }

@@ -172,7 +172,8 @@ impl Intake {
         let (cause, at_least) = match error {
             ClusterError::Retryable { cause, retry_after, .. } => (*cause, retry_after.unwrap_or_default()),
             // The whole kind is missing: its CRD is not installed.
-            ClusterError::NotFound(_) => return self.wait_for_crd(env, next),
+            ClusterError::Unserved { .. } => return self.wait_for_crd(env, next),
+            ClusterError::NotFound(_) => ("not_found", Duration::ZERO),
             ClusterError::Conflict(_) => ("conflict", Duration::ZERO),
             ClusterError::Expired(_) => ("expired", Duration::ZERO),
             ClusterError::Refused(_) => ("refused_by_cluster", Duration::ZERO),

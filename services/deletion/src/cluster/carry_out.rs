@@ -342,7 +342,11 @@ async fn free(
 async fn failed(cluster: &Cluster, task: &Task, error: ClusterError, outcome: &mut Outcome) {
     match error {
         ClusterError::NotFound(_) | ClusterError::Conflict(_) => outcome.writes.is_overtaken = true,
-        ClusterError::Expired(_) | ClusterError::Retryable { .. } | ClusterError::Refused(_) => {
+        // That there is no object of a kind without a CRD shows where it is read again.
+        ClusterError::Unserved { .. }
+        | ClusterError::Expired(_)
+        | ClusterError::Retryable { .. }
+        | ClusterError::Refused(_) => {
             outcome.failed = Some(error.to_string());
         }
     }

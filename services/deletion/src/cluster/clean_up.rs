@@ -68,7 +68,7 @@ pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outco
     };
     let _turn = turns.acquire().await.expect("turns never end");
     let kind = cluster.kind(key);
-    let Some(text) = cluster.api.get(kind, &name_of(key)).await? else {
+    let Some(text) = cluster.api.find(kind, &name_of(key)).await? else {
         outcome.gone.push((key.clone(), task.object.uid.clone()));
         return Ok(());
     };

@@ -151,7 +151,7 @@ impl Cluster {
             return peer.look(key).await;
         }
         let kind = self.kind(key);
-        let found = self.api.get(kind, &name_of(key)).await?;
+        let found = self.api.find(kind, &name_of(key)).await?;
         Ok(found.map(|found| self.kinds.read(kind, &found)))
     }
 

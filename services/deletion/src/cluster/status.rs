@@ -185,7 +185,7 @@ impl Cluster {
 
     async fn found(&self, object: &Object) -> Result<Option<Text>, ClusterError> {
         let key = &object.key;
-        self.api.get(self.kind(key), &name_of(key)).await
+        self.api.find(self.kind(key), &name_of(key)).await
     }
 
     /// How a kind spells conditions, by its definition.

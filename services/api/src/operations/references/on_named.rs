@@ -277,7 +277,10 @@ fn of_service(object: &NamedObject, error: ClusterError) -> Refusal {
     match error {
         ClusterError::NotFound(_) => not_there(object),
         ClusterError::Conflict(why) => Refusal::new(Reason::Conflict, format!("{object}: {why}; {}", object.why())),
-        ClusterError::Retryable { message: why, .. } | ClusterError::Refused(why) | ClusterError::Expired(why) => {
+        ClusterError::Retryable { message: why, .. }
+        | ClusterError::Unserved { message: why, .. }
+        | ClusterError::Refused(why)
+        | ClusterError::Expired(why) => {
             // By the group it is known that the service is silent, and neither the cluster nor the database.
             Refusal::new(Reason::ServiceUnavailable, why).with(Details {
                 group: object.group().to_owned(),

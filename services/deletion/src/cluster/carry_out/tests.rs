@@ -48,9 +48,24 @@ static CLUSTERS: Kind = Kind {
 };
 static KINDS: [&Kind; 1] = [&CLUSTERS];
 
-/// A cluster that answers like this.
+/// A cluster that answers like this, and names the object where it has none.
 fn cluster(answers: impl Fn(Method) -> Response + Clone + Send + Sync + 'static) -> Cluster {
-    cluster_of(Router::new().fallback(move |method: Method| ready(answers(method))))
+    cluster_of(Router::new().fallback(move |method: Method, at: Uri| {
+        let answer = answers(method);
+        ready(match answer.status() {
+            StatusCode::NOT_FOUND => absent(at.path()),
+            _ => answer,
+        })
+    }))
+}
+
+/// What a cluster says of an object that it does not have.
+fn absent(path: &str) -> Response {
+    let (_, name) = path.rsplit_once('/').expect("the path of an object");
+    let details = json!({"name": name, "group": GROUP, "kind": CLUSTERS.plural});
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "message": "absent",
+        "details": details});
+    (StatusCode::NOT_FOUND, Json(status)).into_response()
 }
 
 fn cluster_of(router: Router) -> Cluster {
