@@ -4,7 +4,7 @@
 use std::future::ready;
 use std::sync::{Arc, Mutex};
 
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::{Method, Uri};
 use axum::{Json, Router};
 use futures::future::join_all;
 use kindex_deletion::archive::Archive as _;
@@ -23,6 +23,7 @@ use kube::Client;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use super::absent::absent;
 use super::backend::Backend;
 use super::direct::evict;
 use super::restored_holders::{HOSTED, HOSTED_KINDS, registry};
@@ -119,7 +120,7 @@ async fn an_archived_object_names_what_its_field_says(backend: Backend) {
 async fn only_what_an_archived_holder_names_at_another_service_stays_held(backend: Backend) {
     let (_backend, archive) = archive(backend).await;
     let (peers, sent) = region().await;
-    let empty: Router = Router::new().fallback(|| ready(StatusCode::NOT_FOUND));
+    let empty: Router = Router::new().fallback(|at: Uri| ready(absent(&at)));
     let cluster = Cluster::new(Client::new(empty, "default"), Kinds::of(&registry(&HOSTED_KINDS)));
     let cluster = cluster.beside(peers).with_archive(archive);
     let peer = cluster.peers().of(&network("n").kind).expect("it is known");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::Uri;
 use kindex_deletion::archive::Archive as _;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
@@ -20,6 +20,7 @@ use kube::Client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::absent::absent;
 use super::backend::Backend;
 use super::direct::evict;
 use super::restored_holders::LINKED_KINDS;
@@ -52,9 +53,9 @@ impl Service {
     fn over(linked: &Linked) -> Self {
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = said.clone();
-        let router: Router = Router::new().fallback(move |body: String| {
+        let router: Router = Router::new().fallback(move |at: Uri, body: String| {
             heard.lock().expect("nobody panics").push(body);
-            ready(StatusCode::NOT_FOUND)
+            ready(absent(&at))
         });
         let registry = registry(&KINDS);
         let archive = SqlArchive::new(linked.backend.store.clone(), registry, Kinds::of(&registry));

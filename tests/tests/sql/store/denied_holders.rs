@@ -23,6 +23,7 @@ use kube::Client;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::absent::absent;
 use super::backend::Backend;
 use super::moved_holders::{FINALIZER, delete_archived, live};
 use super::tombstones::{KINDS, LINKED, Linked, name, registry, seen};
@@ -73,7 +74,7 @@ impl Denying {
                 (StatusCode::FORBIDDEN, Json(denial)).into_response()
             }
             Some(found) if method != Method::DELETE => found.text().into_response(),
-            Some(_) | None => StatusCode::NOT_FOUND.into_response(),
+            Some(_) | None => absent(uri),
         }
     }
 

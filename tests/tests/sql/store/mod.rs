@@ -45,6 +45,7 @@ macro_rules! scenarios {
     };
 }
 
+mod absent;
 mod agreement;
 mod archived_holders;
 mod archived_meanwhile;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, StatusCode, Uri};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::{Method, Uri};
+use axum::response::{IntoResponse, Response};
 use futures::stream;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::archive::{Archive as _, Held};
@@ -26,6 +26,7 @@ use kindex_query::Life;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use super::absent::absent;
 use super::backend::Backend;
 use super::tombstones::{KINDS, LINKED, Linked, child, name, registry, seen};
 use super::widget::{Widget, at};
@@ -70,7 +71,7 @@ impl Served {
         if *method != Method::GET {
             let sent = format!("{method} {} {body}", uri.path());
             self.sent.lock().expect("nobody panics").push(sent);
-            return StatusCode::NOT_FOUND.into_response();
+            return absent(uri);
         }
         if uri.query().is_some_and(|query| query.contains("watch=true")) {
             return Response::new(Body::from_stream(stream::pending::<Result<String, Infallible>>()));
@@ -83,7 +84,7 @@ impl Served {
                 .find(|one| name == Some(one.name.as_str()))
                 .map(Widget::text),
         };
-        text.ok_or(StatusCode::NOT_FOUND).into_response()
+        text.map_or_else(|| absent(uri), IntoResponse::into_response)
     }
 
     fn list(&self) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::Uri;
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::figures::Figures;
@@ -22,6 +22,7 @@ use kindex_store::progress::NoProgress;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use super::absent::absent;
 use super::archived_meanwhile::region;
 use super::backend::Backend;
 use super::direct::{self, evict};
@@ -99,7 +100,7 @@ async fn what_holds_an_object_elsewhere_releases_it_before_its_row_goes(backend:
     assert_eq!(backend.life("h").await, Some(Life::Archived));
 
     let (peers, sent) = region().await;
-    let empty: Router = Router::new().fallback(|| ready(StatusCode::NOT_FOUND));
+    let empty: Router = Router::new().fallback(|at: Uri| ready(absent(&at)));
     let registry = registry(&HOSTED_KINDS);
     let kinds = Kinds::of(&registry);
     let archive = SqlArchive::new(backend.store.clone(), registry, kinds.clone());

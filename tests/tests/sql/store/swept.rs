@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::Uri;
 use axum::response::IntoResponse as _;
 use kindex_deletion::answers::Swept;
 use kindex_deletion::archive::sql::SqlArchive;
@@ -22,6 +22,7 @@ use kindex_model::reference::Reference;
 use kindex_query::Life;
 use kube::Client;
 
+use super::absent::absent;
 use super::backend::Backend;
 use super::tombstones::{KINDS, Linked, PARENT, registry};
 use super::widget::{KEEPSAKE, PARTS, Widget, at, widget};
@@ -64,11 +65,11 @@ async fn sweep_in(
     let read = Text::parse_str(&text).expect("an object");
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    let router: Router = Router::new().fallback(move || {
+    let router: Router = Router::new().fallback(move |at: Uri| {
         count.fetch_add(1, Ordering::SeqCst);
         ready(match is_there {
             true => text.clone().into_response(),
-            false => StatusCode::NOT_FOUND.into_response(),
+            false => absent(&at),
         })
     });
     let registry = registry(kinds);
