@@ -6,8 +6,8 @@ use std::path::Path;
 use axum::http::{HeaderValue, Uri, header};
 use kindex_api::operations::ClusterAccess;
 use kindex_cluster::InProcess;
-use kindex_kube_client::ClusterError;
 use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_kube_client::{ClusterError, connect};
 use kindex_model::kind::Kind;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject};
@@ -31,7 +31,7 @@ impl Access {
     fn new(mut config: Config) -> Result<Self, kube::Error> {
         config.cluster_url = without_password(config.cluster_url);
         Ok(Self {
-            client: Client::try_from(config.clone())?,
+            client: connect(config.clone())?,
             config,
             own: None,
         })
@@ -73,7 +73,7 @@ impl Access {
         config
             .headers
             .push((header::USER_AGENT, HeaderValue::from_static(agent)));
-        Client::try_from(config)
+        connect(config)
     }
 
     /// Whether the cluster is in this process.

@@ -14,6 +14,7 @@ use kube::core::Request;
 use serde_json::json;
 
 use super::classify::{classify, classify_of, outcome};
+use super::connect::connect;
 use super::discovery::{Served, served};
 use super::event;
 use super::notice::event_of;
@@ -43,7 +44,7 @@ impl KubeCluster {
     /// [`ClusterError::Refused`] where the configuration cannot be used.
     pub fn new(mut config: kube::Config) -> Result<Self, ClusterError> {
         config.default_retry = false;
-        let client = kube::Client::try_from(config).map_err(|error| classify(&error))?;
+        let client = connect(config).map_err(|error| classify(&error))?;
         Ok(Self::from(client))
     }
 

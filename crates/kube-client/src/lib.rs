@@ -9,6 +9,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 mod classify;
+mod connect;
 mod discovery;
 mod namespace;
 mod wire;
@@ -26,6 +27,7 @@ mod patch;
 pub mod other_service;
 
 pub use classify::{classify, outcome, outcome_of};
+pub use connect::connect;
 pub use create::CreateApi;
 pub use identity::Identity;
 pub use kindex_kube_api::status::Outcome;

@@ -9,9 +9,10 @@ use kube::Client;
 use kube::client::{Body, ClientBuilder};
 use kube::config::{Config, KubeConfigOptions};
 use serde_json::json;
-use tower::util::MapRequestLayer;
+use tower::util::{AndThenLayer, MapRequestLayer};
 
 use super::token::TokenFile;
+use crate::connect::with_http_code;
 
 /// Where a service is, and how it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,7 @@ impl Address {
         config.default_retry = false;
         config.root_cert_file = self.ca_file.clone().map(PathBuf::from);
         let client = ClientBuilder::try_from(config).map_err(|error| chain(&error))?;
+        let client = client.with_layer(&AndThenLayer::new(with_http_code));
         let Some(token) = &self.token_file else {
             return Ok(client.build());
         };

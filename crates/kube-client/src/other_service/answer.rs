@@ -138,12 +138,9 @@ mod tests {
         assert!(said(404, "blue").is_absence(&blue));
         assert!(!said(404, "").is_absence(&blue), "a path that leads nowhere");
         assert!(!said(500, "blue").is_absence(&blue));
-        let relayed = json!({"code": 503, "reason": "NotFound", "message": "", "details": {"name": "blue"}});
         let message = "admission webhook \"a.b.c\" denied the request: networks \"blue\" not found";
         let denied = json!({"code": 404, "reason": "NotFound", "message": message, "details": {"name": "blue"}});
-        for other in [relayed, denied] {
-            let said = Unanswered::Status(serde_json::from_value(other.clone()).expect("a status"));
-            assert!(!said.is_absence(&blue), "{other}");
-        }
+        let denied = Unanswered::Status(serde_json::from_value(denied).expect("a status"));
+        assert!(!denied.is_absence(&blue));
     }
 }

@@ -378,6 +378,27 @@ mod tests {
         }
     }
 
+    /// As if an object of the service were gone because a gateway relays, below a failure of its own, that another
+    /// server has none.
+    #[test]
+    fn a_gateway_that_fails_says_nothing_of_an_object_whatever_it_relays() {
+        let blue = ObjectName {
+            namespace: "default".to_owned(),
+            name: "blue".to_owned(),
+        };
+        let absence =
+            json!({"code": 404, "reason": "NotFound", "message": "", "details": {"name": "blue"}}).to_string();
+        let said = |code: u16| {
+            let code = StatusCode::from_u16(code).expect("a code");
+            Unanswered::Status(Box::new(status(code, absence.as_bytes())))
+        };
+        assert!(said(404).is_absence(&blue));
+        for code in [500, 502, 503] {
+            assert!(!said(code).is_absence(&blue), "{code}");
+            assert!(networks().why(said(code)).is_silence(), "{code}");
+        }
+    }
+
     #[test]
     fn a_refusal_in_another_form_is_one_of_its_code() {
         let said = json!({"kind": "Status", "code": 404, "message": "gone", "details": {"name": "blue"}}).to_string();

@@ -125,7 +125,12 @@ fn held_by(answer: &Value) -> BTreeSet<ReferenceName> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+
+    use axum::http::StatusCode;
+    use axum::{Json, Router};
     use serde_json::json;
+    use tokio::net::TcpListener;
 
     use super::*;
 
@@ -215,14 +220,32 @@ mod tests {
         assert!(said(404, json!({"uid": UID})));
         assert!(!said(404, json!({})), "a path that leads nowhere");
         assert!(!said(404, json!({"uid": "another"})));
-        assert!(!said(503, json!({"uid": UID})));
-        for (code, message) in [
-            (503, "a gateway relays it"),
-            (404, "admission webhook \"a.b.c\" denied the request: no"),
-        ] {
-            let status = json!({"code": code, "reason": "NotFound", "message": message, "details": {"uid": UID}});
-            let status = serde_json::from_value(status).expect("a status");
-            assert!(!is_absence(&reference(), &status), "{code}: {message}");
+        let message = "admission webhook \"a.b.c\" denied the request: no";
+        let status = json!({"code": 404, "reason": "NotFound", "message": message, "details": {"uid": UID}});
+        let status = serde_json::from_value(status).expect("a status");
+        assert!(!is_absence(&reference(), &status));
+    }
+
+    /// As if a holder were gone because a gateway relays, below a failure of its own, that another server has none.
+    #[tokio::test]
+    async fn a_gateway_that_fails_says_nothing_of_a_holder_whatever_it_relays() {
+        let absence = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+            "reason": "NotFound", "message": "not found", "details": {"uid": UID}});
+        for (code, is_absent) in [(404, true), (500, false), (502, false), (503, false)] {
+            let code = StatusCode::from_u16(code).expect("a code");
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let url = format!("http://{}", listener.local_addr().expect("an address"));
+            let relayed = absence.clone();
+            let router = Router::new().fallback(move || ready((code, Json(relayed.clone()))));
+            tokio::spawn(async move { axum::serve(listener, router).await });
+            let address = Address {
+                name: "compute".to_owned(),
+                url,
+                ca_file: None,
+                token_file: None,
+            };
+            let found = HolderService::from(address).find(&reference()).await;
+            assert_eq!(found.is_ok_and(|found| found.is_none()), is_absent, "{code}");
         }
     }
 }
