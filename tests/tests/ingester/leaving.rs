@@ -178,6 +178,24 @@ fn an_effect_of_unknown_outcome_is_asked_for_and_not_repeated() {
     assert!(matches!(effects_of(&asked)[..], [Effect::Get(_)]), "{asked:?}");
 }
 
+/// As if an object were gone because one of several API servers does not know its CRD yet.
+#[test]
+fn an_object_whose_kind_is_not_served_is_asked_for_until_the_cluster_says_what_has_become_of_it() {
+    let mut bench = Bench::watching(Settings::default());
+    commit(&mut bench, &leaving(DELETING));
+    let unserved = || ClusterError::Unserved {
+        in_other_version: false,
+        message: "things.sim.kindex".to_owned(),
+    };
+    assert!(done(&mut bench, EffectDone::Deleted(Err(unserved()))).is_empty());
+    let asked = bench.wait();
+    assert!(matches!(effects_of(&asked)[..], [Effect::Get(_)]), "{asked:?}");
+    assert!(done(&mut bench, EffectDone::Got(Err(unserved()))).is_empty());
+    let again = bench.wait();
+    assert!(matches!(effects_of(&again)[..], [Effect::Get(_)]), "{again:?}");
+    assert_eq!(bench.controller.status().pending, 1);
+}
+
 #[test]
 fn the_deletion_delay_keeps_the_object_and_its_live_row() {
     let delay = Duration::from_secs(10);
