@@ -1,4 +1,4 @@
-//! Errors in gRPC: a code for each of Kubernetes' reasons, and the rest as `google.rpc` details.
+//! Errors in gRPC: a code for what a refusal means, and the rest as `google.rpc` details.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -40,57 +40,33 @@ pub(super) fn of(refusal: &Refusal, domain: &str) -> Status {
     Status::with_error_details(code(refusal), message, details)
 }
 
-/// The code of a refusal. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it. What a webhook
-/// denies is not about the object, whatever its code and reason.
+/// The code of a refusal, by what it means. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it.
+/// What a webhook denies is not about the object, whatever its code and reason.
 fn code(refusal: &Refusal) -> Code {
-    let outcome = refusal.outcome();
-    if let Outcome::Denied { again } = outcome {
-        return if again {
-            Code::Unavailable
-        } else {
-            Code::PermissionDenied
-        };
-    }
-    match refusal.reason {
-        Reason::AlreadyExists if outcome == Outcome::AlreadyExists => Code::AlreadyExists,
-        Reason::Conflict if outcome == Outcome::Conflict => Code::FailedPrecondition,
-        Reason::Timeout => Code::DeadlineExceeded,
-        Reason::ServerTimeout => Code::Unavailable,
-        // Of these two, what stands before a server has relayed the reason, below a failure of its own.
-        Reason::AlreadyExists
-        | Reason::Conflict
-        | Reason::BadRequest
-        | Reason::Unauthorized
-        | Reason::Forbidden
-        | Reason::NotFound
-        | Reason::MethodNotAllowed
-        | Reason::NotAcceptable
-        | Reason::Gone
-        | Reason::Expired
-        | Reason::RequestEntityTooLarge
-        | Reason::UnsupportedMediaType
-        | Reason::TooManyRequests
-        | Reason::Invalid
-        | Reason::InternalError
-        | Reason::ServiceUnavailable
-        | Reason::Unknown
-        | Reason::Other(_) => of_http(refusal.code),
+    match refusal.outcome() {
+        Outcome::Absent | Outcome::Unserved => Code::NotFound,
+        Outcome::AlreadyExists => Code::AlreadyExists,
+        Outcome::Conflict => Code::FailedPrecondition,
+        Outcome::Expired => Code::OutOfRange,
+        Outcome::Unauthorized => Code::Unauthenticated,
+        Outcome::Forbidden | Outcome::NamespaceTerminating | Outcome::Denied { again: false } => Code::PermissionDenied,
+        Outcome::TooManyRequests => Code::ResourceExhausted,
+        // The other timeouts are those of the cluster, which may answer the next request in time.
+        Outcome::Timeout if refusal.reason == Reason::Timeout => Code::DeadlineExceeded,
+        Outcome::Timeout | Outcome::Unavailable | Outcome::Denied { again: true } => Code::Unavailable,
+        Outcome::InternalError => Code::Internal,
+        Outcome::Invalid | Outcome::BadRequest => Code::InvalidArgument,
+        Outcome::Refused => of_refused(refusal.code),
     }
 }
 
-/// The code of a refusal whose reason says no more than its HTTP code.
-fn of_http(code: u16) -> Code {
+/// The code of a refusal of which nothing but its HTTP code says more.
+fn of_refused(code: u16) -> Code {
     match code {
-        400 | 406 | 415 | 422 => Code::InvalidArgument,
-        401 => Code::Unauthenticated,
-        403 => Code::PermissionDenied,
-        404 => Code::NotFound,
-        405 | 501 => Code::Unimplemented,
-        409 | 412 => Code::FailedPrecondition,
-        410 => Code::OutOfRange,
-        413 | 429 => Code::ResourceExhausted,
-        502..=504 => Code::Unavailable,
-        500 | 505..=599 => Code::Internal,
+        405 => Code::Unimplemented,
+        406 | 415 => Code::InvalidArgument,
+        412 => Code::FailedPrecondition,
+        413 => Code::ResourceExhausted,
         _ => Code::Unknown,
     }
 }
@@ -156,6 +132,29 @@ mod tests {
             (503, "", Code::Unavailable),
             (503, "AlreadyExists", Code::Unavailable),
             (503, "Conflict", Code::Unavailable),
+            (503, "NotFound", Code::Unavailable),
+            (400, "BadRequest", Code::InvalidArgument),
+            (422, "Invalid", Code::InvalidArgument),
+            (401, "Unauthorized", Code::Unauthenticated),
+            (403, "Forbidden", Code::PermissionDenied),
+            (404, "NotFound", Code::NotFound),
+            (404, "", Code::NotFound),
+            (405, "MethodNotAllowed", Code::Unimplemented),
+            (406, "NotAcceptable", Code::InvalidArgument),
+            (408, "Timeout", Code::DeadlineExceeded),
+            (408, "", Code::Unavailable),
+            (409, "", Code::FailedPrecondition),
+            (410, "Expired", Code::OutOfRange),
+            (412, "", Code::FailedPrecondition),
+            (413, "RequestEntityTooLarge", Code::ResourceExhausted),
+            (415, "UnsupportedMediaType", Code::InvalidArgument),
+            (429, "", Code::ResourceExhausted),
+            (429, "TooManyRequests", Code::ResourceExhausted),
+            (500, "InternalError", Code::Internal),
+            (501, "", Code::Unavailable),
+            (504, "", Code::Unavailable),
+            (520, "", Code::Unavailable),
+            (301, "", Code::Unknown),
         ] {
             let said = json!({"kind": "Status", "status": "Failure", "code": http, "reason": reason});
             let refusal = Refusal::from_status(http, said.to_string().as_bytes());
