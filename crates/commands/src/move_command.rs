@@ -176,6 +176,7 @@ mod tests {
     use kindex_cluster::ClusterOptions;
     use kindex_embedded::Embedded;
     use kindex_generated::kinds::{model, project};
+    use kindex_kube_api::status::Status;
     use kindex_model::reference::{OnDelete, Reference, Target};
     use kindex_store::PoolConfig;
     use kube::Client;
@@ -270,14 +271,14 @@ mod tests {
     #[test]
     fn the_flag_with_the_address_of_a_service_is_named_for_the_silence_of_a_service_alone() {
         for (group, is_named) in [(Some(GROUP), true), (None, false), (Some("other.example.com"), false)] {
-            let mut refusal = Refusal::new(Reason::ServiceUnavailable, "no answer");
-            refusal.details = group.map(|group| {
+            let mut status = Status::failure(Reason::ServiceUnavailable, "no answer");
+            status.details = group.map(|group| {
                 Box::new(Details {
                     group: group.to_owned(),
                     ..Details::default()
                 })
             });
-            let said = failed(refusal, &IN_NETWORKS).to_string();
+            let said = failed(status.into(), &IN_NETWORKS).to_string();
             assert!(said.starts_with("error: ") && said.contains("no answer"), "{said}");
             assert_eq!(said.contains("hint: --service NAME=URL"), is_named, "{group:?}: {said}");
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -204,8 +204,13 @@ async fn answer(State(state): State<ProxyState>, request: Request) -> Response {
     if let Some(Overtaken { by, .. }) = overtaken {
         by.await;
     }
+    pass_on(&state.cluster, parts, body).await
+}
+
+/// What the cluster answers to a request.
+pub(super) async fn pass_on(cluster: &Client, parts: Parts, body: Bytes) -> Response {
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));
-    let (parts, body) = state.cluster.send(request).await.unwrap().into_parts();
+    let (parts, body) = cluster.send(request).await.unwrap().into_parts();
     Response::from_parts(parts, Body::new(body))
 }
 

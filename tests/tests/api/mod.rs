@@ -39,6 +39,7 @@ mod reference_names;
 mod reference_tree;
 mod references;
 mod references_across;
+mod refused_moves;
 mod renewed_references;
 mod repeated_moves;
 mod replaced;

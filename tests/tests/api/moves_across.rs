@@ -82,7 +82,7 @@ impl Both {
     }
 
     /// Creates the project, which names `a`; the name of its reference.
-    async fn create(&self, annotations: Value) -> String {
+    pub(super) async fn create(&self, annotations: Value) -> String {
         let project = json!({"apiVersion": "michelangelo.api/v2", "kind": "Project",
             "metadata": {"name": "p", "annotations": annotations}, "spec": {"description": "a"}});
         let (code, created) = send(&self.compute.api, "POST", PROJECTS, &project).await;
@@ -106,7 +106,7 @@ impl Both {
         operations.move_holder(&caller, &holder, None, &to, dry_run).await
     }
 
-    async fn named(&self) -> Value {
+    pub(super) async fn named(&self) -> Value {
         let (_, found) = send(&self.compute.api, "GET", &format!("{PROJECTS}/p"), &Value::Null).await;
         found["spec"]["description"].clone()
     }
@@ -335,7 +335,7 @@ async fn region_that_says(
     (Peers::default().at(GROUP, &format!("http://{address}")), asked)
 }
 
-fn changes(asked: &Mutex<Vec<String>>) -> Vec<String> {
+pub(super) fn changes(asked: &Mutex<Vec<String>>) -> Vec<String> {
     let asked = asked.lock().unwrap();
     asked.iter().filter(|what| !what.starts_with("GET")).cloned().collect()
 }
@@ -422,8 +422,8 @@ async fn the_new_target_stays_held_where_the_former_one_is_not_released() {
         .try_to_move(&operations, "b", false)
         .await
         .expect_err("not released");
-    let why = "spec.description names model/default/b now, but still holds model/default/a: ";
-    assert!(refused.code == 503 && refused.message.starts_with(why), "{refused}");
+    let done = "; model/default/a keeps the reference; spec.description names model/default/b now";
+    assert!(refused.code == 503 && refused.message.ends_with(done), "{refused}");
     assert_eq!(
         (both.named().await, changes(&asked)),
         (

@@ -317,7 +317,11 @@ impl Stage {
 
     /// Those of one more API server over the same.
     pub(super) fn operations(&self) -> Operations {
-        let config = self.ground.seen_by_the_server.clone();
+        self.operations_at(self.ground.seen_by_the_server.clone())
+    }
+
+    /// The same, with another way to the cluster.
+    pub(super) fn operations_at(&self, config: Config) -> Operations {
         let operations = Operations::new(self.ground.registry(), config, self.store.clone(), self.rights).unwrap();
         operations.with_pace(PACE)
     }

@@ -25,7 +25,7 @@ pub struct StatusParts<'a> {
 
 impl<'a> StatusParts<'a> {
     /// Those of a Status.
-    pub fn new(code: u16, reason: &'a Reason, message: &'a str, details: Option<&'a Details>) -> Self {
+    pub(super) fn new(code: u16, reason: &'a Reason, message: &'a str, details: Option<&'a Details>) -> Self {
         let causes = details.into_iter().flat_map(|details| &details.causes);
         Self {
             code,

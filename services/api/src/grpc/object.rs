@@ -106,16 +106,11 @@ pub(super) fn write(kind: &Kind, text: &str) -> Result<(Bytes, Vec<String>), Ref
         Some(bytes) => Ok((Bytes::from(bytes), problems.collect())),
         None => {
             let why = problems.collect::<Vec<_>>().join("; ");
-            Err(Refusal {
-                code: 412,
-                ..Refusal::new(
-                    Reason::Other("Unrepresentable".to_owned()),
-                    format!(
-                        "this {} does not fit its message: {why}; it can be read and mended as JSON",
-                        kind.name
-                    ),
-                )
-            })
+            let message = format!(
+                "this {} does not fit its message: {why}; it can be read and mended as JSON",
+                kind.name
+            );
+            Err(Refusal::new(Reason::Other("Unrepresentable".to_owned()), message).with_code(412))
         }
     }
 }

@@ -84,7 +84,7 @@ mod tests {
             let value = HeaderValue::from_str(value).expect("a value");
             map.append(HeaderName::from_static(name), value);
         }
-        Past::read(&map, action).map_err(|refusal| refusal.message)
+        Past::read(&map, action).map_err(|refusal| refusal.to_string())
     }
 
     #[test]

@@ -422,7 +422,7 @@ mod tests {
             edit.apply(&old).unwrap_err()
         };
         let doubled = refused(PatchType::Json, &body);
-        assert_eq!((doubled.code, doubled.reason), (422, Reason::Invalid));
+        assert_eq!((doubled.code, &doubled.reason), (422, &Reason::Invalid));
         assert!(
             doubled.message.contains("accumulated size increase of copy"),
             "{}",

@@ -117,14 +117,14 @@ impl Backends {
         let found = self.store()?.version_at(kind, namespace, name, time).await;
         match found.map_err(|error| refusal::of_store(key, error))? {
             AsOf::Stored(stored) => Ok(Answer::found(self.view(*resource).past(&stored.object).into_owned())),
-            AsOf::NotYet { first } => Err(Refusal {
-                message: format!("{kind} \"{name}\" was first seen at {first}", kind = kind.plural),
-                ..Refusal::not_found(key)
-            }),
-            AsOf::Deleted { at, .. } => Err(Refusal {
-                message: format!("{kind} \"{name}\" was deleted at {at}", kind = kind.plural),
-                ..Refusal::not_found(key)
-            }),
+            AsOf::NotYet { first } => {
+                let message = format!("{kind} \"{name}\" was first seen at {first}", kind = kind.plural);
+                Err(Refusal::not_found(key).with_message(message))
+            }
+            AsOf::Deleted { at, .. } => {
+                let message = format!("{kind} \"{name}\" was deleted at {at}", kind = kind.plural);
+                Err(Refusal::not_found(key).with_message(message))
+            }
             AsOf::Unknown => Err(Refusal::not_found(key)),
         }
     }

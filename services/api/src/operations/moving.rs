@@ -187,10 +187,7 @@ impl Operations {
         let was_placed = placed.take().is_some();
         self.settle_archived(caller, key, &holder, from.as_ref(), Some(to).filter(|_| was_placed))
             .await
-            .map_err(|refusal| Refusal {
-                message: format!("{} names {to} now, but {}", moved.path, refusal.message),
-                ..refusal
-            })?;
+            .map_err(|refusal| refusal.after(&format!("{} names {to} now", moved.path)))?;
         Ok(Some(moved))
     }
 
@@ -257,10 +254,8 @@ impl Operations {
         let Some(from) = from.filter(|_| is_archived || found.state == State::Archived) else {
             return Ok(());
         };
-        self.settle(caller, key, from, name).await.map_err(|refusal| Refusal {
-            message: format!("still holds {from}: {}", refusal.message),
-            ..refusal
-        })
+        let settled = self.settle(caller, key, from, name).await;
+        settled.map_err(|refusal| refusal.after(&format!("{from} keeps the reference")))
     }
 
     /// Places or releases the reference of a holder on an object, as its fields say, until they still say so after the

@@ -1,7 +1,9 @@
 //! Errors with Kubernetes' code, reason, message and details. Maps to a `metav1.Status`, and to other protocols by the
 //! reason.
 
-use kindex_kube_api::status::{Details, Named, Outcome, Reason, Status, StatusParts};
+use std::ops::Deref;
+
+use kindex_kube_api::status::{Details, Named, Outcome, Reason, Status};
 use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
 use serde_json::Value;
@@ -16,29 +18,23 @@ pub(super) fn named(kind: &Kind) -> Named<'static> {
     }
 }
 
-/// Why something was not done.
+/// Why something was not done: a Status as an error.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Refusal {
-    /// As HTTP would say it.
-    pub code: u16,
-    /// The machine's word.
-    pub reason: Reason,
-    /// For people.
-    pub message: String,
-    /// What it is about.
-    pub details: Option<Box<Details>>,
+#[error("{}", .0.message)]
+pub struct Refusal(Status);
+
+impl Deref for Refusal {
+    type Target = Status;
+
+    fn deref(&self) -> &Status {
+        &self.0
+    }
 }
 
 impl Refusal {
     /// With the code that the reason has.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            code: reason.code(),
-            reason,
-            message: message.into(),
-            details: None,
-        }
+        Self(Status::failure(reason, message))
     }
 
     /// 400.
@@ -60,11 +56,28 @@ impl Refusal {
     }
 
     /// The same, with what it is about.
-    pub(crate) fn with(self, details: Details) -> Self {
-        Self {
-            details: Some(Box::new(details)),
-            ..self
-        }
+    pub(crate) fn with(mut self, details: Details) -> Self {
+        self.0.details = Some(Box::new(details));
+        self
+    }
+
+    /// The same, with a code that is not the one of its reason.
+    pub(crate) fn with_code(mut self, code: u16) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// The same in other words.
+    pub(super) fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self
+    }
+
+    /// The same, with what was done before it came. That is said last: by the beginning of its message, a webhook's
+    /// denial is told from what the cluster says of an object.
+    pub(super) fn after(self, done: &str) -> Self {
+        let message = format!("{}; {done}", self.message);
+        self.with_message(message)
     }
 
     pub(super) fn not_found(key: &ObjectKey<'_>) -> Self {
@@ -95,29 +108,17 @@ impl Refusal {
 
     /// What the cluster said instead of an answer.
     pub(crate) fn from_status(code: u16, body: &[u8]) -> Self {
-        let mut status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-        let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+        let mut said: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let text = |field: &str| said[field].as_str().unwrap_or_default().to_owned();
         let reason = Reason::from(text("reason").as_str());
         let message = match text("message") {
             message if !message.is_empty() => message,
             _ => String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned(),
         };
-        Self {
-            code,
-            reason,
-            message,
-            details: serde_json::from_value(status["details"].take()).unwrap_or_default(),
-        }
-    }
-
-    /// What it means.
-    pub fn outcome(&self) -> Outcome {
-        Outcome::of(&StatusParts::new(
-            self.code,
-            &self.reason,
-            &self.message,
-            self.details.as_deref(),
-        ))
+        let mut status = Status::failure(reason, message);
+        status.code = code;
+        status.details = serde_json::from_value(said["details"].take()).unwrap_or_default();
+        Self(status)
     }
 
     /// Whether the cluster serves the resource and has no such object, and not that it knows no such path.
@@ -135,25 +136,12 @@ impl Refusal {
         let message = format!("the cluster does not answer: {error}; try again when it does");
         Self::try_again(Reason::ServiceUnavailable, message)
     }
-
-    /// The `metav1.Status` of it.
-    pub fn status(&self) -> Status {
-        let mut status = Status::failure(self.reason.clone(), self.message.as_str());
-        status.code = self.code;
-        status.details.clone_from(&self.details);
-        status
-    }
 }
 
 /// As any server of this API refuses it.
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
-        Self {
-            code: status.code,
-            reason: status.reason,
-            message: status.message,
-            details: status.details,
-        }
+        Self(status)
     }
 }
 
@@ -261,6 +249,19 @@ mod tests {
         }
         assert!(said(404, "NotFound", "runs \"a\" not found").is_of_absent_object());
         assert!(said(409, "Conflict", "it was modified").is_of_changed_object());
+    }
+
+    /// As if the object that a field names were absent, or in another state, because a webhook says so of another one.
+    #[test]
+    fn a_denial_stays_one_with_what_was_done_before_it() {
+        for (code, reason) in [(404, "NotFound"), (409, "Conflict"), (403, "Forbidden")] {
+            let message = "admission webhook \"a.b.c\" denied the request: no";
+            let body = json!({"reason": reason, "message": message, "details": {"name": "a"}});
+            let refusal = Refusal::from_status(code, body.to_string().as_bytes()).after("it was moved");
+            assert_eq!(refusal.outcome(), Outcome::Denied { again: false }, "{code}");
+            let said = "admission webhook \"a.b.c\" denied the request: no; it was moved";
+            assert_eq!((refusal.code, refusal.to_string().as_str()), (code, said));
+        }
     }
 
     #[test]

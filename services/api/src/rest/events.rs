@@ -85,7 +85,7 @@ pub(super) async fn answer(
     let frames = messages.map(|message| {
         Ok::<_, std::convert::Infallible>(match message {
             Ok(sent) => sent.frame(),
-            Err(refusal) => Bytes::from(sse::write_error(&refusal.status().to_json())),
+            Err(refusal) => Bytes::from(sse::write_error(&refusal.to_json())),
         })
     });
     let mut response = Response::new(Body::from_stream(frames));

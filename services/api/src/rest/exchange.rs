@@ -97,7 +97,7 @@ pub(super) async fn relay(
 /// A refusal as an answer.
 pub(crate) fn refused(refusal: &Refusal) -> Response {
     let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (code, json(refusal.status().to_json())).into_response();
+    let mut response = (code, json(refusal.to_json())).into_response();
     let headers = response.headers_mut();
     let details = refusal.details.as_deref();
     if let Some(seconds) = details.and_then(|details| details.retry_after_seconds) {

@@ -224,7 +224,7 @@ mod tests {
     fn message(result: Result<&'static Reference, Refusal>) -> String {
         let refusal = result.expect_err("refused");
         assert_eq!(refusal.code, 400);
-        refusal.message
+        refusal.to_string()
     }
 
     #[test]

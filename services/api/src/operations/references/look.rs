@@ -170,7 +170,7 @@ impl<'a> HolderLookup<'a> {
         let stored = match backends.stored_holder(kind, reference).await {
             Ok(Some(stored)) => stored,
             Ok(None) => return none(),
-            Err(refusal) => return noted(refusal.message),
+            Err(refusal) => return noted(refusal.to_string()),
         };
         let namespace = &stored.object.metadata.namespace;
         match self.rights.may_read(self.caller, kind, namespace).await {

@@ -127,10 +127,8 @@ impl Operations {
         if let Some(wanted) = &wanted {
             references.retain(|known| known == wanted);
             if references.is_empty() {
-                return Err(Refusal {
-                    message: format!("{} {:?} has no reference {wanted}", key.resource.kind.plural, key.name),
-                    ..Refusal::not_found(key)
-                });
+                let message = format!("{} {:?} has no reference {wanted}", key.resource.kind.plural, key.name);
+                return Err(Refusal::not_found(key).with_message(message));
             }
         }
         Ok(References {
@@ -194,13 +192,11 @@ impl Operations {
                 return Ok(done);
             }
         }
-        Err(Refusal {
-            message: format!(
-                "Operation cannot be fulfilled on {} {:?}: others change it all the time; try again",
-                key.resource.kind.plural, key.name
-            ),
-            ..Refusal::try_again(Reason::Conflict, "")
-        })
+        let message = format!(
+            "Operation cannot be fulfilled on {} {:?}: others change it all the time; try again",
+            key.resource.kind.plural, key.name
+        );
+        Err(Refusal::try_again(Reason::Conflict, message))
     }
 
     /// Reads, decides and writes. Nothing where the object changed in between.

@@ -94,7 +94,7 @@ impl NamedObjects<'_> {
         peers.note(group, has_answered(&asked));
         let why = match asked {
             Ok(Ok(state)) => return Ok(state == Some(State::Deleting)),
-            Ok(Err(error)) => of_service(object, error).message,
+            Ok(Err(error)) => of_service(object, error).to_string(),
             Err(_) => format!("no answer within {} s", ANSWER_WAIT_MAX.as_secs()),
         };
         tracing::warn!(%object, why, "A field is written without the check that no object is being deleted");

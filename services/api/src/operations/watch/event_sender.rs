@@ -98,7 +98,7 @@ where
             Err(StreamEnd::Refused(refusal)) => {
                 let event = Event {
                     r#type: EventType::Error,
-                    object: refusal.status().to_json().into(),
+                    object: refusal.to_json().into(),
                 };
                 let _gone = last.send_timeout(Ok(event), stalled).await;
             }

@@ -332,7 +332,7 @@ impl Pump {
 
 /// Tells why the watch ends, as Kubernetes does once events were told.
 async fn refused(sender: &EventSender, refusal: &Refusal) -> Result<(), StreamEnd> {
-    sender.send(event(EventType::Error, refusal.status().to_json())).await
+    sender.send(event(EventType::Error, refusal.to_json())).await
 }
 
 #[cfg(test)]
