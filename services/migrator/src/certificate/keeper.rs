@@ -183,3 +183,95 @@ impl Keeper {
         Ok(material.after(step, &host, now)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use http::{Method, Request, Response};
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// What the cluster was sent, and the Secret that it has.
+    #[derive(Default)]
+    struct Sent {
+        writes: Vec<String>,
+        secret: Option<Bytes>,
+    }
+
+    impl Sent {
+        /// Code and body for a request to the last part of its path. A webhook denies each change of `a`.
+        fn answer(&mut self, method: &Method, at: &str, body: Bytes) -> (u16, Bytes) {
+            let what = format!("{method} {at}");
+            if method != Method::GET {
+                self.writes.push(what.clone());
+            }
+            let text = |value: Value| Bytes::from(value.to_string());
+            let refused = |code: u16, reason: &str, message: &str| {
+                let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                    "reason": reason, "message": message, "details": {"name": at}});
+                (code, text(status))
+            };
+            match what.as_str() {
+                "GET webhook" => match &self.secret {
+                    Some(secret) => (200, secret.clone()),
+                    None => refused(404, "NotFound", "secrets \"webhook\" not found"),
+                },
+                "POST secrets" => {
+                    self.secret = Some(body.clone());
+                    (201, body)
+                }
+                "PATCH a" => refused(403, "Forbidden", "admission webhook \"a.b.c\" denied the request: no"),
+                "GET a" | "GET b" | "PATCH b" => {
+                    let spec = json!({"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {}}}});
+                    let found = json!({"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1",
+                        "metadata": {"name": at}, "spec": spec});
+                    (200, text(found))
+                }
+                other => panic!("nobody answers {other}"),
+            }
+        }
+    }
+
+    fn client(sent: &Arc<Mutex<Sent>>) -> Client {
+        let sent = sent.clone();
+        let answer = move |request: Request<Body>| {
+            let sent = sent.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.expect("a body").to_bytes();
+                let at = parts.uri.path().rsplit('/').next().unwrap_or_default();
+                let (code, said) = sent.lock().expect("no panic").answer(&parts.method, at, body);
+                let response = Response::builder().status(code);
+                Ok::<_, Infallible>(response.body(Body::from(said)).expect("an answer"))
+            }
+        };
+        Client::new(tower::service_fn(answer), "default")
+    }
+
+    /// As if one definition that a webhook denies kept the certificate back from those that ask for it.
+    #[tokio::test]
+    async fn a_definition_that_is_denied_keeps_no_certificate_back() {
+        let sent: Arc<Mutex<Sent>> = Arc::default();
+        let keeper = |names: &[&str]| {
+            let secret = "default/webhook".parse().expect("a Secret");
+            let address = "default/kindex".parse().expect("a Service");
+            let names = names.iter().map(|name| (*name).to_owned());
+            Keeper::new(client(&sent), secret, address, names.collect())
+        };
+        for look in ["the first look", "another look"] {
+            let served = keeper(&["a", "b"]).tls().await;
+            assert!(served.is_ok(), "{look}: {:?}", served.err());
+        }
+        let mut writes = std::mem::take(&mut sent.lock().expect("no panic").writes);
+        writes.dedup();
+        assert_eq!(writes, ["POST secrets", "PATCH a", "PATCH b", "PATCH a", "PATCH b"]);
+        let alone = keeper(&["a"]).tls().await.err();
+        assert!(matches!(alone, Some(CertificateError::Definitions(_))), "{alone:?}");
+    }
+}

@@ -179,13 +179,9 @@ impl<'a> Work<'a> {
         loop {
             self.settle(run).await;
             let next = self.page(run).await;
-            match (next, self.outdated().await) {
-                // What is refused may be so because the definition is another one.
-                (Next::Page | Next::End(Verdict::Succeeded | Verdict::ObjectsRefused), Some(why)) => {
-                    return Ok(Verdict::Outdated(why));
-                }
-                (Next::Page, None) => self.save(run).await?,
-                (Next::End(verdict), _) => return Ok(verdict),
+            match next.unless(self.outdated().await) {
+                Next::Page => self.save(run).await?,
+                Next::End(verdict) => return Ok(verdict),
             }
         }
     }

@@ -118,6 +118,19 @@ pub enum Next {
     End(Verdict),
 }
 
+impl Next {
+    /// The same after a look at the target: neither a page nor a verdict about objects counts where the target is
+    /// another one by now. What is refused may be so for that reason alone.
+    pub fn unless(self, outdated: Option<Outdated>) -> Self {
+        match (self, outdated) {
+            (Self::Page | Self::End(Verdict::Succeeded | Verdict::ObjectsRefused), Some(why)) => {
+                Self::End(Verdict::Outdated(why))
+            }
+            (next, _) => next,
+        }
+    }
+}
+
 /// How a migration ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {

@@ -128,3 +128,26 @@ fn a_list_that_expires_again_and_again_ends() {
     }
     assert_eq!(run.start_over(), Next::End(Verdict::ListExpires));
 }
+
+/// As if the objects were to blame where another definition refuses them, and a new migration were in vain.
+#[test]
+fn what_was_refused_while_the_target_changed_is_outdated() {
+    let counting = [
+        Next::Page,
+        Next::End(Verdict::Succeeded),
+        Next::End(Verdict::ObjectsRefused),
+    ];
+    let others = [
+        Next::End(Verdict::NeverUnchanged),
+        Next::End(Verdict::ListExpires),
+        Next::End(Verdict::Impossible { why: "no".to_owned() }),
+    ];
+    let outdated = Next::End(Verdict::Outdated(Outdated::Redefined));
+    for next in counting {
+        assert_eq!(next.clone().unless(None), next);
+        assert_eq!(next.clone().unless(Some(Outdated::Redefined)), outdated, "{next:?}");
+    }
+    for next in others {
+        assert_eq!(next.clone().unless(Some(Outdated::Redefined)), next);
+    }
+}
