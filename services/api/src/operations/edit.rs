@@ -398,7 +398,7 @@ mod tests {
     fn identity_and_status_are_not_changed_by_the_way() {
         let old = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {
             "name": "a", "uid": "u", "generation": 3, "labels": {"a": "b"}}, "spec": {"n": 1}, "status": {"x": 1}});
-        let wanted = json!({"apiVersion": "other", "kind": "Run", "metadata": {
+        let wanted = json!({"apiVersion": "other", "kind": "Other", "metadata": {
             "name": "z", "uid": "v", "annotations": {"c": "d"}}, "spec": {"n": 2}, "status": {"x": 2}});
         let new = counted(&old, merged(&old, &wanted));
         assert_eq!(
