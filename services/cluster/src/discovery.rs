@@ -11,7 +11,7 @@ use kindex_kube_api::storage_version;
 use serde_json::{Value, json};
 
 use crate::registry::Catalog;
-use crate::resource::{Nature, Resource, join_group};
+use crate::resource::{Resource, ResourceType, join_group};
 
 /// The version of Kubernetes whose behavior this is.
 const MINOR: &str = "33";
@@ -148,7 +148,7 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
             "verbs": verbs(resource),
         });
         // As kube-apiserver has it: it looks for the stored version among those that it serves.
-        if resource.nature != Nature::Review && resource.serves_storage_version {
+        if resource.resource_type != ResourceType::Review && resource.serves_storage_version {
             entry["storageVersionHash"] = storage_version_hash(resource).into();
         }
         add_names(&mut entry, resource);
@@ -170,10 +170,10 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
 /// The order in which the API server tells them.
 fn verbs(resource: &Resource) -> Vec<Verb> {
     let mut verbs = VERBS.to_vec();
-    if resource.nature == Nature::Review {
+    if resource.resource_type == ResourceType::Review {
         verbs.retain(|verb| *verb == Verb::Create);
     }
-    if resource.nature == Nature::Custom {
+    if resource.resource_type == ResourceType::Custom {
         verbs.retain(|verb| *verb != Verb::Create);
         let after = verbs
             .iter()
@@ -194,8 +194,8 @@ fn add_names(entry: &mut Value, resource: &Resource) {
 }
 
 fn subresources(resource: &Resource) -> Vec<&'static str> {
-    match (resource.has_status, resource.nature) {
-        (true, Nature::Namespace) => vec!["finalize", "status"],
+    match (resource.has_status, resource.resource_type) {
+        (true, ResourceType::Namespace) => vec!["finalize", "status"],
         (true, _) => vec!["status"],
         (false, _) => Vec::new(),
     }

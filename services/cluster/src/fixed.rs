@@ -18,7 +18,7 @@ use crate::namespaces::Namespaces;
 use crate::registry::Registry;
 use crate::resource::Convert;
 use crate::server::Host;
-use crate::store::{Backing, FollowedBacking, Store};
+use crate::store::{FollowedBackend, StorageBackend, Store};
 
 /// A definition that cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ impl Default for FixedOptions {
     }
 }
 
-/// The API of some custom resources, over a [`Backing`].
+/// The API of some custom resources, over a [`StorageBackend`].
 ///
 /// # Guarantees
 /// Requests are answered as a cluster answers them. A namespace is a part of a name: it need not exist, and nothing
@@ -67,7 +67,7 @@ impl FixedApi {
     /// The first definition that no cluster would take.
     pub async fn open(
         definitions: Vec<Value>,
-        backing: Arc<dyn Backing>,
+        backend: Arc<dyn StorageBackend>,
         options: FixedOptions,
     ) -> Result<Self, NotServed> {
         let registry = Registry::empty(options.converter);
@@ -89,7 +89,7 @@ impl FixedApi {
             registry.install(&definition, u64::MAX);
         }
         let shutdown = CancellationToken::new();
-        let store = Store::Elsewhere(FollowedBacking::start(backing, shutdown.clone()).await);
+        let store = Store::Elsewhere(FollowedBackend::start(backend, shutdown.clone()).await);
         Ok(Self {
             api: Api {
                 store,

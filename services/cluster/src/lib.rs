@@ -55,5 +55,6 @@ pub use in_process::InProcess;
 pub use limits::Limits;
 pub use resource::Convert;
 pub use store::{
-    Backing, Change, Intent, Mutation, ObjectKey, Page, PageRequest, Precondition, Revision, StoreError, WriteError,
+    Change, Intent, Mutation, ObjectKey, Page, PageRequest, Precondition, Revision, StorageBackend, StoreError,
+    WriteError,
 };

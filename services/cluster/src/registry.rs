@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::builtin;
 use crate::definition::{self, Claims};
-use crate::resource::{Convert, Names, Nature, Resource};
+use crate::resource::{Convert, Names, Resource, ResourceType};
 use serde::Deserialize;
 
 /// What is served, as of one moment.
@@ -47,7 +47,10 @@ impl Catalog {
     /// One resource for each place in the store, in its storage version where that is served.
     pub(crate) fn stored(&self) -> Vec<Arc<Resource>> {
         let mut stored: BTreeMap<&str, &Arc<Resource>> = BTreeMap::new();
-        for resource in self.all().filter(|resource| resource.nature != Nature::Review) {
+        for resource in self
+            .all()
+            .filter(|resource| resource.resource_type != ResourceType::Review)
+        {
             if is_storage_form(resource) || !stored.contains_key(&*resource.storage) {
                 stored.insert(&resource.storage, resource);
             }
@@ -58,7 +61,7 @@ impl Catalog {
     /// The resource that represents a place in the store.
     pub(crate) fn of_storage(&self, storage: &str) -> Option<Arc<Resource>> {
         self.all()
-            .filter(|resource| resource.nature != Nature::Review && *resource.storage == *storage)
+            .filter(|resource| resource.resource_type != ResourceType::Review && *resource.storage == *storage)
             .min_by_key(|resource| !is_storage_form(resource))
             .cloned()
     }
@@ -115,7 +118,7 @@ impl Registry {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let group = definition["spec"]["group"].as_str().unwrap_or_default().to_owned();
         let resources = if definition::is_established(definition) {
-            definition::resources(definition, Nature::Custom, rv, self.converter.as_ref())
+            definition::resources(definition, ResourceType::Custom, rv, self.converter.as_ref())
         } else {
             Vec::new()
         };
@@ -143,7 +146,7 @@ impl Registry {
     /// Takes out what the definition `name` brought and lets `change` put in what it brings now.
     fn replace(&self, name: &str, change: impl FnOnce(&mut Catalog)) {
         let before = self.catalog();
-        let keep = |resource: &Resource| resource.nature != Nature::Custom || *resource.storage != *name;
+        let keep = |resource: &Resource| resource.resource_type != ResourceType::Custom || *resource.storage != *name;
         let mut catalog = Catalog {
             resources: before
                 .resources
@@ -208,7 +211,9 @@ mod tests {
             let found = catalog.of_storage(&resource.storage).expect("stored");
             assert!(Arc::ptr_eq(&found, &resource));
         }
-        let mut reviews = catalog.all().filter(|resource| resource.nature == Nature::Review);
+        let mut reviews = catalog
+            .all()
+            .filter(|resource| resource.resource_type == ResourceType::Review);
         assert!(reviews.all(|review| catalog.of_storage(&review.storage).is_none()));
     }
 }

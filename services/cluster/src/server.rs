@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 
 use crate::api::Api;
 use crate::limits::{ClusterTerms, Limits};
-use crate::resource::Nature;
+use crate::resource::ResourceType;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::{discovery, openapi_index};
 
@@ -153,7 +153,7 @@ fn nothing_at(api: &Api, path: &str) -> Status {
             Target::Resource(found) => Some((catalog.find(&found.group, &found.version, &found.plural)?, found.name?)),
             _ => None,
         });
-    let custom = above.filter(|(resource, _)| resource.nature == Nature::Custom);
+    let custom = above.filter(|(resource, _)| resource.resource_type == ResourceType::Custom);
     if let Some((resource, name)) = custom.last() {
         return Status::not_found(resource.named(), &name);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use jiff::Timestamp;
-use kindex_cluster::{Backing, Change, Intent, Mutation, ObjectKey, Page, PageRequest, Revision};
+use kindex_cluster::{Change, Intent, Mutation, ObjectKey, Page, PageRequest, Revision, StorageBackend};
 use kindex_cluster::{StoreError as ApiError, WriteError};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
@@ -135,7 +135,7 @@ impl Rows {
 }
 
 #[async_trait]
-impl Backing for Rows {
+impl StorageBackend for Rows {
     async fn newest(&self) -> Result<HashMap<String, u64>, ApiError> {
         let positions = self.store.positions().await.map_err(|error| refused(&error))?;
         let newest = |kind: &&Kind| {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Author, kinds, known, metadata};
 use crate::definition::{self, Claims};
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 /// The letters of generated names: none that could form words.
 const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -54,7 +54,7 @@ pub(crate) fn create(
             &problems,
         ));
     }
-    if resource.nature == Nature::Definition {
+    if resource.resource_type == ResourceType::Definition {
         definition::settle(&mut object, claims, &meta::time(author.now));
     }
     if author.applied {
@@ -74,7 +74,7 @@ pub(super) fn problems(resource: &Resource, object: &Value, before: Option<&Valu
                 .map(FieldProblem::from),
         );
     }
-    if resource.nature == Nature::Definition && problems.is_empty() {
+    if resource.resource_type == ResourceType::Definition && problems.is_empty() {
         problems.extend(definition::problems(object, before));
     }
     problems
@@ -82,7 +82,7 @@ pub(super) fn problems(resource: &Resource, object: &Value, before: Option<&Valu
 
 /// A value that the type of a built-in kind cannot hold: of what is no object of the kind, nothing else is said.
 fn undecodable<'a>(resource: &Resource, problems: &'a [FieldProblem]) -> Option<&'a FieldProblem> {
-    let is_typed = !matches!(resource.nature, Nature::Custom | Nature::Definition);
+    let is_typed = !matches!(resource.resource_type, ResourceType::Custom | ResourceType::Definition);
     let mut wrong = problems
         .iter()
         .filter(|problem| problem.reason == FieldReason::TypeInvalid);

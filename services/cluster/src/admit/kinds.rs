@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kindex_kube_api::meta;
 use serde_json::{Value, json};
 
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 /// Keeps a namespace until its content is gone.
 const NAMESPACE_FINALIZER: &str = "kubernetes";
@@ -29,8 +29,8 @@ pub(super) fn unfold_secret(resource: &Resource, object: &mut Value) {
 
 /// What creation adds to an object of its kind.
 pub(super) fn prepare_created(resource: &Resource, object: &mut Value) {
-    match resource.nature {
-        Nature::Namespace => {
+    match resource.resource_type {
+        ResourceType::Namespace => {
             let name = meta::name(object).to_owned();
             if !object["metadata"]["labels"].is_object() {
                 object["metadata"]["labels"] = json!({});
@@ -39,24 +39,32 @@ pub(super) fn prepare_created(resource: &Resource, object: &mut Value) {
             object["spec"] = json!({"finalizers": [NAMESPACE_FINALIZER]});
             object["status"] = json!({"phase": "Active"});
         }
-        Nature::Definition => {
+        ResourceType::Definition => {
             crate::definition::apply_defaults(object);
             crate::definition::record_stored_version(object);
         }
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {}
+        ResourceType::Custom
+        | ResourceType::CoreEvent
+        | ResourceType::Event
+        | ResourceType::Plain
+        | ResourceType::Review => {}
     }
 }
 
 /// What an update adds to an object of its kind.
 pub(super) fn prepare_updated(resource: &Resource, before: &Value, object: &mut Value) {
-    match resource.nature {
+    match resource.resource_type {
         // The finalizers of a namespace change through /finalize alone.
-        Nature::Namespace => copy(before, object, "spec"),
-        Nature::Definition => {
+        ResourceType::Namespace => copy(before, object, "spec"),
+        ResourceType::Definition => {
             crate::definition::apply_defaults(object);
             crate::definition::record_stored_version(object);
         }
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {}
+        ResourceType::Custom
+        | ResourceType::CoreEvent
+        | ResourceType::Event
+        | ResourceType::Plain
+        | ResourceType::Review => {}
     }
 }
 
@@ -75,33 +83,40 @@ pub(super) fn copy(before: &Value, object: &mut Value, field: &str) {
 pub(crate) fn mark_deleting(resource: &Resource, object: &mut Value, now: Timestamp) {
     let now = meta::time(now);
     meta::set(object, "deletionTimestamp", Some(now.clone().into()));
-    if resource.nature != Nature::Namespace && resource.nature != Nature::Definition {
+    if resource.resource_type != ResourceType::Namespace && resource.resource_type != ResourceType::Definition {
         meta::set(object, "deletionGracePeriodSeconds", Some(0.into()));
     }
     if let Some(generation) = object["metadata"]["generation"].as_u64()
-        && resource.nature != Nature::Definition
+        && resource.resource_type != ResourceType::Definition
     {
         meta::set(object, "generation", Some((generation + 1).into()));
     }
-    match resource.nature {
-        Nature::Namespace => object["status"]["phase"] = "Terminating".into(),
-        Nature::Definition => {
+    match resource.resource_type {
+        ResourceType::Namespace => object["status"]["phase"] = "Terminating".into(),
+        ResourceType::Definition => {
             meta::add_finalizer(object, crate::definition::CLEANUP_FINALIZER);
             crate::definition::mark_terminating(object, &now);
         }
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {}
+        ResourceType::Custom
+        | ResourceType::CoreEvent
+        | ResourceType::Event
+        | ResourceType::Plain
+        | ResourceType::Review => {}
     }
 }
 
 /// Whether nothing keeps an object that is being deleted.
 pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
-    let held = match resource.nature {
-        Nature::Namespace => object["spec"]["finalizers"]
+    let held = match resource.resource_type {
+        ResourceType::Namespace => object["spec"]["finalizers"]
             .as_array()
             .is_some_and(|finalizers| !finalizers.is_empty()),
-        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {
-            false
-        }
+        ResourceType::Custom
+        | ResourceType::Definition
+        | ResourceType::CoreEvent
+        | ResourceType::Event
+        | ResourceType::Plain
+        | ResourceType::Review => false,
     };
     !held && meta::finalizers(object).is_empty()
 }

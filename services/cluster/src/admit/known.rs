@@ -6,7 +6,7 @@ use kindex_kube_api::status::{FieldProblem, Status};
 use kindex_kube_api::{meta, schema};
 use serde_json::{Map, Value};
 
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 /// An object as it was sent, with what strict validation refuses of it.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<Stri
     let unknown = schema::coerce_metadata(&mut value).map_err(|problem| unreadable(resource, &problem.to_string()))?;
     meta::map_mut(&mut value);
     strict_errors.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
-    if resource.nature == Nature::Plain {
+    if resource.resource_type == ResourceType::Plain {
         super::kinds::unfold_secret(resource, &mut value);
     }
     if let Some(structural) = &resource.schema {
@@ -83,7 +83,7 @@ fn check_type(resource: &Resource, fields: &mut Map<String, Value>) -> Result<()
     let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     // Built-in kinds are known by their path; a custom resource must say what it is.
-    if resource.nature == Nature::Custom {
+    if resource.resource_type == ResourceType::Custom {
         for (found, field) in [(&kind, "Kind"), (&api_version, "apiVersion")] {
             if found.is_empty() {
                 let shown = Value::Object(fields.clone());
@@ -101,7 +101,7 @@ fn check_type(resource: &Resource, fields: &mut Map<String, Value>) -> Result<()
         )));
     }
     if !kind.is_empty() && kind != resource.names.kind {
-        if resource.nature == Nature::Custom {
+        if resource.resource_type == ResourceType::Custom {
             let rule = format!("must be {}", resource.names.kind);
             let name = fields.get("metadata").and_then(|metadata| metadata["name"].as_str());
             let problem = FieldProblem::invalid("kind", &kind, &rule);

@@ -4,7 +4,7 @@ use kindex_kube_api::status::FieldProblem;
 use kindex_kube_api::{meta, names};
 use serde_json::Value;
 
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 /// Keys and values of all annotations together.
 const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
@@ -49,11 +49,14 @@ fn pairs<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &
 }
 
 fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>) {
-    let rule = match resource.nature {
-        Nature::Namespace => names::dns_label,
-        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {
-            names::subdomain
-        }
+    let rule = match resource.resource_type {
+        ResourceType::Namespace => names::dns_label,
+        ResourceType::Custom
+        | ResourceType::Definition
+        | ResourceType::CoreEvent
+        | ResourceType::Event
+        | ResourceType::Plain
+        | ResourceType::Review => names::subdomain,
     };
     let base = object["metadata"]["generateName"].as_str().unwrap_or_default();
     // Something follows, so that a dash at its end does not matter.
@@ -106,7 +109,7 @@ fn check_owners(object: &Value, found: &mut Vec<FieldProblem>) {
 
 /// What a client should be told about finalizers that may clash with those of others.
 pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
-    if resource.nature != Nature::Custom {
+    if resource.resource_type != ResourceType::Custom {
         return Vec::new();
     }
     let standard = ["foregroundDeletion", "orphan", "kubernetes"];

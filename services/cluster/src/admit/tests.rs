@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::definition::{self, Claims};
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 fn widgets() -> Resource {
     let definition = json!({"spec": {"group": "example.com", "scope": "Namespaced",
@@ -16,7 +16,7 @@ fn widgets() -> Resource {
                 "spec": {"type": "object", "properties": {
                     "size": {"type": "integer"}, "color": {"type": "string", "default": "red"}}},
                 "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}}}]}});
-    definition::resources(&definition, Nature::Custom, 0, None).remove(0)
+    definition::resources(&definition, ResourceType::Custom, 0, None).remove(0)
 }
 
 fn builtin(kind: &str) -> Resource {

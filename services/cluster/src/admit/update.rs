@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Author, create, kinds};
 use crate::definition::{self, Claims};
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 /// Fields of metadata that only the server sets.
 const SYSTEM_FIELDS: [&str; 6] = [
@@ -71,7 +71,7 @@ pub(crate) fn update(
             &problems,
         ));
     }
-    if resource.nature == Nature::Definition && author.subresource.is_none() {
+    if resource.resource_type == ResourceType::Definition && author.subresource.is_none() {
         definition::settle(&mut object, claims, &meta::time(author.now));
     }
     if !author.applied {

@@ -4,19 +4,19 @@
 use serde_json::{Value, json};
 
 use crate::definition;
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
-const DECLARED: [(Nature, &str); 10] = [
-    (Nature::Namespace, include_str!("namespaces.yaml")),
-    (Nature::Plain, include_str!("configmaps.yaml")),
-    (Nature::Plain, include_str!("secrets.yaml")),
-    (Nature::CoreEvent, include_str!("events.yaml")),
-    (Nature::Event, include_str!("events.k8s.io.yaml")),
-    (Nature::Plain, include_str!("leases.yaml")),
-    (Nature::Definition, include_str!("customresourcedefinitions.yaml")),
-    (Nature::Review, include_str!("selfsubjectaccessreviews.yaml")),
-    (Nature::Review, include_str!("selfsubjectrulesreviews.yaml")),
-    (Nature::Review, include_str!("selfsubjectreviews.yaml")),
+const DECLARED: [(ResourceType, &str); 10] = [
+    (ResourceType::Namespace, include_str!("namespaces.yaml")),
+    (ResourceType::Plain, include_str!("configmaps.yaml")),
+    (ResourceType::Plain, include_str!("secrets.yaml")),
+    (ResourceType::CoreEvent, include_str!("events.yaml")),
+    (ResourceType::Event, include_str!("events.k8s.io.yaml")),
+    (ResourceType::Plain, include_str!("leases.yaml")),
+    (ResourceType::Definition, include_str!("customresourcedefinitions.yaml")),
+    (ResourceType::Review, include_str!("selfsubjectaccessreviews.yaml")),
+    (ResourceType::Review, include_str!("selfsubjectrulesreviews.yaml")),
+    (ResourceType::Review, include_str!("selfsubjectreviews.yaml")),
 ];
 
 /// Namespaces that exist from the start.
@@ -26,12 +26,12 @@ pub(crate) const FIRST_NAMESPACES: [&str; 2] = ["default", "kube-system"];
 pub(crate) fn resources() -> Vec<Resource> {
     DECLARED
         .iter()
-        .flat_map(|(nature, text)| {
+        .flat_map(|(resource_type, text)| {
             let declared: Value = serde_saphyr::from_str(text).expect("the built-in kinds are valid YAML");
-            definition::resources(&declared, *nature, 0, None)
+            definition::resources(&declared, *resource_type, 0, None)
         })
         .map(|mut resource| {
-            if resource.nature == Nature::Event {
+            if resource.resource_type == ResourceType::Event {
                 // Both faces of events are stored in one place.
                 resource.storage = "events".into();
             }
@@ -42,13 +42,15 @@ pub(crate) fn resources() -> Vec<Resource> {
 
 /// The object with a field `columns` for those table cells that no path can reach.
 pub(crate) fn with_columns(resource: &Resource, object: &Value) -> Option<Value> {
-    let columns = match resource.nature {
-        Nature::Custom | Nature::Definition | Nature::Namespace | Nature::Review => return None,
-        Nature::Plain => {
+    let columns = match resource.resource_type {
+        ResourceType::Custom | ResourceType::Definition | ResourceType::Namespace | ResourceType::Review => {
+            return None;
+        }
+        ResourceType::Plain => {
             let count = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
             json!({"data": count("data") + count("binaryData")})
         }
-        Nature::CoreEvent => event_columns(
+        ResourceType::CoreEvent => event_columns(
             object,
             "involvedObject",
             "firstTimestamp",
@@ -56,7 +58,7 @@ pub(crate) fn with_columns(resource: &Resource, object: &Value) -> Option<Value>
             "count",
             "source",
         ),
-        Nature::Event => event_columns(
+        ResourceType::Event => event_columns(
             object,
             "regarding",
             "deprecatedFirstTimestamp",

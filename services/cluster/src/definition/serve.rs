@@ -9,7 +9,9 @@ use kindex_kube_api::{condition, meta};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::resource::{Conversion, Convert, Names, Nature, Resource, join_group, storage_api_version, storage_name};
+use crate::resource::{
+    Conversion, Convert, Names, Resource, ResourceType, join_group, storage_api_version, storage_name,
+};
 
 /// The condition that the names were all granted once.
 pub(super) const ESTABLISHED: &str = "Established";
@@ -27,7 +29,7 @@ pub(crate) fn is_established(definition: &Value) -> bool {
 /// The resources of a definition that has been checked; `since` is the definition's resource version.
 pub(crate) fn resources(
     definition: &Value,
-    nature: Nature,
+    resource_type: ResourceType,
     since: u64,
     converter: Option<&Arc<dyn Convert>>,
 ) -> Vec<Resource> {
@@ -53,7 +55,7 @@ pub(crate) fn resources(
                 api_version: join_group(group, name),
                 names: names.clone(),
                 namespaced: spec["scope"] == Scope::Namespaced.as_str(),
-                nature,
+                resource_type,
                 has_status: !version["subresources"]["status"].is_null(),
                 schema: version
                     .pointer("/schema/openAPIV3Schema")
@@ -63,7 +65,7 @@ pub(crate) fn resources(
                 selectable: selectable(version),
                 storage: Arc::clone(&storage),
                 storage_version: storage_version.to_owned(),
-                storage_api_version: storage_api_version(nature, group, storage_version),
+                storage_api_version: storage_api_version(resource_type, group, storage_version),
                 serves_storage_version,
                 conversion: conversion.clone(),
                 since,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::resource::Nature;
+use crate::resource::ResourceType;
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 
@@ -51,7 +51,7 @@ fn a_valid_definition_is_named_and_established() {
 fn names_that_others_hold_are_not_granted() {
     let mut first = definition();
     settle(&mut first, &Claims::default(), NOW);
-    let granted = resources(&first, Nature::Custom, 1, None);
+    let granted = resources(&first, ResourceType::Custom, 1, None);
     let mut claims = Claims::default();
     claims.add(&granted[0].names);
     let mut second = definition();
@@ -111,7 +111,7 @@ fn only_served_versions_become_resources_and_all_share_their_storage() {
         .as_array_mut()
         .unwrap()
         .extend([second, third]);
-    let resources = resources(&definition, Nature::Custom, 7, None);
+    let resources = resources(&definition, ResourceType::Custom, 7, None);
     let versions: Vec<_> = resources.iter().map(|resource| resource.version.as_str()).collect();
     assert_eq!(versions, ["v1", "v2"]);
     assert!(

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{ATTEMPTS_MAX, find, not_shown, removal_preconditions, store_failed, write_failed};
 use crate::admit;
 use crate::api::Api;
-use crate::resource::{Nature, Resource, shown, stored};
+use crate::resource::{Resource, ResourceType, shown, stored};
 use crate::store::{Intent, Mutation, ObjectKey, Revision, WriteError};
 
 /// Namespaces that cannot be deleted.
@@ -47,7 +47,7 @@ pub(crate) async fn delete(
     key: &ObjectKey,
     options: &DeleteOptions,
 ) -> Result<Deleted, Status> {
-    if resource.nature == Nature::Namespace && PROTECTED_NAMESPACES.contains(&key.name.as_str()) {
+    if resource.resource_type == ResourceType::Namespace && PROTECTED_NAMESPACES.contains(&key.name.as_str()) {
         return Err(Status::forbidden(
             resource.named(),
             &key.name,
@@ -63,7 +63,7 @@ pub(crate) async fn delete(
         let mut object = before.clone();
         // Elsewhere nobody would ever take these finalizers off.
         set_propagation(&mut object, options.propagation.filter(|_| api.is_cluster));
-        let kept = resource.nature == Nature::Definition || !admit::is_released(resource, &object);
+        let kept = resource.resource_type == ResourceType::Definition || !admit::is_released(resource, &object);
         let (intent, preconditions) = if !kept || (meta::is_deleting(before) && admit::is_released(resource, &object)) {
             (
                 Intent::Remove(Arc::clone(&revision)),

@@ -12,7 +12,7 @@ use crate::admit::{self, Author, Outcome};
 use crate::api::Api;
 use crate::definition::Claims;
 use crate::namespaces::{self, Phase};
-use crate::resource::{Nature, NotShown, Resource, is_stored_form, shown, stored};
+use crate::resource::{NotShown, Resource, ResourceType, is_stored_form, shown, stored};
 use crate::store::{Intent, Mutation, ObjectKey, Precondition, Revision, StoreError, WriteError};
 
 mod delete;
@@ -85,7 +85,7 @@ const NAMESPACES: kindex_kube_api::status::Named<'static> = kindex_kube_api::sta
 
 /// The names that a definition may not take.
 fn claims(api: &Api, resource: &Resource, object: &Value) -> Claims {
-    if resource.nature != Nature::Definition {
+    if resource.resource_type != ResourceType::Definition {
         return Claims::default();
     }
     let group = object["spec"]["group"].as_str().unwrap_or_default();
@@ -115,7 +115,7 @@ pub(crate) async fn create(
             }
         }
     }
-    if resource.nature == Nature::Custom && api.is_cluster {
+    if resource.resource_type == ResourceType::Custom && api.is_cluster {
         if resource.terminating {
             return Err(Status::definition_terminating(resource.named()));
         }
@@ -172,10 +172,14 @@ pub(crate) async fn find(api: &Api, resource: &Resource, key: &ObjectKey) -> Res
 
 /// Nothing may be left behind by a container that goes.
 fn removal_preconditions(resource: &Resource, object: &Value) -> Vec<Precondition> {
-    match resource.nature {
-        Nature::Namespace => vec![Precondition::NamespaceEmpty(meta::name(object).to_owned())],
-        Nature::Definition => vec![Precondition::ResourceEmpty(meta::name(object).into())],
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => Vec::new(),
+    match resource.resource_type {
+        ResourceType::Namespace => vec![Precondition::NamespaceEmpty(meta::name(object).to_owned())],
+        ResourceType::Definition => vec![Precondition::ResourceEmpty(meta::name(object).into())],
+        ResourceType::Custom
+        | ResourceType::CoreEvent
+        | ResourceType::Event
+        | ResourceType::Plain
+        | ResourceType::Review => Vec::new(),
     }
 }
 

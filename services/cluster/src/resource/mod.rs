@@ -23,7 +23,7 @@ pub(crate) use view::{NotShown, Shown, is_stored_form, shown, stored};
 
 /// What sets a resource apart from a plain custom resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub(crate) enum ResourceType {
     /// Defined by a CustomResourceDefinition.
     Custom,
     /// CustomResourceDefinitions themselves.
@@ -32,7 +32,7 @@ pub(crate) enum Nature {
     Namespace,
     /// `events` of the core group.
     CoreEvent,
-    /// `events` of `events.k8s.io`: the same objects as [`Nature::CoreEvent`] under other field names.
+    /// `events` of `events.k8s.io`: the same objects as [`ResourceType::CoreEvent`] under other field names.
     Event,
     /// A built-in kind without behavior: configmaps, secrets, leases.
     Plain,
@@ -61,7 +61,7 @@ pub(crate) struct Resource {
     pub(crate) api_version: String,
     pub(crate) names: Names,
     pub(crate) namespaced: bool,
-    pub(crate) nature: Nature,
+    pub(crate) resource_type: ResourceType,
     /// Whether `/status` is served and the main resource leaves the status alone.
     pub(crate) has_status: bool,
     /// The compiled schema; nothing is pruned or validated without one.
@@ -100,17 +100,17 @@ impl Resource {
 
     /// Whether `metadata.generation` counts changes of this resource.
     pub(crate) fn has_generation(&self) -> bool {
-        matches!(self.nature, Nature::Custom | Nature::Definition)
+        matches!(self.resource_type, ResourceType::Custom | ResourceType::Definition)
     }
 
     /// Whether an update without a resource version is taken as it comes.
     pub(crate) fn allows_unconditional_update(&self) -> bool {
-        !matches!(self.nature, Nature::Custom | Nature::Definition)
+        !matches!(self.resource_type, ResourceType::Custom | ResourceType::Definition)
     }
 
     /// Whether strategic merge patches are understood: only of kinds that are built in.
     pub(crate) fn allows_strategic_patch(&self) -> bool {
-        self.nature != Nature::Custom
+        self.resource_type != ResourceType::Custom
     }
 }
 
@@ -124,16 +124,16 @@ pub(crate) fn join_group(group: &str, version: &str) -> String {
 }
 
 /// `group/version` of stored objects.
-pub(crate) fn storage_api_version(nature: Nature, group: &str, storage_version: &str) -> String {
-    match nature {
+pub(crate) fn storage_api_version(resource_type: ResourceType, group: &str, storage_version: &str) -> String {
+    match resource_type {
         // Both faces of events share the core form.
-        Nature::Event => "v1".to_owned(),
-        Nature::Custom
-        | Nature::Definition
-        | Nature::Namespace
-        | Nature::CoreEvent
-        | Nature::Plain
-        | Nature::Review => join_group(group, storage_version),
+        ResourceType::Event => "v1".to_owned(),
+        ResourceType::Custom
+        | ResourceType::Definition
+        | ResourceType::Namespace
+        | ResourceType::CoreEvent
+        | ResourceType::Plain
+        | ResourceType::Review => join_group(group, storage_version),
     }
 }
 

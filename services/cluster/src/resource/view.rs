@@ -5,7 +5,7 @@ use bytes::Bytes;
 use kindex_kube_api::schema;
 use serde_json::Value;
 
-use super::{Nature, Resource, events};
+use super::{Resource, ResourceType, events};
 use crate::store::{Revision, StoreError};
 
 /// An object ready to be served.
@@ -53,7 +53,7 @@ pub(crate) async fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Re
         return Ok(Shown::Text(revision));
     }
     let mut object = revision.object()?.clone();
-    if resource.nature == Nature::Event {
+    if resource.resource_type == ResourceType::Event {
         return Ok(Shown::Object(events::from_core(object)));
     }
     object = in_version(resource, object, &resource.version, api_version).await?;
@@ -67,7 +67,7 @@ pub(crate) async fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Re
 
 /// An object in the resource's form, in the form in which it is stored.
 pub(crate) async fn stored(resource: &Resource, object: Value) -> Result<Value, NotShown> {
-    if resource.nature == Nature::Event {
+    if resource.resource_type == ResourceType::Event {
         return Ok(events::to_core(object));
     }
     let api_version = &resource.storage_api_version;

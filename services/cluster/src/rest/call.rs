@@ -9,7 +9,7 @@ use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
 
 use crate::api::Api;
 use crate::mutate;
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 use crate::store::ObjectKey;
 
 /// A request for objects, as far as it is known before the body is understood.
@@ -61,7 +61,7 @@ impl Call<'_> {
 }
 
 pub(super) fn is_custom(resource: &Resource) -> bool {
-    resource.nature == Nature::Custom
+    resource.resource_type == ResourceType::Custom
 }
 
 /// A collection that belongs to namespaces, changed without one.

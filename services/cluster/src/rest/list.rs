@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, bad_version, refused};
 use super::{Reply, render};
 use crate::mutate::{not_shown, store_failed};
-use crate::resource::{Nature, Resource, Shown, shown};
+use crate::resource::{Resource, ResourceType, Shown, shown};
 use crate::store::{Page, PageRequest, Revision, StoreError};
 
 /// What a page may hold, of one or more objects: five hundred of the largest are more than a server has.
@@ -186,7 +186,7 @@ fn check_fields(resource: &Resource, query: &ListQuery) -> Result<(), Status> {
             || resource.selectable.iter().any(|selectable| selectable == field)
     };
     match query.fields.fields().find(|field| !known(field)) {
-        Some(field) if resource.nature == Nature::Plain && resource.selectable.is_empty() => {
+        Some(field) if resource.resource_type == ResourceType::Plain && resource.selectable.is_empty() => {
             let known = "only \"metadata.name\", \"metadata.namespace\"";
             Err(Status::bad_request(format!(
                 "{field:?} is not a known field selector: {known}"

@@ -25,7 +25,7 @@ use kindex_kube_api::status::Status;
 
 use crate::api::Api;
 use crate::mutate;
-use crate::resource::{Nature, Resource};
+use crate::resource::{Resource, ResourceType};
 
 use call::{Call, bad_version, is_custom};
 
@@ -47,7 +47,7 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
     check_name(path)?;
     check_subresource(resource, path)?;
     let call = Call { api, resource, request };
-    if resource.nature == Nature::Review {
+    if resource.resource_type == ResourceType::Review {
         return review::answer(&call);
     }
     let reply = match (&request.method, &path.name, path.subresource) {
@@ -108,7 +108,7 @@ fn check_subresource(resource: &Resource, path: &ResourcePath) -> Result<(), Sta
             path.name.as_deref().unwrap_or_default(),
         )),
         Some(Subresource::Status) if !resource.has_status => Err(Status::unknown_path()),
-        Some(Subresource::Finalize) if resource.nature != Nature::Namespace => Err(Status::unknown_path()),
+        Some(Subresource::Finalize) if resource.resource_type != ResourceType::Namespace => Err(Status::unknown_path()),
         _ => Ok(()),
     }
 }

@@ -14,13 +14,13 @@ use super::{Call, Reply};
 use crate::api::Api;
 use crate::builtin;
 use crate::mutate::{Written, not_shown, store_failed};
-use crate::resource::{Nature, Resource, Shown, shown};
+use crate::resource::{Resource, ResourceType, Shown, shown};
 use crate::store::Revision;
 
 /// The metadata of a list of whole objects: that of a custom resource has the token where there is no next page, too.
 fn list_metadata(resource: &Resource, meta: &ListMeta) -> Value {
     let mut metadata = meta.to_value();
-    if resource.nature == Nature::Custom && meta.continue_token.is_none() {
+    if resource.resource_type == ResourceType::Custom && meta.continue_token.is_none() {
         metadata["continue"] = "".into();
     }
     metadata

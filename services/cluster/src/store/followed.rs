@@ -1,4 +1,4 @@
-//! Objects that a [`Backing`] keeps, and the news about them for watches: its log is polled, since other servers may
+//! Objects that a [`StorageBackend`] keeps, and their changes for watches: its log is polled, since other servers may
 //! write there too.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::hub::Hub;
-use super::{Backing, Mutation, Revision, StoreError, WriteError};
+use super::{Mutation, Revision, StorageBackend, StoreError, WriteError};
 
 /// How often it is asked where nobody writes here.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -24,23 +24,23 @@ const CHUNK: u32 = 200;
 /// How far watches are, by resource; `None` before the first answer.
 type Published = Option<HashMap<String, u64>>;
 
-/// A backing whose log is followed.
+/// A backend whose log is followed.
 #[derive(Clone)]
-pub(crate) struct FollowedBacking {
-    pub(super) backing: Arc<dyn Backing>,
+pub(crate) struct FollowedBackend {
+    pub(super) backend: Arc<dyn StorageBackend>,
     pub(super) hub: Arc<Hub>,
     published: watch::Receiver<Published>,
     nudge: Arc<Notify>,
 }
 
-impl FollowedBacking {
+impl FollowedBackend {
     /// Follows the log until stopped.
-    pub(crate) async fn start(backing: Arc<dyn Backing>, stop: CancellationToken) -> Self {
+    pub(crate) async fn start(backend: Arc<dyn StorageBackend>, stop: CancellationToken) -> Self {
         let (to, published) = watch::channel(None);
         let nudge = Arc::new(Notify::new());
         let hub = Arc::new(Hub::new(0));
         let poll = Poll {
-            backing: backing.clone(),
+            backend: backend.clone(),
             hub: hub.clone(),
             to,
         };
@@ -49,7 +49,7 @@ impl FollowedBacking {
         }
         tokio::spawn(stop.run_until_cancelled_owned(poll.run(nudge.clone())));
         Self {
-            backing,
+            backend,
             hub,
             published,
             nudge,
@@ -63,7 +63,7 @@ impl FollowedBacking {
 
     /// Makes one mutation. Watches have it when this returns, or soon.
     pub(super) async fn write(&self, mutation: Mutation) -> Result<Arc<Revision>, WriteError> {
-        let revision = self.backing.write(mutation).await?;
+        let revision = self.backend.write(mutation).await?;
         self.nudge.notify_one();
         let mut published = self.published.clone();
         let resource = &*revision.key.resource;
@@ -79,7 +79,7 @@ impl FollowedBacking {
 
 /// The end that asks.
 struct Poll {
-    backing: Arc<dyn Backing>,
+    backend: Arc<dyn StorageBackend>,
     hub: Arc<Hub>,
     to: watch::Sender<Published>,
 }
@@ -99,7 +99,7 @@ impl Poll {
     }
 
     async fn poll(&self) -> Result<(), StoreError> {
-        let newest = self.backing.newest().await?;
+        let newest = self.backend.newest().await?;
         let known = self.to.borrow().clone();
         let Some(mut known) = known else {
             // Who watches from now on reads what there is from the log.
@@ -117,7 +117,7 @@ impl Poll {
 
     async fn catch_up(&self, resource: &str, at: &mut u64, newest: u64) -> Result<(), StoreError> {
         while *at < newest {
-            match self.backing.log_after(resource, *at, CHUNK).await {
+            match self.backend.log_after(resource, *at, CHUNK).await {
                 Ok(page) => {
                     let Some(last) = page.objects.last() else { break };
                     self.hub.publish(&page.objects, last.rv);

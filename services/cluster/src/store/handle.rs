@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{
-    Feed, FileStore, FollowedBacking, Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, StoreOptions,
+    Feed, FileStore, FollowedBackend, Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, StoreOptions,
     WriteError,
 };
 
@@ -14,7 +14,7 @@ pub(crate) enum Store {
     /// In a cluster's own file.
     File(FileStore),
     /// Elsewhere: of some custom resources alone.
-    Elsewhere(FollowedBacking),
+    Elsewhere(FollowedBackend),
 }
 
 impl Store {
@@ -52,7 +52,7 @@ impl Store {
     pub(crate) async fn get(&self, key: &ObjectKey) -> Result<Option<Arc<Revision>>, StoreError> {
         match self {
             Self::File(file) => file.get(key).await,
-            Self::Elsewhere(followed) => followed.backing.get(key).await,
+            Self::Elsewhere(followed) => followed.backend.get(key).await,
         }
     }
 
@@ -103,7 +103,7 @@ impl Store {
     pub(crate) async fn list(&self, request: &PageRequest) -> Result<Page, StoreError> {
         match self {
             Self::File(file) => file.list(request).await,
-            Self::Elsewhere(followed) => followed.backing.list(request).await,
+            Self::Elsewhere(followed) => followed.backend.list(request).await,
         }
     }
 
@@ -116,7 +116,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         match self {
             Self::File(file) => file.count_after(request, namespace, name).await,
-            Self::Elsewhere(followed) => followed.backing.count_after(request, namespace, name).await,
+            Self::Elsewhere(followed) => followed.backend.count_after(request, namespace, name).await,
         }
     }
 
@@ -128,7 +128,7 @@ impl Store {
     pub(crate) async fn log_after(&self, resource: Option<&str>, rv: u64, limit: u32) -> Result<Page, StoreError> {
         match (self, resource) {
             (Self::File(file), _) => file.log_after(resource, rv, limit).await,
-            (Self::Elsewhere(followed), Some(resource)) => followed.backing.log_after(resource, rv, limit).await,
+            (Self::Elsewhere(followed), Some(resource)) => followed.backend.log_after(resource, rv, limit).await,
             // Nobody looks after all resources at once there.
             (Self::Elsewhere(_), None) => Ok(Page {
                 rv,

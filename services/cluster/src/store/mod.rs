@@ -1,6 +1,6 @@
 //! Revisions of all objects. In a cluster's own file, SQLite: each mutation is one row, an object's JSON is written
 //! exactly once, and the rows since the compaction floor are the log from which watches resume. Knows keys, revisions
-//! and JSON text, but no resources, schemas or HTTP. Or wherever a [`Backing`] keeps them.
+//! and JSON text, but no resources, schemas or HTTP. Or wherever a [`StorageBackend`] keeps them.
 
 mod compact;
 
@@ -14,7 +14,7 @@ mod read;
 
 mod write;
 
-mod backing;
+mod backend;
 
 mod followed;
 
@@ -31,8 +31,8 @@ use tokio::sync::mpsc;
 
 use crate::private;
 
-pub use backing::Backing;
-pub(crate) use followed::FollowedBacking;
+pub use backend::StorageBackend;
+pub(crate) use followed::FollowedBackend;
 pub(crate) use handle::Store;
 pub(crate) use hub::{Feed, FeedError};
 pub use read::{Page, PageRequest};

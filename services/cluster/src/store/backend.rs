@@ -14,7 +14,7 @@ use super::{Mutation, ObjectKey, Page, PageRequest, Revision, StoreError, WriteE
 /// log. Those of several resources have nothing to do with each other. A write is refused where its intent does not
 /// hold, whoever else writes.
 #[async_trait]
-pub trait Backing: Send + Sync {
+pub trait StorageBackend: Send + Sync {
     /// The last resource version of each resource.
     ///
     /// # Errors
