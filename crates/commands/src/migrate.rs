@@ -87,7 +87,7 @@ fn failure(error: &MigrateError) -> CommandError {
         MigrateError::Store(_) | MigrateError::Step { .. } | MigrateError::LockLost => {
             failure.hint("what ran stays; once the cause is gone, the same command goes on from there")
         }
-        MigrateError::Unfit(_) | MigrateError::Broken(_) => {
+        MigrateError::AdoptionBlocked(_) | MigrateError::Broken(_) => {
             failure.hint("mend what is named, and run the same command again")
         }
     }

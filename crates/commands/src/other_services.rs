@@ -9,7 +9,9 @@ use kindex_deletion::object::{Key, KindName};
 use kindex_deletion::peer::{Peer, Peers, Transport};
 use kindex_kube_client::ClusterError;
 use kindex_kube_client::other_service::Address;
-use kindex_maintenance::references::{ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState};
+use kindex_maintenance::references::{
+    ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState,
+};
 use kindex_model::kind::Registry;
 
 use crate::error::CommandResult;
@@ -69,21 +71,21 @@ impl Targets {
         Self(Peers::new(foreign, &Transport::Events))
     }
 
-    fn peer(&self, kind: &KindName) -> Result<&Peer, LookFailure> {
-        self.0.of(kind).ok_or_else(|| LookFailure {
+    fn peer(&self, kind: &KindName) -> Result<&Peer, OtherServiceFailure> {
+        self.0.of(kind).ok_or_else(|| OtherServiceFailure {
             why: format!("no service with the kind {kind} is known"),
             is_silent: false,
         })
     }
 }
 
-fn failure(error: ClusterError) -> LookFailure {
+fn failure(error: ClusterError) -> OtherServiceFailure {
     match error {
-        ClusterError::Retryable { message, .. } => LookFailure {
+        ClusterError::Retryable { message, .. } => OtherServiceFailure {
             why: message,
             is_silent: true,
         },
-        other => LookFailure {
+        other => OtherServiceFailure {
             why: other.to_string(),
             is_silent: false,
         },
@@ -91,7 +93,7 @@ fn failure(error: ClusterError) -> LookFailure {
 }
 
 impl OtherServices for Targets {
-    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
         let key = Key {
             kind: KindName::new(at.group, at.kind),
             namespace: at.namespace.as_str().into(),
@@ -110,7 +112,7 @@ impl OtherServices for Targets {
         group: &'static str,
         kind: &'static str,
         token: Option<&str>,
-    ) -> Result<ListedPage, LookFailure> {
+    ) -> Result<ListedPage, OtherServiceFailure> {
         let peer = self.peer(&KindName::new(group, kind))?;
         let (keys, next) = peer.page(token).await.map_err(failure)?;
         let objects = keys

@@ -20,10 +20,10 @@ pub(super) trait AdoptionSql: Send + Sync {
         live: Option<&LiveTable>,
         wanted: &Definition<'_>,
         extracted: &dyn Fn(&str) -> bool,
-    ) -> Result<Option<Change>, Vec<Unfit>>;
+    ) -> Result<Option<Change>, Vec<AdoptionBlocker>>;
 
     /// A table is there under another name.
-    fn other_spelling(&self, found: &str, wanted: &str) -> Unfit;
+    fn other_spelling(&self, found: &str, wanted: &str) -> AdoptionBlocker;
 
     /// What is to be asked about the values of a column.
     fn value_checks(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck>;
@@ -32,14 +32,14 @@ pub(super) trait AdoptionSql: Send + Sync {
     fn twice(&self, table: &str) -> String;
 
     /// The answer to [`twice`](Self::twice).
-    fn found_twice(&self, table: &str, uid: &str, key: &str, rows: i64, pairs: i64) -> Unfit;
+    fn found_twice(&self, table: &str, uid: &str, key: &str, rows: i64, pairs: i64) -> AdoptionBlocker;
 
     /// Asks for uid and text of rows that may hold no object of that uid, as far as the server can tell, in order of
     /// uid. Parameter, where it goes on: the last uid before.
     fn unsure_rows(&self, table: &str, goes_on: bool) -> String;
 
     /// So many rows hold no object, this one among them.
-    fn no_object(&self, table: &str, uid: &str, why: &str, rows: usize) -> Unfit;
+    fn no_object(&self, table: &str, uid: &str, why: &str, rows: usize) -> AdoptionBlocker;
 
     /// Asks for the statement by which the server would create a table, in the second column.
     fn show(&self, table: &str) -> String;
@@ -130,7 +130,7 @@ pub(super) struct ValueCheck {
     /// Asks how many rows have such a value, and for one of them.
     pub(super) question: String,
     /// What is wrong where there is one.
-    pub(super) unfit: Box<dyn Fn(&Example<'_>) -> Unfit + Send + Sync>,
+    pub(super) blocker: Box<dyn Fn(&Example<'_>) -> AdoptionBlocker + Send + Sync>,
 }
 
 /// A row by which a reason is shown.
@@ -139,16 +139,16 @@ pub(super) struct Example<'a> {
     pub(super) first: &'a str,
 }
 
-/// A reason that keeps a table from being taken up: where, why, and what to do.
+/// A reason that keeps a table from being adopted: where, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit {
+pub struct AdoptionBlocker {
     /// `model.json` or `model_labels`.
     place: String,
     why: String,
     remedy: String,
 }
 
-impl Unfit {
+impl AdoptionBlocker {
     pub(super) fn new(place: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             place: place.into(),
@@ -158,7 +158,7 @@ impl Unfit {
     }
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for AdoptionBlocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}\n      {}", self.place, self.why, self.remedy)
     }

@@ -41,7 +41,7 @@ pub struct ReadVersion {
 /// What became of archived objects that were to be deleted. Those that somebody changed since they were read, or that
 /// are archived no more, are in neither list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TakenAlong {
+pub struct DeletionResults {
     /// They are deleted, and hold nothing any more.
     pub deleted: Vec<Uid>,
     /// References hold them: each is deleted once its last one is released.
@@ -66,12 +66,17 @@ pub trait ArchivedHolders: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<HolderRow>, StoreError>;
 
-    /// Releases a reference and nothing more: an object that waits for the release of its last one goes by
-    /// [`take_along`](Self::take_along), once its own deletion is through.
+    /// Releases a reference and nothing more: an object that waits for the release of its last one is deleted by
+    /// [`delete_unheld`](Self::delete_unheld), once its own deletion is through.
     async fn drop_reference(&self, kind: &Kind, uid: &Uid, name: &ReferenceName) -> Result<(), StoreError>;
 
     /// Marks archived objects deleted that are as they were read, and releases what they hold.
-    async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError>;
+    async fn delete_unheld(
+        &self,
+        kind: &Kind,
+        objects: &[ReadVersion],
+        now: Timestamp,
+    ) -> Result<DeletionResults, StoreError>;
 
     /// Gives tombstones to archived objects that are as they were read, whether references hold them or not. They go on
     /// holding others. Returns the uids of those that have tombstones: the others were changed since, or are archived
@@ -141,13 +146,13 @@ impl<D: Driver> InTransaction<D> for Keep<'_> {
 }
 
 impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
-    type Done = TakenAlong;
+    type Done = DeletionResults;
 
     fn kind(&self) -> &'static str {
         self.work.kind.name
     }
 
-    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<TakenAlong, sqlx::Error> {
+    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<DeletionResults, sqlx::Error> {
         let mut batch = Batch::<D> {
             connection,
             limits,
@@ -177,7 +182,7 @@ impl<D: Driver> InTransaction<D> for DeleteAsRead<'_> {
         let deletions = batch.delete_archived(&rows, self.mode).await?;
         batch.release_held_by(&deletions.deleted).await?;
         let uids = |uids: &[&str]| uids.iter().map(|uid| Uid::from(*uid)).collect();
-        Ok(TakenAlong {
+        Ok(DeletionResults {
             deleted: uids(&deletions.deleted),
             held: uids(&deletions.held),
         })
@@ -238,7 +243,12 @@ impl<D: Driver> ArchivedHolders for SqlStore<D> {
         self.change(kind, sql::release(), &params).await
     }
 
-    async fn take_along(&self, kind: &Kind, objects: &[ReadVersion], now: Timestamp) -> Result<TakenAlong, StoreError> {
+    async fn delete_unheld(
+        &self,
+        kind: &Kind,
+        objects: &[ReadVersion],
+        now: Timestamp,
+    ) -> Result<DeletionResults, StoreError> {
         self.delete_as_read(kind, objects, (DeletionMode::Unheld, false), now)
             .await
     }
@@ -273,9 +283,9 @@ impl<D: Driver> SqlStore<D> {
         objects: &[ReadVersion],
         (mode, is_purge): (DeletionMode, bool),
         now: Timestamp,
-    ) -> Result<TakenAlong, StoreError> {
+    ) -> Result<DeletionResults, StoreError> {
         if objects.is_empty() {
-            return Ok(TakenAlong::default());
+            return Ok(DeletionResults::default());
         }
         let texts = self.texts(kind);
         let delete = DeleteAsRead {

@@ -83,8 +83,8 @@ mod version_counts;
 
 use std::sync::Arc;
 
-pub use adoption::{BrokenRows, BrokenTable, Unfit};
-pub use archived_holders::{ArchivedHolders, HolderRow, ReadVersion, TakenAlong};
+pub use adoption::{AdoptionBlocker, BrokenRows, BrokenTable};
+pub use archived_holders::{ArchivedHolders, DeletionResults, HolderRow, ReadVersion};
 pub use calls::{Calls, Stalled};
 pub use changes::{Change, Changes};
 pub use conversion::{
@@ -100,10 +100,12 @@ pub use error::{DirectError, OUTAGES, StoreError};
 pub use explained::{Access, Plan, PlanStep};
 pub use history::{AsOf, History, ListAt, Past};
 pub use live::{LiveColumn, LiveKey, LiveTable};
-pub use maintenance::{BACKFILL_PROGRESS, Gone, GoneRow, OfCluster, Purge, RowImage, SideRow, Verification, WorkState};
+pub use maintenance::{
+    BACKFILL_PROGRESS, ClusterBinding, Gone, GoneRow, Purge, RowImage, SideRow, Verification, WorkState,
+};
 pub use migration::{
-    AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationState, Migrations,
-    PendingStep, Prepare, ScriptError, Unfits,
+    AdoptOptions, Adopted, AdoptedKind, AdoptionBlockers, Applied, MigrateError, MigrateOptions, Migrated,
+    MigrationState, Migrations, PendingStep, Prepare, ScriptError,
 };
 pub use mysql::{MySqlFields, Tls, TlsMode};
 pub use outage::Outage;
@@ -152,7 +154,7 @@ pub trait MetadataStorage:
     + Purge
     + QuarantineRecords
     + WorkState
-    + OfCluster
+    + ClusterBinding
     + VersionConversion
 {
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::references::{
-    Difference, ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
+    Difference, ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState, Report, verify,
 };
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -59,19 +59,19 @@ static KINDS: &[&Kind] = &[&HOLDERS];
 const REFUSED: &str = "refused";
 
 /// What another service says of each of its other objects, and how often it was asked.
-struct Says(Result<Option<ReferencedState>, LookFailure>, AtomicUsize);
+struct Says(Result<Option<ReferencedState>, OtherServiceFailure>, AtomicUsize);
 
 impl Says {
-    fn of(said: Result<Option<ReferencedState>, LookFailure>) -> Self {
+    fn of(said: Result<Option<ReferencedState>, OtherServiceFailure>) -> Self {
         Self(said, AtomicUsize::new(0))
     }
 }
 
 impl OtherServices for Says {
-    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
+    async fn look(&self, at: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
         self.1.fetch_add(1, Ordering::SeqCst);
         match at.name.as_str() {
-            REFUSED => Err(LookFailure {
+            REFUSED => Err(OtherServiceFailure {
                 why: "nobody may read it".to_owned(),
                 is_silent: false,
             }),
@@ -79,7 +79,7 @@ impl OtherServices for Says {
         }
     }
 
-    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, LookFailure> {
+    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, OtherServiceFailure> {
         Ok(ListedPage::default())
     }
 }
@@ -166,7 +166,7 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     let report = verified(&stage, &Says::of(Ok(None))).await;
     assert_eq!(found(&report), ["Model m: dangling"], "{report:?}");
     let why = "the region does not answer";
-    let silent = Says::of(Err(LookFailure {
+    let silent = Says::of(Err(OtherServiceFailure {
         why: why.to_owned(),
         is_silent: true,
     }));

@@ -12,7 +12,7 @@ use kindex_kube_client::{
 };
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_store::OfCluster;
+use kindex_store::ClusterBinding;
 use tokio::time::timeout;
 
 use super::{ANSWER_WITHIN, Another, Verdict, judge, unnamed};
@@ -41,7 +41,7 @@ struct Known {
     reported: bool,
 }
 
-impl<S: OfCluster + ?Sized> CheckedCluster<S> {
+impl<S: ClusterBinding + ?Sized> CheckedCluster<S> {
     /// Compares this cluster with that of a database.
     pub fn new(cluster: KubeCluster, store: Arc<S>, database: String) -> Self {
         Self {
@@ -119,7 +119,7 @@ fn unanswered(why: &dyn Display) -> ClusterError {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> ReadApi for CheckedCluster<S> {
+impl<S: ClusterBinding + ?Sized> ReadApi for CheckedCluster<S> {
     async fn list(&self, kind: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError> {
         let page = self.cluster.list(kind, limit, continue_token).await?;
         self.check().await?;
@@ -135,7 +135,7 @@ impl<S: OfCluster + ?Sized> ReadApi for CheckedCluster<S> {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> WatchApi for CheckedCluster<S> {
+impl<S: ClusterBinding + ?Sized> WatchApi for CheckedCluster<S> {
     async fn watch(&self, kind: &Kind, from: ResourceVersion) -> Result<WatchStream, ClusterError> {
         let stream = self.cluster.watch(kind, from).await?;
         self.check().await?;
@@ -144,7 +144,7 @@ impl<S: OfCluster + ?Sized> WatchApi for CheckedCluster<S> {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> WriteApi for CheckedCluster<S> {
+impl<S: ClusterBinding + ?Sized> WriteApi for CheckedCluster<S> {
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         self.believed(self.cluster.delete(kind, target).await).await
     }
@@ -161,7 +161,7 @@ impl<S: OfCluster + ?Sized> WriteApi for CheckedCluster<S> {
 }
 
 #[async_trait]
-impl<S: OfCluster + ?Sized> EventApi for CheckedCluster<S> {
+impl<S: ClusterBinding + ?Sized> EventApi for CheckedCluster<S> {
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError> {
         self.cluster.create_event(kind, notice).await
     }

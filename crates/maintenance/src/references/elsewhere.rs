@@ -11,7 +11,7 @@ use kindex_store::progress::Progress;
 use tokio::time::sleep;
 
 use super::compare::{Everything, FullName};
-use super::{ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState};
+use super::{ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState};
 
 /// Objects that another service is asked about at once.
 const LOOKED_AT_ONCE: usize = 8;
@@ -164,7 +164,7 @@ fn kinds_elsewhere(registry: &Registry) -> BTreeSet<(&'static str, &'static str)
 async fn looked_at(
     places: &[FullName],
     others: &impl OtherServices,
-) -> Vec<Result<Option<ReferencedState>, LookFailure>> {
+) -> Vec<Result<Option<ReferencedState>, OtherServiceFailure>> {
     let looks = places.iter().map(|place| async move {
         let object = referenced_at(place);
         repeated(|| others.look(&object)).await
@@ -176,14 +176,14 @@ async fn listed(
     (group, kind): (&'static str, &'static str),
     token: Option<&str>,
     others: &impl OtherServices,
-) -> Result<ListedPage, LookFailure> {
+) -> Result<ListedPage, OtherServiceFailure> {
     repeated(|| others.list(group, kind, token)).await
 }
 
 /// An answer that does not come at once is asked for again: services are restarted.
-async fn repeated<T, F: Future<Output = Result<T, LookFailure>>>(
+async fn repeated<T, F: Future<Output = Result<T, OtherServiceFailure>>>(
     mut call: impl FnMut() -> F,
-) -> Result<T, LookFailure> {
+) -> Result<T, OtherServiceFailure> {
     for _ in 1..TRIES {
         match call().await {
             Err(failure) if failure.is_silent => sleep(PAUSE).await,

@@ -91,7 +91,7 @@ pub struct ListedPage {
 
 /// Why another service has not said what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookFailure {
+pub struct OtherServiceFailure {
     /// For people.
     pub why: String,
     /// Whether nothing came from it at all. It is asked nothing more then.
@@ -104,7 +104,10 @@ pub trait OtherServices: Sync {
     ///
     /// # Errors
     /// Why its service does not say so.
-    fn look(&self, at: &ReferencedObject) -> impl Future<Output = Result<Option<ReferencedState>, LookFailure>> + Send;
+    fn look(
+        &self,
+        at: &ReferencedObject,
+    ) -> impl Future<Output = Result<Option<ReferencedState>, OtherServiceFailure>> + Send;
 
     /// A page of the objects of a kind; the first one without a token.
     ///
@@ -115,7 +118,7 @@ pub trait OtherServices: Sync {
         group: &'static str,
         kind: &'static str,
         token: Option<&str>,
-    ) -> impl Future<Output = Result<ListedPage, LookFailure>> + Send;
+    ) -> impl Future<Output = Result<ListedPage, OtherServiceFailure>> + Send;
 }
 
 /// Compares the references of all kinds.

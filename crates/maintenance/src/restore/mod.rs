@@ -15,5 +15,5 @@ mod run;
 
 pub use choose::{Choice, choose, choose_under};
 pub use manifest::{Manifest, ManifestError};
-pub use owners::LeftOut;
+pub use owners::OmittedOwner;
 pub use run::{Done, Mode, Outcome, RestoreError, Restorer};

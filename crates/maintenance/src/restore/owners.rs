@@ -11,7 +11,7 @@ use crate::retries::{RetryBudget, with_retries};
 
 /// An owner whose reference is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct OmittedOwner {
     /// `Kind/name`.
     pub owner: String,
     /// Why.
@@ -22,7 +22,7 @@ pub struct LeftOut {
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     pub(super) kept: Vec<Value>,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<OmittedOwner>,
 }
 
 #[derive(Deserialize)]
@@ -87,7 +87,7 @@ impl Owners {
             Found::OfAnotherKind => "of a kind that Kindex does not know",
         };
         let owner = format!("{}/{}", text(&reference, "kind"), text(&reference, "name"));
-        self.left_out.push(LeftOut { owner, reason });
+        self.left_out.push(OmittedOwner { owner, reason });
     }
 }
 

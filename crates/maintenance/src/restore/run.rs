@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::holds::Lookup;
 use super::manifest::{Manifest, has_status, manifest};
-use super::owners::{LeftOut, owners};
+use super::owners::{OmittedOwner, owners};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -92,7 +92,7 @@ pub struct Done {
     pub outcome: Outcome,
     /// Owners of the old object that the new one does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub owners_left_out: Vec<LeftOut>,
+    pub owners_left_out: Vec<OmittedOwner>,
 }
 
 /// Why a restoration is incomplete. The same call completes it.

@@ -11,7 +11,7 @@ mod gone;
 
 mod state;
 
-mod of_cluster;
+mod cluster_binding;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -29,7 +29,7 @@ use crate::row::Arrival;
 use crate::sql_store::SqlStore;
 use crate::write::OutboxWork;
 
-pub use of_cluster::{BACKFILL_PROGRESS, OfCluster};
+pub use cluster_binding::{BACKFILL_PROGRESS, ClusterBinding};
 
 /// Everything that SQL holds of one object, cell by cell.
 ///

@@ -34,7 +34,7 @@ use crate::live::LiveTable;
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
 
-pub use adopt::{AdoptOptions, Adopted, AdoptedKind, Unfits};
+pub use adopt::{AdoptOptions, Adopted, AdoptedKind, AdoptionBlockers};
 use memory::{BOOKKEEPING, steps, title};
 pub use prepare::Prepare;
 pub use script::ScriptError;
@@ -106,7 +106,7 @@ pub enum MigrateError {
     Refused(String),
     /// The tables of another program hold what ours cannot.
     #[error("{0}")]
-    Unfit(Unfits),
+    AdoptionBlocked(AdoptionBlockers),
     /// All else is done, and tables keep the check of an older program.
     #[error("{0}")]
     Broken(BrokenRows),

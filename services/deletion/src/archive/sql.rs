@@ -286,7 +286,7 @@ impl Archive for SqlArchive {
         }
         let mut gone = Vec::new();
         for (name, objects) in of_kinds {
-            let taken = self.store.take_along(self.kind(name)?, &objects, now).await;
+            let taken = self.store.delete_unheld(self.kind(name)?, &objects, now).await;
             let taken = taken.map_err(failed)?;
             gone.extend(taken.deleted.iter().map(ToString::to_string));
         }
@@ -383,7 +383,7 @@ impl Archive for SqlArchive {
         let kind = self.kind(&object.key.kind)?;
         let (uid, version) = (Uid::from(object.uid.as_str()), object.version);
         let read = [ReadVersion { uid, version }];
-        let taken = self.store.take_along(kind, &read, now).await.map_err(failed)?;
+        let taken = self.store.delete_unheld(kind, &read, now).await.map_err(failed)?;
         Ok(!taken.deleted.is_empty())
     }
 

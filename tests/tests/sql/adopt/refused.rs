@@ -65,7 +65,7 @@ async fn what_cannot_be_converted_is_named_with_what_to_do(product: Product) {
     let store = reference.store();
     let refused = store.adopt(&AdoptOptions::default(), &NoProgress).await;
     let refused = refused.expect_err("much is in the way");
-    assert!(matches!(refused, MigrateError::Unfit(_)), "{refused}");
+    assert!(matches!(refused, MigrateError::AdoptionBlocked(_)), "{refused}");
     let text = refused.to_string();
     for (plant, words) in PLANTS {
         for word in words {

@@ -8,7 +8,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Deletion, Gone, HolderRow, Position, ReadVersion, Reference, TakenAlong, Tombstone};
+use kindex_store::{Deletion, DeletionResults, Gone, HolderRow, Position, ReadVersion, Reference, Tombstone};
 
 use super::backend::Backend;
 use super::direct::{archived_object, evict, read};
@@ -59,9 +59,9 @@ fn as_read(objects: &[(&str, u64)]) -> Vec<ReadVersion> {
     read.collect()
 }
 
-async fn take_along(backend: &Backend, objects: &[(&str, u64)], second: i64) -> TakenAlong {
+async fn delete_unheld(backend: &Backend, objects: &[(&str, u64)], second: i64) -> DeletionResults {
     let read = as_read(objects);
-    let take = async || backend.store.take_along(&WIDGET, &read, at(second)).await;
+    let take = async || backend.store.delete_unheld(&WIDGET, &read, at(second)).await;
     backend.answer(take).await.expect("an answer")
 }
 
@@ -156,7 +156,7 @@ async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backe
     let changed = change(&backend, "u2").await;
     backend.write(widget("u4", "u4", 10).live(), at(2)).await;
 
-    let taken = take_along(&backend, &[("u3", 10), ("u1", 10), ("u2", 10), ("u4", 10)], 3).await;
+    let taken = delete_unheld(&backend, &[("u3", 10), ("u1", 10), ("u2", 10), ("u4", 10)], 3).await;
     assert_eq!((taken.deleted, taken.held), (uids(&["u1", "u3"]), Vec::new()));
     let lives = [
         ("u1", Life::Deleted),
@@ -168,7 +168,7 @@ async fn an_archived_holder_goes_as_it_was_read_and_releases_what_it_holds(backe
         assert_eq!(backend.life(uid).await, Some(life), "{uid}");
     }
     assert_eq!(holders(&backend).await, [name("u2").to_string()]);
-    let again = take_along(&backend, &[("u1", 10), ("u2", changed)], 4).await;
+    let again = delete_unheld(&backend, &[("u1", 10), ("u2", changed)], 4).await;
     assert_eq!(again.deleted, uids(&["u2"]));
     assert!(holders(&backend).await.is_empty());
 }
@@ -187,7 +187,7 @@ async fn what_something_holds_is_not_taken_along(backend: Backend) {
         }
     };
     place("u1").await;
-    let taken = take_along(&backend, &[("u1", 10), ("u2", 10)], 2).await;
+    let taken = delete_unheld(&backend, &[("u1", 10), ("u2", 10)], 2).await;
     assert_eq!((taken.deleted, taken.held), (uids(&["u2"]), uids(&["u1"])));
     assert_eq!(holders(&backend).await, [name("u1").to_string()], "it goes on holding");
     let waits = backend.store.tombstones(&WIDGET, &uids(&["u1"])).await;
@@ -216,7 +216,7 @@ async fn archived_holders_become_tombstones_and_go_on_holding(backend: Backend) 
         assert_eq!(backend.life(uid).await, Some(Life::Archived), "{uid}");
     }
     assert_eq!(make_tombstones(&backend, &WIDGET, &[], 4).await, uids(&[]));
-    let taken = take_along(&backend, &read, 5).await;
+    let taken = delete_unheld(&backend, &read, 5).await;
     assert_eq!(
         (taken.deleted, taken.held),
         (uids(&all), Vec::new()),
@@ -335,9 +335,9 @@ pub(super) async fn no_row_outlasts_its_holder(keeps: &Backend, takes: &Backend,
         keeps.expect(&uid, &Some(Life::Archived), life).await;
         let objects = [(&*uid, 10)];
         let (kept, taken) = match round % 2 {
-            0 => join(keep(keeps, &uid, 5), take_along(takes, &objects, 5)).await,
+            0 => join(keep(keeps, &uid, 5), delete_unheld(takes, &objects, 5)).await,
             _ => {
-                let (taken, kept) = join(take_along(takes, &objects, 5), keep(keeps, &uid, 5)).await;
+                let (taken, kept) = join(delete_unheld(takes, &objects, 5), keep(keeps, &uid, 5)).await;
                 (kept, taken)
             }
         };
@@ -367,7 +367,7 @@ async fn of_many_rows_none_outlives_its_holder(backend: Backend) {
             }
         };
         let take = async {
-            let taken = take_along(&backend, &[(&uid, 10)], 5).await;
+            let taken = delete_unheld(&backend, &[(&uid, 10)], 5).await;
             is_over.set(true);
             taken.deleted
         };

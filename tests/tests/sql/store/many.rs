@@ -3,7 +3,7 @@
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use kindex_store::{Gone, HolderRow, Position, ReadVersion, RowWrite, TakenAlong};
+use kindex_store::{DeletionResults, Gone, HolderRow, Position, ReadVersion, RowWrite};
 
 use super::backend::Backend;
 use super::outbox::{EVENTFUL, NOTICE, write};
@@ -194,11 +194,11 @@ async fn evict(backend: &Backend, version: u64, holders: &[&str]) {
     write(backend, &writes, 1).await;
 }
 
-async fn take_along(backend: &Backend, uids: &[Uid], version: u64, second: i64) -> TakenAlong {
+async fn delete_unheld(backend: &Backend, uids: &[Uid], version: u64, second: i64) -> DeletionResults {
     let version = ResourceVersion(version);
     let read = uids.iter().cloned().map(|uid| ReadVersion { uid, version });
     let read: Vec<ReadVersion> = read.collect();
-    let taken = backend.store.take_along(&NOTICE, &read, at(second)).await;
+    let taken = backend.store.delete_unheld(&NOTICE, &read, at(second)).await;
     taken.expect("an answer")
 }
 
@@ -215,18 +215,18 @@ async fn all_that_is_held_waits_and_all_that_is_released_goes(backend: Backend) 
     let kept = store.keep_references(&NOTICE, &names, (&KEEPSAKE, &used), "jane", at(1));
     assert!(kept.await.expect("kept").iter().all(|row| *row == HolderRow::Archived));
 
-    let held = take_along(&backend, &uids, 2, 3).await;
+    let held = delete_unheld(&backend, &uids, 2, 3).await;
     assert_eq!((held.deleted.len(), held.held.len() as u64), (0, MANY));
     let head = store.head(&NOTICE).await.expect("readable");
-    take_along(&backend, &uids, 2, 4).await;
+    delete_unheld(&backend, &uids, 2, 4).await;
     assert_eq!(store.head(&NOTICE).await.expect("readable"), head, "of all it is known");
     let waiting = store.tombstones(&NOTICE, &uids).await.expect("readable");
     assert_eq!(waiting.len() as u64, MANY);
     assert!(waiting.iter().all(|one| one.requested == at(3)));
 
-    take_along(&backend, &[Uid::from(HOLDERS[0])], 1, 5).await;
+    delete_unheld(&backend, &[Uid::from(HOLDERS[0])], 1, 5).await;
     assert_eq!(references().await, 0);
-    let gone = take_along(&backend, &uids, 2, 6).await;
+    let gone = delete_unheld(&backend, &uids, 2, 6).await;
     assert_eq!((gone.deleted.len() as u64, gone.held), (MANY, Vec::new()));
     let waiting = store.tombstone_page(&NOTICE, None, 10).await;
     assert_eq!(waiting.expect("readable"), []);

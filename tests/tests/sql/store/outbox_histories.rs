@@ -362,7 +362,9 @@ async fn a_new_text_of_what_waits_keeps_the_time_of_the_request(backend: Backend
     dropped.expect("dropped");
     assert_eq!(follower.read(&backend).await, [], "nothing has become of it");
     let version = ResourceVersion(2);
-    let taken = store.take_along(&NOTICE, &[ReadVersion { uid, version }], at(6)).await;
+    let taken = store
+        .delete_unheld(&NOTICE, &[ReadVersion { uid, version }], at(6))
+        .await;
     assert_eq!(taken.expect("an answer").deleted.len(), 1);
     assert_eq!(follower.read(&backend).await, [gone("u1", 4)]);
 }

@@ -173,7 +173,7 @@ async fn those_that_were_deleted_push_none_out_of_the_last_ones(backend: Backend
     let first = purged(&backend, &rule, Mode::Remove, true).await;
     assert_eq!((counts(&first), waiting(&backend, &uids).await), ([0, 0, 2], 2));
     for (uid, second) in [("u1", 3), ("u2", 4)] {
-        let taken = backend.store.take_along(&HOSTED, &[read(uid)], at(second)).await;
+        let taken = backend.store.delete_unheld(&HOSTED, &[read(uid)], at(second)).await;
         assert_eq!(taken.expect("an answer").deleted, [Uid::from(uid)]);
     }
     let second = purged(&backend, &rule, Mode::Remove, true).await;

@@ -213,7 +213,7 @@ async fn a_tombstone_stays_until_somebody_ends_its_deletion(backend: Backend) {
         uid: Uid::from(uid),
         version: ResourceVersion(10),
     });
-    let ended = backend.store.take_along(&WIDGET, &read, at(9)).await.expect("ended");
+    let ended = backend.store.delete_unheld(&WIDGET, &read, at(9)).await.expect("ended");
     assert_eq!((ended.deleted.len(), ended.held.len()), (2, 0));
     assert_eq!(backend.life("u1").await, Some(Life::Deleted));
     assert_eq!(tombstone(&backend, "u1").await, None);

@@ -322,7 +322,7 @@ async fn a_deletion_that_found_the_holder_by_its_field_waits_for_the_restored_on
     assert_eq!(made.expect("tombstones"), [Uid::from("t")]);
     assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
     assert_eq!(holders(&backend, &LINKED, "t").await, [name("new-a").to_string()]);
-    let ended = backend.store.take_along(&LINKED, &as_read("t", 60), at(3)).await;
+    let ended = backend.store.delete_unheld(&LINKED, &as_read("t", 60), at(3)).await;
     assert_eq!(ended.expect("an answer").held, [Uid::from("t")]);
 }
 
@@ -339,7 +339,7 @@ async fn what_is_being_deleted_in_the_archive_is_refused_until_it_is_gone(backen
     assert_eq!(shelf.shown("a"), None);
     assert_eq!(backend.life("u1").await, Some(Life::Archived));
     assert_eq!(holders(&backend, &KEEPSAKE, "k").await, [name("u1").to_string()]);
-    let ended = backend.store.take_along(&LINKED, &as_read("u1", 70), at(4)).await;
+    let ended = backend.store.delete_unheld(&LINKED, &as_read("u1", 70), at(4)).await;
     assert_eq!(ended.expect("an answer").deleted, [Uid::from("u1")]);
     assert_eq!(restored(&backend, &shelf, Mode::Create).await, new("a"));
 }

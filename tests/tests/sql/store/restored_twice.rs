@@ -9,7 +9,7 @@ use futures::future::join3;
 use kindex_harness::wait::WAIT_MAX;
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
 use kindex_maintenance::references::{
-    Class, ListedPage, LookFailure, OtherServices, ReferencedObject, ReferencedState, verify,
+    Class, ListedPage, OtherServiceFailure, OtherServices, ReferencedObject, ReferencedState, verify,
 };
 use kindex_maintenance::restore::{Mode, Outcome};
 use kindex_maintenance::retries::RetryBudget;
@@ -79,11 +79,11 @@ impl CreateApi for Turn<'_> {
 struct Nobody;
 
 impl OtherServices for Nobody {
-    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, LookFailure> {
+    async fn look(&self, _: &ReferencedObject) -> Result<Option<ReferencedState>, OtherServiceFailure> {
         Ok(None)
     }
 
-    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, LookFailure> {
+    async fn list(&self, _: &'static str, _: &'static str, _: Option<&str>) -> Result<ListedPage, OtherServiceFailure> {
         Ok(ListedPage::default())
     }
 }

@@ -2,7 +2,7 @@
 
 use kindex_model::object::Object;
 
-use crate::adoption::{AdoptionSql, Definition, Example, Unfit};
+use crate::adoption::{AdoptionBlocker, AdoptionSql, Definition, Example};
 use crate::connections::{Connections, failure};
 use crate::driver::{Cells, Driver, Param, Purpose, Statement};
 use crate::error::StoreError;
@@ -17,8 +17,8 @@ pub(super) async fn check<D: Driver>(
     live: &LiveTable,
     wanted: &Definition<'_>,
     extracted: &(dyn Fn(&str) -> bool + Sync),
-) -> Result<Vec<Unfit>, StoreError> {
-    let mut unfit = Vec::new();
+) -> Result<Vec<AdoptionBlocker>, StoreError> {
+    let mut blockers = Vec::new();
     let base = wanted.columns.iter().filter(|column| !extracted(column.name));
     for column in base {
         let Some(found) = live.columns.iter().find(|it| it.name == column.name) else {
@@ -26,18 +26,18 @@ pub(super) async fn check<D: Driver>(
         };
         for check in sql.value_checks(live, found, column) {
             if let Some((rows, first)) = first_unfit(connections, Statement::once(check.question)).await? {
-                unfit.push((check.unfit)(&Example { rows, first: &first }));
+                blockers.push((check.blocker)(&Example { rows, first: &first }));
             }
         }
     }
     let has = |name: &str| live.columns.iter().any(|column| column.name == name);
     if has("json") {
-        unfit.extend(objects(connections, sql, &live.name).await?);
+        blockers.extend(objects(connections, sql, &live.name).await?);
     }
     if has("obj_uid") && has("key") {
-        unfit.extend(keys(connections, sql, &live.name).await?);
+        blockers.extend(keys(connections, sql, &live.name).await?);
     }
-    Ok(unfit)
+    Ok(blockers)
 }
 
 /// How many rows there are and one of them; `None` where there is none.
@@ -70,15 +70,15 @@ async fn keys<D: Driver>(
     connections: &Connections<D>,
     sql: &dyn AdoptionSql,
     table: &str,
-) -> Result<Option<Unfit>, StoreError> {
+) -> Result<Option<AdoptionBlocker>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
     let question = Statement::once(sql.twice(table));
     let rows = without_time_limit(connections, question, &[]).await.map_err(failed)?;
-    let unfit = rows.first().map(|row| {
+    let blocker = rows.first().map(|row| {
         let (uid, key) = (row.text(0)?, row.text(1)?);
         Ok(sql.found_twice(table, &uid, &key, row.int(2)?, row.int(3)?))
     });
-    unfit.transpose().map_err(failed)
+    blocker.transpose().map_err(failed)
 }
 
 /// Reads all rows that may hold no object, so many at a time: an engine calls objects of many levels invalid too, and
@@ -87,7 +87,7 @@ async fn objects<D: Driver>(
     connections: &Connections<D>,
     sql: &dyn AdoptionSql,
     table: &str,
-) -> Result<Option<Unfit>, StoreError> {
+) -> Result<Option<AdoptionBlocker>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
     let (mut first, mut count, mut after) = (None, 0, None::<String>);
     loop {

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use kindex_model::kind::Kind;
 
-use crate::adoption::{AdoptionSql, Change, Definition, Unfit};
+use crate::adoption::{AdoptionBlocker, AdoptionSql, Change, Definition};
 use crate::connections::failure;
 use crate::driver::{Driver, Param};
 use crate::error::StoreError;
@@ -78,14 +78,14 @@ pub struct AdoptedKind {
     pub unread: u64,
 }
 
-/// Everything that keeps a database from being taken up.
+/// Everything that keeps a database from being adopted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfits(pub Vec<Unfit>);
+pub struct AdoptionBlockers(pub Vec<AdoptionBlocker>);
 
-impl fmt::Display for Unfits {
+impl fmt::Display for AdoptionBlockers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the tables cannot be taken up as they are; nothing was changed")?;
-        self.0.iter().try_for_each(|unfit| write!(f, "\n  {unfit}"))
+        self.0.iter().try_for_each(|blocker| write!(f, "\n  {blocker}"))
     }
 }
 
@@ -191,7 +191,7 @@ impl<D: Driver> SqlStore<D> {
                 "the schema of this program has a line that it cannot read: {line}"
             ))
         })?;
-        let (mut changes, mut unfit) = (Vec::new(), Vec::new());
+        let (mut changes, mut blockers) = (Vec::new(), Vec::new());
         for kind in self.registry.kinds {
             for (name, _) in tables_of(kind) {
                 let is_main = name == kind.table;
@@ -201,29 +201,29 @@ impl<D: Driver> SqlStore<D> {
                 };
                 let found = live.iter().find(|table| table.name == name);
                 match sql.change(found, wanted, &extracted) {
-                    Err(reasons) => unfit.extend(reasons),
+                    Err(reasons) => blockers.extend(reasons),
                     Ok(None) => {}
                     Ok(Some(change)) => {
-                        unfit.extend(self.values_unfit(sql, &live, found, wanted, &extracted).await?);
+                        blockers.extend(self.value_blockers(sql, &live, found, wanted, &extracted).await?);
                         changes.push(change);
                     }
                 }
             }
         }
-        if unfit.is_empty() {
+        if blockers.is_empty() {
             return Ok(changes);
         }
-        Err(MigrateError::Unfit(Unfits(unfit)))
+        Err(MigrateError::AdoptionBlocked(AdoptionBlockers(blockers)))
     }
 
-    async fn values_unfit(
+    async fn value_blockers(
         &self,
         sql: &dyn AdoptionSql,
         live: &[LiveTable],
         found: Option<&LiveTable>,
         wanted: &Definition<'_>,
         extracted: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Vec<Unfit>, StoreError> {
+    ) -> Result<Vec<AdoptionBlocker>, StoreError> {
         match found {
             Some(found) => check::check(&self.connections, sql, found, wanted, extracted).await,
             None => Ok(other_spelling(sql, live, wanted.table).into_iter().collect()),
@@ -281,7 +281,7 @@ fn tables_of(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
 }
 
 /// A table that is there under the name that a later form of Michelangelo's schema gives it.
-fn other_spelling(sql: &dyn AdoptionSql, live: &[LiveTable], wanted: &str) -> Option<Unfit> {
+fn other_spelling(sql: &dyn AdoptionSql, live: &[LiveTable], wanted: &str) -> Option<AdoptionBlocker> {
     let plain = |name: &str| name.replace('_', "");
     let found: BTreeSet<&str> = live.iter().map(|table| table.name.as_str()).collect();
     let other = found.into_iter().find(|name| plain(name) == plain(wanted))?;

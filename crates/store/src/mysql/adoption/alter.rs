@@ -1,7 +1,7 @@
 //! What a table that others made needs to be the program's, as one statement, so that a server
 //! copies it once. Pure: the table was read before, and whether its values fit is asked afterwards.
 
-use crate::adoption::{Change, ColumnDefinition, Definition, KeyDefinition, Unfit};
+use crate::adoption::{AdoptionBlocker, Change, ColumnDefinition, Definition, KeyDefinition};
 use crate::live::{LiveColumn, LiveKey, LiveTable};
 
 /// All texts of ours compare by code point.
@@ -12,7 +12,7 @@ pub(super) fn change(
     live: Option<&LiveTable>,
     wanted: &Definition<'_>,
     extracted: &dyn Fn(&str) -> bool,
-) -> Result<Option<Change>, Vec<Unfit>> {
+) -> Result<Option<Change>, Vec<AdoptionBlocker>> {
     let Some(live) = live else {
         return Ok(Some(Change {
             table: wanted.table.to_owned(),
@@ -21,7 +21,7 @@ pub(super) fn change(
         }));
     };
     let mut clauses = Clauses::default();
-    let mut unfit = foreign_parts(live, wanted);
+    let mut blockers = foreign_parts(live, wanted);
     let mut rebuilt = Vec::new();
     let before = [None].into_iter().chain(wanted.columns.iter().map(Some));
     for (column, before) in wanted.columns.iter().zip(before) {
@@ -35,7 +35,7 @@ pub(super) fn change(
                 clauses.drop.push(format!("DROP COLUMN `{}`", column.name));
                 clauses.add(column, before);
             }
-            ColumnAction::Foreign(ty) => unfit.push(Unfit::foreign_type(live, column.name, ty, column.ty)),
+            ColumnAction::Foreign(ty) => blockers.push(AdoptionBlocker::foreign_type(live, column.name, ty, column.ty)),
         }
     }
     clauses.primary_key(live, wanted);
@@ -47,8 +47,8 @@ pub(super) fn change(
     for constraint in &wanted.constraints {
         clauses.constraint(live, wanted, constraint);
     }
-    if !unfit.is_empty() {
-        return Err(unfit);
+    if !blockers.is_empty() {
+        return Err(blockers);
     }
     Ok(clauses.statement(live).map(|sql| Change {
         table: live.name.clone(),
@@ -58,24 +58,24 @@ pub(super) fn change(
 }
 
 /// What keeps writers of ours from a table, and cannot be changed without losing something.
-fn foreign_parts(live: &LiveTable, wanted: &Definition<'_>) -> Vec<Unfit> {
-    let mut unfit = Vec::new();
+fn foreign_parts(live: &LiveTable, wanted: &Definition<'_>) -> Vec<AdoptionBlocker> {
+    let mut blockers = Vec::new();
     if live.primary_key != wanted.primary_key && !stays_unique(live, wanted) {
-        unfit.push(Unfit::primary_key(live, &wanted.primary_key));
+        blockers.push(AdoptionBlocker::primary_key(live, &wanted.primary_key));
     }
     for column in &live.columns {
         let is_ours = wanted.columns.iter().any(|it| it.name == column.name);
         if !is_ours && column.required && !column.has_default {
-            unfit.push(Unfit::needy_column(live, column));
+            blockers.push(AdoptionBlocker::needy_column(live, column));
         }
     }
-    unfit.extend(
+    blockers.extend(
         live.keys
             .iter()
             .filter(|key| key.unique && !is_wanted(key, wanted))
-            .map(|key| Unfit::unique_key(live, key)),
+            .map(|key| AdoptionBlocker::unique_key(live, key)),
     );
-    unfit
+    blockers
 }
 
 /// Whether the values by which rows are told apart now are told apart by another key then.
@@ -282,7 +282,7 @@ mod tests {
         let extracted = |column: &str| matches!(column, "tier" | "owner");
         match change(Some(live), &tables[0], &extracted) {
             Ok(change) => Ok(change.map(|change| change.sql)),
-            Err(unfit) => Err(unfit.iter().map(Unfit::to_string).collect()),
+            Err(blockers) => Err(blockers.iter().map(AdoptionBlocker::to_string).collect()),
         }
     }
 
@@ -349,10 +349,10 @@ mod tests {
         other.columns.push(column("remark", "text", false));
         other.primary_key = vec!["site".to_owned()];
         other.keys.push(key("model_once", "owner", true));
-        let unfit = changed(&other).expect_err("four parts are foreign");
-        assert_eq!(unfit.len(), 4, "{unfit:?}");
+        let blockers = changed(&other).expect_err("four parts are foreign");
+        assert_eq!(blockers.len(), 4, "{blockers:?}");
         for word in ["json", "site", "primary key", "model_once"] {
-            assert!(unfit.iter().any(|it| it.contains(word)), "{word}: {unfit:?}");
+            assert!(blockers.iter().any(|it| it.contains(word)), "{word}: {blockers:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 mod definition;
 
-mod unfit;
+mod blocker;
 
 mod alter;
 
@@ -11,7 +11,7 @@ mod questions;
 
 mod checks;
 
-use crate::adoption::{AdoptionSql, Change, ColumnDefinition, Definition, Renewal, Unfit, ValueCheck};
+use crate::adoption::{AdoptionBlocker, AdoptionSql, Change, ColumnDefinition, Definition, Renewal, ValueCheck};
 use crate::live::{LiveColumn, LiveTable};
 use crate::mysql::notation::MySqlSpelling;
 
@@ -29,12 +29,12 @@ impl AdoptionSql for MySqlSpelling {
         live: Option<&LiveTable>,
         wanted: &Definition<'_>,
         extracted: &dyn Fn(&str) -> bool,
-    ) -> Result<Option<Change>, Vec<Unfit>> {
+    ) -> Result<Option<Change>, Vec<AdoptionBlocker>> {
         alter::change(live, wanted, extracted)
     }
 
-    fn other_spelling(&self, found: &str, wanted: &str) -> Unfit {
-        Unfit::other_spelling(found, wanted)
+    fn other_spelling(&self, found: &str, wanted: &str) -> AdoptionBlocker {
+        AdoptionBlocker::other_spelling(found, wanted)
     }
 
     fn value_checks(&self, table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<ValueCheck> {
@@ -45,16 +45,16 @@ impl AdoptionSql for MySqlSpelling {
         questions::twice(table)
     }
 
-    fn found_twice(&self, table: &str, uid: &str, key: &str, rows: i64, pairs: i64) -> Unfit {
-        Unfit::twice(table, uid, key, rows, pairs)
+    fn found_twice(&self, table: &str, uid: &str, key: &str, rows: i64, pairs: i64) -> AdoptionBlocker {
+        AdoptionBlocker::twice(table, uid, key, rows, pairs)
     }
 
     fn unsure_rows(&self, table: &str, goes_on: bool) -> String {
         questions::unsure_rows(table, goes_on)
     }
 
-    fn no_object(&self, table: &str, uid: &str, why: &str, rows: usize) -> Unfit {
-        Unfit::no_object(table, uid, why, rows)
+    fn no_object(&self, table: &str, uid: &str, why: &str, rows: usize) -> AdoptionBlocker {
+        AdoptionBlocker::no_object(table, uid, why, rows)
     }
 
     fn show(&self, table: &str) -> String {

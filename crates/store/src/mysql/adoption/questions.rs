@@ -1,6 +1,6 @@
 //! Queries for values of another program that may not fit.
 
-use crate::adoption::{ColumnDefinition, Example, Unfit, ValueCheck};
+use crate::adoption::{AdoptionBlocker, ColumnDefinition, Example, ValueCheck};
 use crate::live::{LiveColumn, LiveTable};
 
 /// Texts that are read at once.
@@ -15,15 +15,15 @@ pub(super) fn value_checks(table: &LiveTable, live: &LiveColumn, wanted: &Column
         let condition = format!("CHAR_LENGTH(`{column}`) > {characters}");
         let question = counted(&table.name, column, &condition);
         let [table, column, characters] = [&*table.name, column, characters].map(str::to_owned);
-        let unfit = move |example: &Example<'_>| Unfit::too_long(&table, &column, &characters, example);
-        checks.push(value_check(question, unfit));
+        let blocker = move |example: &Example<'_>| AdoptionBlocker::too_long(&table, &column, &characters, example);
+        checks.push(value_check(question, blocker));
     }
     // A text that is NULL is no object either, and is reported as one.
     if wanted.required && !live.required && column != "json" {
         let question = counted(&table.name, shown(table), &format!("`{column}` IS NULL"));
         let [table, column] = [&*table.name, column].map(str::to_owned);
         checks.push(value_check(question, move |example| {
-            Unfit::null(&table, &column, example)
+            AdoptionBlocker::null(&table, &column, example)
         }));
     }
     if ty.starts_with("datetime") && live.ty != ty {
@@ -31,16 +31,19 @@ pub(super) fn value_checks(table: &LiveTable, live: &LiveColumn, wanted: &Column
         let question = counted(&table.name, shown(table), &condition);
         let [table, column] = [&*table.name, column].map(str::to_owned);
         checks.push(value_check(question, move |example| {
-            Unfit::zero_date(&table, &column, example)
+            AdoptionBlocker::zero_date(&table, &column, example)
         }));
     }
     checks
 }
 
-fn value_check(question: String, unfit: impl Fn(&Example<'_>) -> Unfit + Send + Sync + 'static) -> ValueCheck {
+fn value_check(
+    question: String,
+    blocker: impl Fn(&Example<'_>) -> AdoptionBlocker + Send + Sync + 'static,
+) -> ValueCheck {
     ValueCheck {
         question,
-        unfit: Box::new(unfit),
+        blocker: Box::new(blocker),
     }
 }
 

@@ -27,7 +27,7 @@ pub const BACKFILL_PROGRESS: &str = "backfill";
 
 /// The cluster of a database, by the uid of its namespace `kube-system`.
 #[async_trait]
-pub trait OfCluster: Send + Sync {
+pub trait ClusterBinding: Send + Sync {
     /// The cluster whose objects the database has; `None` before any was recorded.
     async fn cluster(&self) -> Result<Option<Uid>, StoreError>;
 
@@ -41,7 +41,7 @@ pub trait OfCluster: Send + Sync {
 }
 
 #[async_trait]
-impl<D: Driver> OfCluster for SqlStore<D> {
+impl<D: Driver> ClusterBinding for SqlStore<D> {
     async fn cluster(&self) -> Result<Option<Uid>, StoreError> {
         let found = state::state(&self.connections, &OF_ALL_KINDS, CLUSTER).await?;
         Ok(found.as_deref().map(Uid::from))

@@ -1,9 +1,9 @@
 //! The messages about tables that cannot be adopted: where, why, and what to do.
 
-use crate::adoption::{Example, Unfit};
+use crate::adoption::{AdoptionBlocker, Example};
 use crate::live::{LiveColumn, LiveKey, LiveTable};
 
-impl Unfit {
+impl AdoptionBlocker {
     pub(super) fn foreign_type(table: &LiveTable, column: &str, has: &str, wants: &str) -> Self {
         Self::new(
             format!("{}.{column}", table.name),
