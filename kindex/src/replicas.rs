@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kindex_commands::client::Access;
-use kindex_runtime::Division;
+use kindex_runtime::Sharding;
 use kindex_runtime::replicas::{LeaseConfig, Timing};
 use rand::RngExt;
 
@@ -48,11 +48,11 @@ pub(crate) struct LeaseArgs {
 }
 
 /// How the kinds are divided, as the command line says.
-pub(crate) fn division(args: &ReplicasArgs) -> Division {
+pub(crate) fn sharding(args: &ReplicasArgs) -> Sharding {
     match (args.shards, args.leader_elect) {
-        (Some(shards), _) => Division::Shards(shards.get()),
-        (None, true) => Division::Shards(NonZeroUsize::MIN.get()),
-        (None, false) => Division::Alone,
+        (Some(shards), _) => Sharding::Shards(shards.get()),
+        (None, true) => Sharding::Shards(NonZeroUsize::MIN.get()),
+        (None, false) => Sharding::Alone,
     }
 }
 

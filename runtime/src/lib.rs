@@ -22,7 +22,7 @@ pub mod driver;
 
 pub mod replicas;
 
-pub use driver::{Division, Ingester, Storage};
+pub use driver::{Ingester, Sharding, Storage};
 
 use kindex_model::kind::Kind;
 

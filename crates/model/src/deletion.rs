@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::object::Metadata;
 use crate::phases;
-pub use crate::phases::{NotAPhase, Phase, PhaseCondition, PhaseStart};
+pub use crate::phases::{Phase, PhaseCondition, PhaseStart, UnknownPhase};
 
 /// The condition that names the phase of a deletion.
 pub const PHASE_CONDITION: &str = "DeletionPhase";

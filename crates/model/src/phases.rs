@@ -26,7 +26,7 @@ pub enum Phase {
 /// A text that is no phase.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no phase of a deletion")]
-pub struct NotAPhase(String);
+pub struct UnknownPhase(String);
 
 impl Phase {
     /// All of them, in order.
@@ -63,13 +63,13 @@ impl fmt::Display for Phase {
 }
 
 impl FromStr for Phase {
-    type Err = NotAPhase;
+    type Err = UnknownPhase;
 
-    fn from_str(text: &str) -> Result<Self, NotAPhase> {
+    fn from_str(text: &str) -> Result<Self, UnknownPhase> {
         let mut phases = Self::ALL.into_iter();
         phases
             .find(|phase| phase.as_str() == text)
-            .ok_or_else(|| NotAPhase(text.to_owned()))
+            .ok_or_else(|| UnknownPhase(text.to_owned()))
     }
 }
 

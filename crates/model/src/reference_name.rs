@@ -25,7 +25,7 @@ pub struct ReferenceName {
 
 /// Why a text names no reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotAReference {
+pub enum InvalidReferenceName {
     /// There is no slash, or more than one.
     #[error(
         "\"{0}\" is no reference: it has to be KIND.GROUP/UID, \
@@ -49,7 +49,7 @@ impl ReferenceName {
     /// # Errors
     ///
     /// Those of parsing, where kind and group are no subdomain or the uid does not fit.
-    pub fn new(kind: &str, group: &str, uid: &str) -> Result<Self, NotAReference> {
+    pub fn new(kind: &str, group: &str, uid: &str) -> Result<Self, InvalidReferenceName> {
         let mut text = [kind, ".", group, "/", uid].concat();
         text[..kind.len()].make_ascii_lowercase();
         text.parse()
@@ -107,23 +107,23 @@ impl PartialOrd for ReferenceName {
 }
 
 impl FromStr for ReferenceName {
-    type Err = NotAReference;
+    type Err = InvalidReferenceName;
 
-    fn from_str(text: &str) -> Result<Self, NotAReference> {
+    fn from_str(text: &str) -> Result<Self, InvalidReferenceName> {
         let (prefix, uid) = text
             .split_once('/')
-            .ok_or_else(|| NotAReference::Form(text.to_owned()))?;
+            .ok_or_else(|| InvalidReferenceName::Form(text.to_owned()))?;
         if uid.contains('/') {
-            return Err(NotAReference::Form(text.to_owned()));
+            return Err(InvalidReferenceName::Form(text.to_owned()));
         }
         let dot = prefix
             .find('.')
-            .ok_or_else(|| NotAReference::Prefix(prefix.to_owned()))?;
+            .ok_or_else(|| InvalidReferenceName::Prefix(prefix.to_owned()))?;
         if prefix.len() > PREFIX_MAX || !prefix.split('.').all(is_label) {
-            return Err(NotAReference::Prefix(prefix.to_owned()));
+            return Err(InvalidReferenceName::Prefix(prefix.to_owned()));
         }
         if !is_uid(uid) {
-            return Err(NotAReference::Uid(uid.to_owned()));
+            return Err(InvalidReferenceName::Uid(uid.to_owned()));
         }
         Ok(Self {
             text: Arc::from(text),
@@ -211,7 +211,7 @@ mod tests {
         let upper = ReferenceName::new("Cluster", "Compute.example.com", UID);
         assert_eq!(
             upper,
-            Err(NotAReference::Prefix("cluster.Compute.example.com".to_owned()))
+            Err(InvalidReferenceName::Prefix("cluster.Compute.example.com".to_owned()))
         );
     }
 
@@ -258,11 +258,11 @@ mod tests {
     fn what_is_no_finalizer_is_no_reference() {
         let error = |text: &str| text.parse::<ReferenceName>().expect_err(text);
         for form in ["", "cluster", "a.b/c/d"] {
-            assert!(matches!(error(form), NotAReference::Form(_)), "{form}");
+            assert!(matches!(error(form), InvalidReferenceName::Form(_)), "{form}");
         }
         let long = format!("{}.{}/u", "a".repeat(63), vec!["b".repeat(62); 4].join("."));
         for prefix in ["cluster/u", "Cluster.example.com/u", "a..b/u", ".a/u", "-a.b/u", &long] {
-            assert!(matches!(error(prefix), NotAReference::Prefix(_)), "{prefix}");
+            assert!(matches!(error(prefix), InvalidReferenceName::Prefix(_)), "{prefix}");
         }
         for uid in [
             "a.b/".to_owned(),
@@ -270,7 +270,7 @@ mod tests {
             format!("a.b/{}", "u".repeat(64)),
             "a.b/ü".to_owned(),
         ] {
-            assert!(matches!(error(&uid), NotAReference::Uid(_)), "{uid}");
+            assert!(matches!(error(&uid), InvalidReferenceName::Uid(_)), "{uid}");
         }
         let longest = format!("a.b/{}", "u".repeat(63));
         assert_eq!(

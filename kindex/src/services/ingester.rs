@@ -18,7 +18,7 @@ use kindex_commands::one_cluster::{self, CheckedCluster, FollowArg};
 use kindex_commands::platform::Platform;
 use kindex_commands::{config_file, database};
 use kindex_model::kind::{Kind, Registry};
-use kindex_runtime::Division;
+use kindex_runtime::Sharding;
 use kindex_runtime::settings::Settings;
 use kindex_store::{Address, MetadataStorage, PoolConfig};
 use tokio_util::sync::CancellationToken;
@@ -192,7 +192,7 @@ impl Ingestion {
         registry: &Registry,
         setup: &Setup,
         access: &Access,
-        division: Division,
+        sharding: Sharding,
     ) -> CommandResult<Self> {
         let (address, pool) = match &setup.storage {
             MetadataStorageChoice::Off { reason } => {
@@ -213,7 +213,7 @@ impl Ingestion {
             orphans_allowed: setup.orphans.of(kind),
             ..settings::of_kind(&setup.config, kind, setup.adopt_finalizers)
         };
-        let ingester = kindex_runtime::Ingester::start(*registry, Arc::new(cluster), store.clone(), division, settings);
+        let ingester = kindex_runtime::Ingester::start(*registry, Arc::new(cluster), store.clone(), sharding, settings);
         Ok(Self::On { ingester, store })
     }
 
@@ -317,13 +317,13 @@ impl Service for Ingester {
     }
 
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
-        let division = replicas::division(&self.replicas);
-        let ingestion = Arc::new(Ingestion::start(&self.registry, &self.setup, &self.access, division)?);
+        let sharding = replicas::sharding(&self.replicas);
+        let ingestion = Arc::new(Ingestion::start(&self.registry, &self.setup, &self.access, sharding)?);
         Ok(Running {
             figures: ingestion.figures(),
             health: Some(ingestion.clone()),
             until_stopped: Box::pin(async move {
-                if let (Division::Shards(_), Ingestion::On { ingester, .. }) = (division, &*ingestion) {
+                if let (Sharding::Shards(_), Ingestion::On { ingester, .. }) = (sharding, &*ingestion) {
                     let (config, timing) = replicas::config(&self.replicas.lease, &self.access, LEASES);
                     kindex_runtime::replicas::run(&config, ingester, timing, &stop).await;
                 } else {

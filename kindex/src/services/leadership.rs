@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kindex_runtime::replicas::Divided;
+use kindex_runtime::replicas::Sharded;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ async fn work<W: Worker>(worker: &W, mut led: watch::Receiver<bool>, at_work: &w
     }
 }
 
-impl Divided for Leadership {
+impl Sharded for Leadership {
     fn shards(&self) -> usize {
         1
     }

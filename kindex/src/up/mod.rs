@@ -14,7 +14,7 @@ use kindex_commands::install::{self, ClusterOwner};
 use kindex_commands::platform::Platform;
 use kindex_commands::{interrupt, migrate, sql_only};
 use kindex_model::kind::Registry;
-use kindex_runtime::Division;
+use kindex_runtime::Sharding;
 use kindex_serve::listen::ConnectionLimits;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -61,7 +61,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         &platform.registry,
         &setup,
         &cluster.ingester,
-        Division::Alone,
+        Sharding::Alone,
     )?);
     let context = context(platform, args, &cluster, &ingestion, &data_dir).await?;
     let mut health: health::Parts = vec![ingestion.clone()];

@@ -52,7 +52,7 @@ struct StoreGate {
 
 /// How the rows of a rejected batch are retried.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Divided {
+pub(super) enum RetryPlan {
     /// In these groups, in order.
     Groups(Vec<Vec<Uid>>),
     /// This object is the rejected one.
@@ -212,7 +212,7 @@ impl Writing {
     }
 }
 
-impl Divided {
+impl RetryPlan {
     /// Halves the rows of a rejected batch. If it contained versions for the history, those may be the cause: the rows
     /// are retried once without them.
     pub(super) fn of(mut uids: Vec<Uid>, with_others: bool) -> Self {
@@ -282,17 +282,17 @@ mod tests {
     fn a_refused_batch_is_halved_until_one_is_alone() {
         let all = uids(&["a", "b", "c"]);
         let halves = vec![uids(&["a"]), uids(&["b", "c"])];
-        assert_eq!(Divided::of(all, false), Divided::Groups(halves));
-        assert_eq!(Divided::of(uids(&["a"]), false), Divided::Alone(Uid::from("a")));
-        assert_eq!(Divided::of(Vec::new(), false), Divided::Groups(Vec::new()));
+        assert_eq!(RetryPlan::of(all, false), RetryPlan::Groups(halves));
+        assert_eq!(RetryPlan::of(uids(&["a"]), false), RetryPlan::Alone(Uid::from("a")));
+        assert_eq!(RetryPlan::of(Vec::new(), false), RetryPlan::Groups(Vec::new()));
     }
 
     #[test]
     fn rows_beside_versions_for_the_history_are_tried_once_more_without_those() {
         for rows in [uids(&["a"]), uids(&["a", "b"])] {
-            assert_eq!(Divided::of(rows.clone(), true), Divided::Groups(vec![rows]));
+            assert_eq!(RetryPlan::of(rows.clone(), true), RetryPlan::Groups(vec![rows]));
         }
-        assert_eq!(Divided::of(Vec::new(), true), Divided::Groups(Vec::new()));
+        assert_eq!(RetryPlan::of(Vec::new(), true), RetryPlan::Groups(Vec::new()));
     }
 
     #[test]

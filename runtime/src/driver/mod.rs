@@ -40,7 +40,7 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// Which kinds an ingester works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Division {
+pub enum Sharding {
     /// All of them, from the start.
     Alone,
     /// Those of the shards that are assigned to it, of so many shards.
@@ -67,7 +67,7 @@ impl From<Arc<dyn MetadataStorage>> for Storage {
 
 /// A running ingester.
 pub struct Ingester {
-    division: Division,
+    sharding: Sharding,
     kinds: Vec<RunningKind>,
     /// The metrics of all kinds and their status.
     figures: prometheus::Registry,
@@ -111,7 +111,7 @@ impl Ingester {
         registry: Registry,
         cluster: Arc<dyn ClusterApi>,
         storage: impl Into<Storage>,
-        division: Division,
+        sharding: Sharding,
         settings: impl Fn(&Kind) -> Settings,
     ) -> Self {
         let storage = storage.into();
@@ -122,7 +122,7 @@ impl Ingester {
         let mut supervised = Vec::new();
         for kind in registry.cluster_kinds() {
             let (sender, status) = watch::channel(KindStatus::starting(kind.name));
-            let (turn, turned) = watch::channel(division == Division::Alone);
+            let (turn, turned) = watch::channel(sharding == Sharding::Alone);
             let (worker, working) = watch::channel(false);
             let metrics = Arc::new(KindMetrics::new(kind.name, &figures));
             tracing::info!(
@@ -163,7 +163,7 @@ impl Ingester {
         }
         let supervisor = tokio::spawn(supervise_all(storage.clone(), database_state, supervised, stopped));
         Self {
-            division,
+            sharding,
             kinds,
             figures,
             database,
@@ -175,15 +175,15 @@ impl Ingester {
 
     /// How many shards the kinds are divided into.
     pub fn shards(&self) -> usize {
-        match self.division {
-            Division::Alone => 1,
-            Division::Shards(shards) => shards,
+        match self.sharding {
+            Sharding::Alone => 1,
+            Sharding::Shards(shards) => shards,
         }
     }
 
     /// Assigns these shards, and takes all others away. Returns at once. Has no effect on an ingester that runs alone.
     pub fn assign(&self, shards: &BTreeSet<usize>) {
-        let Division::Shards(of) = self.division else { return };
+        let Sharding::Shards(of) = self.sharding else { return };
         for (index, kind) in self.kinds.iter().enumerate() {
             let is_ours = shards.contains(&(index % of));
             kind.turn

@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Divided;
+use super::Sharded;
 use super::assignment::{Assignment, Held, LeaseAction, Record, Timing};
 
 /// Label of every lease: the name of its group of replicas.
@@ -40,7 +40,7 @@ pub struct LeaseConfig {
 /// # Guarantees
 /// A lease is released after the work on its shard has drained. If a lease could not be renewed in time, the work
 /// ends, whether or not the cluster answers.
-pub async fn run(config: &LeaseConfig, work: &impl Divided, timing: Timing, stop: &CancellationToken) {
+pub async fn run(config: &LeaseConfig, work: &impl Sharded, timing: Timing, stop: &CancellationToken) {
     let mut replica = Replica {
         api: Api::namespaced(config.client.clone(), &config.namespace),
         config,
@@ -78,7 +78,7 @@ impl Replica<'_> {
         self.began.elapsed()
     }
 
-    async fn sync(&mut self, work: &impl Divided) {
+    async fn sync(&mut self, work: &impl Sharded) {
         let params = ListParams::default().labels(&format!("{GROUP}={}", self.config.group));
         match timeout(self.timing.retry, self.api.list(&params)).await {
             Ok(Ok(list)) => {
@@ -132,7 +132,7 @@ impl Replica<'_> {
     }
 
     /// Drains the work on a shard and releases its lease. A lease that cannot be released expires.
-    async fn give_up(&mut self, shard: usize, work: &impl Divided) {
+    async fn give_up(&mut self, shard: usize, work: &impl Sharded) {
         work.drain(shard).await;
         let held = Held::Shard(shard);
         let lease = self.renewed(&held, "");

@@ -11,7 +11,7 @@ mod assignment;
 mod leases;
 
 /// A service whose work is divided into shards.
-pub trait Divided {
+pub trait Sharded {
     /// How many there are.
     fn shards(&self) -> usize;
 
@@ -22,7 +22,7 @@ pub trait Divided {
     fn drain(&self, shard: usize) -> impl Future<Output = ()> + Send;
 }
 
-impl Divided for Ingester {
+impl Sharded for Ingester {
     fn shards(&self) -> usize {
         Self::shards(self)
     }

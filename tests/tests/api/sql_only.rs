@@ -8,7 +8,7 @@ use futures::{AsyncBufReadExt, StreamExt};
 use kindex_harness::wait::eventually;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_query::Life;
-use kindex_runtime::{Division, Ingester, settings::Settings};
+use kindex_runtime::{Ingester, Sharding, settings::Settings};
 use kindex_tests::databases::patient;
 use kube::Client;
 use serde_json::{Value, json};
@@ -310,7 +310,7 @@ async fn what_the_cluster_lacks_is_not_gone() {
     let (code, answer) = send(&cluster, "POST", MODELS, &manifest(json!({"name": "m"}), json!({}))).await;
     assert_eq!(code, 201, "{answer}");
     let kube_cluster = Arc::new(KubeCluster::new(ground.config()).unwrap());
-    let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| {
+    let ingester = Ingester::start(registry, kube_cluster, store.clone(), Sharding::Alone, |_| {
         Settings::default()
     });
     eventually("all is ingested", async || {

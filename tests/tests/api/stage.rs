@@ -15,7 +15,7 @@ use kindex_harness::{require::require, wait::eventually};
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kindex_query::Life;
-use kindex_runtime::{Division, Ingester, settings::Settings};
+use kindex_runtime::{Ingester, Sharding, settings::Settings};
 use kindex_serve::{listen::Tls, watches::WatchLimits};
 use kindex_store::{Address, MetadataStorage};
 use kindex_tests::databases::mariadb::{self, Flavor};
@@ -281,7 +281,7 @@ impl Stage {
         store.prepare().await.unwrap();
         let client = ground.with_kinds().await;
         let kube_cluster = Arc::new(KubeCluster::new(ground.config.clone()).unwrap());
-        let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| Settings {
+        let ingester = Ingester::start(registry, kube_cluster, store.clone(), Sharding::Alone, |_| Settings {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });

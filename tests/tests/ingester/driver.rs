@@ -12,7 +12,7 @@ use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::message::{Input, StoreFailure};
 use kindex_runtime::settings::Settings;
-use kindex_runtime::{Division, Ingester, Storage};
+use kindex_runtime::{Ingester, Sharding, Storage};
 use kindex_sim::database::SimRow;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{DELETING, REGISTRY, THING};
@@ -82,7 +82,7 @@ impl Stage {
             rows: self.storage.clone(),
             database: None,
         };
-        Ingester::start(registry, cluster, storage, Division::Alone, |_| Settings {
+        Ingester::start(registry, cluster, storage, Sharding::Alone, |_| Settings {
             requeue_period: Duration::from_millis(100),
             ..Settings::default()
         })

@@ -7,7 +7,7 @@ use kindex_harness::mariadb::MariaDb;
 use kindex_harness::wait::eventually;
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::settings::Settings;
-use kindex_runtime::{Division, Ingester};
+use kindex_runtime::{Ingester, Sharding};
 use kindex_store::Address;
 use kindex_tests::databases::mariadb::available;
 use kindex_tests::databases::patient;
@@ -31,7 +31,7 @@ async fn an_outage_is_noticed_while_nothing_changes() {
     };
     let store = kindex_store::open(&address, registry, &patient()).expect("an address");
     let cluster = Arc::new(FakeCluster::new(KINDS));
-    let ingester = Ingester::start(registry, cluster, store.clone(), Division::Alone, |_| {
+    let ingester = Ingester::start(registry, cluster, store.clone(), Sharding::Alone, |_| {
         Settings::default()
     });
     eventually("the end of the first list is saved", async || {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::wait::eventually;
-use kindex_migrator::certificate::{Address, Keeper, SecretName};
+use kindex_migrator::certificate::{Address, CertificateRotator, SecretName};
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_tests::trials::{KIND, PLATFORM};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -94,15 +94,15 @@ impl Webhook {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("https://{}/convert", listener.local_addr().expect("an address"));
         let address = Address::Url(url.parse().expect("a URL"));
-        let keeper = || {
-            Keeper::new(
+        let rotator = || {
+            CertificateRotator::new(
                 client.clone(),
                 name(secret),
                 address.clone(),
                 vec![DEFINITION.to_owned()],
             )
         };
-        let (one, other) = (keeper(), keeper());
+        let (one, other) = (rotator(), rotator());
         let (tls, others) = tokio::join!(one.tls(), other.tls());
         let (tls, others) = (tls.expect("a certificate"), others.expect("the same one"));
         let stop = CancellationToken::new();
@@ -184,8 +184,8 @@ async fn a_secret_of_others_is_left_alone() {
     let created = secrets(&client).create(&PostParams::default(), &foreign).await;
     let created = created.expect("created");
     let address = Address::Url("https://127.0.0.1:1/convert".parse().expect("a URL"));
-    let keeper = Keeper::new(client.clone(), name("foreign"), address, Vec::new());
-    let error = keeper.tls().await.err().expect("refused").to_string();
+    let rotator = CertificateRotator::new(client.clone(), name("foreign"), address, Vec::new());
+    let error = rotator.tls().await.err().expect("refused").to_string();
     assert!(error.contains("default/foreign") && error.contains("ca.key"), "{error}");
     let after = secrets(&client).get("foreign").await.expect("still there");
     assert_eq!(after.metadata.resource_version, created.metadata.resource_version);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kindex_commands::error::{CommandError, CommandResult, chain};
-use kindex_migrator::certificate::{Address, Keeper, SecretName};
+use kindex_migrator::certificate::{Address, CertificateRotator, SecretName};
 use kindex_model::kind::Registry;
 use kindex_serve::listen::Tls;
 use kube::Client;
@@ -59,7 +59,7 @@ impl CertificateArgs {
 /// What connections are served with, and who keeps it.
 pub(super) struct Certificate {
     tls: Tls,
-    keeper: Option<Keeper>,
+    rotator: Option<CertificateRotator>,
 }
 
 impl Certificate {
@@ -67,7 +67,7 @@ impl Certificate {
     pub(super) async fn new(registry: &Registry, args: CertificateArgs, client: Option<Client>) -> CommandResult<Self> {
         if let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) {
             let tls = Tls::read(certificate, key, None).map_err(|error| CommandError::usage(chain(&error)))?;
-            return Ok(Self { tls, keeper: None });
+            return Ok(Self { tls, rotator: None });
         }
         let (Some(secret), Some(address), Some(client)) = (args.tls_secret, args.webhook_address, client) else {
             return Err(CommandError::usage("no certificate for the conversion webhook").hint(
@@ -77,21 +77,21 @@ impl Certificate {
         };
         let several = registry.kinds.iter().filter(|kind| !kind.versions.is_empty());
         let definitions = several.map(|kind| kind.crd_name()).collect();
-        let keeper = Keeper::new(client, secret, address, definitions);
-        let tls = keeper.tls().await.map_err(|error| {
+        let rotator = CertificateRotator::new(client, secret, address, definitions);
+        let tls = rotator.tls().await.map_err(|error| {
             CommandError::failure(chain(&error)).hint(
                 "the migrator's account must be allowed to get, create and update this Secret, and to get and patch \
                  the CRDs of its kinds",
             )
         })?;
-        let keeper = Some(keeper);
-        Ok(Self { tls, keeper })
+        let rotator = Some(rotator);
+        Ok(Self { tls, rotator })
     }
 
     /// What connections are served with. It is kept up to date until `stop`.
     pub(super) fn start(self, tasks: &TaskTracker, stop: &CancellationToken) -> Tls {
-        match self.keeper {
-            Some(keeper) => tasks.spawn(keeper.follow(self.tls.clone(), SECRET_EVERY, stop.clone())),
+        match self.rotator {
+            Some(rotator) => tasks.spawn(rotator.follow(self.tls.clone(), SECRET_EVERY, stop.clone())),
             None => tasks.spawn(self.tls.clone().follow(FILES_EVERY, stop.clone())),
         };
         self.tls

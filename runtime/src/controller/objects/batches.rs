@@ -10,7 +10,7 @@ use kindex_model::object::Uid;
 use kindex_store::{RowState, Written};
 
 use super::super::super::message::{Outcome, StoreFailure, Ticket};
-use super::super::commit::{Divided, Item, planned};
+use super::super::commit::{Item, RetryPlan, planned};
 use super::super::entry::{Observation, Resume, State};
 use super::super::environment::Environment;
 use super::super::reports::Reports;
@@ -212,9 +212,9 @@ impl Objects {
             self.commit.close_gate(env, failure.cause);
             return self.pending.requeue(uids);
         }
-        match Divided::of(uids, with_others) {
-            Divided::Groups(groups) => self.commit.retry_in(groups),
-            Divided::Alone(uid) => self.quarantine(env, &uid, &failure.message),
+        match RetryPlan::of(uids, with_others) {
+            RetryPlan::Groups(groups) => self.commit.retry_in(groups),
+            RetryPlan::Alone(uid) => self.quarantine(env, &uid, &failure.message),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Errors of the verbs, each a `metav1.Status` with Kubernetes' code, reason, message and details. Maps what SQL says to
-//! one of these; other protocols map what it means.
+//! Errors of the verbs, each a `metav1.Status` with Kubernetes' code, reason, message and details. Maps what SQL says
+//! to one of these; other protocols map what it means.
 
 use std::ops::Deref;
 

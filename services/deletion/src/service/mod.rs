@@ -36,7 +36,7 @@ pub(crate) mod waiting;
 
 pub(crate) mod work;
 
-mod follow_failures;
+mod readiness_failures;
 
 mod refused;
 
@@ -50,9 +50,9 @@ mod tombstones;
 
 pub(crate) mod notices;
 
-use follow_failures::FollowFailures;
 use notices::{Due, Notices, Search};
 use peers::{FAILURES_UNTIL_REPORT, Peers, unanswered};
+use readiness_failures::ReadinessFailures;
 use tombstones::{Blocked, Cycles, Walk};
 use work::{Setup, Work};
 
@@ -82,7 +82,7 @@ pub struct Deletion {
     cluster: Cluster,
     options: Options,
     figures: Figures,
-    follow_failures: FollowFailures,
+    readiness_failures: ReadinessFailures,
     /// What waits in the archive.
     blocked: Blocked,
     /// Of which cycles it may be.
@@ -118,7 +118,7 @@ impl Deletion {
             cluster,
             options,
             figures,
-            follow_failures: FollowFailures::default(),
+            readiness_failures: ReadinessFailures::default(),
             blocked: Blocked::default(),
             cycles: Cycles::default(),
         }
@@ -126,7 +126,7 @@ impl Deletion {
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.
     pub fn not_ready(&self) -> Vec<String> {
-        self.follow_failures.list()
+        self.readiness_failures.list()
     }
 
     /// Works until stopped. It can be run again.
@@ -181,7 +181,7 @@ impl Deletion {
                 Some(ended) = running.searches.join_next() => {
                     self.searched(&mut work, &mut running, ended.expect("no search panics"));
                 }
-                input = peers.next() => peers.take(input, &mut work, &self.follow_failures),
+                input = peers.next() => peers.take(input, &mut work, &self.readiness_failures),
                 _ = looks.tick() => {
                     peers.hold(&work);
                     self.look(&mut work, &mut running);
@@ -200,7 +200,7 @@ impl Deletion {
         while walks.join_next().await.is_some() {}
         while running.recording.join_next().await.is_some() {}
         posting.end().await;
-        self.follow_failures.clear();
+        self.readiness_failures.clear();
     }
 
     /// Begins to walk over what is deleted in the archive, where there is one.
@@ -246,13 +246,13 @@ impl Deletion {
     fn hear(&self, work: &mut Work, report: Report) {
         match report {
             Report::Listed(kind, version, objects) => {
-                self.follow_failures.end(&kind);
+                self.readiness_failures.end(&kind);
                 work.listed(&kind, version, objects);
             }
             Report::Applied(kind, text) => work.heard(self.cluster.kinds(), kind, &text, Instant::now()),
             Report::Deleted(key, uid) => work.gone(&key, &uid, Instant::now()),
             Report::Lost(kind, why) => {
-                self.follow_failures
+                self.readiness_failures
                     .begin(&kind, format!("{kind} cannot be followed: {why}"));
                 work.lost(&kind);
             }

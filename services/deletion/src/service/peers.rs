@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::REPORTS_MAX;
-use super::follow_failures::FollowFailures;
+use super::readiness_failures::ReadinessFailures;
 use super::work::Work;
 use crate::cluster::Cluster;
 use crate::cluster::outcome::Task;
@@ -114,16 +114,16 @@ impl Peers {
     }
 
     /// Takes in what was heard.
-    pub(super) fn take(&mut self, input: PeerInput, work: &mut Work, follow_failures: &FollowFailures) {
+    pub(super) fn take(&mut self, input: PeerInput, work: &mut Work, readiness_failures: &ReadinessFailures) {
         match input {
             PeerInput::Event(PeerEvent::Happened(key, is_deleted)) => work.happened(key, is_deleted),
             PeerInput::Event(PeerEvent::Replayed(kind, bearers)) => {
                 work.replayed(&kind, bearers);
                 if work.doubts(&kind) {
                     let all = format!("all that matter here were looked up: the events of {kind} are complete again");
-                    follow_failures.begin(&kind, doubted_until(&kind, &all));
+                    readiness_failures.begin(&kind, doubted_until(&kind, &all));
                 } else {
-                    follow_failures.end(&kind);
+                    readiness_failures.end(&kind);
                 }
             }
             PeerInput::Event(PeerEvent::Heard(kind)) => {
@@ -140,19 +140,19 @@ impl Peers {
             PeerInput::Event(PeerEvent::Doubted(kind, why)) => {
                 tracing::error!(%kind, why, "The events of another service are not to be trusted");
                 work.doubted(&kind);
-                follow_failures.begin(&kind, why);
+                readiness_failures.begin(&kind, why);
             }
             PeerInput::LookedUp(key, Ok(found)) => {
                 work.looked_up(&key, found.map(|found| *found), Instant::now());
                 if !work.doubts(&key.kind) {
-                    follow_failures.end(&key.kind);
+                    readiness_failures.end(&key.kind);
                 }
             }
             PeerInput::LookedUp(key, Err(error)) => {
                 tracing::debug!(object = %key, %error, "A look-up is tried again");
                 if work.doubts_until_looked_up(&key) {
                     let this = format!("{key} was looked up: {error}");
-                    follow_failures.begin(&key.kind, doubted_until(&key.kind, &this));
+                    readiness_failures.begin(&key.kind, doubted_until(&key.kind, &this));
                 }
                 self.look_ups.spawn(async move {
                     sleep(LOOK_AGAIN_AFTER).await;
@@ -297,9 +297,9 @@ mod tests {
         let _second = Dispatch::new(Warnings::default());
         let warnings = Warnings::default();
         let _guard = set_default(&Dispatch::new(warnings.clone()));
-        let (mut peers, mut work, follow_failures) = (peers(), work(), FollowFailures::default());
+        let (mut peers, mut work, readiness_failures) = (peers(), work(), ReadinessFailures::default());
         let mut warned = |event| {
-            peers.take(PeerInput::Event(event), &mut work, &follow_failures);
+            peers.take(PeerInput::Event(event), &mut work, &readiness_failures);
             warnings.0.swap(0, Ordering::Relaxed)
         };
         let silent = |kind: KindName, why: &str| PeerEvent::Silent(kind, why.to_owned());
@@ -316,10 +316,10 @@ mod tests {
     /// As if the doubt ended with complete events, or as if nobody were told why it lasts.
     #[tokio::test]
     async fn a_kind_is_listed_until_its_look_ups_are_answered_again() {
-        let (mut peers, mut work, follow_failures) = (peers(), work(), FollowFailures::default());
+        let (mut peers, mut work, readiness_failures) = (peers(), work(), ReadinessFailures::default());
         let mut hear = |input| {
-            peers.take(input, &mut work, &follow_failures);
-            follow_failures.list()
+            peers.take(input, &mut work, &readiness_failures);
+            readiness_failures.list()
         };
         let kind = project().kind;
         let doubted = || PeerInput::Event(PeerEvent::Doubted(kind.clone(), "restored".to_owned()));

@@ -10,9 +10,9 @@ mod secret;
 
 mod definitions;
 
-mod keeper;
+mod rotator;
 
 pub use definitions::Address;
-pub use keeper::{CertificateError, Keeper};
 pub use material::MaterialError;
+pub use rotator::{CertificateError, CertificateRotator};
 pub use secret::SecretName;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kindex_harness::wait::eventually;
-use kindex_migrator::certificate::Keeper;
+use kindex_migrator::certificate::CertificateRotator;
 use kindex_migrator::wire::definition;
 use kube::Api;
 use kube::api::DynamicObject;
@@ -38,10 +38,10 @@ async fn a_definition_that_is_applied_anew_gets_its_authority_before_the_next_lo
     let Some(stage) = Stage::start().await else { return };
     let secret = "default/webhook".parse().expect("a Secret");
     let address = "default/kindex".parse().expect("a Service");
-    let keeper = Keeper::new(stage.client.clone(), secret, address, vec![NAME.to_owned()]);
-    let tls = keeper.tls().await.expect("a certificate");
+    let rotator = CertificateRotator::new(stage.client.clone(), secret, address, vec![NAME.to_owned()]);
+    let tls = rotator.tls().await.expect("a certificate");
     let stop = CancellationToken::new();
-    let kept = tokio::spawn(keeper.follow(tls, Duration::from_secs(3_600), stop.clone()));
+    let kept = tokio::spawn(rotator.follow(tls, Duration::from_secs(3_600), stop.clone()));
     let version = |name: &str, storage: bool| {
         json!({"name": name, "served": true, "storage": storage,
             "schema": {"openAPIV3Schema": {"type": "object"}}})

@@ -1,9 +1,9 @@
 //! What a request may hold, in one table for both transports: validation reads it, and the tests of the boundaries and
 //! of the reference page walk it. Knows no request.
 
-mod alphabet;
+mod name_rules;
 
-pub use alphabet::{Alphabet, NameFault};
+pub use name_rules::{NameFault, NameRules};
 
 /// In what a limit is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

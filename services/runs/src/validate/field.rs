@@ -1,7 +1,7 @@
 //! What is checked of a single field, and how a field that does not fit is refused.
 
 use crate::domain::{BatchId, ProjectName, RunId};
-use crate::limits::{self, Alphabet, Limit, NameFault, Unit};
+use crate::limits::{self, Limit, NameFault, NameRules, Unit};
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1;
 
@@ -14,9 +14,9 @@ pub(super) fn required(field: &str, of: &str) -> Refusal {
     Refusal::new(Code::InvalidArgument, "REQUIRED", message).at(field)
 }
 
-/// A name of this alphabet.
-fn name(field: &str, name: &str, alphabet: Alphabet, limit: Limit) -> Result<(), Refusal> {
-    alphabet.check(name, limit.max).map_err(|fault| match fault {
+/// A name by these rules.
+fn name(field: &str, name: &str, name_rules: NameRules, limit: Limit) -> Result<(), Refusal> {
+    name_rules.check(name, limit.max).map_err(|fault| match fault {
         NameFault::Empty => required(field, limit.of),
         fault => {
             let message = format!("{field}: the {} {fault}", limit.of);
@@ -69,7 +69,7 @@ pub fn within(field: &str, count: usize, limit: Limit) -> Result<(), Refusal> {
 /// None, and one whose name does not fit.
 pub fn project(project: Option<&v1::ProjectId>) -> Result<ProjectName, Refusal> {
     let value = project.map_or("", |project| project.value.as_str());
-    name("project_id", value, Alphabet::Project, limits::PROJECT_NAME)?;
+    name("project_id", value, NameRules::Project, limits::PROJECT_NAME)?;
     Ok(ProjectName::new(value))
 }
 
@@ -92,13 +92,13 @@ pub fn run_id(run: Option<&v1::RunId>) -> Result<RunId, Refusal> {
 
 /// A run in this field.
 pub(super) fn bare_run_id(field: &str, value: &str) -> Result<RunId, Refusal> {
-    name(field, value, Alphabet::Run, limits::RUN_ID)?;
+    name(field, value, NameRules::Run, limits::RUN_ID)?;
     Ok(RunId::new(value))
 }
 
 /// The id of a batch.
 pub(super) fn batch_id(value: &str) -> Result<BatchId, Refusal> {
-    name("batch_id", value, Alphabet::Any, limits::BATCH_ID)?;
+    name("batch_id", value, NameRules::Any, limits::BATCH_ID)?;
     Ok(BatchId::new(value))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn batch_id(value: &str) -> Result<BatchId, Refusal> {
 /// # Errors
 /// None, and one that does not fit.
 pub fn artifact_name(field: &str, value: &str) -> Result<(), Refusal> {
-    name(field, value, Alphabet::ArtifactName, limits::ARTIFACT_NAME)
+    name(field, value, NameRules::ArtifactName, limits::ARTIFACT_NAME)
 }
 
 /// The place of a batch among those of its run.

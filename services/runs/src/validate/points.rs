@@ -1,7 +1,7 @@
 //! The points of a request: which of them are kept, with which time and which bits.
 
 use crate::domain::{MetricName, Points, from_wire, warning};
-use crate::limits::{self, Alphabet};
+use crate::limits::{self, NameRules};
 use crate::refusal::{Code, Refusal};
 use crate::wire::MetricColumns;
 use crate::wire::v1::ErrorDetail;
@@ -48,7 +48,7 @@ pub(super) fn keep(
         }
         warnings.push(warning::batch_truncated((columns.len() - fitting) as u64, &bound));
     }
-    let check = |name: &String| Alphabet::Metric.check(name, limits::METRIC_NAME.max).err();
+    let check = |name: &String| NameRules::Metric.check(name, limits::METRIC_NAME.max).err();
     let faults: Vec<_> = columns.names().iter().map(check).collect();
     let mut kept = vec![NONE; faults.len()];
     let mut points = with_capacity(fitting);

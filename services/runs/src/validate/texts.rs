@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use super::field;
 use crate::domain::{ParamsChange, TagsChange, warning};
-use crate::limits::{self, Alphabet, Limit};
+use crate::limits::{self, Limit, NameRules};
 use crate::refusal::Refusal;
 use crate::wire::v1::{ErrorDetail, LogParamsRequest, LogTagsRequest, Parameter, Tag};
 
@@ -56,7 +56,7 @@ pub(super) fn params(field: &str, sent: Pairs, warnings: &mut Vec<ErrorDetail>) 
     let mut places = HashMap::new();
     let mut kept: Pairs = Vec::with_capacity(sent.len());
     for (place, (name, value)) in sent.into_iter().enumerate() {
-        let name_fault = Alphabet::Metric.check(&name, limits::PARAM_NAME.max);
+        let name_fault = NameRules::Metric.check(&name, limits::PARAM_NAME.max);
         if let Err(fault) = name_fault {
             warnings.push(warning::invalid_param(place, &format!("its name {fault}")));
         } else if let Some(why) = too_long(&value, limits::PARAM_VALUE) {
@@ -83,7 +83,7 @@ pub(super) fn tags(sent: Pairs, warnings: &mut Vec<ErrorDetail>) -> Result<Pairs
     let mut places = HashMap::new();
     let mut kept: Pairs = Vec::with_capacity(sent.len());
     for (place, (key, value)) in sent.into_iter().enumerate() {
-        if let Err(fault) = Alphabet::TagKey.check(&key, limits::TAG_KEY.max) {
+        if let Err(fault) = NameRules::TagKey.check(&key, limits::TAG_KEY.max) {
             warnings.push(warning::invalid_tag(place, &format!("its key {fault}")));
         } else if let Some(why) = too_long(&value, limits::TAG_VALUE) {
             warnings.push(warning::invalid_tag(place, &why));

@@ -17,7 +17,7 @@ use kindex_model::reference_name::ReferenceName;
 use kube::client::Body;
 use tokio::time::Instant;
 
-use super::question::AskFailure;
+use super::question::PeerFailure;
 use super::silent::SilentServices;
 use super::tree::Node;
 
@@ -96,51 +96,56 @@ impl Peers {
     }
 
     /// The holder of a reference as its service shows it, with those that hold it. The reason where that is not known.
-    pub(super) async fn ask(&self, reference: &ReferenceName) -> Result<Node, AskFailure> {
+    pub(super) async fn ask(&self, reference: &ReferenceName) -> Result<Node, PeerFailure> {
         let group = reference.group();
         let Some(address) = self.addresses.get(group) else {
             let why = format!("no address of a service with the group {group} is known");
-            return Err(AskFailure::answered(why));
+            return Err(PeerFailure::answered(why));
         };
         let asked = tokio::time::timeout(ANSWER_TIMEOUT, ask(address, reference)).await;
-        let late = |_| Err(AskFailure::silent(format!("not within {} s", ANSWER_TIMEOUT.as_secs())));
+        let late = |_| {
+            Err(PeerFailure::silent(format!(
+                "not within {} s",
+                ANSWER_TIMEOUT.as_secs()
+            )))
+        };
         let Address { name, url, .. } = address;
         asked
             .unwrap_or_else(late)
-            .map_err(|AskFailure { why, is_silent }| AskFailure {
+            .map_err(|PeerFailure { why, is_silent }| PeerFailure {
                 why: format!("the service {name} at {url} does not say: {why}"),
                 is_silent,
             })
     }
 }
 
-async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, AskFailure> {
-    let client = address.client().await.map_err(AskFailure::silent)?;
+async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, PeerFailure> {
+    let client = address.client().await.map_err(PeerFailure::silent)?;
     let reference = escaped(&reference.to_string());
     let request = Request::get(format!("/api/v1/references/{reference}?depth=1"));
     let request = request.body(Body::empty());
-    let request = request.map_err(|error| AskFailure::answered(error.to_string()))?;
+    let request = request.map_err(|error| PeerFailure::answered(error.to_string()))?;
     let response = client.send(request).await;
-    let response = response.map_err(|error| AskFailure::silent(chain(&error)))?;
+    let response = response.map_err(|error| PeerFailure::silent(chain(&error)))?;
     let code = response.status();
     let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
     let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-        true => AskFailure::answered(error.to_string()),
-        false => AskFailure::silent(chain(&*error)),
+        true => PeerFailure::answered(error.to_string()),
+        false => PeerFailure::silent(chain(&*error)),
     })?;
     let body = body.to_bytes();
     if !code.is_success() {
         return Err(refused(code));
     }
-    serde_json::from_slice(&body).map_err(|error| AskFailure::answered(format!("its answer is no tree: {error}")))
+    serde_json::from_slice(&body).map_err(|error| PeerFailure::answered(format!("its answer is no tree: {error}")))
 }
 
 /// One that is overloaded or broken says nothing of other objects either.
-fn refused(code: StatusCode) -> AskFailure {
+fn refused(code: StatusCode) -> PeerFailure {
     match Outcome::of_code(code.as_u16()) {
-        Outcome::Absent | Outcome::Unserved => AskFailure::answered("it has no such object"),
-        outcome if outcome.is_transient() => AskFailure::silent(format!("it answers {code}")),
-        _ => AskFailure::answered(format!("it answers {code}")),
+        Outcome::Absent | Outcome::Unserved => PeerFailure::answered("it has no such object"),
+        outcome if outcome.is_transient() => PeerFailure::silent(format!("it answers {code}")),
+        _ => PeerFailure::answered(format!("it answers {code}")),
     }
 }
 
@@ -154,7 +159,7 @@ mod tests {
     const GROUP: &str = "compute.example.com";
 
     /// How asking fails where the connection ends after this answer.
-    async fn failure(answer: String) -> AskFailure {
+    async fn failure(answer: String) -> PeerFailure {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let answers = async {

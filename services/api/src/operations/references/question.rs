@@ -12,13 +12,13 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Why a service has not said what it was asked.
 #[derive(Debug)]
-pub(super) struct AskFailure {
+pub(super) struct PeerFailure {
     pub(super) why: String,
     /// Whether nothing came from it at all.
     pub(super) is_silent: bool,
 }
 
-impl AskFailure {
+impl PeerFailure {
     /// Nothing came from it.
     pub(super) fn silent(why: impl Into<String>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Question {
         &self,
         group: &str,
         name: &str,
-        asked: impl Future<Output = Result<T, AskFailure>>,
+        asked: impl Future<Output = Result<T, PeerFailure>>,
     ) -> Result<T, String> {
         let seconds = TIME_MAX.as_secs();
         if self.silent().contains(group) {
@@ -110,11 +110,11 @@ mod tests {
 
     /// Counts how often services are asked.
     #[derive(Default)]
-    struct AskCounter(AtomicUsize);
+    struct CallCounter(AtomicUsize);
 
-    impl AskCounter {
+    impl CallCounter {
         /// One that says this.
-        async fn says(&self, said: Result<(), AskFailure>) -> Result<(), AskFailure> {
+        async fn says(&self, said: Result<(), PeerFailure>) -> Result<(), PeerFailure> {
             self.0.fetch_add(1, Ordering::SeqCst);
             said
         }
@@ -126,13 +126,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_service_that_was_silent_is_not_asked_again_and_others_are() {
-        let (question, counter) = (Question::new(Instant::now()), AskCounter::default());
-        let unknown = || counter.says(Err(AskFailure::answered("it has no such object")));
+        let (question, counter) = (Question::new(Instant::now()), CallCounter::default());
+        let unknown = || counter.says(Err(PeerFailure::answered("it has no such object")));
         for _ in 0..2 {
             let said = question.ask("region", "region", unknown()).await;
             assert_eq!(said.expect_err("it is not there"), "it has no such object");
         }
-        let silent = || counter.says(Err(AskFailure::silent("no route")));
+        let silent = || counter.says(Err(PeerFailure::silent("no route")));
         let said = question.ask("region", "region", silent()).await;
         assert_eq!(said.expect_err("it is silent"), "no route");
         let said = question
@@ -155,11 +155,11 @@ mod tests {
     /// As if each object of a run cost the time after which a service counts as silent, or all had the time of one.
     #[tokio::test(start_paused = true)]
     async fn a_question_without_end_waits_once_for_a_silent_service_and_goes_on_asking_others() {
-        let (question, counter) = (Question::without_end(), AskCounter::default());
+        let (question, counter) = (Question::without_end(), CallCounter::default());
         let (begun, limit) = (Instant::now(), Duration::from_secs(5));
         let hangs = || async {
             sleep(limit).await;
-            counter.says(Err(AskFailure::silent("not within 5 s"))).await
+            counter.says(Err(PeerFailure::silent("not within 5 s"))).await
         };
         for _ in 0..1000 {
             question
@@ -177,13 +177,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_asked_once_the_time_of_a_question_is_over() {
-        let (question, counter) = (Question::new(Instant::now()), AskCounter::default());
+        let (question, counter) = (Question::new(Instant::now()), CallCounter::default());
         advance(TIME_MAX - Duration::from_secs(1)).await;
         question
             .ask("region", "region", counter.says(Ok(())))
             .await
             .expect("in time");
-        let slow = std::future::pending::<Result<(), AskFailure>>();
+        let slow = std::future::pending::<Result<(), PeerFailure>>();
         let said = question.ask("region", "region", slow).await.expect_err("too slow");
         assert!(said.contains("has said nothing before 10 s"), "{said}");
         for group in ["region", "identity"] {

@@ -56,15 +56,15 @@ pub enum CertificateError {
     Tls(#[from] TlsError),
 }
 
-/// Keeps the certificate of a webhook.
-pub struct Keeper {
+/// Makes the certificate of a webhook and renews it in time.
+pub struct CertificateRotator {
     client: Client,
     secret: SecretName,
     address: Address,
     definitions: Vec<String>,
 }
 
-impl Keeper {
+impl CertificateRotator {
     /// `definitions` are the names of those that ask the webhook.
     pub fn new(client: Client, secret: SecretName, address: Address, definitions: Vec<String>) -> Self {
         Self {
@@ -262,7 +262,7 @@ mod tests {
             let secret = "default/webhook".parse().expect("a Secret");
             let address = "default/kindex".parse().expect("a Service");
             let names = names.iter().map(|name| (*name).to_owned());
-            Keeper::new(client(&sent), secret, address, names.collect())
+            CertificateRotator::new(client(&sent), secret, address, names.collect())
         };
         for look in ["the first look", "another look"] {
             let served = keeper(&["a", "b"]).tls().await;

@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::object::KindName;
 
-/// Failures of now, in the order of the kinds.
+/// Failures that last, in the order of the kinds.
 #[derive(Default)]
-pub(super) struct FollowFailures(Mutex<BTreeMap<String, String>>);
+pub(super) struct ReadinessFailures(Mutex<BTreeMap<String, String>>);
 
-impl FollowFailures {
+impl ReadinessFailures {
     /// The objects of a kind are not followed.
     pub(super) fn begin(&self, kind: &KindName, why: String) {
         self.known().insert(kind.to_string(), why);

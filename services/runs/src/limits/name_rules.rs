@@ -2,7 +2,7 @@
 
 /// The rules of one sort of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alphabet {
+pub enum NameRules {
     /// `[a-z][a-z0-9_-]*`, not beginning with `mlrun-` or `system-`.
     Project,
     /// `[A-Za-z0-9_-]+`.
@@ -40,7 +40,7 @@ pub enum NameFault {
     Part(&'static str),
 }
 
-impl Alphabet {
+impl NameRules {
     /// Checks a name, of so many characters at most.
     ///
     /// # Errors
@@ -129,49 +129,49 @@ mod tests {
 
     #[test]
     fn names_are_of_their_alphabet_and_begin_as_they_have_to() {
-        for (alphabet, name, fault) in [
-            (Alphabet::Project, "vision-2_b", None),
-            (Alphabet::Project, "BAD NAME!", Some(NameFault::Begin('B', "a to z"))),
-            (Alphabet::Project, "9lives", Some(NameFault::Begin('9', "a to z"))),
-            (Alphabet::Project, "mlrun-x", Some(NameFault::Reserved("mlrun-"))),
-            (Alphabet::Project, "system-x", Some(NameFault::Reserved("system-"))),
-            (Alphabet::Run, "-_9Az", None),
+        for (name_rules, name, fault) in [
+            (NameRules::Project, "vision-2_b", None),
+            (NameRules::Project, "BAD NAME!", Some(NameFault::Begin('B', "a to z"))),
+            (NameRules::Project, "9lives", Some(NameFault::Begin('9', "a to z"))),
+            (NameRules::Project, "mlrun-x", Some(NameFault::Reserved("mlrun-"))),
+            (NameRules::Project, "system-x", Some(NameFault::Reserved("system-"))),
+            (NameRules::Run, "-_9Az", None),
             (
-                Alphabet::Run,
+                NameRules::Run,
                 "a.b",
                 Some(NameFault::Character('.', "A-Z, a-z, 0-9, _ and -")),
             ),
-            (Alphabet::Metric, "train/accuracy.top-1_x", None),
-            (Alphabet::Metric, "_mlrun.x", Some(NameFault::Reserved("_mlrun."))),
+            (NameRules::Metric, "train/accuracy.top-1_x", None),
+            (NameRules::Metric, "_mlrun.x", Some(NameFault::Reserved("_mlrun."))),
             (
-                Alphabet::Metric,
+                NameRules::Metric,
                 "1x",
                 Some(NameFault::Begin('1', "a letter, A to Z or a to z")),
             ),
             (
-                Alphabet::Metric,
+                NameRules::Metric,
                 "l\u{f6}ss",
                 Some(NameFault::Character('\u{f6}', "A-Z, a-z, 0-9 and . _ / -")),
             ),
-            (Alphabet::TagKey, "mlrun.x", Some(NameFault::Reserved("mlrun."))),
-            (Alphabet::TagKey, "mlrunx", None),
-            (Alphabet::Any, "any \u{1f600} text", None),
-            (Alphabet::Any, "a\0", None),
-            (Alphabet::ArtifactName, "models/best.pt", None),
-            (Alphabet::ArtifactName, "../../etc/passwd", Some(NameFault::Part(".."))),
-            (Alphabet::ArtifactName, "/etc/passwd", Some(NameFault::Part(""))),
-            (Alphabet::ArtifactName, "a/./b", Some(NameFault::Part("."))),
-            (Alphabet::Run, "", Some(NameFault::Empty)),
+            (NameRules::TagKey, "mlrun.x", Some(NameFault::Reserved("mlrun."))),
+            (NameRules::TagKey, "mlrunx", None),
+            (NameRules::Any, "any \u{1f600} text", None),
+            (NameRules::Any, "a\0", None),
+            (NameRules::ArtifactName, "models/best.pt", None),
+            (NameRules::ArtifactName, "../../etc/passwd", Some(NameFault::Part(".."))),
+            (NameRules::ArtifactName, "/etc/passwd", Some(NameFault::Part(""))),
+            (NameRules::ArtifactName, "a/./b", Some(NameFault::Part("."))),
+            (NameRules::Run, "", Some(NameFault::Empty)),
         ] {
-            assert_eq!(alphabet.check(name, 64).err(), fault, "{name:?}");
+            assert_eq!(name_rules.check(name, 64).err(), fault, "{name:?}");
         }
     }
 
     #[test]
     fn a_name_has_as_many_characters_as_its_limit_says_and_no_more() {
-        for alphabet in [Alphabet::Project, Alphabet::Run, Alphabet::Metric, Alphabet::TagKey] {
+        for name_rules in [NameRules::Project, NameRules::Run, NameRules::Metric, NameRules::TagKey] {
             for (length, fault) in [(63, None), (64, None), (65, Some(NameFault::TooLong(64)))] {
-                assert_eq!(alphabet.check(&"a".repeat(length), 64).err(), fault, "{alphabet:?}");
+                assert_eq!(name_rules.check(&"a".repeat(length), 64).err(), fault, "{name_rules:?}");
             }
         }
     }
@@ -181,15 +181,15 @@ mod tests {
         for length in 0..300 {
             for character in ['\u{e9}', '\u{20ac}', '\u{1f600}', '\u{200d}'] {
                 let name = character.to_string().repeat(length);
-                for alphabet in [
-                    Alphabet::Metric,
-                    Alphabet::TagKey,
-                    Alphabet::Any,
-                    Alphabet::ArtifactName,
+                for name_rules in [
+                    NameRules::Metric,
+                    NameRules::TagKey,
+                    NameRules::Any,
+                    NameRules::ArtifactName,
                 ] {
-                    let is_any = matches!(alphabet, Alphabet::Any | Alphabet::ArtifactName);
+                    let is_any = matches!(name_rules, NameRules::Any | NameRules::ArtifactName);
                     let is_good = is_any && (1..=128).contains(&length);
-                    assert_eq!(alphabet.check(&name, 128).is_ok(), is_good, "{alphabet:?} {length}");
+                    assert_eq!(name_rules.check(&name, 128).is_ok(), is_good, "{name_rules:?} {length}");
                 }
             }
         }
