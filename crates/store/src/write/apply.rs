@@ -18,7 +18,7 @@ use crate::statements::{KindSql, LIST_MAX, padded_list, padded_pairs};
 use crate::write::batch::{Batch, Work};
 use crate::write::events::{Event, Events};
 use crate::write::feed::{FeedEntry, becomes_another};
-use crate::write::main_row::{MainRow, side_rows};
+use crate::write::main_row::{main_row, side_rows};
 use crate::write::plan::{NewRow, Plan, plan};
 use crate::write::references::Carried;
 use crate::write::replaced::Replaced;
@@ -258,12 +258,13 @@ impl<D: Driver> Batch<'_, D> {
         if rows.is_empty() {
             return Ok(());
         }
-        let group_ver = self.work.kind.api_version();
-        let rows: Vec<MainRow<'_>> = rows
+        let own = self.work.kind.api_version();
+        let hashes: Vec<[u8; 32]> = rows.iter().map(|row| row.version.hash.to_bytes()).collect();
+        let rows: Vec<Vec<Param<'_>>> = rows
             .iter()
-            .map(|row| MainRow::new(row, &group_ver, self.work.now))
+            .zip(&hashes)
+            .map(|(row, hash)| main_row(row, &own, hash, self.work.now))
             .collect();
-        let rows: Vec<Vec<Param<'_>>> = rows.iter().map(MainRow::params).collect();
         self.execute_rows(&rows, statement).await
     }
 
