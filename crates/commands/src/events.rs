@@ -82,13 +82,7 @@ impl<'a> Following<'a> {
             };
             self.failures += 1;
             let next = self.resume.ended(Some(&cut));
-            let is_over = match next {
-                Next::Never => true,
-                Next::FromNothing => !self.args.follow || !self.has_begun,
-                Next::After(_) if goes_on(self.args) => false,
-                Next::After(_) => !self.has_begun || (!self.args.follow && self.failures >= ATTEMPTS),
-            };
-            if is_over {
+            if self.is_over(&next) {
                 if matches!(cut, SourceError::Position(_)) {
                     self.forget_position();
                 }
@@ -111,6 +105,16 @@ impl<'a> Following<'a> {
                     say::note(format_args!("note: {cut}. All that exists follows once more"));
                 }
             }
+        }
+    }
+
+    /// Whether an error ends the command, by what its subscription would do next.
+    fn is_over(&self, next: &Next) -> bool {
+        match next {
+            Next::Never => true,
+            Next::FromNothing => !self.args.follow || !self.has_begun,
+            Next::After(_) if goes_on(self.args) => false,
+            Next::After(_) => !self.has_begun || (!self.args.follow && self.failures >= ATTEMPTS),
         }
     }
 

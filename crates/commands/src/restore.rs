@@ -150,19 +150,11 @@ impl Command<'_> {
 
     /// The object that is named, by name or by uid.
     async fn one(&self, name: Option<&str>) -> CommandResult<Line> {
-        let mut uid = self.args.uid.as_deref().map(Uid::from);
+        let uid = self.args.uid.as_deref().map(Uid::from);
         let name = self.full_name(name, uid.as_ref()).await?;
         let target = Target::new(self.kind, &name.namespace, &name.name);
-        let mut past = None;
-        if let Some(VersionOrTime::Time(time)) = self.args.at {
-            let found = self
-                .store()
-                .version_at(self.kind, target.namespace, target.name, time)
-                .await;
-            let stood = stored_as_of(&target, found.map_err(|error| unanswered(&error))?, time)?;
-            uid = Some(stood.object.metadata.uid.clone());
-            past = Some(stood.object);
-        }
+        let of_time = self.past_by_time(&target).await?;
+        let uid = of_time.as_ref().map(|past| past.metadata.uid.clone()).or(uid);
         let rows = self.rows(&name).await?;
         let there = self.rows_there(&name).await?;
         let there = there.as_deref().unwrap_or(&rows);
@@ -174,22 +166,36 @@ impl Command<'_> {
                 Ok(self.taken(named.unwrap_or(by), by))
             }
             Choice::Row(row) => {
-                if let Some(VersionOrTime::Version(version)) = self.args.at {
-                    let kept = self.store().version(self.kind, &row.object.metadata.uid, version).await;
-                    let kept = kept.map_err(|error| unanswered(&error))?.map(|past| past.object);
-                    let current = Some(&row.object).filter(|object| object.metadata.resource_version == version);
-                    past = kept.or_else(|| current.cloned());
-                    if past.is_none() {
-                        return Err(
-                            CommandError::failure(format_args!("{target}: version {version} is not kept")).hint(
-                                "`kindex history` lists the versions; --uid chooses an older object of that name",
-                            ),
-                        );
-                    }
-                }
-                self.restore(row, past.as_ref().unwrap_or(&row.object)).await
+                let of_version = self.past_by_version(&target, row).await?;
+                let past = of_time.as_ref().or(of_version.as_ref());
+                self.restore(row, past.unwrap_or(&row.object)).await
             }
         }
+    }
+
+    /// The object that had the name at the time of `--at`, if that is a time.
+    async fn past_by_time(&self, target: &Target<'_>) -> CommandResult<Option<Object>> {
+        let Some(VersionOrTime::Time(time)) = self.args.at else {
+            return Ok(None);
+        };
+        let found = self.store().version_at(self.kind, target.namespace, target.name, time);
+        let found = found.await.map_err(|error| unanswered(&error))?;
+        Ok(Some(stored_as_of(target, found, time)?.object))
+    }
+
+    /// The object of a row in the version of `--at`, if that is a version.
+    async fn past_by_version(&self, target: &Target<'_>, row: &Stored) -> CommandResult<Option<Object>> {
+        let Some(VersionOrTime::Version(version)) = self.args.at else {
+            return Ok(None);
+        };
+        let kept = self.store().version(self.kind, &row.object.metadata.uid, version).await;
+        let kept = kept.map_err(|error| unanswered(&error))?.map(|past| past.object);
+        let current = Some(&row.object).filter(|object| object.metadata.resource_version == version);
+        let past = kept.or_else(|| current.cloned());
+        past.map(Some).ok_or_else(|| {
+            CommandError::failure(format_args!("{target}: version {version} is not kept"))
+                .hint("`kindex history` lists the versions; --uid chooses an older object of that name")
+        })
     }
 
     async fn full_name(&self, name: Option<&str>, uid: Option<&Uid>) -> CommandResult<ObjectName> {

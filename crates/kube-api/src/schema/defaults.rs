@@ -1,6 +1,6 @@
 //! Fills in what a schema gives by default. Looks neither at the metadata of an object nor at types.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::structural::{Additional, Structural};
 use crate::size::{OBJECT_BYTES_MAX, text_bytes};
@@ -22,32 +22,7 @@ pub fn apply_defaults(schema: &Structural, value: &mut Value) -> Result<(), TooL
 
 fn fill(schema: &Structural, value: &mut Value, room: &mut usize) -> Result<(), TooLarge> {
     match value {
-        Value::Object(fields) => {
-            fields.retain(|name, value| {
-                !value.is_null()
-                    || schema
-                        .field(name)
-                        .is_none_or(|field| field.nullable || field.default.is_some())
-            });
-            for (name, property) in &schema.properties {
-                let Some(default) = &property.default else {
-                    continue;
-                };
-                if fields
-                    .get(name)
-                    .is_none_or(|value| value.is_null() && !property.nullable)
-                {
-                    fields.insert(name.clone(), taken(default, name.len(), room)?);
-                }
-            }
-            for (name, value) in fields.iter_mut() {
-                match (schema.properties.get(name), &schema.additional) {
-                    (Some(property), _) => fill(property, value, room)?,
-                    (None, Additional::Schema(additional)) => fill_item(additional, value, room)?,
-                    (None, Additional::Absent | Additional::Refused | Additional::Any) => {}
-                }
-            }
-        }
+        Value::Object(fields) => fill_fields(schema, fields, room)?,
         Value::Array(items) => {
             if let Some(item_schema) = &schema.items {
                 for item in items {
@@ -56,6 +31,34 @@ fn fill(schema: &Structural, value: &mut Value, room: &mut usize) -> Result<(), 
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Ok(())
+}
+
+fn fill_fields(schema: &Structural, fields: &mut Map<String, Value>, room: &mut usize) -> Result<(), TooLarge> {
+    fields.retain(|name, value| {
+        !value.is_null()
+            || schema
+                .field(name)
+                .is_none_or(|field| field.nullable || field.default.is_some())
+    });
+    for (name, property) in &schema.properties {
+        let Some(default) = &property.default else {
+            continue;
+        };
+        if fields
+            .get(name)
+            .is_none_or(|value| value.is_null() && !property.nullable)
+        {
+            fields.insert(name.clone(), taken(default, name.len(), room)?);
+        }
+    }
+    for (name, value) in fields.iter_mut() {
+        match (schema.properties.get(name), &schema.additional) {
+            (Some(property), _) => fill(property, value, room)?,
+            (None, Additional::Schema(additional)) => fill_item(additional, value, room)?,
+            (None, Additional::Absent | Additional::Refused | Additional::Any) => {}
+        }
     }
     Ok(())
 }

@@ -75,24 +75,7 @@ impl OtherServicesState {
             self.unlisted.insert(why.clone());
             return;
         }
-        let mut unread = Vec::new();
-        let mut token: Option<String> = None;
-        loop {
-            let page = match listed((group, kind), token.as_deref(), others).await {
-                Ok(page) => page,
-                Err(failure) => {
-                    self.unlisted.insert(failure.why);
-                    break;
-                }
-            };
-            let places = page.objects.into_iter();
-            let places = places.map(|(namespace, name)| (group, kind, namespace, name));
-            unread.extend(places.filter(|place| !all.elsewhere.contains_key(place) && !all.absent.contains(place)));
-            token = page.next;
-            if token.is_none() {
-                break;
-            }
-        }
+        let unread = self.unread(all, (group, kind), others).await;
         for places in unread.chunks(LOOKED_AT_ONCE) {
             for (place, answer) in places.iter().zip(looked_at(places, others).await) {
                 match answer {
@@ -107,6 +90,33 @@ impl OtherServicesState {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// The objects of a kind that were not asked about yet, as far as they can be listed.
+    async fn unread(
+        &mut self,
+        all: &Everything,
+        (group, kind): (&'static str, &'static str),
+        others: &impl OtherServices,
+    ) -> Vec<FullName> {
+        let mut unread = Vec::new();
+        let mut token: Option<String> = None;
+        loop {
+            let page = match listed((group, kind), token.as_deref(), others).await {
+                Ok(page) => page,
+                Err(failure) => {
+                    self.unlisted.insert(failure.why);
+                    return unread;
+                }
+            };
+            let places = page.objects.into_iter();
+            let places = places.map(|(namespace, name)| (group, kind, namespace, name));
+            unread.extend(places.filter(|place| !all.elsewhere.contains_key(place) && !all.absent.contains(place)));
+            token = page.next;
+            if token.is_none() {
+                return unread;
             }
         }
     }

@@ -19,6 +19,7 @@ use super::answer::{References, State};
 use super::decide::{Change, Decision, decide};
 use super::found::FoundObject;
 use super::named_object::{Located, NamedObject};
+use super::object::LiveObject;
 use super::parse::named_in_lower_case;
 use super::peers::Peers;
 use super::silent::has_answered;
@@ -194,28 +195,7 @@ impl Operations {
             let decision = decide(Change::Put, seen);
             let is_done = match (&found, decision) {
                 (_, Decision::Refuse(why)) => return Err(refused(key, name, why)),
-                (FoundObject::Cluster(found), Decision::Done) => {
-                    let metadata = json!({"metadata": {
-                        "uid": found.uid(),
-                        "resourceVersion": found.version().to_string(),
-                        "annotations": {(format!("{}/reference-renewed", self.backends.registry.platform.group)):
-                            self.backends.now().to_string()},
-                    }});
-                    let call = Call {
-                        content_type: PatchType::Merge.media_type(),
-                        ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
-                    };
-                    match self
-                        .backends
-                        .upstream_of(key.resource.kind)?
-                        .call(&caller.on_behalf(), call)
-                        .await
-                    {
-                        Ok(_) => true,
-                        Err(refusal) if refusal.is_of_changed_object() => false,
-                        Err(refusal) => return Err(refusal),
-                    }
-                }
+                (FoundObject::Cluster(found), Decision::Done) => self.touch(caller, key, found).await?,
                 (found, _) => self.apply_decision(caller, key, found, name, decision).await?,
             };
             if is_done {
@@ -223,6 +203,26 @@ impl Operations {
             }
         }
         Err(Refusal::conflict(key, "others change it all the time; try again"))
+    }
+
+    /// Writes an object of the cluster so that it has a new version. `false` if it has changed since it was found.
+    async fn touch(&self, caller: &Caller, key: &ObjectKey<'_>, found: &LiveObject) -> Result<bool, Refusal> {
+        let metadata = json!({"metadata": {
+            "uid": found.uid(),
+            "resourceVersion": found.version().to_string(),
+            "annotations": {(format!("{}/reference-renewed", self.backends.registry.platform.group)):
+                self.backends.now().to_string()},
+        }});
+        let call = Call {
+            content_type: PatchType::Merge.media_type(),
+            ..Call::json(Method::PATCH, key.path(), Vec::new(), metadata.to_string().into())
+        };
+        let upstream = self.backends.upstream_of(key.resource.kind)?;
+        match upstream.call(&caller.on_behalf(), call).await {
+            Ok(_) => Ok(true),
+            Err(refusal) if refusal.is_of_changed_object() => Ok(false),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Releases a reference on an object; with a version, only if it has that still.

@@ -165,17 +165,10 @@ async fn moved(
             }
         }
         Err(refusal) if refusal.is_of_absent_object() => {
-            // Asked after the cluster: what left it before that is here, in its last state.
-            let owner = store.get_by_name(kind, key.namespace, key.name).await;
-            match owner.map_err(io::Error::other)? {
-                Some(owner) if owner.object.metadata.uid == uid => (owner, None, None),
-                Some(other) => (row, Some(Successor::new(other.object)?), None),
-                None => {
-                    let last = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
-                    let Some(last) = last else { return Ok(None) };
-                    (last, None, None)
-                }
-            }
+            let Some((row, successor)) = out_of_cluster(store, kind, row).await? else {
+                return Ok(None);
+            };
+            (row, successor, None)
         }
         Err(refusal) => return Err(io::Error::other(refusal)),
     };
@@ -190,6 +183,25 @@ async fn moved(
         successor,
         until: until.map(ResourceVersion),
     }))
+}
+
+/// The last state of an object that the cluster does not have, and the object that has its name by now. Asked after the
+/// cluster: what left it before that is here, in its last state.
+async fn out_of_cluster(
+    store: &dyn Objects,
+    kind: &'static Kind,
+    row: Stored,
+) -> io::Result<Option<(Stored, Option<Successor>)>> {
+    let metadata = &row.object.metadata;
+    let owner = store.get_by_name(kind, &metadata.namespace, &metadata.name).await;
+    match owner.map_err(io::Error::other)? {
+        Some(owner) if owner.object.metadata.uid == metadata.uid => Ok(Some((owner, None))),
+        Some(other) => Ok(Some((row, Some(Successor::new(other.object)?)))),
+        None => {
+            let last = store.get_by_id(kind, &metadata.uid).await.map_err(io::Error::other)?;
+            Ok(last.map(|last| (last, None)))
+        }
+    }
 }
 
 /// What one watch wants to be told of.
