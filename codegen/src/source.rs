@@ -214,14 +214,14 @@ pub fn read(root: &Path) -> Result<Sources, ReadError> {
 ///
 /// # Errors
 /// Those of [`read`].
-pub fn read_file(file: &Path) -> Result<Sources, ReadError> {
+pub(crate) fn read_file(file: &Path) -> Result<Sources, ReadError> {
     let path = file.display().to_string();
     let text = read_text(Path::new(""), &path)?;
     read_around(directory_of(file), Sources::of_declaration(path, text))
 }
 
 /// The declaration in a directory, as a person finds it from the present one.
-pub fn declaration_in(directory: &Path) -> PathBuf {
+pub(crate) fn declaration_in(directory: &Path) -> PathBuf {
     if directory == Path::new(".") {
         return PathBuf::from(CRDS);
     }
@@ -229,7 +229,7 @@ pub fn declaration_in(directory: &Path) -> PathBuf {
 }
 
 /// The directory that a file is in, also where its path has no other part.
-pub fn directory_of(file: &Path) -> &Path {
+pub(crate) fn directory_of(file: &Path) -> &Path {
     let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());
     directory.unwrap_or_else(|| Path::new("."))
 }
@@ -261,7 +261,7 @@ fn read_around(root: &Path, mut sources: Sources) -> Result<Sources, ReadError> 
 ///
 /// # Errors
 /// The file is not there, not readable, or no UTF-8 text.
-pub fn read_text(root: &Path, path: &str) -> Result<String, ReadError> {
+pub(crate) fn read_text(root: &Path, path: &str) -> Result<String, ReadError> {
     let full = root.join(path);
     fs::read_to_string(&full).map_err(|source| ReadError {
         path: PathBuf::from(path),

@@ -27,11 +27,6 @@ pub use driver::{Ingester, Sharding, Storage};
 use kindex_model::kind::Kind;
 
 /// The controller's name, as in logs: `ingester_pipelinerun`.
-pub fn controller_name(kind: &Kind) -> String {
+fn controller_name(kind: &Kind) -> String {
     format!("ingester_{}", kind.name.to_ascii_lowercase())
-}
-
-/// Logs that the ingester is disabled, and why. Everything else runs.
-pub fn announce_off(reason: &str) {
-    tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
 }

@@ -4,7 +4,7 @@ use super::table::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, Ta
 use crate::model::{BaseColumn, ColumnName, HistoryColumn, Key, Kind, SideColumn, SideTable, SqlType, TableName};
 
 /// Main table, labels, annotations. A history is Kindex's own addition.
-pub const TABLES_OF_A_KIND: usize = 1 + SideTable::ALL.len();
+pub(crate) const TABLES_OF_A_KIND: usize = 1 + SideTable::ALL.len();
 
 /// The tables of a kind under its name.
 pub(super) fn section(kind: &Kind) -> Section {
@@ -16,7 +16,7 @@ pub(super) fn section(kind: &Kind) -> Section {
 }
 
 /// The tables of a kind in order of creation.
-pub fn kind_tables(kind: &Kind) -> Vec<Table> {
+pub(crate) fn kind_tables(kind: &Kind) -> Vec<Table> {
     let extracted = kind.columns.iter().map(|column| (column.name.clone(), column.sql));
     tables(&kind.table, extracted, kind.keys.clone(), kind.history)
 }
@@ -107,7 +107,7 @@ fn history_table(main: &TableName) -> Table {
 }
 
 /// The columns of a history table, the same for every kind.
-pub fn history_columns() -> [TableColumn; 6] {
+pub(crate) fn history_columns() -> [TableColumn; 6] {
     HistoryColumn::ALL.map(|column| TableColumn {
         name: fixed_name(column.name()),
         ty: match column {
@@ -123,7 +123,7 @@ pub fn history_columns() -> [TableColumn; 6] {
 }
 
 /// The columns of a side table, the same for every kind.
-pub fn side_columns(side: SideTable) -> [TableColumn; 4] {
+pub(crate) fn side_columns(side: SideTable) -> [TableColumn; 4] {
     SideColumn::ALL.map(|column| TableColumn {
         name: side_column_name(column),
         ty: side_type(side, column),

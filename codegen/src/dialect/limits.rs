@@ -58,12 +58,12 @@ fn of_all(room: impl Fn(Limits) -> usize) -> Limit {
 }
 
 /// Most characters of a SQL name.
-pub fn name_chars_max() -> Limit {
+pub(crate) fn name_chars_max() -> Limit {
     of_all(|limits| limits.name_chars)
 }
 
 /// Most bytes of a declared key: the uid ends every key.
-pub fn key_bytes_max() -> Limit {
+pub(crate) fn key_bytes_max() -> Limit {
     let StorageType::Sql(uid) = base_type(BaseColumn::Uid) else {
         unreachable!("a uid is a text");
     };
@@ -71,7 +71,7 @@ pub fn key_bytes_max() -> Limit {
 }
 
 /// Most bytes that the extracted columns of a row may take.
-pub fn row_bytes_max() -> Limit {
+pub(crate) fn row_bytes_max() -> Limit {
     of_all(|limits| limits.row_bytes).beside(BASE_ROW_BYTES)
 }
 

@@ -17,8 +17,10 @@ pub mod mysql;
 
 pub mod sqlite;
 
-pub use kind_tables::{TABLES_OF_A_KIND, base_type, history_columns, kind_tables, side_columns, tables};
-pub use limits::{Limit, Limits, fitting, key_bytes_max, name_chars_max, row_bytes_max};
+pub(crate) use kind_tables::{TABLES_OF_A_KIND, history_columns, kind_tables, side_columns};
+pub use kind_tables::{base_type, tables};
+pub use limits::{Limit, Limits, fitting};
+pub(crate) use limits::{key_bytes_max, name_chars_max, row_bytes_max};
 pub use mysql::MySql;
 pub use spelling::{Dialect, InitScript, Lock, RowFormat, RowFormatsMax};
 pub use sqlite::Sqlite;

@@ -36,9 +36,10 @@ pub use mapping::{FieldMap, MapRule};
 pub use message::{
     Cardinality, Enum, EnumValue, Field, FieldType, KubernetesType, MapKey, Message, Oneof, Scalar, WellKnown,
 };
+pub(crate) use name::default_plural;
 pub use name::{
     ApiVersion, ColumnName, EnumName, GroupName, KeyName, KindName, MessageName, NameError, QualifiedName, QueryName,
-    ServiceName, TableName, default_plural, snake_case,
+    ServiceName, TableName, snake_case,
 };
 pub use query::{ColumnRef, Comparison, Condition, Direction, Literal, Operand, Order, Query};
 pub use reference::{Holder, Named, OnDelete, Reference, ReferenceTarget, Service, ServiceKind, TargetKind};

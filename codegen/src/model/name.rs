@@ -275,7 +275,7 @@ fn qualified(text: &str) -> Result<(), NameError> {
 
 /// The plural of a kind that names none: the kind in lower case and an `s`, whatever English says. The model of kinds
 /// and the policy for references have the same rule.
-pub fn default_plural(kind: &str) -> String {
+pub(crate) fn default_plural(kind: &str) -> String {
     format!("{}s", kind.to_lowercase())
 }
 

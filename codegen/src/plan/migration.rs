@@ -57,7 +57,7 @@ pub(super) fn file_name(number: u32, name: &str, dialect: &dyn Dialect) -> Strin
 }
 
 /// The number, name and dialect that a file name says.
-pub fn parse_file_name(file: &str) -> Option<(u32, &str, &'static dyn Dialect)> {
+pub(crate) fn parse_file_name(file: &str) -> Option<(u32, &str, &'static dyn Dialect)> {
     let (stem, dialect) = file.strip_suffix(".sql")?.rsplit_once('.')?;
     let dialect = dialect::named(dialect)?;
     let (digits, name) = stem.split_once('_')?;
@@ -72,7 +72,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// The lowest compatible number that the text of a migration names.
-pub fn parse_compatible(text: &str) -> Option<u32> {
+pub(crate) fn parse_compatible(text: &str) -> Option<u32> {
     let line = text.lines().find_map(|line| line.strip_prefix(COMPATIBLE))?;
     line.split_whitespace().next()?.parse().ok()
 }

@@ -13,7 +13,8 @@ mod chain;
 
 pub use chain::{SUM, hash, read};
 pub use diff::diff;
-pub use migration::{ALLOW, Migration, STEP, is_name, parse_compatible, parse_file_name};
+pub use migration::{ALLOW, Migration, STEP, is_name};
+pub(crate) use migration::{parse_compatible, parse_file_name};
 pub use schema::{DesiredSchema, Existing, ExistingColumn, ExistingKey, Extracted, Schema};
 pub use script::{Block, Line, Script};
 

@@ -10,7 +10,7 @@ use crate::varint::{self, Reader};
 const FORMAT: u8 = 1;
 
 /// The most points of a chunk.
-pub const POINTS_MAX: usize = 1 << 20;
+const POINTS_MAX: usize = 1 << 20;
 
 /// Encodes chunks, and keeps what it allocates from one to the next.
 pub struct Encoder {

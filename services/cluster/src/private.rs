@@ -20,7 +20,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// As the system says it.
-pub fn make_file(path: &Path) -> io::Result<()> {
+pub(crate) fn make_file(path: &Path) -> io::Result<()> {
     let made = OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path);
     made.map(drop)
 }

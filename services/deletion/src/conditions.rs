@@ -238,7 +238,7 @@ fn blocked(deletion: Deletion<'_>) -> Option<Condition<'_>> {
 }
 
 /// Whether the conditions of an object, in whichever list, may say that its deletion waits.
-pub fn may_be_reported(status: &Value) -> bool {
+pub(crate) fn may_be_reported(status: &Value) -> bool {
     let mut lists = CONDITION_LISTS.into_iter().filter_map(|list| status[list].as_array());
     lists.any(|conditions| has(conditions, BLOCKED_CONDITION))
 }

@@ -114,7 +114,7 @@ fn age(since: Timestamp, now: Timestamp) -> String {
 }
 
 /// Whether a step says anything to people.
-pub fn is_noticed(step: &Step) -> bool {
+pub(crate) fn is_noticed(step: &Step) -> bool {
     match step {
         Step::Wait(_) => true,
         Step::Rest(refused) => !refused.is_empty(),
@@ -123,7 +123,7 @@ pub fn is_noticed(step: &Step) -> bool {
 }
 
 /// Whether a step waits for other objects, which may wait for the same one in turn.
-pub fn waits_for_objects(step: &Step) -> bool {
+pub(crate) fn waits_for_objects(step: &Step) -> bool {
     matches!(
         step,
         Step::Wait(Wait::Holders(..) | Wait::Owned(..) | Wait::Archived(_))
@@ -131,7 +131,7 @@ pub fn waits_for_objects(step: &Step) -> bool {
 }
 
 /// What is said of an object whose deletion waits for itself, by the path from it and back to it.
-pub fn cycle_notice(path: &[Key]) -> Notice {
+pub(crate) fn cycle_notice(path: &[Key]) -> Notice {
     let [before, after] = CYCLE_SAYS;
     let path = fitted_path(path, MESSAGE_BYTES_MAX - before.len() - after.len());
     Notice {

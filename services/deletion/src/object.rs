@@ -301,7 +301,7 @@ impl Object {
 
 /// The ingester deletes what is immutable from etcd, once it is archived: such a deletion is one only where the
 /// Deleting annotation asks for it, or a phase of it is recorded.
-pub fn deletion_state(terminating: bool, requested: bool, immutable: bool, phase: Option<Phase>) -> DeletionState {
+fn deletion_state(terminating: bool, requested: bool, immutable: bool, phase: Option<Phase>) -> DeletionState {
     match (terminating, requested) {
         (false, false) => DeletionState::Live,
         (false, true) => DeletionState::Requested,

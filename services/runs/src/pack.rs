@@ -23,7 +23,7 @@ pub enum PackError {
 
 /// How many bytes a packed body says to hold. What it says is only a promise, which [`unpack`] holds it to.
 #[must_use]
-pub fn claimed_bytes(packed: &[u8]) -> usize {
+pub(crate) fn claimed_bytes(packed: &[u8]) -> usize {
     let trailer = packed.last_chunk::<4>().filter(|_| packed.len() >= PACKED_BYTES_MIN);
     trailer.map_or(0, |length| u32::from_le_bytes(*length) as usize)
 }

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// The shortest secret, in bytes: as long as a signature.
-pub const SECRET_BYTES_MIN: usize = 32;
+const SECRET_BYTES_MIN: usize = 32;
 
 /// Why a text holds no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

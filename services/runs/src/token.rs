@@ -34,7 +34,7 @@ struct Claims {
 
 /// A token for a run that was opened, made now.
 #[must_use]
-pub fn issue(secrets: &Secrets, opened: &Opened, now_s: i64) -> String {
+pub(crate) fn issue(secrets: &Secrets, opened: &Opened, now_s: i64) -> String {
     let claims = Claims {
         run_id: opened.run.as_str().to_owned(),
         created_at: now_s,

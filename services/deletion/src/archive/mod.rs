@@ -225,7 +225,7 @@ pub fn action_on(holder: &Holder, target: &Key, phase: Option<Phase>) -> HolderA
 }
 
 /// Whether an object with these fields goes with a target that is deleted and has recorded this phase.
-pub fn goes_along(edges: &[Edge], target: &Key, phase: Option<Phase>) -> bool {
+pub(crate) fn goes_along(edges: &[Edge], target: &Key, phase: Option<Phase>) -> bool {
     let mut naming = edges.iter().filter(|edge| edge.target == *target);
     naming.any(|edge| match phase {
         None => false,

@@ -39,7 +39,7 @@ impl Task {
 }
 
 /// Whether one write does for the steps of both objects.
-pub fn go_together(one: (&Object, &Step), other: (&Object, &Step)) -> bool {
+pub(crate) fn go_together(one: (&Object, &Step), other: (&Object, &Step)) -> bool {
     match (one.1, other.1) {
         (Step::Place { target, .. }, Step::Place { target: same, .. }) => target == same,
         (Step::Release(target), Step::Release(same)) => target == same && one.0.is_leaving() && other.0.is_leaving(),

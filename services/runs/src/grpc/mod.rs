@@ -78,7 +78,7 @@ pub fn is_public(path: &str) -> bool {
 
 /// A message that is not packed, with its prefix; none if it is too long for one.
 #[must_use]
-pub fn framed(message: &[u8]) -> Option<Bytes> {
+pub(crate) fn framed(message: &[u8]) -> Option<Bytes> {
     let length = u32::try_from(message.len()).ok()?;
     let mut framed = BytesMut::with_capacity(PREFIX_BYTES + message.len());
     framed.put_u8(0);

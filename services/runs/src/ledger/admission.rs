@@ -13,7 +13,7 @@ pub enum StoredMatch {
 
 /// Compares the hash of a batch with the one that is stored under its id.
 #[must_use]
-pub fn compare_with_stored(stored: Option<&[u8]>, sent: &[u8; 32]) -> StoredMatch {
+pub(crate) fn compare_with_stored(stored: Option<&[u8]>, sent: &[u8; 32]) -> StoredMatch {
     match stored {
         None => StoredMatch::New,
         Some(stored) if stored == sent => StoredMatch::Duplicate,
@@ -39,7 +39,7 @@ pub struct Admission {
 /// Admits new names, first come first served, while the run has fewer than `limit`; `points` are those of each new
 /// name. Names that the run has already are always welcome and not asked about.
 #[must_use]
-pub fn admit_names(known: u64, points: &[u64], limit: u64, warn_percent: u64) -> Admission {
+pub(crate) fn admit_names(known: u64, points: &[u64], limit: u64, warn_percent: u64) -> Admission {
     let room = usize::try_from(limit.saturating_sub(known)).unwrap_or(usize::MAX);
     let added = room.min(points.len());
     let names = known + added as u64;

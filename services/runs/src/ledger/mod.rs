@@ -7,7 +7,8 @@ mod reorder;
 
 mod retention;
 
-pub use admission::{Admission, StoredMatch, admit_names, compare_with_stored};
+pub use admission::{Admission, StoredMatch};
+pub(crate) use admission::{admit_names, compare_with_stored};
 pub use reorder::{Placement, Queue, ReorderRules};
 pub use retention::RetentionRules;
 

@@ -19,7 +19,7 @@ pub enum Ending {
 /// # Errors
 ///
 /// Where no run ends with it.
-pub fn finish_status(sent: i32) -> Result<Status, Refusal> {
+pub(crate) fn finish_status(sent: i32) -> Result<Status, Refusal> {
     let status = Status::of_number(i64::from(sent)).filter(|status| status.is_terminal());
     status.ok_or_else(|| refusals::not_an_end(sent))
 }

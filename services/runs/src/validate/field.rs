@@ -77,7 +77,7 @@ pub fn project(project: Option<&v1::ProjectId>) -> Result<ProjectName, Refusal> 
 ///
 /// # Errors
 /// One whose name does not fit.
-pub fn optional_project(project: Option<&v1::ProjectId>) -> Result<Option<ProjectName>, Refusal> {
+pub(crate) fn optional_project(project: Option<&v1::ProjectId>) -> Result<Option<ProjectName>, Refusal> {
     let named = project.filter(|project| !project.value.is_empty());
     named.map(|named| self::project(Some(named))).transpose()
 }
@@ -106,7 +106,7 @@ pub(super) fn batch_id(value: &str) -> Result<BatchId, Refusal> {
 ///
 /// # Errors
 /// None, and one that does not fit.
-pub fn artifact_name(field: &str, value: &str) -> Result<(), Refusal> {
+pub(crate) fn artifact_name(field: &str, value: &str) -> Result<(), Refusal> {
     name(field, value, NameRules::ArtifactName, limits::ARTIFACT_NAME)
 }
 

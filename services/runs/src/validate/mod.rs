@@ -14,7 +14,8 @@ mod batch;
 mod run;
 
 pub use batch::{Sent, batch, log_metrics};
-pub use field::{artifact_name, optional_project, project, run_id, within};
+pub(crate) use field::{artifact_name, optional_project};
+pub use field::{project, run_id, within};
 pub use points::Oversized;
 pub use run::{finish_run, init_run};
 pub use texts::{log_params, log_tags};
