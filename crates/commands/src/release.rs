@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kindex_kube_client::RefusedBy;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
 use kindex_maintenance::sides::{FinalizerOwner, RepairError};
@@ -180,6 +181,16 @@ fn stopped(error: &RepairError) -> CommandError {
                 "the object has its finalizers again. Stop `kindex deletion` first, or start `kindex up` with --deletion=false, \
                  or say --force"
             }
+        }),
+        RepairError::Refused { resource, by, .. } => failure.hint(match by {
+            RefusedBy::Authorization => format!(
+                "the account lacks the right `patch` on {resource}: add it to its role, or name another account with \
+                 --kubeconfig, and run the same command again"
+            ),
+            RefusedBy::Admission => format!(
+                "an admission webhook or policy denies the changes of {resource}: let it pass changes of finalizers, or \
+                 switch it off meanwhile, and run the same command again"
+            ),
         }),
         RepairError::Cluster { .. } | RepairError::Store(_) => {
             failure.hint("run the same command again: what was released stays released")

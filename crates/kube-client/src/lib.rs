@@ -30,7 +30,7 @@ pub use classify::{classify, outcome, outcome_of};
 pub use connect::connect;
 pub use create::CreateApi;
 pub use identity::Identity;
-pub use kindex_kube_api::status::Outcome;
+pub use kindex_kube_api::status::{Outcome, RefusedBy};
 
 /// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

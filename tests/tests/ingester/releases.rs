@@ -1,11 +1,12 @@
 //! Releases over a cluster in memory, as of people who run `kindex release`: page by page, and two at once.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
+use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, RefusedBy, Target, WriteApi};
 use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
 use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::Kind;
@@ -15,6 +16,7 @@ use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
 use kindex_store::IngesterStorage;
 use kindex_store::progress::NoProgress;
+use tokio::time::Instant;
 
 use super::fakes::FakeCluster;
 
@@ -85,14 +87,18 @@ async fn two_releases_at_once_count_what_each_of_them_did() {
     assert_eq!((late.with_finalizer, late.released, late.elsewhere), (3, 0, 3));
 }
 
-/// A cluster with a webhook that denies every change of one object.
-struct Denying {
+/// Why an object of this name is refused; `None` if it is not.
+type Refuses = fn(&str) -> Option<&'static str>;
+
+/// A cluster that refuses every change of some objects, and counts what it is asked to change.
+struct Refusing {
     cluster: FakeCluster,
-    name: &'static str,
+    refuses: Refuses,
+    asked: AtomicUsize,
 }
 
 #[async_trait]
-impl ReadApi for Denying {
+impl ReadApi for Refusing {
     async fn list(&self, kind: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
         self.cluster.list(kind, limit, token).await
     }
@@ -103,7 +109,7 @@ impl ReadApi for Denying {
 }
 
 #[async_trait]
-impl WriteApi for Denying {
+impl WriteApi for Refusing {
     async fn delete(&self, kind: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
         self.cluster.delete(kind, target).await
     }
@@ -114,13 +120,43 @@ impl WriteApi for Denying {
         target: &Target,
         finalizers: &[String],
     ) -> Result<Object, ClusterError> {
-        if target.name.name == self.name {
-            return Err(ClusterError::Refused(
-                "admission webhook \"w\" denied the request".to_owned(),
-            ));
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if let Some(why) = (self.refuses)(&target.name.name) {
+            return Err(ClusterError::Refused(why.to_owned()));
         }
         self.cluster.set_finalizers(kind, target, finalizers).await
     }
+}
+
+const DENIED: &str = "admission webhook \"w\" denied the request";
+const NO_RIGHT: &str = "things.example.com \"x\" is forbidden: User \"u\" cannot patch resource \"things\" in API group \
+                        \"example.com\" in the namespace \"sim\"";
+
+/// Releases objects of a cluster that refuses some, with pages of so many; what came of it, and how many changes were
+/// asked for.
+async fn release_refused(
+    cluster: &FakeCluster,
+    refuses: Refuses,
+    page_rows: u32,
+    stored: bool,
+) -> (Result<Released, RepairError>, usize) {
+    let refusing = Arc::new(Refusing {
+        cluster: cluster.clone(),
+        refuses,
+        asked: AtomicUsize::default(),
+    });
+    let sides = ReleaseSides {
+        platform: PLATFORM,
+        cluster: refusing.clone(),
+        storage: stored.then(|| Arc::new(SimStorage::default()) as Arc<dyn IngesterStorage>),
+    };
+    let options = Options {
+        settle: Duration::ZERO,
+        page_rows,
+        ..Options::default()
+    };
+    let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+    (released, refusing.asked.load(Ordering::Relaxed))
 }
 
 /// As if a webhook that denies the release of one object kept the finalizers on all that come after it.
@@ -131,27 +167,88 @@ async fn an_object_whose_release_is_denied_keeps_no_other_waiting() {
         for name in ["a", "b", "c"] {
             cluster.with(&THING, |cluster| cluster.create(name, 1, true));
         }
-        let denying = Denying {
-            cluster: cluster.clone(),
-            name: "a",
-        };
-        let sides = ReleaseSides {
-            platform: PLATFORM,
-            cluster: Arc::new(denying),
-            storage: stored.then(|| Arc::new(SimStorage::default()) as Arc<dyn IngesterStorage>),
-        };
-        let options = Options {
-            settle: Duration::ZERO,
-            page_rows,
-            ..Options::default()
-        };
-        let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+        let denied = |name: &str| (name == "a").then_some(DENIED);
+        let (released, _) = release_refused(&cluster, denied, page_rows, stored).await;
         let released = released.expect("it comes to its end");
         let counts = (released.with_finalizer, released.released, released.refused);
         assert_eq!(counts, (3, 2, 1), "pages of {page_rows}");
         let left = |name: &str| cluster.with(&THING, |cluster| cluster.objects[name].finalizers.len());
         assert_eq!([left("a"), left("b"), left("c")], [1, 0, 0], "pages of {page_rows}");
     }
+}
+
+/// So many objects, `o00` and so on.
+fn numbered(objects: usize) -> FakeCluster {
+    let cluster = FakeCluster::new(&[&THING]);
+    for number in 0..objects {
+        cluster.with(&THING, |cluster| cluster.create(&format!("o{number:02}"), 1, true));
+    }
+    cluster
+}
+
+/// As if an account without the right sent one request for each object that there is.
+#[tokio::test]
+async fn a_release_that_is_refused_from_its_beginning_ends_after_twenty_objects() {
+    for (page_rows, stored) in [(7, false), (100, false), (7, true), (100, true)] {
+        let (without_right, denied) = (|_: &str| Some(NO_RIGHT), |_: &str| Some(DENIED));
+        let reasons: [(Refuses, _, _); 2] = [
+            (without_right, NO_RIGHT, RefusedBy::Authorization),
+            (denied, DENIED, RefusedBy::Admission),
+        ];
+        for (refuses, why, expected) in reasons {
+            let (released, asked) = release_refused(&numbered(45), refuses, page_rows, stored).await;
+            let Err(RepairError::Refused {
+                object, message, by, ..
+            }) = released
+            else {
+                panic!("pages of {page_rows}: {released:?}");
+            };
+            assert_eq!((&*object, &*message, by), ("sim/o00", why, expected));
+            assert_eq!(asked, 20, "pages of {page_rows}");
+        }
+    }
+}
+
+/// As if an account with the right could not release what comes after objects that a webhook denies.
+#[tokio::test]
+async fn what_is_refused_after_another_outcome_ends_no_release() {
+    let after_one = |name: &str| (name != "o00").then_some(DENIED);
+    let up_to_nineteen = |name: &str| (name < "o19").then_some(NO_RIGHT);
+    let for_two_reasons = |name: &str| Some(if name == "o03" { DENIED } else { NO_RIGHT });
+    let cases: [(Refuses, u64); 3] = [(after_one, 44), (up_to_nineteen, 19), (for_two_reasons, 45)];
+    for (refuses, expected) in cases {
+        for (page_rows, stored) in [(7, false), (100, false), (7, true), (100, true)] {
+            let (released, asked) = release_refused(&numbered(45), refuses, page_rows, stored).await;
+            let released = released.expect("it comes to its end");
+            assert_eq!((released.refused, released.released), (expected, 45 - expected));
+            assert_eq!(asked, 45, "pages of {page_rows}");
+        }
+    }
+}
+
+/// As if the objects that are released alone, one after the other, went beyond the rate.
+#[tokio::test(start_paused = true)]
+async fn objects_that_are_released_alone_keep_to_the_rate() {
+    let cluster = numbered(10);
+    let denying = Refusing {
+        cluster,
+        refuses: |_| Some(DENIED),
+        asked: AtomicUsize::default(),
+    };
+    let sides = ReleaseSides {
+        platform: PLATFORM,
+        cluster: Arc::new(denying),
+        storage: Some(Arc::new(SimStorage::default())),
+    };
+    let options = Options {
+        settle: Duration::ZERO,
+        objects_per_second: Some(2.0),
+        ..Options::default()
+    };
+    let began = Instant::now();
+    let released = release(&sides, &THING, &mut Checks::default(), &options, &NoProgress).await;
+    assert_eq!(released.expect("it comes to its end").refused, 10);
+    assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 /// Some of the objects go with their release, and so leave the pages that are walked over.

@@ -3,6 +3,8 @@
 
 mod reason;
 
+mod refused_by;
+
 mod outcome;
 
 mod received;
@@ -16,6 +18,7 @@ pub use outcome::{Outcome, StatusParts};
 pub use reason::Reason;
 pub use received::ReceivedStatus;
 pub use refusals::FieldProblem;
+pub use refused_by::RefusedBy;
 
 /// What a refusal has as its cause where the namespace is being deleted: `NamespaceTerminatingCause` of Kubernetes.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";

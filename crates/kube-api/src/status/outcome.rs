@@ -1,12 +1,8 @@
 //! What a refusal means for who sent the request: the code, the reason and the details of a Status, read once. Pure;
 //! what to do about it is the caller's to say.
 
+use super::refused_by::is_webhook_denial;
 use super::{Details, NAMESPACE_TERMINATING, Reason};
-
-/// How kube-apiserver begins the message of a webhook's denial. Its code is the webhook's choice, and says nothing of
-/// the object.
-/// <https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#response>
-const DENIAL: &str = "admission webhook ";
 
 /// The parts of a refusal that say what it means, whichever type it was read into.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +106,7 @@ impl Outcome {
                 | Reason::UnsupportedMediaType,
             ) => Self::Refused,
         };
-        if said.message.starts_with(DENIAL) {
+        if is_webhook_denial(said.message) {
             return Self::Denied {
                 again: meant.is_transient(),
             };

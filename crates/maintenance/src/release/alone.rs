@@ -57,9 +57,10 @@ impl Releaser<'_> {
         let Some(object) = self.store(vec![object], released).await?.pop() else {
             return Ok(());
         };
+        sleep(self.pace.pass(1, self.began.elapsed())).await;
         let outcome = self.release(&object).await?;
         let Some(after) = self.count(outcome, released) else {
-            return Ok(());
+            return self.end_if_all_are_refused();
         };
         self.progress.note("checking whether a service is running");
         let deadline = Instant::now() + self.options.settle;

@@ -1,9 +1,12 @@
 //! Removes the finalizers of Kindex from all objects, so that they can be deleted while no ingester and no deletion
 //! service runs. No object is released before SQL holds it, and SQL holds the released version afterwards.
 //!
-//! `run` reads the list, `alone` checks that no service runs, `page` stores and releases.
+//! `run` reads the list, `alone` checks that no service runs, `page` stores and releases, `refusals` ends what is
+//! refused from its beginning.
 
 mod options;
+
+mod refusals;
 
 mod page;
 

@@ -21,6 +21,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::options::Options;
+use super::refusals::{REFUSALS_MAX, Refusal, Refusals};
 use crate::backfill::Filler;
 use crate::retries::with_retries;
 use crate::sides::RepairError;
@@ -69,6 +70,7 @@ pub(super) struct Releaser<'a> {
     pub(super) progress: &'a dyn Progress,
     pub(super) pace: Pace,
     pub(super) began: Instant,
+    pub(super) refusals: Refusals,
 }
 
 impl Releaser<'_> {
@@ -90,19 +92,24 @@ impl Releaser<'_> {
             released.released += stored.len() as u64;
             return Ok(());
         }
-        let mut after = Vec::new();
-        for some in stored.chunks(RELEASES_MAX) {
+        let (mut after, mut rest) = (Vec::new(), &stored[..]);
+        while !rest.is_empty() {
+            let (some, later) = rest.split_at(rest.len().min(RELEASES_MAX).min(self.refusals.room()));
+            rest = later;
             sleep(self.pace.pass(some.len(), self.began.elapsed())).await;
-            for outcome in join_all(some.iter().map(|object| self.release(object))).await {
+            let outcomes = join_all(some.iter().map(|object| self.release(object))).await;
+            for outcome in outcomes {
                 after.extend(self.count(outcome?, released));
             }
+            self.end_if_all_are_refused()?;
         }
         self.progress.advance(listed);
         self.fill(after).await
     }
 
     /// Counts an outcome, and returns the object if it is still present.
-    pub(super) fn count(&self, outcome: Outcome, released: &mut Released) -> Option<Object> {
+    pub(super) fn count(&mut self, outcome: Outcome, released: &mut Released) -> Option<Object> {
+        self.refusals.note(outcome.refusal());
         match &outcome {
             Outcome::Released(_) => released.released += 1,
             Outcome::Gone => {
@@ -112,7 +119,7 @@ impl Releaser<'_> {
             Outcome::Elsewhere => released.elsewhere += 1,
             Outcome::Unstored => released.unstored += 1,
             Outcome::Contended => released.contended += 1,
-            Outcome::Refused => released.refused += 1,
+            Outcome::Refused(_) => released.refused += 1,
             Outcome::InUse => released.in_use += 1,
         }
         match outcome {
@@ -121,9 +128,25 @@ impl Releaser<'_> {
             | Outcome::Elsewhere
             | Outcome::Unstored
             | Outcome::Contended
-            | Outcome::Refused
+            | Outcome::Refused(_)
             | Outcome::InUse => None,
         }
+    }
+
+    /// Tries no further object where the cluster refused all so far for one reason. Nothing is released then that would
+    /// have to be stored.
+    pub(super) fn end_if_all_are_refused(&self) -> Result<(), RepairError> {
+        let Some((first, by)) = self.refusals.of_all() else {
+            return Ok(());
+        };
+        Err(RepairError::Refused {
+            kind: self.kind.name,
+            resource: self.kind.crd_name(),
+            objects: REFUSALS_MAX,
+            object: first.name.to_string(),
+            message: first.why.clone(),
+            by,
+        })
     }
 
     pub(super) fn head(&self, object: &Object) -> Head {
@@ -235,7 +258,7 @@ impl Releaser<'_> {
                 Err(ClusterError::Refused(why)) => {
                     let name = ObjectName::of(&object);
                     tracing::error!(kind = self.kind.name, object = %name, "Not released: {why}");
-                    return Ok(Outcome::Refused);
+                    return Ok(Outcome::Refused(Refusal { name, why }));
                 }
                 Err(source) => return Err(RepairError::cluster(self.kind, source)),
             }
@@ -301,12 +324,20 @@ pub(super) enum Outcome {
     /// It kept changing.
     Contended,
     /// The cluster does not let it be written.
-    Refused,
+    Refused(Refusal),
     /// A reference was placed on it.
     InUse,
 }
 
 impl Outcome {
+    fn refusal(&self) -> Option<&Refusal> {
+        if let Self::Refused(refusal) = self {
+            Some(refusal)
+        } else {
+            None
+        }
+    }
+
     /// The result of an object that already lacks our finalizers: released by us if an answer was lost, by another
     /// program otherwise. Only the releasing program stores the new version: two that did would take each other for an
     /// ingester.

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::alone::Checks;
 use super::options::{Options, ReleaseSides};
 use super::page::{Released, Releaser};
+use super::refusals::Refusals;
 use crate::backfill::Filler;
 use crate::pages::{Listed, PageSink, Pages};
 use crate::retries::with_retries;
@@ -30,7 +31,8 @@ use crate::sides::{RepairError, Sides};
 /// finalizer shows whether the service is running that adds it.
 ///
 /// # Errors
-/// [`RepairError`]; in particular if a running service would add a finalizer again.
+/// [`RepairError`]; in particular if a running service would add a finalizer again, or if the cluster refuses the first
+/// twenty objects in a row for one reason. One that is refused later keeps no other waiting.
 pub async fn release(
     sides: &ReleaseSides,
     kind: &'static Kind,
@@ -51,6 +53,7 @@ pub async fn release(
         progress,
         pace: Pace::new(options.objects_per_second),
         began: Instant::now(),
+        refusals: Refusals::Untried,
     };
     let pages = Pages {
         kind,
