@@ -151,7 +151,7 @@ async fn store(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Option<
 
 /// Both sides, or the cluster alone.
 async fn sides(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) -> CommandResult<ReleaseSides> {
-    let access = sides::cluster(&args.sides).await?;
+    let access = sides::answering(sides::cluster(&args.sides).await?).await?;
     let client = access
         .client_of(AGENT)
         .map_err(|error| CommandError::usage(chain(&error)))?;

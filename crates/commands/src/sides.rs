@@ -23,6 +23,8 @@ use crate::{config_file, say, sql_only};
 
 /// How long a cluster may take until it is said that it does not answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// What helps where nothing comes from a cluster.
+const AWAY: &str = "does it run, and is it the one of --kubeconfig?";
 
 /// Both sides.
 pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
@@ -64,13 +66,7 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
     // These commands go on through an outage, for a while.
     database::outlasting(&storage).await?;
     storage.outage().log_changes();
-    if let Some(why) = silence(&access).await {
-        let url = &access.config.cluster_url;
-        say::note(format_args!(
-            "note: the cluster at {url} does not answer: {why}. Retrying for two minutes"
-        ));
-        say::note("  hint: does it run, and is it the one of --kubeconfig?");
-    }
+    note_silence(&access, "Retrying for two minutes").await;
     one_cluster::refuse_another_in_time(&access.client, storage.as_ref(), &shown(registry, &args.store)?).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
     let cluster = Arc::new(cluster);
@@ -94,23 +90,29 @@ pub(crate) fn stopped(error: &RepairError) -> CommandError {
 
 /// A cluster that answers: for a command that does not wait for it.
 pub(crate) async fn answering(access: Access) -> CommandResult<Access> {
-    let Some(why) = silence(&access).await else {
-        return Ok(access);
-    };
-    let url = &access.config.cluster_url;
-    Err(
-        CommandError::failure(format_args!("the cluster at {url} does not answer: {why}"))
-            .hint("does it run, and is it the one of --kubeconfig?"),
-    )
+    match silence(&access).await {
+        None => Ok(access),
+        Some(silence) => Err(CommandError::failure(silence).hint(AWAY)),
+    }
 }
 
-/// Why nothing comes from the cluster; a refusal is an answer.
-async fn silence(access: &Access) -> Option<String> {
-    match timeout(ANSWER_WITHIN, access.client.apiserver_version()).await {
-        Ok(Ok(_) | Err(kube::Error::Api(_))) => None,
-        Ok(Err(error)) => Some(chain(&error)),
-        Err(_) => Some(format!("nothing within {} s", ANSWER_WITHIN.as_secs())),
+/// The same for a command that waits for it: says so, where nothing comes from the cluster, and what is done then.
+pub(crate) async fn note_silence(access: &Access, then: &str) {
+    if let Some(silence) = silence(access).await {
+        say::note(format_args!("note: {silence}. {then}"));
+        say::note(format_args!("  hint: {AWAY}"));
     }
+}
+
+/// That nothing comes from the cluster, and why; a refusal is an answer.
+async fn silence(access: &Access) -> Option<String> {
+    let why = match timeout(ANSWER_WITHIN, access.client.apiserver_version()).await {
+        Ok(Ok(_) | Err(kube::Error::Api(_))) => return None,
+        Ok(Err(error)) => chain(&error),
+        Err(_) => format!("nothing within {} s", ANSWER_WITHIN.as_secs()),
+    };
+    let url = &access.config.cluster_url;
+    Some(format!("the cluster at {url} does not answer: {why}"))
 }
 
 /// The operations of the API server, which need not run for that: over both sides, and over SQL-only kinds.

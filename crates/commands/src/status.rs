@@ -23,7 +23,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{below_table, document, table};
 use crate::progress::Bar;
 use crate::unserved::Unserved;
-use crate::{say, sides};
+use crate::{database, say, sides};
 
 /// Objects of a page, of which nothing but the metadata is read.
 const PAGE_ROWS: u32 = 500;
@@ -124,10 +124,20 @@ pub async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult {
     if args.wait {
         refuse_unusable(store.as_ref()).await?;
     }
-    let client = sides::cluster(&args.sides).await?.client;
+    let access = sides::cluster(&args.sides).await?;
     let statuses = match deadline {
-        Some(deadline) => wait(&kinds, &registry.platform, &client, store.as_ref(), deadline).await,
-        None => collect(&kinds, &registry.platform, &client, store.as_ref()).await,
+        Some(deadline) => {
+            sides::note_silence(&access, "Waiting for it").await;
+            wait(&kinds, &registry.platform, &access.client, store.as_ref(), deadline).await
+        }
+        None => {
+            // A database that cannot be used is named first: no cluster helps then.
+            if let Some(kind) = kinds.first() {
+                database::answering(&store, kind).await?;
+            }
+            let client = sides::answering(access).await?.client;
+            collect(&kinds, &registry.platform, &client, store.as_ref()).await
+        }
     };
     store.close().await;
     let statuses = statuses?;

@@ -71,13 +71,14 @@ impl Drop for Telemetry {
     }
 }
 
-/// What is said about connections is said once by us: what the clients of databases and of NATS say themselves is for
-/// who debugs.
+/// What is said about connections is said once by us: what the clients of databases, of clusters and of NATS say
+/// themselves is for who debugs.
 fn filter(directives: &str) -> String {
-    let quieted = [("sqlx", "error"), ("async_nats", "off")];
+    let quieted = [("sqlx", "error"), ("kube_client", "off"), ("async_nats", "off")];
     quieted.iter().fold(directives.to_owned(), |filter, (client, level)| {
+        let mut named = directives.split(',');
         let debugs = |targets: Targets| targets.would_enable(client, &Level::DEBUG);
-        if directives.contains(client) || directives.parse().is_ok_and(debugs) {
+        if named.any(|directive| directive.starts_with(client)) || directives.parse().is_ok_and(debugs) {
             filter
         } else {
             format!("{filter},{client}={level}")
@@ -110,15 +111,22 @@ mod tests {
     #[test]
     fn the_clients_warnings_come_with_debug_alone() {
         for (directives, taken) in [
-            ("info", "info,sqlx=error,async_nats=off"),
+            ("info", "info,sqlx=error,kube_client=off,async_nats=off"),
             (
-                "warn,kindex_runtime=debug",
-                "warn,kindex_runtime=debug,sqlx=error,async_nats=off",
+                "warn,kindex_kube_client=debug",
+                "warn,kindex_kube_client=debug,sqlx=error,kube_client=off,async_nats=off",
             ),
             ("debug", "debug"),
             ("trace", "trace"),
-            ("info,sqlx=warn", "info,sqlx=warn,async_nats=off"),
-            ("info,async_nats=info", "info,async_nats=info,sqlx=error"),
+            ("info,sqlx=warn", "info,sqlx=warn,kube_client=off,async_nats=off"),
+            (
+                "info,async_nats=info",
+                "info,async_nats=info,sqlx=error,kube_client=off",
+            ),
+            (
+                "info,kube_client::client=info",
+                "info,kube_client::client=info,sqlx=error,async_nats=off",
+            ),
         ] {
             assert_eq!(filter(directives), taken);
         }

@@ -3,10 +3,11 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Output, Stdio};
 
 use kindex_harness::ports::Closed;
+use tempfile::TempDir;
 
 use super::process::{KINDEX, Running};
 use super::text_of;
@@ -113,11 +114,8 @@ fn one_run_has_a_data_directory_and_a_second_one_is_turned_away() {
     run.restart();
 }
 
-#[test]
-fn a_cluster_that_does_not_answer_is_reported_while_it_is_retried() {
-    // It takes connections and says nothing.
-    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = silent.local_addr().expect("bound");
+/// A kubeconfig of a cluster at this address beside a database without tables, and the flags that name both.
+fn beside_cluster(address: SocketAddr) -> (TempDir, [String; 4]) {
     let directory = tempfile::tempdir().expect("a directory");
     let kubeconfig = directory.path().join("kubeconfig");
     let cluster = format!("{{name: it, cluster: {{server: 'http://{address}'}}}}");
@@ -128,10 +126,30 @@ fn a_cluster_that_does_not_answer_is_reported_while_it_is_retried() {
     std::fs::write(&kubeconfig, text).expect("writable");
     let database = directory.path().join("kindex.db");
     std::fs::write(&database, "").expect("a database without tables");
-    let database = format!("sqlite:{}", database.display());
+    let (kubeconfig, database) = (kubeconfig.display(), database.display());
+    let flags = [
+        "--database".to_owned(),
+        format!("sqlite:{database}"),
+        "--kubeconfig".to_owned(),
+        kubeconfig.to_string(),
+    ];
+    (directory, flags)
+}
+
+/// It takes connections and says nothing.
+fn silent() -> (TcpListener, SocketAddr) {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound");
+    (silent, address)
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_reported_while_it_is_retried() {
+    let (_silent, address) = silent();
+    let (_directory, flags) = beside_cluster(address);
     let mut child = Command::new(KINDEX)
-        .args(["verify", "--database", &database, "--kubeconfig"])
-        .arg(&kubeconfig)
+        .arg("verify")
+        .args(flags)
         .stderr(Stdio::piped())
         .spawn()
         .expect("kindex starts");
@@ -147,6 +165,39 @@ fn a_cluster_that_does_not_answer_is_reported_while_it_is_retried() {
         reported.contains(&format!("the cluster at http://{address}/ does not answer")),
         "{reported}"
     );
+}
+
+/// As if they asked for minutes, and the client of the cluster told of each attempt.
+#[test]
+fn a_cluster_that_does_not_answer_ends_commands_that_do_not_wait_for_it() {
+    let (closed, (_silent, silent)) = (Closed::take(), silent());
+    // The first one makes the tables that the others read.
+    let commands: [&[&str]; 3] = [&["release", "--dry-run"], &["status"], &["versions"]];
+    for (address, cause, commands) in [
+        (closed.address, "refused", &commands[..]),
+        (silent, "nothing within 5 s", &commands[..1]),
+    ] {
+        let (_directory, flags) = beside_cluster(address);
+        let flags = flags.each_ref().map(String::as_str);
+        for &words in commands {
+            let output = kindex(&[words, &flags].concat(), Stdio::null(), Stdio::piped());
+            let reported = text_of(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {reported}");
+            let lines: Vec<&str> = reported.lines().collect();
+            let [.., error, hint] = lines[..] else {
+                panic!("{words:?}: {reported}");
+            };
+            let away = format!("error: the cluster at http://{address}/ does not answer: ");
+            assert!(error.starts_with(&away), "{words:?}: {reported}");
+            assert!(error.contains(cause), "{words:?}: {reported}");
+            assert_eq!(
+                hint, "  hint: does it run, and is it the one of --kubeconfig?",
+                "{words:?}"
+            );
+            let is_logged = ["ERROR", "kube_client"].iter().any(|word| reported.contains(word));
+            assert!(!is_logged, "{words:?}: {reported}");
+        }
+    }
 }
 
 #[test]

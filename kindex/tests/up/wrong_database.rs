@@ -210,7 +210,6 @@ fn a_database_that_is_away_is_asked_once_and_that_is_said() {
     let address = stage.closed.address;
     let said = stage.refused(WHY, &format!("mysql://u:s3cret@{address}/db"));
     let lines: Vec<&str> = said.lines().collect();
-    // In between, the client of the cluster may say that this is away, too.
     let [note, .., error, hint] = lines[..] else {
         panic!("{said}")
     };

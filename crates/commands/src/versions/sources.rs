@@ -57,6 +57,7 @@ impl Sources {
         let named = args.sides.kubeconfig.is_some() || data_dir.kubeconfig().is_file();
         let cluster = match sides::cluster(&args.sides).await {
             Ok(access) => {
+                let access = sides::answering(access).await?;
                 if let Side::Answered(store) = &store {
                     let shown = sides::shown(registry, of_store)?;
                     one_cluster::refuse_another(&access.client, store.as_ref(), &shown).await?;
