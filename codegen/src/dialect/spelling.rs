@@ -141,4 +141,6 @@ pub struct InitScript {
     pub create_database: String,
     /// Where it lies: the file that counts, and its copies.
     pub paths: &'static [&'static str],
+    /// The shell script that runs it on a server, without its first line.
+    pub runner: &'static str,
 }

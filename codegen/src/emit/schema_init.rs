@@ -5,9 +5,6 @@ use askama::Template;
 
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 
-/// What the script does; the mark is put before it.
-const SCRIPT: &str = include_str!("../../templates/init_db.sh");
-
 #[derive(Template)]
 #[template(path = "ingester_schema_job.yaml", escape = "none")]
 struct Job<'a> {
@@ -16,9 +13,9 @@ struct Job<'a> {
     sql: &'a str,
 }
 
-/// The script for people and for the chart, and the Job with the script and the schema in it.
-pub(super) fn emit(sql: &str) -> Artifacts {
-    let script = format!("#!/usr/bin/env bash\n# {HEADER}\n#\n{SCRIPT}");
+/// The script for people and for the chart, with the mark before it, and the Job with the script and the schema in it.
+pub(super) fn emit(script: &str, sql: &str) -> Artifacts {
+    let script = format!("#!/usr/bin/env bash\n# {HEADER}\n#\n{script}");
     let job = Job {
         header: HEADER,
         script: &indented(&script),

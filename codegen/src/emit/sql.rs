@@ -31,7 +31,7 @@ fn init_files(model: &Model, dialect: &dyn Dialect, script: &InitScript) -> Arti
     let text = render(model, dialect, script.title, Some(&script.create_database));
     let copies = script.paths.iter();
     let mut files: Artifacts = copies.map(|path| (RelativePath::new(*path), text.clone())).collect();
-    files.extend(schema_init::emit(&text));
+    files.extend(schema_init::emit(script.runner, &text));
     files
 }
 

@@ -14,12 +14,16 @@ const INIT_PATHS: &[&str] = &[
     "deploy/helm/kindex/files/schema/mysql-init-schema.sql",
 ];
 
+/// Asks the server whether the tables are there, and are Kindex's.
+const INIT_RUNNER: &str = include_str!("init_db.sh");
+
 /// For a server without the database.
 pub(super) fn init_script(database: &str) -> Option<InitScript> {
     Some(InitScript {
         title: "Creates Kindex's database and its tables on MySQL and MariaDB. May be run again at any time.",
         create_database: format!("CREATE DATABASE IF NOT EXISTS `{database}`;\nUSE `{database}`;"),
         paths: INIT_PATHS,
+        runner: INIT_RUNNER,
     })
 }
 
