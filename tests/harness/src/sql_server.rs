@@ -58,6 +58,8 @@ pub struct SqlServer {
     program: Vec<String>,
     options: Vec<String>,
     process: Option<Process>,
+    /// What removes the folder once this process has ended.
+    remover: Option<Child>,
 }
 
 /// A child whose starting thread lives as long as it does: the kernel ties the
@@ -100,7 +102,24 @@ impl SqlServer {
             program,
             options: options.iter().map(|&option| option.to_owned()).collect(),
             process: None,
+            remover: None,
         }
+    }
+
+    /// The same for a server that runs until the program ends, which ends no server properly: the kernel kills it then,
+    /// and a shell removes its folder.
+    ///
+    /// # Panics
+    /// When there is no shell.
+    #[must_use]
+    pub fn removed_with_program(mut self) -> Self {
+        const REMOVE: &str = r#"trap "" HUP INT TERM; read -r _; rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }"#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", REMOVE, "sh"]).arg(self.directory.path());
+        // Nobody writes there: it ends with this process.
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.remover = Some(shell.spawn().expect("a shell starts"));
+        self
     }
 
     /// A directory that the server may read.
@@ -194,7 +213,7 @@ impl SqlServer {
 
     fn wait_until_ready(&mut self) -> Result<(), NotStarted> {
         let deadline = Instant::now() + WAIT_MAX;
-        while !self.greets() {
+        while !self.answers() {
             let process = self.process.as_mut().expect("it was just started");
             let status = process.child.try_wait().expect("the child is ours");
             if status.is_some() || Instant::now() > deadline {
@@ -230,8 +249,8 @@ impl SqlServer {
         }
     }
 
-    /// The server speaks first: a greeting means that it accepts users.
-    fn greets(&self) -> bool {
+    /// Whether it answers. The server speaks first: a greeting means that it accepts users.
+    pub fn answers(&self) -> bool {
         let mut greeting = [0; 5];
         TcpStream::connect(("127.0.0.1", self.port)).is_ok_and(|mut stream| {
             let timeout = stream.set_read_timeout(Some(Duration::from_secs(1)));
@@ -244,6 +263,10 @@ impl SqlServer {
 impl Drop for SqlServer {
     fn drop(&mut self) {
         self.kill();
+        if let Some(mut remover) = self.remover.take() {
+            drop(remover.stdin.take());
+            remover.wait().ok();
+        }
     }
 }
 

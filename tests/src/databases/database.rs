@@ -1,8 +1,7 @@
-//! One test's database on a server that all tests which run at a time share. The last
-//! test to end stops the server.
+//! One test's database on a server that the tests of a program share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kindex_harness::sql_server::SqlServer;
 use kindex_harness::wait::WAIT_MAX;
@@ -26,21 +25,46 @@ pub struct Database {
     pub name: String,
 }
 
-/// Where a server is found while any test uses it.
-pub type Shared = Mutex<Weak<SqlServer>>;
+/// How many databases a server has. A server with all databases of a program would fill the memory that it may be in.
+const DATABASES_MAX: u32 = 150;
+
+/// A server that tests share, from the first that wants one to the end of the program: to start one takes longer than
+/// many a test.
+#[derive(Default)]
+pub struct Shared(Mutex<Option<Server>>);
+
+struct Server {
+    running: Arc<SqlServer>,
+    databases: u32,
+}
+
+impl Shared {
+    /// None runs yet.
+    pub const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn server(&self, start: impl FnOnce() -> SqlServer) -> Arc<SqlServer> {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A former one ends with the last test that uses it.
+        let mut server = shared
+            .take()
+            .filter(|server| server.databases < DATABASES_MAX && server.running.answers())
+            .unwrap_or_else(|| Server {
+                running: Arc::new(start().removed_with_program()),
+                databases: 0,
+            });
+        server.databases += 1;
+        Arc::clone(&shared.insert(server).running)
+    }
+}
 
 impl Database {
     /// A database of a new name on the server that tests share, which `start` starts where none runs.
     pub fn on(shared: &Shared, start: impl FnOnce() -> SqlServer) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let server = shared.upgrade().unwrap_or_else(|| {
-            let server = Arc::new(start());
-            *shared = Arc::downgrade(&server);
-            server
-        });
         Self {
-            server,
+            server: shared.server(start),
             name: format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed)),
         }
     }

@@ -1,7 +1,5 @@
 //! The MariaDB servers that tests share, in two flavors.
 
-use std::sync::{Mutex, Weak};
-
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::require::require;
 
@@ -23,8 +21,8 @@ pub fn available() -> bool {
 
 /// A database on the shared server of that flavor; `None` where MariaDB is absent and not required.
 pub fn database(flavor: Flavor) -> Option<Database> {
-    static PLAIN: Shared = Mutex::new(Weak::new());
-    static SNAPSHOT: Shared = Mutex::new(Weak::new());
+    static PLAIN: Shared = Shared::new();
+    static SNAPSHOT: Shared = Shared::new();
     let (shared, more) = match flavor {
         Flavor::Plain => (&PLAIN, "--innodb-snapshot-isolation=OFF"),
         Flavor::SnapshotIsolation => (&SNAPSHOT, "--innodb-snapshot-isolation=ON"),

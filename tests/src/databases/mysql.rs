@@ -1,7 +1,5 @@
 //! The MySQL server that tests share.
 
-use std::sync::{Mutex, Weak};
-
 use kindex_harness::mysql::MySql;
 use kindex_harness::require::require;
 
@@ -14,7 +12,7 @@ pub fn available() -> bool {
 
 /// A database on the shared server; `None` where MySQL is absent and not required.
 pub fn database() -> Option<Database> {
-    static SHARED: Shared = Mutex::new(Weak::new());
+    static SHARED: Shared = Shared::new();
     // No test crashes this server: nothing has to reach the disk.
     let options = [
         "--innodb-flush-log-at-trx-commit=0",

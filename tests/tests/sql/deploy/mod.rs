@@ -14,10 +14,6 @@ mod manifest;
 mod schema_files;
 mod script;
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
-use std::sync::{Mutex, Weak};
-
 use kindex_harness::mysql::MySql;
 use kindex_harness::require::{program, require};
 use kindex_tests::databases::mariadb::{self, Flavor};
@@ -25,6 +21,8 @@ use kindex_tests::databases::mysql;
 use kindex_tests::databases::{Database, Shared};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
+use std::path::PathBuf;
+use std::process::{Command, Output};
 
 use crate::schema::server::Product;
 
@@ -100,7 +98,7 @@ fn client_is_there() -> bool {
 
 /// MySQL as it is outside of tests: its accounts' passwords are only taken over TLS.
 fn speaking_tls() -> Option<Database> {
-    static SHARED: Shared = Mutex::new(Weak::new());
+    static SHARED: Shared = Shared::new();
     let options = ["--auto-generate-certs=ON", "--innodb-flush-log-at-trx-commit=0"];
     mysql::available().then(|| Database::on(&SHARED, || MySql::start(&options).into()))
 }
