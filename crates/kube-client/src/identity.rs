@@ -27,16 +27,19 @@ pub enum Identity {
 /// Which cluster the server of this client belongs to.
 ///
 /// # Errors
-/// Where it does not answer: an outage says nothing of the namespace.
+/// Where it does not answer: an outage says nothing of the namespace, nor does the page of a proxy.
 pub async fn identify(client: &Client) -> kube::Result<Identity> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    match namespaces.get_opt(OF_THE_CLUSTER).await {
-        Ok(found) => Ok(match found.and_then(|namespace| namespace.metadata.uid) {
+    match namespaces.get(OF_THE_CLUSTER).await {
+        Ok(found) => Ok(match found.metadata.uid {
             Some(uid) => Identity::Known(Uid::from(uid.as_str())),
             None => Identity::Absent,
         }),
-        Err(error) if outcome(&error) == Some(Outcome::Forbidden) => Ok(Identity::Hidden),
-        Err(error) => Err(error),
+        Err(error) => match outcome(&error) {
+            Some(Outcome::Absent) => Ok(Identity::Absent),
+            Some(Outcome::Forbidden) => Ok(Identity::Hidden),
+            _ => Err(error),
+        },
     }
 }
 
@@ -83,9 +86,16 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "u"}});
         let known = Identity::Known(Uid::from("u"));
         assert_eq!(identity(200, namespace).await, Ok(known));
-        assert_eq!(identity(404, failure(404, "NotFound")).await, Ok(Identity::Absent));
+        let mut absent = failure(404, "NotFound");
+        absent["details"] = json!({"name": "kube-system", "kind": "namespaces"});
+        assert_eq!(identity(404, absent).await, Ok(Identity::Absent));
         assert_eq!(identity(403, failure(403, "Forbidden")).await, Ok(Identity::Hidden));
-        let silent = identity(503, failure(503, "ServiceUnavailable")).await;
-        assert!(silent.is_err_and(|error| error.is_silence()));
+        for silence in [
+            identity(503, failure(503, "ServiceUnavailable")).await,
+            identity(404, failure(404, "NotFound")).await,
+            identity(404, json!("404 page not found")).await,
+        ] {
+            assert!(silence.is_err_and(|error| error.is_silence()));
+        }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::classify::{classify, classify_of, outcome};
 use super::connect::connect;
-use super::discovery::{Served, served};
+use super::discovery::{Answers, Served, Sought, served};
 use super::event;
 use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
@@ -34,6 +34,7 @@ const WATCH_SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 #[derive(Clone)]
 pub struct KubeCluster {
     pub(super) client: kube::Client,
+    discovered: Answers,
 }
 
 impl KubeCluster {
@@ -46,6 +47,12 @@ impl KubeCluster {
         config.default_retry = false;
         let client = connect(config).map_err(|error| classify(&error))?;
         Ok(Self::from(client))
+    }
+
+    /// The client, for requests that read less than whole objects. [`why_unlisted`](Self::why_unlisted) says what it
+    /// means that a list fails.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
     }
 
     pub(super) async fn answer<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, ClusterError> {
@@ -62,50 +69,110 @@ impl KubeCluster {
         name: Option<&ObjectName>,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, ClusterError> {
-        let (said, is_unserved) = match tokio::time::timeout(CALL_TIMEOUT, call).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => {
-                let said = match name {
-                    Some(name) => classify_of(kind, &name.name, &error),
-                    None => classify(&error),
-                };
-                (said, outcome(&error) == Some(Outcome::Unserved))
+        match tokio::time::timeout(CALL_TIMEOUT, call).await {
+            Ok(Ok(answer)) => {
+                self.discovered.forget(kind);
+                Ok(answer)
             }
-            Err(_) => return Err(silence(CALL_TIMEOUT)),
+            Ok(Err(error)) => Err(self.meaning(kind, name, &error).await),
+            Err(_) => Err(silence(CALL_TIMEOUT)),
+        }
+    }
+
+    /// What it means that a list of all objects of a kind has failed which its client was asked for.
+    pub async fn why_unlisted(&self, kind: &Kind, error: &kube::Error) -> ClusterError {
+        self.meaning(kind, None, error).await
+    }
+
+    async fn meaning(&self, kind: &Kind, name: Option<&ObjectName>, error: &kube::Error) -> ClusterError {
+        let said = match name {
+            Some(name) => classify_of(kind, &name.name, error),
+            None => classify(error),
         };
-        match is_unserved {
-            true => Err(self.confirm_unserved(kind, said).await),
-            false => Err(said),
+        match outcome(error) {
+            Some(Outcome::Unserved) => self.confirm_unserved(kind, name.is_none(), said).await,
+            _ => said,
         }
     }
 
     /// What it means that the cluster has `said` of a path of the kind that nothing is there. What stands before the
     /// cluster may have said that, so its discovery counts.
-    async fn confirm_unserved(&self, kind: &Kind, said: ClusterError) -> ClusterError {
-        match self.answer(served(&self.client, kind)).await {
+    async fn confirm_unserved(&self, kind: &Kind, is_of_all: bool, said: ClusterError) -> ClusterError {
+        let sought = Sought::of(kind);
+        let asked = self.answer(served(&self.client, &sought));
+        let (crd, version) = (kind.crd_name(), kind.version);
+        match self.discovered.of(kind, asked).await {
             Ok(Served::Here | Served::Unknown) => said,
-            Ok(Served::InOtherVersion) => unserved(kind, true),
-            Ok(Served::Nowhere) => unserved(kind, false),
-            Err(why) => ClusterError::Retryable {
-                cause: "not_found",
-                retry_after: None,
-                message: format!("the cluster does not say whether it serves {}: {why}", kind.crd_name()),
+            Ok(Served::InOtherScope) => ClusterError::Refused(in_other_scope(kind)),
+            Ok(Served::InOtherVersion) => ClusterError::Unserved {
+                in_other_version: true,
+                message: format!("the cluster serves {crd} in other versions than {version}"),
             },
+            Ok(Served::Nowhere) => ClusterError::Unserved {
+                in_other_version: false,
+                message: format!("the cluster serves no {crd}"),
+            },
+            // There may be objects, for all that is known: whoever waits for the CRD does no harm.
+            Ok(Served::Hidden) if is_of_all => ClusterError::Unserved {
+                in_other_version: true,
+                message: hidden(kind),
+            },
+            Ok(Served::Hidden) => in_doubt(hidden(kind)),
+            Err(why) => {
+                let message = format!("the cluster does not say whether it serves {crd}");
+                match why {
+                    ClusterError::Retryable {
+                        cause,
+                        retry_after,
+                        message: why,
+                    } => ClusterError::Retryable {
+                        cause,
+                        retry_after,
+                        message: format!("{message}: {why}"),
+                    },
+                    why => in_doubt(format!("{message}: {why}")),
+                }
+            }
         }
     }
 }
 
-fn unserved(kind: &Kind, in_other_version: bool) -> ClusterError {
-    ClusterError::Unserved {
-        in_other_version,
-        message: format!("{} in version {}", kind.crd_name(), kind.version),
+/// Nothing is known of what was asked for.
+fn in_doubt(message: String) -> ClusterError {
+    ClusterError::Retryable {
+        cause: "not_found",
+        retry_after: None,
+        message,
     }
+}
+
+/// Whoever asks lacks a right that `system:discovery` gives to all who are authenticated.
+fn hidden(kind: &Kind) -> String {
+    format!(
+        "the cluster answers 404, and does not say whether it serves {}: the account lacks `get` on the non-resource \
+         URLs /apis and /apis/*",
+        kind.crd_name()
+    )
+}
+
+fn in_other_scope(kind: &Kind) -> String {
+    let (there, here) = match kind.scope {
+        Scope::Namespaced => ("for the whole cluster", "in namespaces"),
+        Scope::Cluster => ("in namespaces", "for the whole cluster"),
+    };
+    format!(
+        "the cluster serves {} {there}, and Kindex expects its objects {here}",
+        kind.crd_name()
+    )
 }
 
 impl From<kube::Client> for KubeCluster {
     /// Sends through a client that stands already and repeats nothing by itself.
     fn from(client: kube::Client) -> Self {
-        Self { client }
+        Self {
+            client,
+            discovered: Answers::default(),
+        }
     }
 }
 
@@ -251,134 +318,4 @@ impl EventApi for KubeCluster {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use http::Response;
-    use kube::Client;
-    use kube::client::Body;
-    use serde_json::Value;
-
-    use super::*;
-
-    static WIDGETS: Kind = Kind {
-        name: "Widget",
-        group: "g.example",
-        version: "v1",
-        plural: "widgets",
-        scope: Scope::Namespaced,
-        ..Kind::EMPTY
-    };
-    const PAGE: &str = "404 page not found";
-
-    fn a() -> ObjectName {
-        ObjectName {
-            namespace: "n".to_owned(),
-            name: "a".to_owned(),
-        }
-    }
-
-    /// The discovery of a cluster that serves widgets in these versions, and other things in others.
-    fn discovery(path: &str, versions: &[&str]) -> Option<Value> {
-        let version = |version: &&str| json!({"groupVersion": format!("g.example/{version}"), "version": version});
-        let group = |name: &str, versions: &[&str]| {
-            let versions: Vec<Value> = versions.iter().map(version).collect();
-            json!({"name": name, "versions": versions})
-        };
-        if path == "/apis" {
-            let mut groups = vec![group("apiextensions.k8s.io", &["v1"])];
-            groups.extend((!versions.is_empty()).then(|| group(WIDGETS.group, versions)));
-            return Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}));
-        }
-        let version = path.strip_prefix("/apis/g.example/")?;
-        versions.contains(&version).then(|| {
-            let widgets = json!({"name": "widgets", "singularName": "widget", "namespaced": true, "kind": "Widget",
-                "verbs": ["get"]});
-            json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": format!("g.example/{version}"),
-                "resources": [widgets]})
-        })
-    }
-
-    /// A cluster that says this of every object and list, and to questions about its discovery what the function says.
-    fn cluster(said: &str, discovery: impl Fn(&str) -> Option<Value> + Send + 'static) -> KubeCluster {
-        let said = said.to_owned();
-        let service = tower::service_fn(move |request: http::Request<Body>| {
-            let path = request.uri().path();
-            let (code, text): (u16, String) = match (path.contains("/widgets"), discovery(path)) {
-                (true, _) => (404, said.clone()),
-                (false, Some(document)) => (200, document.to_string()),
-                (false, None) => (404, PAGE.to_owned()),
-            };
-            let response = Response::builder().status(code).body(Body::from(text.into_bytes()));
-            async move { Ok::<_, Infallible>(response.expect("an answer")) }
-        });
-        KubeCluster::from(Client::new(service, "default"))
-    }
-
-    fn target() -> Target {
-        Target {
-            name: a(),
-            uid: "u".into(),
-            resource_version: ResourceVersion(7),
-        }
-    }
-
-    /// What comes of all requests, which is the same of each.
-    async fn asked(cluster: &KubeCluster) -> ClusterError {
-        let got = cluster.get(&WIDGETS, &a()).await.map(drop);
-        for other in [
-            cluster.list(&WIDGETS, 10, None).await.map(drop),
-            cluster.watch(&WIDGETS, ResourceVersion(7)).await.map(drop),
-            cluster.delete(&WIDGETS, &target()).await.map(drop),
-            cluster.set_finalizers(&WIDGETS, &target(), &[]).await.map(drop),
-            cluster.patch(&WIDGETS, &target(), None, json!({})).await.map(drop),
-        ] {
-            assert_eq!(other, got);
-        }
-        got.expect_err("nothing is there")
-    }
-
-    #[tokio::test]
-    async fn an_object_that_is_named_is_not_there_whatever_is_served() {
-        let said = json!({"kind": "Status", "code": 404, "details": {"name": "a", "kind": "widgets"}}).to_string();
-        let cluster = cluster(&said, |_| None);
-        let found = cluster.get(&WIDGETS, &a()).await;
-        assert!(matches!(found, Ok(None)), "{found:?}");
-        let deleted = cluster.delete(&WIDGETS, &target()).await;
-        assert!(matches!(deleted, Err(ClusterError::NotFound(_))), "{deleted:?}");
-    }
-
-    /// As if an object were gone, and its row to be closed, because a proxy has a page for paths that it does not know.
-    #[tokio::test]
-    async fn a_page_is_an_outage_where_discovery_does_not_say_that_the_kind_is_not_served() {
-        let named_nothing = json!({"kind": "Status", "code": 404, "message": "m", "details": {}}).to_string();
-        for said in [PAGE, "", &named_nothing] {
-            for answers in [
-                cluster(said, |path| discovery(path, &["v1"])),
-                cluster(said, |path| discovery(path, &["v2", "v1"])),
-                cluster(said, |_| None),
-                cluster(said, |_| Some(json!({}))),
-                cluster(said, |path| discovery(path, &["v2"]).filter(|_| path == "/apis")),
-            ] {
-                let why = asked(&answers).await;
-                let is_outage = matches!(why, ClusterError::Retryable { cause: "not_found", .. });
-                assert!(is_outage, "{said}: {why:?}");
-                let found = answers.find(&WIDGETS, &a()).await;
-                assert!(found.is_err(), "{said}: {found:?}");
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn a_kind_is_not_served_where_discovery_says_so_and_has_no_objects_where_no_version_is_there() {
-        for (versions, has_none) in [(vec![], true), (vec!["v2"], false)] {
-            let cluster = cluster(PAGE, move |path| discovery(path, &versions));
-            let unserved = ClusterError::Unserved {
-                in_other_version: !has_none,
-                message: "widgets.g.example in version v1".to_owned(),
-            };
-            assert_eq!(asked(&cluster).await, unserved);
-            assert_eq!(cluster.find(&WIDGETS, &a()).await.is_ok(), has_none);
-        }
-    }
-}
+mod tests;

@@ -29,6 +29,7 @@ pub mod other_service;
 pub use classify::{classify, outcome, outcome_of};
 pub use connect::connect;
 pub use create::CreateApi;
+pub use discovery::{Served, Sought, served};
 pub use identity::Identity;
 pub use kindex_kube_api::status::{Outcome, RefusedBy};
 
@@ -160,12 +161,13 @@ pub enum ClusterError {
     /// 404: the object, or its namespace, by its name.
     #[error("not found: {0}")]
     NotFound(String),
-    /// The cluster does not serve the kind, as its discovery confirms: there is no CRD, or none with this version.
-    #[error("not served: {message}")]
+    /// The cluster does not serve the kind, as its discovery confirms: there is no CRD, or none with this version. Of a
+    /// list, also where nobody may read the discovery.
+    #[error("{message}")]
     Unserved {
-        /// Whether it serves other versions of the kind, so that there may be objects.
+        /// Whether it serves other versions of the kind, or may do so, so that there may be objects.
         in_other_version: bool,
-        /// What it does not serve.
+        /// What it does not serve, in a sentence.
         message: String,
     },
     /// 409: the object is not in the state that the write depends on.
@@ -190,6 +192,15 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// Whether the cluster has no such object: it says so of the object, or serves its kind in no version.
+    pub fn is_absence(&self) -> bool {
+        match self {
+            Self::NotFound(_) => true,
+            Self::Unserved { in_other_version, .. } => !in_other_version,
+            Self::Conflict(_) | Self::Expired(_) | Self::Retryable { .. } | Self::Refused(_) => false,
+        }
+    }
+
     /// Whether whoever was asked is away or overloaded, does not know who asks, or has no such path, so that nothing
     /// else will be answered at this moment either. A refusal says something of the one object that was asked about.
     pub fn is_silence(&self) -> bool {
