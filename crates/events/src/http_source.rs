@@ -14,7 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use kindex_kube_api::status::{Outcome, ReceivedStatus};
+use kindex_kube_api::status::{Outcome, Reason, ReceivedStatus};
 use kindex_model::causes::chain;
 use kindex_model::object::Uid;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -189,7 +189,11 @@ async fn refused(to: &Subscribe, answer: Response<Body>) -> SourceError {
     let code = answer.status();
     let header = answer.headers().get(header::RETRY_AFTER).cloned();
     let header = header.as_ref().and_then(|value| value.to_str().ok());
-    let status = ReceivedStatus::of_answer(code.as_u16(), header, &content(answer).await);
+    refusal(to, code, header, &content(answer).await)
+}
+
+fn refusal(to: &Subscribe, code: StatusCode, retry_after: Option<&str>, body: &[u8]) -> SourceError {
+    let status = ReceivedStatus::of_answer(code.as_u16(), retry_after, body);
     let message = match status.message.as_str() {
         "" => format!("the server answers {code}"),
         message => message.to_owned(),
@@ -197,7 +201,11 @@ async fn refused(to: &Subscribe, answer: Response<Body>) -> SourceError {
     match status.outcome() {
         // Of what this client sends, only a position may be none.
         Outcome::BadRequest if to.from.is_some() => PositionError::Refused(message).into(),
-        Outcome::Absent | Outcome::Unserved => SourceError::UnknownTopic(format!("{}: {message}", to.topic)),
+        Outcome::Absent | Outcome::Unserved if names(body, &to.topic) => {
+            SourceError::UnknownTopic(format!("{}: {message}", to.topic))
+        }
+        // What stands before the server has pages of its own for that.
+        Outcome::Absent | Outcome::Unserved => SourceError::interrupted(message),
         Outcome::Expired => SourceError::Gone(message),
         outcome if outcome.is_transient() => SourceError::Interrupted {
             message,
@@ -205,6 +213,15 @@ async fn refused(to: &Subscribe, answer: Response<Body>) -> SourceError {
         },
         _ => SourceError::Refused(message),
     }
+}
+
+/// Whether it is a Status about this topic, which an API server of Kindex names where it has no such kind.
+fn names(body: &[u8], topic: &str) -> bool {
+    let status: Value = serde_json::from_slice(body).unwrap_or_default();
+    let says = status["message"]
+        .as_str()
+        .is_some_and(|message| message.contains(topic));
+    says && status["kind"] == "Status" && status["reason"] == Reason::NotFound.as_str()
 }
 
 /// The body of an answer; empty where it is too long or breaks off.
@@ -246,6 +263,36 @@ impl LookUp for HttpLookUp {
             // Of this object, and not of the path: an address that leads elsewhere deletes nothing.
             StatusCode::NOT_FOUND if answer["details"]["uid"] == *uid.0 => Existence::Gone,
             _ => Existence::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As if a consumer ended for ever because a proxy has a page for paths that it does not know.
+    #[test]
+    fn a_topic_is_unknown_only_where_the_answer_names_it() {
+        let to = Subscribe::to("runs.g.example");
+        let said = |body: &str| refusal(&to, StatusCode::NOT_FOUND, None, body.as_bytes());
+        let status = |message: &str| {
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404,
+                "message": message})
+            .to_string()
+        };
+        let unknown = status("there is no kind \"runs.g.example\": write its plural, or plural.group");
+        assert!(matches!(said(&unknown), SourceError::UnknownTopic(_)));
+        for page in [
+            "",
+            "404 page not found",
+            "no route to /api/v1/events/runs.g.example",
+            r#"{"message": "no route to /api/v1/events/runs.g.example"}"#,
+            &status("the server could not find the requested resource"),
+        ] {
+            assert!(matches!(said(page), SourceError::Interrupted { .. }), "{page}");
         }
     }
 }

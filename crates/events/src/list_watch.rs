@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kindex_kube_client::identity::{Identity, identify};
-use kindex_kube_client::{Outcome, outcome, outcome_of};
+use kindex_kube_client::{Outcome, Served, Sought, outcome_of, served};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
@@ -52,17 +52,44 @@ impl ListWatch {
 
     /// The objects of a topic.
     async fn objects(&self, topic: &str) -> Result<Api<DynamicObject>, SourceError> {
-        let unknown = || SourceError::UnknownTopic(topic.to_owned());
-        let (plural, group) = topic.split_once('.').ok_or_else(unknown)?;
-        let group = match discovery::group(&self.client, group).await {
-            Err(kube::Error::Discovery(_)) => return Err(unknown()),
-            Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => return Err(unknown()),
-            group => group.map_err(failed)?,
+        let named = topic.split_once('.').filter(|(_, group)| !group.is_empty());
+        let (plural, group) = named.ok_or_else(|| SourceError::UnknownTopic(topic.to_owned()))?;
+        let in_any_version = Sought {
+            group,
+            version: "",
+            plural,
+            scope: None,
         };
-        let resources = group.recommended_resources();
-        let found = resources.into_iter().find(|(resource, _)| resource.plural == plural);
-        let (resource, _) = found.ok_or_else(unknown)?;
-        Ok(Api::all_with(self.client.clone(), &resource))
+        let found = match discovery::group(&self.client, group).await {
+            Err(kube::Error::Discovery(_)) => return Err(self.unknown(topic, &in_any_version).await),
+            found => found.map_err(failed)?,
+        };
+        let resources = found.recommended_resources();
+        match resources.into_iter().find(|(resource, _)| resource.plural == plural) {
+            Some((resource, _)) => Ok(Api::all_with(self.client.clone(), &resource)),
+            None => {
+                let missing = Sought {
+                    version: found.preferred_version_or_latest(),
+                    ..in_any_version
+                };
+                Err(self.unknown(topic, &missing).await)
+            }
+        }
+    }
+
+    /// Why a topic was not found. What stands before the server may have answered, with JSON that reads as a discovery
+    /// without kinds: a subscription must not end for ever because of that.
+    async fn unknown(&self, topic: &str, missing: &Sought<'_>) -> SourceError {
+        match served(&self.client, missing).await {
+            Ok(Served::Nowhere) => SourceError::UnknownTopic(topic.to_owned()),
+            // In versions that the server does not prefer.
+            Ok(Served::InOtherVersion) if !missing.version.is_empty() => SourceError::UnknownTopic(topic.to_owned()),
+            Ok(Served::Hidden) => SourceError::Refused(format!("the discovery of {} may not be read", missing.group)),
+            Ok(Served::Here | Served::InOtherScope | Served::InOtherVersion | Served::Unknown) => {
+                SourceError::interrupted(format_args!("the server does not say whether it has {topic}"))
+            }
+            Err(error) => failed(error),
+        }
     }
 
     /// Which cluster it is; `None` where the caller may not know it, or there is nothing that tells it.
@@ -287,111 +314,12 @@ fn refused(status: &Status) -> SourceError {
     let message = status.message.clone();
     match outcome_of(status) {
         Outcome::Expired => SourceError::gone(message),
+        // What stands before the server has pages of its own for that.
+        Outcome::Unserved => SourceError::interrupted(message),
         outcome if outcome.is_transient() || outcome.is_conflict() => SourceError::interrupted(message),
         _ => SourceError::Refused(message),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    const SQL_GAVE_IT: &str = "4611703610613432327";
-    const CLUSTER: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
-
-    fn topic(deleting: bool) -> Topic {
-        Topic {
-            name: "runs.g".to_owned(),
-            deleting,
-            cluster: Some(CLUSTER.to_owned()),
-        }
-    }
-
-    fn message(topic: &Topic, r#type: &str, metadata: &Value) -> Result<Option<Message>, SourceError> {
-        let object = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": metadata});
-        let event = serde_json::from_value(json!({"type": r#type, "object": object}));
-        topic.message_of(event.expect("an event"))
-    }
-
-    #[test]
-    fn an_event_is_resumed_at_a_version_of_the_cluster_alone() {
-        let place = |version: &str| {
-            let metadata = json!({"name": "a", "uid": "u", "resourceVersion": version});
-            let message = message(&topic(false), "MODIFIED", &metadata).expect("no error");
-            message.and_then(|message| message.position().cloned())
-        };
-        let known = place("7").expect("a position");
-        let seven = ResumePoint {
-            cluster: Some(CLUSTER.to_owned()),
-            version: 7,
-        };
-        assert_eq!(ResumePoint::read(&known, "runs.g"), Ok(seven));
-        assert_eq!(place(SQL_GAVE_IT), None);
-        assert_eq!(place("nonsense"), None);
-    }
-
-    #[test]
-    fn a_position_of_another_cluster_is_gone_whatever_its_number_is() {
-        let is_gone = |position: &Position, cluster| {
-            let place = ResumePoint::read(position, "runs.g").expect("a position of ours");
-            assert_eq!(place.version, 7);
-            matches!(place.check(cluster), Err(SourceError::Gone(_)))
-        };
-        let known = topic(false).position(ResourceVersion(7)).expect("the cluster gave it");
-        assert!(!is_gone(&known, Some(CLUSTER)));
-        assert!(is_gone(&known, Some("another")));
-        assert!(is_gone(&known, None));
-        let unnamed = Topic {
-            cluster: None,
-            ..topic(false)
-        };
-        let unnamed = unnamed.position(ResourceVersion(7)).expect("the cluster gave it");
-        let before = Position::encode(VIA, "runs.g", &7_u64);
-        for position in [unnamed, before] {
-            assert!(is_gone(&position, Some(CLUSTER)));
-            assert!(!is_gone(&position, None), "nobody says anything but the number");
-        }
-        let nonsense = Position::encode(VIA, "runs.g", &"seven");
-        assert!(matches!(
-            ResumePoint::read(&nonsense, "runs.g"),
-            Err(PositionError::Malformed(_))
-        ));
-    }
-
-    #[test]
-    fn what_the_filter_holds_back_moves_the_position() {
-        let live = json!({"name": "a", "uid": "u", "resourceVersion": "7"});
-        let leaving = json!({"name": "a", "uid": "u", "resourceVersion": "7",
-            "deletionTimestamp": "2026-01-01T00:00:00Z"});
-        let sent = |deleting, r#type, metadata: &Value| {
-            let message = message(&topic(deleting), r#type, metadata).expect("no error");
-            let message = message.expect("a message");
-            assert!(message.position().is_some(), "{message:?}");
-            message
-                .event()
-                .map(|event| (event.deletion_timestamp.is_some(), event.erased))
-        };
-        assert_eq!(sent(false, "ADDED", &live), Some((false, false)));
-        assert_eq!(sent(true, "ADDED", &live), None);
-        assert_eq!(sent(true, "MODIFIED", &leaving), Some((true, false)));
-        assert_eq!(sent(true, "DELETED", &live), Some((false, true)));
-        assert_eq!(sent(false, "BOOKMARK", &live), None);
-        let nobody = json!({"name": "a", "resourceVersion": "7"});
-        assert_eq!(message(&topic(false), "ADDED", &nobody), Ok(None));
-    }
-
-    #[test]
-    fn a_version_that_is_forgotten_is_gone_and_an_outage_is_not() {
-        let said = |code: u16| {
-            let status = json!({"code": code, "message": "m"});
-            refused(&serde_json::from_value(status).expect("a status"))
-        };
-        assert_eq!(said(410), SourceError::gone("m"));
-        assert_eq!(said(403), SourceError::Refused("m".to_owned()));
-        for code in [408, 429, 500, 504] {
-            assert!(matches!(said(code), SourceError::Interrupted { .. }), "{code}");
-        }
-    }
-}
+mod tests;
