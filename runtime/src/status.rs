@@ -38,11 +38,14 @@ pub struct KindStatus {
     pub waiting: usize,
     /// Those among them that finalizers of others hold, with rows that are up to date.
     pub held: usize,
+    /// Those among them that wait for the CRD of the kind, which the cluster does not serve.
+    pub without_crd: usize,
     /// The newest version received.
     pub position: ResourceVersion,
     /// The version up to which everything is settled.
     pub settled: ResourceVersion,
-    /// When the oldest pending object arrived, those within their `deletionDelay` left out.
+    /// When the oldest pending object arrived, those within their `deletionDelay` and those that wait for the CRD left
+    /// out.
     pub oldest_arrival: Option<Timestamp>,
     /// Objects that the database refuses, with the reason.
     pub quarantined: BTreeMap<Uid, String>,
@@ -68,6 +71,7 @@ impl KindStatus {
             pending: 0,
             waiting: 0,
             held: 0,
+            without_crd: 0,
             position: ResourceVersion(0),
             settled: ResourceVersion(0),
             oldest_arrival: None,
@@ -113,7 +117,7 @@ impl KindStatus {
     /// Whether every event received so far is stored, and only others are waited for. Also true for a kind that the
     /// cluster does not serve.
     pub fn is_caught_up(&self) -> bool {
-        !self.active || (self.synced || self.unserved) && self.pending == self.held
+        !self.active || (self.synced || self.unserved) && self.pending == self.held + self.without_crd
     }
 }
 

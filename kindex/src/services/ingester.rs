@@ -241,7 +241,14 @@ impl Ingestion {
         let status = ingester.status();
         let behind = status.kinds.iter().filter(|kind| !kind.is_caught_up());
         behind
-            .map(|kind| format!("{}: {}, {} pending", kind.kind, kind.phase, kind.pending - kind.held))
+            .map(|kind| {
+                format!(
+                    "{}: {}, {} pending",
+                    kind.kind,
+                    kind.phase,
+                    kind.pending - kind.held - kind.without_crd
+                )
+            })
             .collect()
     }
 

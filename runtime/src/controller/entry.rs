@@ -144,6 +144,8 @@ pub(super) struct Entry {
     leaving_since: Option<Duration>,
     /// Whether it waits for finalizers of others.
     pub(super) held: bool,
+    /// Whether its last effect failed because the cluster does not serve the kind.
+    pub(super) unserved: bool,
     pub(super) attempts: u32,
     pub(super) state: State,
     /// Whether `newest` is newer than the decision that is being carried out.
@@ -164,6 +166,7 @@ impl Entry {
             arrived,
             leaving_since: None,
             held: false,
+            unserved: false,
             attempts: 0,
             state: State::Queued,
             overtaken: false,
@@ -188,6 +191,7 @@ impl Entry {
             self.row = None;
         }
         self.confirmed = None;
+        self.unserved = false;
         self.overtaken = true;
     }
 
@@ -198,6 +202,7 @@ impl Entry {
             self.learn(answer);
             self.confirmed = doubted;
         }
+        self.unserved = false;
         self.row = None;
     }
 
@@ -262,6 +267,7 @@ impl Entry {
     pub(super) fn begin_decision(&mut self, leaving: bool, now: Duration) -> Duration {
         self.overtaken = false;
         self.held = false;
+        self.unserved = false;
         if !leaving {
             self.leaving_since = None;
             return Duration::ZERO;

@@ -56,13 +56,27 @@ impl Pending {
         self.entries.values().filter(|entry| entry.is_held()).count()
     }
 
+    /// Those whose last effect failed because the cluster does not serve the kind.
+    pub(super) fn unserved(&self) -> usize {
+        self.entries.values().filter(|entry| entry.unserved).count()
+    }
+
+    /// Notes that the cluster does not serve the kind of an object which an effect is for. Returns whether no other
+    /// object is known to wait for that.
+    pub(super) fn note_unserved(&mut self, uid: &Uid) -> bool {
+        let is_first = !self.entries.values().any(|entry| entry.unserved);
+        self.entry_mut(uid).unserved = true;
+        is_first
+    }
+
     pub(super) fn oldest_unsettled(&self) -> Option<ResourceVersion> {
         self.unsettled.oldest()
     }
 
-    /// When the oldest arrived of those that do not wait for a delay.
-    pub(super) fn oldest_arrival(&self, env: &Environment) -> Option<Timestamp> {
-        let late = self.entries.values().filter(|entry| !entry.waits_as_it_should());
+    /// When the oldest arrived of those that do not wait for a delay, nor for a CRD that is not installed.
+    pub(super) fn oldest_arrival(&self, env: &Environment, is_unserved: bool) -> Option<Timestamp> {
+        let late = self.entries.values();
+        let late = late.filter(|entry| !(entry.waits_as_it_should() || is_unserved && entry.unserved));
         let age = env.now.elapsed.saturating_sub(late.map(|entry| entry.arrived).min()?);
         env.now.wall.checked_sub(age).ok()
     }

@@ -42,7 +42,7 @@ impl FakeCluster {
         if self.0.unserved.lock().expect("not poisoned").contains(kind.name) {
             return Err(ClusterError::Unserved {
                 in_other_version: false,
-                message: kind.crd_name(),
+                message: format!("the cluster serves no {}", kind.crd_name()),
             });
         }
         let cluster = self.0.kinds.get(kind.name);

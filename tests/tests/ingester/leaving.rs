@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kindex_kube_client::ClusterError;
-use kindex_model::object::Uid;
+use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::content_hash;
 use kindex_query::Life;
 use kindex_runtime::message::{Effect, EffectDone, Input, Output};
@@ -178,15 +178,18 @@ fn an_effect_of_unknown_outcome_is_asked_for_and_not_repeated() {
     assert!(matches!(effects_of(&asked)[..], [Effect::Get(_)]), "{asked:?}");
 }
 
+fn unserved() -> ClusterError {
+    ClusterError::Unserved {
+        in_other_version: false,
+        message: "the cluster serves no things.sim.kindex".to_owned(),
+    }
+}
+
 /// As if an object were gone because one of several API servers does not know its CRD yet.
 #[test]
 fn an_object_whose_kind_is_not_served_is_asked_for_until_the_cluster_says_what_has_become_of_it() {
     let mut bench = Bench::watching(Settings::default());
     commit(&mut bench, &leaving(DELETING));
-    let unserved = || ClusterError::Unserved {
-        in_other_version: false,
-        message: "things.sim.kindex".to_owned(),
-    };
     assert!(done(&mut bench, EffectDone::Deleted(Err(unserved()))).is_empty());
     let asked = bench.wait();
     assert!(matches!(effects_of(&asked)[..], [Effect::Get(_)]), "{asked:?}");
@@ -194,6 +197,32 @@ fn an_object_whose_kind_is_not_served_is_asked_for_until_the_cluster_says_what_h
     let again = bench.wait();
     assert!(matches!(effects_of(&again)[..], [Effect::Get(_)]), "{again:?}");
     assert_eq!(bench.controller.status().pending, 1);
+}
+
+/// As if an object of which nobody can say what has become of it, until its CRD is there again, were late for ever.
+#[test]
+fn an_object_waits_for_its_crd_without_being_late() {
+    let mut bench = Bench::watching(Settings::default());
+    commit(&mut bench, &leaving(DELETING));
+    done(&mut bench, EffectDone::Deleted(Err(unserved())));
+    let doubted = bench.controller.status();
+    assert!(
+        !doubted.is_caught_up() && doubted.oldest_arrival.is_some(),
+        "the kind is watched: {doubted:?}"
+    );
+    let said = doubted.last_error.expect("it is said once");
+    assert_eq!(said, "bench/name-a: the cluster serves no things.sim.kindex");
+    bench.step(Input::Watch(Err(unserved())));
+    let waits = bench.controller.status();
+    assert!(waits.is_caught_up() && waits.oldest_arrival.is_none(), "{waits:?}");
+    assert_eq!((waits.pending, waits.without_crd), (1, 1));
+    while !bench.wait().iter().any(|output| matches!(output, Output::Probe)) {}
+    bench.step(Input::Probed(Ok(ResourceVersion(5))));
+    let served = bench.controller.status();
+    assert!(
+        !served.is_caught_up() && served.oldest_arrival.is_some(),
+        "it is asked for: {served:?}"
+    );
 }
 
 #[test]

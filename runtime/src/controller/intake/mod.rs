@@ -171,8 +171,11 @@ impl Intake {
     fn enter_later(&mut self, env: &mut Environment, next: Phase, what: &str, error: &ClusterError) {
         let (cause, at_least) = match error {
             ClusterError::Retryable { cause, retry_after, .. } => (*cause, retry_after.unwrap_or_default()),
-            // The whole kind is missing: its CRD is not installed.
-            ClusterError::Unserved { .. } => return self.wait_for_crd(env, next),
+            // The whole kind is missing: its CRD is not installed, or does not serve this version.
+            ClusterError::Unserved {
+                in_other_version,
+                message,
+            } => return self.wait_for_crd(env, next, in_other_version.then_some(message.as_str())),
             ClusterError::NotFound(_) => ("not_found", Duration::ZERO),
             ClusterError::Conflict(_) => ("conflict", Duration::ZERO),
             ClusterError::Expired(_) => ("expired", Duration::ZERO),
@@ -184,18 +187,23 @@ impl Intake {
         self.pause(env, next, cause, at_least);
     }
 
-    /// Logs once that the kind is missing, and retries until it is served.
-    fn wait_for_crd(&mut self, env: &mut Environment, next: Phase) {
+    /// Logs once that the kind is missing, and retries until it is served. `in_other_version`: what the cluster serves
+    /// instead.
+    fn wait_for_crd(&mut self, env: &mut Environment, next: Phase, in_other_version: Option<&str>) {
         let (kind, crd) = (env.kind.name, env.kind.crd_name());
         env.metrics.retry("not_found");
         if !std::mem::replace(&mut self.unserved, true) {
-            tracing::warn!(
-                kind,
-                crd,
-                "The cluster does not serve this kind: waiting until its CRD is installed"
-            );
+            match in_other_version {
+                Some(message) => tracing::warn!(kind, crd, "The kind is waited for: {message}"),
+                None => tracing::warn!(
+                    kind,
+                    crd,
+                    "The cluster does not serve this kind: waiting until its CRD is installed"
+                ),
+            }
         }
-        env.last_error = Some(format!("the cluster has no CustomResourceDefinition {crd}"));
+        let missing = || format!("the cluster has no CustomResourceDefinition {crd}");
+        env.last_error = Some(in_other_version.map_or_else(missing, str::to_owned));
         self.pause(env, next, "not_found", Duration::ZERO);
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kindex_decide::ingest::FollowUp;
 use kindex_decide::row::{Row, RowText};
-use kindex_kube_client::{ObjectName, Target};
+use kindex_kube_client::{ClusterError, ObjectName, Target};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Life;
 
@@ -243,8 +243,16 @@ impl Objects {
                 at_least,
                 error,
             } => {
+                let is_unserved = matches!(error, ClusterError::Unserved { .. });
+                let name = entry.name.clone();
+                entry.unserved &= is_unserved;
+                if is_unserved && self.pending.note_unserved(uid) {
+                    tracing::warn!(kind = env.kind.name, object = %name,
+                        "{error}: what the cluster was asked for may be done or not, which is found out once it serves \
+                         the kind");
+                    env.last_error = Some(format!("{name}: {error}"));
+                }
                 if let Some(what) = what {
-                    let name = &entry.name;
                     tracing::warn!(kind = env.kind.name, object = %name, "{what}: {error}");
                     env.last_error = Some(format!("{name}: {error}"));
                 }
