@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kindex_commands::error::{CommandError, CommandResult};
 use kindex_commands::status::{self, KindStatus, State};
+use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kube::Client;
 use tokio::time::{Instant, sleep};
@@ -35,13 +36,14 @@ pub(crate) async fn wait(
 ) -> CommandResult<Vec<Settled>> {
     let deadline = Instant::now() + limit;
     let kinds: Vec<&'static Kind> = registry.cluster_kinds().collect();
+    let cluster = KubeCluster::from(client.clone());
     if let Some(store) = ingestion.store() {
         status::refuse_unusable(store.as_ref()).await?;
     }
     loop {
         let missing = match ingestion.store() {
             None => return Err(ingestion.off_error()),
-            Some(store) => match status::collect(&kinds, &registry.platform, client, store.as_ref()).await {
+            Some(store) => match status::collect(&kinds, &registry.platform, &cluster, store.as_ref()).await {
                 Ok(kinds) => match behind(&kinds, ingestion) {
                     missing if missing.is_empty() => return Ok(summary(&kinds, ingestion)),
                     missing => missing.join("\n  "),

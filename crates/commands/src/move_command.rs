@@ -30,7 +30,7 @@ pub async fn run(registry: &Registry, args: &MoveArgs) -> CommandResult {
         .await;
     drop(operations);
     store.close().await;
-    let moved = moved.map_err(|refusal| failed(refusal, holder.kind))?;
+    let moved = moved.map_err(|refusal| failed(refusal, holder.kind, &to))?;
     say::print(match args.output {
         Form::Json | Form::Yaml => output::document(&Document::of(&moved, args.dry_run), args.output)?,
         Form::Table => sentence(&moved, args.dry_run),
@@ -132,12 +132,13 @@ fn key<'a>(target: &Target<'a>) -> ObjectKey<'a> {
     }
 }
 
-fn failed(refusal: Refusal, holder: &Kind) -> CommandError {
+fn failed(refusal: Refusal, holder: &Kind, to: &NamedObject) -> CommandError {
+    let is_written = refusal.message.ends_with(&format!(" names {to} now"));
     match refusal.outcome() {
         Outcome::BadRequest => CommandError::usage(refusal),
         Outcome::Absent | Outcome::Unserved => CommandError::failure(refusal)
             .hint("another namespace? name it with -n, that of the target with --to-namespace"),
-        Outcome::AlreadyExists | Outcome::Conflict => {
+        Outcome::AlreadyExists | Outcome::Conflict if !is_written => {
             CommandError::failure(refusal).hint("nothing was moved; move it once nothing of it is being deleted")
         }
         Outcome::Invalid => CommandError::failure(refusal).hint(format_args!(
@@ -267,6 +268,27 @@ mod tests {
         }
     }
 
+    fn other() -> NamedObject {
+        NamedObject::of(&ObjectKey {
+            resource: (&MODELS).into(),
+            namespace: "default",
+            name: "b",
+        })
+    }
+
+    /// As if the field still named what it named before.
+    #[test]
+    fn a_move_is_not_called_undone_where_the_field_was_written() {
+        for (done, is_undone) in [
+            ("others change it all the time", true),
+            (&*format!("changed; spec.source names {} now", other()), false),
+        ] {
+            let status = Status::failure(Reason::Conflict, done);
+            let said = failed(status.into(), &MODELS, &other()).to_string();
+            assert_eq!(said.contains("nothing was moved"), is_undone, "{said}");
+        }
+    }
+
     /// As if another address helped where the cluster or the database is silent.
     #[test]
     fn the_flag_with_the_address_of_a_service_is_named_for_the_silence_of_a_service_alone() {
@@ -278,7 +300,7 @@ mod tests {
                     ..Details::default()
                 })
             });
-            let said = failed(status.into(), &IN_NETWORKS).to_string();
+            let said = failed(status.into(), &IN_NETWORKS, &other()).to_string();
             assert!(said.starts_with("error: ") && said.contains("no answer"), "{said}");
             assert_eq!(said.contains("hint: --service NAME=URL"), is_named, "{group:?}: {said}");
         }

@@ -202,7 +202,7 @@ impl<'a> Target<'a> {
             let patch = Patch::Merge(json!({"metadata": metadata}));
             tries -= 1;
             match objects.patch(self.name, &PatchParams::default(), &patch).await {
-                Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => return Ok(()),
+                Err(error) if outcome(&error) == Some(Outcome::Absent) => return Ok(()),
                 Err(error) if outcome(&error).is_some_and(Outcome::is_conflict) && tries > 0 => {}
                 cleared => return cleared.map(drop),
             }

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use kindex_kube_client::{Outcome, outcome};
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_kube_client::{ClusterError, Outcome, outcome};
 use kindex_maintenance::retries::Transient as _;
 use kindex_maintenance::verify::{Held, HeldObjects};
 use kindex_model::checkpoint::Checkpoint;
@@ -12,7 +13,6 @@ use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::progress::Progress as _;
 use kindex_store::{Counts, MetadataStorage, StoreError};
-use kube::Client;
 use kube::api::{ListParams, ObjectMeta};
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
@@ -128,15 +128,16 @@ pub async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult {
     let statuses = match deadline {
         Some(deadline) => {
             sides::note_silence(&access, "Waiting for it").await;
-            wait(&kinds, &registry.platform, &access.client, store.as_ref(), deadline).await
+            let cluster = KubeCluster::from(access.client);
+            wait(&kinds, &registry.platform, &cluster, store.as_ref(), deadline).await
         }
         None => {
             // A database that cannot be used is named first: no cluster helps then.
             if let Some(kind) = kinds.first() {
                 database::answering(&store, kind).await?;
             }
-            let client = sides::answering(access).await?.client;
-            collect(&kinds, &registry.platform, &client, store.as_ref()).await
+            let cluster = KubeCluster::from(sides::answering(access).await?.client);
+            collect(&kinds, &registry.platform, &cluster, store.as_ref()).await
         }
     };
     store.close().await;
@@ -173,14 +174,14 @@ fn unserved(kinds: &[&'static Kind], statuses: &[KindStatus]) -> Unserved {
 async fn wait(
     kinds: &[&'static Kind],
     platform: &Platform,
-    client: &Client,
+    cluster: &KubeCluster,
     store: &dyn MetadataStorage,
     deadline: Instant,
 ) -> CommandResult<Vec<KindStatus>> {
     let bar = Bar::new();
     bar.begin("waiting", None);
     loop {
-        let found = collect(kinds, platform, client, store).await;
+        let found = collect(kinds, platform, cluster, store).await;
         if found.as_ref().is_ok_and(|statuses| is_final(statuses)) || Instant::now() >= deadline {
             bar.end();
             return found;
@@ -241,12 +242,12 @@ fn judge(statuses: &[KindStatus]) -> CommandResult {
 pub async fn collect(
     kinds: &[&'static Kind],
     platform: &Platform,
-    client: &Client,
+    cluster: &KubeCluster,
     store: &dyn MetadataStorage,
 ) -> CommandResult<Vec<KindStatus>> {
     let mut statuses = Vec::new();
     for kind in kinds {
-        statuses.push(of_kind(kind, platform, client, store).await?);
+        statuses.push(of_kind(kind, platform, cluster, store).await?);
     }
     Ok(statuses)
 }
@@ -254,7 +255,7 @@ pub async fn collect(
 async fn of_kind(
     kind: &'static Kind,
     platform: &Platform,
-    client: &Client,
+    cluster: &KubeCluster,
     store: &dyn MetadataStorage,
 ) -> CommandResult<KindStatus> {
     let counts = store.count(kind).await.map_err(|error| unanswered(&error))?;
@@ -266,7 +267,7 @@ async fn of_kind(
     let quarantined = store.quarantined(kind).await.map_err(|error| unanswered(&error))?;
     let quarantined = quarantined.len() as u64;
     let saved = store.checkpoint(kind).await.map_err(|error| unanswered(&error))?;
-    let found = list(client, kind, platform, live, PAGE_ROWS).await?;
+    let found = list(cluster, kind, platform, live, PAGE_ROWS).await?;
     let is_served = found.is_some();
     let Listed { objects, version, held } = found.unwrap_or_default();
     let uids: Vec<Uid> = held.iter().map(|held| Uid::from(held.uid.as_str())).collect();
@@ -317,7 +318,7 @@ struct Listed {
 /// its remaining item count; the other pages are read where the number of live rows is another one, for then objects
 /// may be held whose rows are not live any more. `None` where the cluster does not know the kind.
 async fn list(
-    client: &Client,
+    cluster: &KubeCluster,
     kind: &Kind,
     platform: &Platform,
     live: u64,
@@ -326,15 +327,9 @@ async fn list(
     let mut params = ListParams::default().limit(page_rows);
     let mut listed = Listed::default();
     loop {
-        let page = match crate::client::all(client, kind).list_metadata(&params).await {
+        let page = match crate::client::all(cluster.client(), kind).list_metadata(&params).await {
             Ok(page) => page,
-            Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => return Ok(None),
-            Err(error) => {
-                return Err(
-                    CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))
-                        .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?"),
-                );
-            }
+            Err(error) => return not_listed(cluster, kind, &error).await.map(|()| None),
         };
         if params.continue_token.is_none() {
             let remaining = page.metadata.remaining_item_count.unwrap_or(0);
@@ -351,6 +346,21 @@ async fn list(
             Some(_) | None => return Ok(Some(listed)),
         }
     }
+}
+
+/// Whether a list has failed because the cluster does not know the kind. What stands before it may answer 404 as well.
+async fn not_listed(cluster: &KubeCluster, kind: &Kind, error: &kube::Error) -> CommandResult {
+    let said = match outcome(error) {
+        Some(Outcome::Unserved) => match cluster.why_unlisted(kind, error).await {
+            ClusterError::Unserved { .. } => return Ok(()),
+            why => why.to_string(),
+        },
+        _ => chain(error),
+    };
+    Err(
+        CommandError::failure(format_args!("{}: the cluster: {said}", kind.plural))
+            .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?"),
+    )
 }
 
 fn held(metadata: ObjectMeta, platform: &Platform) -> Option<Held> {

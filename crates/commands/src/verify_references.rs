@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use kindex_api::operations::{Caller, Node, ObjectKey, Operations, Question, State};
+use kindex_kube_client::Outcome;
 use kindex_maintenance::references::{Class, Difference, ReferencedObject, Report, verify};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
@@ -112,7 +113,7 @@ async fn bears(
         .await;
     match read {
         Ok(_) => Ok(true),
-        Err(refusal) if refusal.outcome().is_not_found() => Ok(false),
+        Err(refusal) if refusal.outcome() == Outcome::Absent => Ok(false),
         Err(refusal) => Err(refusal.to_string()),
     }
 }

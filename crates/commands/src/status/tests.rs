@@ -1,11 +1,16 @@
 //! Which kinds are settled, who is waited for, and what others hold, over an embedded cluster.
 
+use std::convert::Infallible;
+use std::future::ready;
+
+use axum::http::{Request, Response};
 use kindex_cluster::ClusterOptions;
 use kindex_embedded::Embedded;
 use kindex_generated::kinds::model;
 use kindex_model::object::ResourceVersion;
-use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, PostParams};
+use kube::client::Body;
+use kube::{Api, Client};
 
 use super::*;
 use crate::install::{ClusterOwner, crds};
@@ -35,8 +40,9 @@ async fn objects_that_others_hold_are_found_on_all_pages() {
         let deleted = models.delete(&format!("m{number}"), &DeleteParams::default()).await;
         assert!(deleted.expect("held").is_left(), "somebody holds it");
     }
+    let cluster = KubeCluster::from(client);
     for page_rows in [2, 1, 7, PAGE_ROWS] {
-        let listed = list(&client, &model::KIND, &registry.platform, 3, page_rows).await;
+        let listed = list(&cluster, &model::KIND, &registry.platform, 3, page_rows).await;
         let listed = listed.expect("the cluster answers").expect("models are served");
         let held: Vec<&str> = listed.held.iter().map(|held| &*held.name).collect();
         assert_eq!(
@@ -112,4 +118,35 @@ fn a_kind_is_settled_only_where_nothing_is_in_the_way() {
     let restoring = Some(Checkpoint::Restoring(version));
     assert_eq!(State::new(restoring, 3, 3, 0), State::Restoring);
     assert_eq!(State::new(None, 0, 0, 0), State::NotSynced);
+}
+
+/// As if the kinds of a cluster were settled because a proxy before it answers 404 of its own.
+#[tokio::test]
+async fn the_page_of_a_proxy_is_no_kind_that_waits_for_its_crd() {
+    let answer = |discovery: Option<&'static str>| {
+        tower::service_fn(move |request: Request<Body>| {
+            let (code, text) = match discovery.filter(|_| request.uri().path() == "/apis") {
+                Some(groups) => (200_u16, groups),
+                None => (404, "404 page not found"),
+            };
+            let response = Response::builder()
+                .status(code)
+                .body(Body::from(text.as_bytes().to_vec()));
+            ready(Ok::<_, Infallible>(response.expect("an answer")))
+        })
+    };
+    let groups = r#"{"kind": "APIGroupList", "groups": [{"name": "apiextensions.k8s.io", "versions": []}]}"#;
+    for (discovery, is_unserved) in [(Some(groups), true), (None, false)] {
+        let cluster = KubeCluster::from(Client::new(answer(discovery), "default"));
+        let listed = list(
+            &cluster,
+            &model::KIND,
+            &kindex_generated::registry().platform,
+            0,
+            PAGE_ROWS,
+        )
+        .await;
+        assert_eq!(listed.is_ok(), is_unserved);
+        assert!(!listed.is_ok_and(|listed| listed.is_some()));
+    }
 }
