@@ -109,7 +109,8 @@ impl Releaser<'_> {
             let target = Target::of(&object);
             let give = || self.cluster.set_finalizers(self.kind, &target, &finalizers);
             match with_retries(self.options.retry_budget, give).await {
-                Ok(_) | Err(ClusterError::NotFound(_)) => break,
+                Ok(_) => break,
+                Err(error) if error.is_absence() => break,
                 Err(ClusterError::Conflict(_)) => {}
                 Err(source) => return Err(RepairError::cluster(self.kind, source)),
             }

@@ -252,7 +252,8 @@ impl Releaser<'_> {
             match answer {
                 Ok(after) if after.metadata.deletion_timestamp.is_some() => return Ok(Outcome::Gone),
                 Ok(after) => return Ok(Outcome::Released(after)),
-                Err(ClusterError::NotFound(_)) => return Ok(Outcome::without(None, maybe_ours)),
+                // Its kind was served when it was listed.
+                Err(error) if error.is_absence() => return Ok(Outcome::without(None, maybe_ours)),
                 Err(ClusterError::Conflict(_)) => {}
                 // A webhook that denies it may let all others pass.
                 Err(ClusterError::Refused(why)) => {
@@ -282,7 +283,7 @@ impl Releaser<'_> {
     }
 
     pub(super) async fn get(&self, name: &ObjectName) -> Result<Option<Object>, RepairError> {
-        let now = with_retries(self.options.retry_budget, || self.cluster.get(self.kind, name)).await;
+        let now = with_retries(self.options.retry_budget, || self.cluster.find(self.kind, name)).await;
         now.map_err(|source| RepairError::cluster(self.kind, source))
     }
 

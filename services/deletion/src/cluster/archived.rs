@@ -324,7 +324,8 @@ impl HolderSweep<'_> {
                 let released = archive.release(&self.target, reference).await;
                 released.map(|()| Row::Released).map_err(|error| failed(&error))
             }
-            Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(Row::Stays),
+            Err(ClusterError::Conflict(_)) => Ok(Row::Stays),
+            Err(error) if error.is_absence() => Ok(Row::Stays),
             Err(error) => left.refusals.refuse(holder, error).map(|()| Row::Stays),
         }
     }
@@ -370,7 +371,8 @@ async fn delete_live(cluster: &Cluster, object: &Object) -> Result<(), ClusterEr
         false => cluster.delete(object).await.map(drop),
     };
     match deleted {
-        Err(ClusterError::NotFound(_) | ClusterError::Conflict(_)) => Ok(()),
+        Err(ClusterError::Conflict(_)) => Ok(()),
+        Err(error) if error.is_absence() => Ok(()),
         deleted => deleted,
     }
 }

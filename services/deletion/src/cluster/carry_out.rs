@@ -341,9 +341,15 @@ async fn free(
 /// be, what has come of it is seen later.
 async fn failed(cluster: &Cluster, task: &Task, error: ClusterError, outcome: &mut Outcome) {
     match error {
-        ClusterError::NotFound(_) | ClusterError::Conflict(_) => outcome.writes.is_overtaken = true,
-        // That there is no object of a kind without a CRD shows where it is read again.
-        ClusterError::Unserved { .. }
+        ClusterError::NotFound(_)
+        | ClusterError::Unserved {
+            in_other_version: false,
+            ..
+        }
+        | ClusterError::Conflict(_) => outcome.writes.is_overtaken = true,
+        ClusterError::Unserved {
+            in_other_version: true, ..
+        }
         | ClusterError::Expired(_)
         | ClusterError::Retryable { .. }
         | ClusterError::Refused(_) => {

@@ -154,7 +154,7 @@ impl Cluster {
             };
             match written {
                 Err(ClusterError::Conflict(_)) => {}
-                Err(ClusterError::NotFound(_)) => return Ok(None),
+                Err(error) if error.is_absence() => return Ok(None),
                 Ok(written) => return Ok(Some(self.kinds.read(kind, &written))),
                 Err(error) => return Err(error),
             }

@@ -50,7 +50,9 @@ pub async fn prune(
         .await
     {
         Ok(_) => Ok(Pruned::Done(remaining)),
-        Err(error) if outcome(&error).is_some_and(Outcome::is_overtaken) => Ok(Pruned::Overtaken),
+        Err(error) if outcome(&error).is_some_and(|said| said == Outcome::Absent || said.is_conflict()) => {
+            Ok(Pruned::Overtaken)
+        }
         Err(source) => Err(ClusterError::Write {
             what: "customresourcedefinition",
             name,

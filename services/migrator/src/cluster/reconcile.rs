@@ -318,7 +318,7 @@ fn migration_of(round: &Round, resource: &GroupResource) -> StorageVersionMigrat
 
 fn gone_is_fine(deleted: Result<(), kube::Error>) -> Result<(), kube::Error> {
     match deleted {
-        Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => Ok(()),
+        Err(error) if outcome(&error) == Some(Outcome::Absent) => Ok(()),
         other => other,
     }
 }
