@@ -29,6 +29,11 @@ impl Arrivals {
         }
     }
 
+    /// The one that has waited for the longest time.
+    pub(super) fn first(&self) -> Option<&Key> {
+        self.keys.values().next()
+    }
+
     /// The one that has waited for the longest time leaves.
     pub(super) fn pop_first(&mut self) -> Option<Key> {
         let (_, key) = self.keys.pop_first()?;
@@ -36,11 +41,15 @@ impl Arrivals {
         Some(key)
     }
 
-    /// An object leaves, wherever it is.
-    pub(super) fn remove(&mut self, key: &Key) {
-        if let Some(number) = self.numbers.remove(key) {
-            self.keys.remove(&number);
-        }
+    /// An object leaves, wherever it is. Whether it was there.
+    pub(super) fn remove(&mut self, key: &Key) -> bool {
+        let number = self.numbers.remove(key);
+        number.is_some_and(|number| self.keys.remove(&number).is_some())
+    }
+
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
     }
 
     /// All that wait.
@@ -67,12 +76,15 @@ mod tests {
         }
         assert_eq!(arrivals.pop_first(), Some(at("c")));
         arrivals.add(at("c"));
-        arrivals.remove(&at("a"));
-        arrivals.remove(&at("nobody"));
+        assert!(arrivals.remove(&at("a")) && !arrivals.remove(&at("nobody")));
         arrivals.add(at("a"));
+        assert_eq!(arrivals.first(), Some(&at("b")));
         assert!(arrivals.keys().eq(&[at("b"), at("c"), at("a")]));
         let left: Vec<Key> = std::iter::from_fn(|| arrivals.pop_first()).collect();
         assert_eq!(left, [at("b"), at("c"), at("a")]);
-        assert!(arrivals.numbers.is_empty(), "each was there once");
+        assert!(
+            arrivals.is_empty() && arrivals.numbers.is_empty(),
+            "each was there once"
+        );
     }
 }

@@ -22,11 +22,11 @@ use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
 use crate::web::Posting;
 
+mod arrivals;
+
 mod turns;
 
 mod peer_turns;
-
-mod arrivals;
 
 mod queue;
 

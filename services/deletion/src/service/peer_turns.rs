@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
+use super::arrivals::Arrivals;
 use crate::cluster::outcome::Task;
 use crate::decide::{Cause, Step};
 use crate::object::{Key, KindName};
@@ -16,8 +17,8 @@ const STEPS_MAX: usize = 4;
 pub(super) struct PeerTurns {
     /// How many are under way.
     asking: BTreeMap<String, usize>,
-    /// The objects whose next step asks it.
-    waiting: BTreeMap<String, BTreeSet<Key>>,
+    /// The objects whose next step asks it, in the order in which they came.
+    waiting: BTreeMap<String, Arrivals>,
 }
 
 impl PeerTurns {
@@ -30,7 +31,7 @@ impl PeerTurns {
             return true;
         }
         let waiting = self.waiting.entry(group.to_owned()).or_default();
-        waiting.insert(task.object.key.clone());
+        waiting.add(task.object.key.clone());
         false
     }
 

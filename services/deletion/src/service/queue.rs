@@ -24,7 +24,8 @@ pub(super) const NEIGHBORS_MANY: usize = 64;
 /// - No object is lost. One that was added is given out later, or is decided on again once its step is over. One whose
 ///   step may not begin is given out again once it may.
 /// - Those that were added are given out in the order of that: whoever is added again and again keeps no other from its
-///   turn. One that is added while it waits keeps its place, and one with a step under way comes last.
+///   turn. One that is added while it waits keeps its place, and one with a step under way comes last. Those whose step
+///   may not begin wait in the same way, and go before the others once it may.
 /// - What is put off is given out after [`PUT_OFF_EVERY`] steps, of either sort by turns.
 #[derive(Debug, Default)]
 pub(super) struct Queue {

@@ -1,9 +1,11 @@
 //! Whose turn it is to write an object. Of several writes that depend on the same version, one succeeds, and all others
 //! have been sent in vain: where many hold one object, most would. Holders that go release their reference last of all,
-//! so that others that go too do so in the same write. Pure; decides nothing.
+//! so that others that go too do so in the same write. Those who wait are served in the order in which they came. Pure;
+//! decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::arrivals::Arrivals;
 use crate::cluster::outcome::Task;
 use crate::decide::Step;
 use crate::object::{Key, KindName};
@@ -14,11 +16,11 @@ pub(super) struct Turns {
     /// Those that one under way writes.
     taken: BTreeSet<Key>,
     /// By object, those whose next step writes it.
-    waiting: BTreeMap<Key, BTreeSet<Key>>,
+    waiting: BTreeMap<Key, Arrivals>,
     /// Those with somebody who waits, and nobody who writes.
-    open: BTreeSet<Key>,
+    open: Arrivals,
     /// By object, the holders that go and release it, once nobody has anything else to do.
-    later: BTreeMap<Key, BTreeSet<Key>>,
+    later: BTreeMap<Key, Arrivals>,
 }
 
 impl Turns {
@@ -32,7 +34,7 @@ impl Turns {
             return true;
         }
         let waiting = self.waiting.entry(written.clone()).or_default();
-        waiting.insert(task.object.key.clone());
+        waiting.add(task.object.key.clone());
         false
     }
 
@@ -60,7 +62,7 @@ impl Turns {
         let written = written(task).filter(|written| releases(task) && !foreign.contains(&written.kind));
         if let Some(written) = written {
             let later = self.later.entry(written.clone()).or_default();
-            later.insert(task.object.key.clone());
+            later.add(task.object.key.clone());
         }
         written.is_some()
     }
@@ -83,7 +85,7 @@ impl Turns {
             && self.taken.remove(written)
             && self.waiting.contains_key(written)
         {
-            self.open.insert(written.clone());
+            self.open.add(written.clone());
         }
     }
 
@@ -94,8 +96,11 @@ impl Turns {
                 .waiting
                 .get_mut(&written)
                 .filter(|_| !self.taken.contains(&written));
-            let next = waiting.and_then(|waiting| waiting.take(&written).or_else(|| waiting.pop_first()));
-            if self.waiting.get(&written).is_some_and(BTreeSet::is_empty) {
+            let next = waiting.and_then(|waiting| match waiting.remove(&written) {
+                true => Some(written.clone()),
+                false => waiting.pop_first(),
+            });
+            if self.waiting.get(&written).is_some_and(Arrivals::is_empty) {
                 self.waiting.remove(&written);
             }
             match next {
@@ -196,6 +201,20 @@ mod tests {
         turns.give_back(&releases("a"));
         assert_eq!(turns.next(), Some(releases("b").object.key));
         assert_eq!(turns.next(), Some(releases("c").object.key));
+    }
+
+    /// As if the keys were an order: one that comes first in it and waits again and again would delay all others.
+    #[test]
+    fn those_who_wait_are_served_in_the_order_in_which_they_came() {
+        let mut turns = Turns::default();
+        for name in ["x", "c", "a", "b", "c"] {
+            turns.take(&releases(name), &none());
+        }
+        turns.give_back(&releases("x"));
+        for name in ["c", "a", "b"] {
+            assert_eq!(turns.next(), Some(releases(name).object.key));
+        }
+        assert_eq!(turns.next(), None);
     }
 
     #[test]
