@@ -38,6 +38,7 @@ pub struct Figures {
     failures: IntCounterVec,
     blocked: IntGaugeVec,
     longest_wait: IntGaugeVec,
+    refused: IntGaugeVec,
     vanished: IntCounterVec,
     cleanups: IntCounterVec,
     web_notices: IntCounterVec,
@@ -69,6 +70,10 @@ impl Default for Figures {
                 "kindex_deletion_longest_wait_seconds",
                 "For how long the deletion of an object of the kind has waited for the same others, at most.",
             ),
+            refused: gauge(
+                "kindex_deletion_refused",
+                "Objects of the kind with holders that the cluster refused to change, as of the last look at each.",
+            ),
             vanished: counter(
                 "kindex_deletion_references_vanished_total",
                 "References, and finalizers of Kindex, that were taken off objects of the kind past the API.",
@@ -99,11 +104,12 @@ impl Figures {
     /// Where the registry shows a deletion graph already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 7] = [
+        let collectors: [Box<dyn Collector>; 8] = [
             Box::new(figures.steps.clone()),
             Box::new(figures.failures.clone()),
             Box::new(figures.blocked.clone()),
             Box::new(figures.longest_wait.clone()),
+            Box::new(figures.refused.clone()),
             Box::new(figures.vanished.clone()),
             Box::new(figures.cleanups.clone()),
             Box::new(figures.web_notices.clone()),
@@ -121,6 +127,7 @@ impl Figures {
         self.vanished.with_label_values(&[kind]);
         self.cleanups.with_label_values(&[kind, answer(&CallOutcome::Gone)]);
         self.blocked(kind, 0, Duration::ZERO);
+        self.refused(kind, 0);
     }
 
     pub(crate) fn carried_out(&self, kind: &str, step: &Step) {
@@ -154,6 +161,16 @@ impl Figures {
         self.blocked.with_label_values(&[kind]).set(shown);
         let seconds = i64::try_from(longest.as_secs()).unwrap_or(i64::MAX);
         self.longest_wait.with_label_values(&[kind]).set(seconds);
+    }
+
+    pub(crate) fn refused(&self, kind: &str, objects: usize) {
+        let shown = i64::try_from(objects).unwrap_or(i64::MAX);
+        self.refused.with_label_values(&[kind]).set(shown);
+    }
+
+    /// Nobody looks at the objects any more: an alert would go on for ever.
+    pub(crate) fn forget_refused(&self) {
+        self.refused.reset();
     }
 }
 

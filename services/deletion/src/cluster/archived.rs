@@ -145,7 +145,11 @@ impl HolderSweep<'_> {
             let page = archive.holders(&self.target, self.scope, after.as_ref()).await;
             let mut page = page.map_err(|error| failed(&error))?;
             waiting.leave_out(archive, &mut page.holders).await?;
+            if self.scope == HolderScope::All {
+                left.leave_out_met(&mut page.holders);
+            }
             let Some(gone) = self.take(cluster, archive, &page.holders, now, &mut left).await? else {
+                cluster.rounds.forget(&self.target.uid);
                 return Ok(None);
             };
             deleted |= gone;
@@ -193,7 +197,9 @@ impl HolderSweep<'_> {
         let (mut live, mut released) = (Vec::new(), false);
         for (action, holder) in staying {
             let turn = left.refusals.next_turn();
-            let row = match left.is_silent {
+            // One whose turn is past is sent nothing, and need not be read. That a service keeps it waiting would not
+            // be shown: those that were refused are named before.
+            let row = match left.is_silent || left.refusals.is_past(turn) {
                 true => Row::Stays,
                 false => self.release_former(cluster, archive, (turn, holder), left).await?,
             };

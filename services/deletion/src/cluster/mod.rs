@@ -28,6 +28,8 @@ pub(crate) mod follower;
 
 pub(crate) mod cycle;
 
+mod recent;
+
 mod refusals;
 
 mod remaining;

@@ -1,11 +1,12 @@
 //! For which of an object's holders a sweep sends requests, where the cluster refuses many of them: a sweep ends its
 //! requests after some refusals, and the next one goes on behind these. Sends nothing itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kindex_kube_client::ClusterError;
 
+use super::recent::Recent;
 use crate::answers::RefusedHolders;
 use crate::archive::Holder;
 
@@ -15,7 +16,10 @@ const REFUSED_MAX: usize = 64;
 /// Of the refused holders of an object, those that people are shown before others.
 pub(super) const NAMED_MAX: usize = 8;
 /// Objects of which it is known where the next sweep begins. The one that makes room for another begins anew.
-const OBJECTS_MAX: usize = 1000;
+const POSITIONS_MAX: usize = 100_000;
+/// Those of which it is also known whom they are shown to wait for, which takes more memory. For others, that may
+/// change with each sweep.
+const NAMES_MAX: usize = 1000;
 
 /// How far the sweeps of an object have come that give each of its holders a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,29 +33,55 @@ pub(super) struct Round {
 }
 
 /// The rounds that are not over, by the uids of the objects. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rounds(Arc<Mutex<BTreeMap<String, Round>>>);
+#[derive(Clone, Debug)]
+pub(super) struct Rounds(Arc<Mutex<Known>>);
+
+/// What is known of rounds.
+#[derive(Debug)]
+struct Known {
+    passed: Recent<usize>,
+    named: Recent<BTreeSet<String>>,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        let known = Known {
+            passed: Recent::new(POSITIONS_MAX),
+            named: Recent::new(NAMES_MAX),
+        };
+        Self(Arc::new(Mutex::new(known)))
+    }
+}
 
 impl Rounds {
     /// Where the next sweep for an object begins.
     pub(super) fn of(&self, uid: &str) -> Round {
-        self.lock().get(uid).cloned().unwrap_or_default()
+        let known = self.lock();
+        Round {
+            passed: known.passed.get(uid).copied().unwrap_or_default(),
+            named: known.named.get(uid).cloned().unwrap_or_default(),
+        }
     }
 
     /// How far a sweep has come.
     pub(super) fn set(&self, uid: &str, round: Round) {
-        let mut rounds = self.lock();
-        rounds.remove(uid);
         if round.passed == 0 {
+            self.forget(uid);
             return;
         }
-        if rounds.len() >= OBJECTS_MAX {
-            rounds.pop_first();
-        }
-        rounds.insert(uid.to_owned(), round);
+        let mut known = self.lock();
+        known.passed.set(uid, round.passed);
+        known.named.set(uid, round.named);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Round>> {
+    /// An object waits for nobody any more, or its next sweep is over other holders.
+    pub(super) fn forget(&self, uid: &str) {
+        let mut known = self.lock();
+        known.passed.remove(uid);
+        known.named.remove(uid);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,9 +118,14 @@ impl Refusals {
         self.reached - 1
     }
 
+    /// Whether a holder had its turn in a sweep before, in this round: it is sent nothing.
+    pub(super) fn is_past(&self, turn: usize) -> bool {
+        turn < self.round.passed
+    }
+
     /// Whether a holder may be sent a request.
     pub(super) fn may_send(&mut self, turn: usize) -> bool {
-        if turn < self.round.passed {
+        if self.is_past(turn) {
             return false;
         }
         let is_left = self.count() + self.reserved >= REFUSED_MAX;
@@ -102,7 +137,7 @@ impl Refusals {
 
     /// Whether a holder may be sent a request once all of its page are read.
     pub(super) fn reserve(&mut self, turn: usize) -> bool {
-        let has_turn = turn >= self.round.passed;
+        let has_turn = !self.is_past(turn);
         self.reserved += usize::from(has_turn);
         has_turn
     }
@@ -132,6 +167,7 @@ impl Refusals {
             first: holder.to_string(),
             why,
             count: 0,
+            leaves_others: false,
         });
         refused.count += 1;
         Ok(())
@@ -143,8 +179,14 @@ impl Refusals {
     }
 
     /// What was refused, and how far the round has come. `is_whole` says whether the sweep has read all holders.
-    pub(super) fn end(self, is_whole: bool) -> (Option<RefusedHolders>, Round) {
-        let round = match (self.left, is_whole) {
+    pub(super) fn end(mut self, is_whole: bool) -> (Option<RefusedHolders>, Round) {
+        // Those that were reserved for might have been refused. If none was, there is no round: whoever was left comes
+        // before the others in the next sweep, because these are gone by then.
+        let left = self.left.filter(|_| self.refused.is_some() || self.round.passed > 0);
+        if let Some(refused) = &mut self.refused {
+            refused.leaves_others = left.is_some();
+        }
+        let round = match (left, is_whole) {
             (Some(left), _) => Round {
                 passed: left,
                 ..self.round

@@ -1,5 +1,7 @@
 //! Who is left of the holders of an object after a sweep: those that people are told of, and what was refused of them.
 
+use std::collections::BTreeSet;
+
 use super::outcome::Unanswered;
 use super::refusals::{NAMED_MAX, Refusals, Round};
 use crate::archive::{Holder, HolderAction};
@@ -11,6 +13,8 @@ pub(super) struct RemainingHolders {
     pub(super) owned: Vec<String>,
     /// Those whose change the cluster refuses, such as by a webhook, are named before others, which may go.
     pub(super) refusals: Refusals,
+    /// The uids of those in the cluster that the sweep has met.
+    met: BTreeSet<String>,
     /// Whether a service was silent. It may take long to answer: no other holder is asked about in this sweep.
     pub(super) is_silent: bool,
 }
@@ -22,6 +26,12 @@ impl RemainingHolders {
             refusals: Refusals::new(round),
             ..Self::default()
         }
+    }
+
+    /// Leaves those in the cluster out that the sweep has met before: whoever has a row and names the object, or names
+    /// it by two fields, has one turn and is sent one request.
+    pub(super) fn leave_out_met(&mut self, holders: &mut Vec<Holder>) {
+        holders.retain(|holder| holder.version.is_some() || self.met.insert(holder.uid.clone()));
     }
 
     pub(super) fn add(&mut self, action: HolderAction, holder: &Holder) {
@@ -48,6 +58,7 @@ impl RemainingHolders {
 #[cfg(test)]
 mod tests {
     use kindex_kube_client::ClusterError;
+    use kindex_model::object::ResourceVersion;
 
     use super::*;
 
@@ -74,6 +85,22 @@ mod tests {
         left.add(HolderAction::WaitFor, &last);
         left.cut();
         assert_eq!((left.plain.len(), left.plain[0].as_str()), (NAMED_MAX, "z"));
+    }
+
+    #[test]
+    fn a_holder_in_the_cluster_is_met_once_and_an_archived_one_on_each_page() {
+        let archived = Holder {
+            version: Some(ResourceVersion(7)),
+            ..holder("archived")
+        };
+        let mut left = RemainingHolders::default();
+        let mut met = |holders: &[&Holder]| {
+            let mut holders: Vec<Holder> = holders.iter().map(|holder| (*holder).clone()).collect();
+            left.leave_out_met(&mut holders);
+            holders.into_iter().map(|holder| holder.uid).collect::<Vec<_>>()
+        };
+        assert_eq!(met(&[&holder("a"), &archived, &holder("b")]), ["a", "archived", "b"]);
+        assert_eq!(met(&[&holder("b"), &archived, &holder("c")]), ["archived", "c"]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(super) async fn sweep(
         None
     };
     if is_own && !is_held(archive, &target).await? {
+        cluster.rounds.forget(&target.uid);
         outcome.swept = Some(Swept {
             phase: task.object.phase,
             archived: Archived::Remaining {
@@ -47,7 +48,10 @@ pub(super) async fn sweep(
             release_deleted(cluster, archive, &found).await?;
             found.phase
         }
-        Some(_) | None => return Ok(()),
+        Some(_) | None => {
+            cluster.rounds.forget(&target.uid);
+            return Ok(());
+        }
     };
     let holders = HolderSweep {
         target,

@@ -57,10 +57,12 @@ impl Cluster {
         };
         let found = archive.tombstone(kind, uid).await;
         let Some(object) = found.map_err(|error| failed(&error))? else {
+            self.rounds.forget(uid);
             return Ok(None);
         };
         let in_cluster = self.get(&object.key).await?;
         if in_cluster.as_ref().is_some_and(|found| found.uid == object.uid) {
+            self.rounds.forget(uid);
             return Ok(None);
         }
         let target = Seen::of(&object);

@@ -201,6 +201,7 @@ impl Deletion {
         while running.recording.join_next().await.is_some() {}
         posting.end().await;
         self.readiness_failures.clear();
+        self.figures.forget_refused();
     }
 
     /// Begins to walk over what is deleted in the archive, where there is one.
@@ -327,11 +328,14 @@ impl Deletion {
     fn look(&self, work: &mut Work, running: &mut RunningTasks) {
         let now = Instant::now();
         work.ask_again(now);
+        let refused = work.refused();
         for kind in self.cluster.kinds().all() {
             let (objects, longest) = work.blocked(kind.name, now);
-            let (archived, longest_archived) = self.blocked.of(kind.name);
-            let longest = longest.max(longest_archived);
-            self.figures.blocked(kind.name, objects + archived, longest);
+            let archived = self.blocked.of(kind.name);
+            let longest = longest.max(archived.longest);
+            self.figures.blocked(kind.name, objects + archived.blocked, longest);
+            let refused = refused.get(kind.name).copied().unwrap_or_default();
+            self.figures.refused(kind.name, refused + archived.refused);
         }
         let vanished = work.vanished(now);
         for (object, _) in &vanished {

@@ -1,5 +1,4 @@
-//! What an operator learns of holders in the cluster whose change it refuses: a failure is counted, so that an alert
-//! fires long before the object that waits for them counts as stuck. Sends nothing.
+//! What an operator learns at once of holders in the cluster whose change it refuses. Sends nothing.
 
 use crate::answers::RefusedHolders;
 use crate::figures::Figures;
@@ -7,12 +6,12 @@ use crate::object::Object;
 
 /// Counts as one failure what one look at an object was refused of its holders, and logs it in one line.
 pub(super) fn note(figures: &Figures, object: &Object, refused: &RefusedHolders) {
-    let RefusedHolders { first, why, count } = refused;
+    let RefusedHolders { first, why, count, .. } = refused;
     figures.failed(&object.key.kind.kind);
     tracing::warn!(
         object = %object.key,
         holder = first,
-        holders = count,
+        holders_at_least = count,
         why,
         "The cluster refuses changes of holders, which are tried again"
     );
@@ -30,6 +29,7 @@ mod tests {
             first: "cluster.x.example.com default/c".to_owned(),
             why: "admission webhook \"a.b.c\" denied the request: no".to_owned(),
             count: 64,
+            leaves_others: true,
         };
         note(&figures, &deleting(key("Network", "n"), "u"), &refused);
         assert_eq!((figures.failures("Network"), figures.failures("Cluster")), (1, 0));

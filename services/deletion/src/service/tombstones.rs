@@ -23,7 +23,7 @@ use crate::object::{KindName, Object};
 
 use super::archived_cleanups::ArchivedCleanups;
 use super::refused;
-use super::walked::{Awaited, Walked};
+use super::walked::{Awaited, WaitCounts, Walked};
 
 /// Between two walks at least.
 const REST: Duration = Duration::from_secs(1);
@@ -32,18 +32,18 @@ const RESTS: u32 = 4;
 /// Steps of one tombstone in succession.
 const STEPS_MAX: usize = 8;
 
-/// By kind, how many have waited for too long, and for how long one of them has waited at most.
+/// By kind, what waits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Blocked(Arc<Mutex<BTreeMap<String, (usize, Duration)>>>);
+pub(super) struct Blocked(Arc<Mutex<BTreeMap<String, WaitCounts>>>);
 
 impl Blocked {
-    /// Those of a kind, as of the last walk.
-    pub(super) fn of(&self, kind: &str) -> (usize, Duration) {
+    /// What waits of a kind, as of the last walk.
+    pub(super) fn of(&self, kind: &str) -> WaitCounts {
         let blocked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         blocked.get(kind).copied().unwrap_or_default()
     }
 
-    fn set(&self, blocked: BTreeMap<String, (usize, Duration)>) {
+    fn set(&self, blocked: BTreeMap<String, WaitCounts>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = blocked;
     }
 }
@@ -186,6 +186,7 @@ impl Walk {
                     }
                     was_refused |= progress.refused.is_some();
                     self.note(uid, progress).await;
+                    self.walked.refused(uid, was_refused);
                     if !moved {
                         return;
                     }
@@ -360,6 +361,7 @@ mod tests {
                     first: holder,
                     why: "admission webhook \"a.b.c\" denied the request: no".to_owned(),
                     count: 1,
+                    leaves_others: false,
                 }),
                 ..waits_for("nobody", false)
             };

@@ -22,6 +22,17 @@ pub(super) enum Awaited {
     Cleanup(Remaining),
 }
 
+/// What waits of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WaitCounts {
+    /// Those of which an event told.
+    pub(super) blocked: usize,
+    /// For how long one of them has waited at most.
+    pub(super) longest: Duration,
+    /// Those with holders that the cluster refused to change when these were last looked at.
+    pub(super) refused: usize,
+}
+
 /// One that waits.
 #[derive(Debug)]
 struct Waiting {
@@ -34,6 +45,8 @@ struct Waiting {
     as_cycle: bool,
     /// When an event last reported that it waits.
     last_report: Option<Instant>,
+    /// Whether the cluster refused to change holders in the last look.
+    is_refused: bool,
 }
 
 impl Waiting {
@@ -82,7 +95,9 @@ impl Walked {
             reported: false,
             as_cycle: false,
             last_report: None,
+            is_refused: false,
         });
+        waiting.is_refused = false;
         let quiet = now.duration_since(waiting.last_report.unwrap_or(waiting.since));
         let is_due = !waiting.reported && quiet >= self.blocked_after;
         if is_due {
@@ -103,6 +118,13 @@ impl Walked {
     pub(super) fn reported_as_cycle(&mut self, uid: &str) {
         if let Some(waiting) = self.waiting.get_mut(uid) {
             waiting.as_cycle = true;
+        }
+    }
+
+    /// Whether the cluster has refused to change holders of a tombstone of this walk, which was looked at.
+    pub(super) fn refused(&mut self, uid: &str, is_refused: bool) {
+        if let Some(waiting) = self.waiting.get_mut(uid) {
+            waiting.is_refused = is_refused;
         }
     }
 
@@ -129,16 +151,17 @@ impl Walked {
         }
     }
 
-    /// The walk is over. By kind, of how many an event told, and for how long one of them has waited at most.
-    pub(super) fn end(&mut self, now: Instant) -> BTreeMap<String, (usize, Duration)> {
-        let mut blocked: BTreeMap<String, (usize, Duration)> = BTreeMap::new();
+    /// The walk is over. What waits of each kind.
+    pub(super) fn end(&mut self, now: Instant) -> BTreeMap<String, WaitCounts> {
+        let mut kinds: BTreeMap<String, WaitCounts> = BTreeMap::new();
         for waiting in self.waiting.values() {
-            let (count, longest) = blocked.entry(waiting.kind.clone()).or_default();
-            *count += usize::from(waiting.last_report.is_some());
-            *longest = (*longest).max(now.duration_since(waiting.since));
+            let counts = kinds.entry(waiting.kind.clone()).or_default();
+            counts.blocked += usize::from(waiting.last_report.is_some());
+            counts.longest = counts.longest.max(now.duration_since(waiting.since));
+            counts.refused += usize::from(waiting.is_refused);
         }
         self.before = std::mem::take(&mut self.waiting);
-        blocked
+        kinds
     }
 
     fn add(&mut self, uid: &str, waiting: Waiting) {
@@ -262,6 +285,37 @@ mod tests {
         assert!(!stage.walk(62, service("identity")));
     }
 
+    /// As if a webhook that denies one holder showed only while a walk looks at the object.
+    #[test]
+    fn a_tombstone_counts_as_refused_until_a_look_at_it_is_refused_nothing() {
+        let mut stage = Stage::new();
+        let now = stage.at(0);
+        let mut refused = |look: &dyn Fn(&mut Walked)| {
+            look(&mut stage.walked);
+            stage
+                .walked
+                .end(now)
+                .values()
+                .map(|counts| counts.refused)
+                .sum::<usize>()
+        };
+        let denied = |walked: &mut Walked| {
+            walked.waits("u", "Cluster", holder("a"), now);
+            walked.refused("u", true);
+        };
+        assert_eq!((refused(&denied), refused(&denied)), (1, 1));
+        assert_eq!(
+            refused(&|walked: &mut Walked| walked.unread("u")),
+            1,
+            "it was not looked at"
+        );
+        let passed = |walked: &mut Walked| {
+            walked.waits("u", "Cluster", holder("a"), now);
+        };
+        assert_eq!(refused(&passed), 0);
+        assert_eq!((refused(&denied), refused(&|_: &mut Walked| ())), (1, 0), "it is gone");
+    }
+
     #[test]
     fn what_cannot_be_read_for_a_while_waits_on_and_is_not_reported_again() {
         let mut stage = Stage::new();
@@ -269,10 +323,14 @@ mod tests {
         assert!(stage.walk(30, holder("a")));
         stage.walked.unread("u");
         let later = stage.at(40);
-        let blocked = stage.walked.end(later);
+        let expected = WaitCounts {
+            blocked: 1,
+            longest: Duration::from_secs(40),
+            refused: 0,
+        };
         assert_eq!(
-            blocked.into_iter().collect::<Vec<_>>(),
-            [("Cluster".to_owned(), (1, Duration::from_secs(40)))]
+            stage.walked.end(later),
+            BTreeMap::from([("Cluster".to_owned(), expected)])
         );
         assert!(!stage.walk(50, holder("a")));
         stage.walked.unread_kind("Cluster");

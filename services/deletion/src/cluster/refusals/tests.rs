@@ -113,6 +113,7 @@ fn what_is_refused_is_counted_and_the_first_one_is_named() {
         first: "b".to_owned(),
         why: "admission webhook \"a.b.c\" denied the request: no".to_owned(),
         count: 2,
+        leaves_others: false,
     };
     assert_eq!((refused, round), (Some(expected), Round::default()));
     let expired = ClusterError::Expired("a moment ago".to_owned());
@@ -198,18 +199,76 @@ fn a_sweep_that_has_not_read_all_keeps_the_round_and_another_object_has_its_own(
     assert_eq!(rounds.of("u"), Round::default());
     let (_, whole) = Refusals::new(rounds.of("t")).end(true);
     rounds.set("t", whole);
-    assert!(rounds.lock().is_empty(), "nothing is left of a round that is over");
+    let left = |rounds: &Rounds| {
+        let known = rounds.lock();
+        (known.passed.len(), known.named.len())
+    };
+    assert_eq!(left(&rounds), (0, 0), "nothing is left of a round that is over");
+    rounds.set("t", begun);
+    rounds.forget("t");
+    assert_eq!(left(&rounds), (0, 0), "nor of one whose object is gone");
+}
+
+/// As if the objects whose uids come first began anew with each sweep, so that their other holders had no turn.
+#[test]
+fn no_more_rounds_are_remembered_than_so_many_and_those_that_were_set_last_are() {
+    let rounds = Rounds::default();
+    let named = BTreeSet::from(["a".to_owned()]);
+    for number in (0..=POSITIONS_MAX).rev() {
+        let round = Round {
+            passed: 1,
+            named: named.clone(),
+        };
+        rounds.set(&format!("{number:06}"), round);
+    }
+    let of = |number: usize| {
+        let round = rounds.of(&format!("{number:06}"));
+        (round.passed, round.named.len())
+    };
+    assert_eq!(of(POSITIONS_MAX), (0, 0), "it was set first");
+    assert_eq!((of(POSITIONS_MAX - 1), of(NAMES_MAX)), ((1, 0), (1, 0)));
+    assert_eq!((of(NAMES_MAX - 1), of(0)), ((1, 1), (1, 1)));
+    assert_eq!(rounds.lock().passed.len(), POSITIONS_MAX);
+}
+
+/// As if deletions that all succeed began a round, which would send nothing to those who come first.
+#[test]
+fn a_sweep_that_is_refused_nothing_begins_no_round() {
+    let stage = Stage {
+        change: |at| {
+            if at < REFUSED_MAX {
+                Change::Reserved
+            } else {
+                Change::AtOnce
+            }
+        },
+        is_denied: |_| false,
+        ..Stage::of(REFUSED_MAX + 1)
+    };
+    assert_eq!(
+        stage.sweep().0.len(),
+        REFUSED_MAX,
+        "the last one would have been too many"
+    );
+    assert_eq!(stage.rounds.of("t"), Round::default());
 }
 
 #[test]
-fn no_more_rounds_are_remembered_than_so_many() {
-    let rounds = Rounds::default();
-    for number in 0..=OBJECTS_MAX {
-        let round = Round {
-            passed: 1,
-            named: BTreeSet::new(),
-        };
-        rounds.set(&format!("{number:04}"), round);
-    }
-    assert_eq!(rounds.lock().len(), OBJECTS_MAX);
+fn a_sweep_that_was_refused_too_many_says_that_others_are_left() {
+    let leaves_others = |refused: usize| {
+        let mut refusals = Refusals::default();
+        for number in 0..refused {
+            let turn = refusals.next_turn();
+            if refusals.may_send(turn) {
+                let refused = refusals.refuse(&holder(&number.to_string()), denied());
+                refused.expect("the sweep goes on");
+            }
+        }
+        refusals
+            .end(true)
+            .0
+            .map(|refused| (refused.count, refused.leaves_others))
+    };
+    assert_eq!(leaves_others(REFUSED_MAX), Some((REFUSED_MAX, false)));
+    assert_eq!(leaves_others(REFUSED_MAX + 1), Some((REFUSED_MAX, true)));
 }

@@ -1,5 +1,6 @@
 //! What of the work people are told: what waits for too long, what vanished, and what is refused no more.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -50,6 +51,11 @@ impl Work {
     /// How many objects of a kind have waited for too long to go, and for how long one of them has at most.
     pub(in super::super) fn blocked(&self, kind: &str, now: Instant) -> (usize, Duration) {
         self.waiting.blocked(kind, now)
+    }
+
+    /// By kind, the objects with holders that the cluster refused to change when these were last looked at.
+    pub(in super::super) fn refused(&self) -> BTreeMap<&str, usize> {
+        self.knowledge.answers.refused()
     }
 
     /// The objects from which references vanished, or the holders of these, with what to tell.
