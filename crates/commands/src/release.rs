@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_kube_client::RefusedBy;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
+use kindex_kube_client::{ClusterError, RefusedBy};
+use kindex_maintenance::release::{Checks, Options, RefusedAlike, ReleaseSides, Released, release};
 use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{IngesterStorage, StoreError};
@@ -59,7 +59,7 @@ pub async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResult {
     }
     unserved.report(&kinds)?;
     say::print(render(&released, args.output)?)?;
-    judge(&released)
+    judge(&kinds, &released)
 }
 
 /// SQL-only kinds are in the deletion graph too, and come last. Without a database, nobody serves them.
@@ -182,16 +182,13 @@ fn stopped(error: &RepairError) -> CommandError {
                  or say --force"
             }
         }),
-        RepairError::Refused { resource, by, .. } => failure.hint(match by {
-            RefusedBy::Authorization => format!(
-                "the account lacks the right `patch` on {resource}: add it to its role, or name another account with \
-                 --kubeconfig, and run the same command again"
-            ),
-            RefusedBy::Admission => format!(
-                "an admission webhook or policy denies the changes of {resource}: let it pass changes of finalizers, or \
-                 switch it off meanwhile, and run the same command again"
-            ),
-        }),
+        RepairError::Cluster {
+            source: ClusterError::Refused(_),
+            ..
+        } => failure.hint(
+            "the account needs the rights `list`, `get` and `patch` on the kind: add what it lacks to its role, or \
+             name another account with --kubeconfig. What was released stays released",
+        ),
         RepairError::Cluster { .. } | RepairError::Store(_) => {
             failure.hint("run the same command again: what was released stays released")
         }
@@ -213,6 +210,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
             kind.unstored,
             kind.contended,
             kind.refused,
+            kind.untried,
             kind.in_use,
         ];
         std::iter::once(kind.kind.to_owned())
@@ -230,24 +228,66 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
         "unstored",
         "contended",
         "refused",
+        "untried",
         "in use",
     ];
     Ok(table(&heads, rows))
 }
 
-fn judge(released: &[Released]) -> CommandResult {
+/// The error is about what no other line says. Without that, it is about the last kind of which objects were not tried.
+fn judge(kinds: &[&Kind], released: &[Released]) -> CommandResult {
+    let refused_alike = released.iter().filter_map(|of_kind| {
+        let kind = kinds.iter().find(|kind| kind.name == of_kind.kind)?;
+        Some(refused(kind, of_kind, of_kind.refused_alike.as_ref()?))
+    });
+    let mut refused_alike: Vec<CommandError> = refused_alike.collect();
+    let error = left(released).or_else(|| refused_alike.pop());
+    for refused in refused_alike {
+        say::note(refused.as_note());
+    }
+    error.map_or(Ok(()), Err)
+}
+
+/// The first objects of a kind were refused, so that others were not tried.
+fn refused(kind: &Kind, released: &Released, alike: &RefusedAlike) -> CommandError {
+    let RefusedAlike {
+        objects,
+        object,
+        message,
+        by,
+    } = alike;
+    let (name, resource, untried) = (kind.name, kind.crd_name(), released.untried);
+    let error = CommandError::failure(format_args!(
+        "{name}: the cluster refuses the release of the first {objects} objects, beginning with {object}, and \
+         {untried} others were not tried: {message}"
+    ));
+    error.hint(match by {
+        RefusedBy::Authorization => format!(
+            "the account lacks the right `patch` on {resource}: add it to its role, then run the same command again, \
+             or name another account with --kubeconfig"
+        ),
+        RefusedBy::Admission => format!(
+            "an admission webhook or policy denies the changes of {resource}: let it pass changes of finalizers, or \
+             switch it off meanwhile, then run the same command again"
+        ),
+    })
+}
+
+/// What keeps its finalizers for another reason than that the cluster refused the first objects of a kind.
+fn left(released: &[Released]) -> Option<CommandError> {
     let unstored: u64 = released.iter().map(|kind| kind.unstored).sum();
     let contended: u64 = released.iter().map(|kind| kind.contended).sum();
-    let refused: u64 = released.iter().map(|kind| kind.refused).sum();
+    let others = released.iter().filter(|kind| kind.refused_alike.is_none());
+    let refused: u64 = others.map(|kind| kind.refused).sum();
     let in_use: u64 = released.iter().map(|kind| kind.in_use).sum();
     if unstored + contended + refused + in_use == 0 {
-        return Ok(());
+        return None;
     }
     let message = format!(
         "the finalizers of Kindex stay on {unstored} that the database refuses, on {contended} that keep changing, on \
          {refused} whose release the cluster refuses, and on {in_use} that others use or that are being deleted"
     );
-    Err(CommandError::failure(message).hint(
+    Some(CommandError::failure(message).hint(
         "`kindex quarantine list` says why the database refuses objects; --force releases those all the same; the log \
          says why the cluster refuses a release, such as by a webhook; release the references of those in use; run the \
          command again for the others",
@@ -326,6 +366,50 @@ mod tests {
             *asked.lock().expect("no panic"),
             ["/apis/michelangelo.api/v2/models", "/apis"]
         );
+    }
+
+    /// As if one kind of which the first objects are refused ended the command before its table.
+    #[test]
+    fn a_kind_that_is_refused_from_its_beginning_is_the_error_unless_something_else_is_left() {
+        let kinds: [&Kind; 2] = [&project::KIND, &model::KIND];
+        let refused_alike = RefusedAlike {
+            objects: 20,
+            object: "prod/a".to_owned(),
+            message: "no".to_owned(),
+            by: RefusedBy::Authorization,
+        };
+        let of_models = |in_use| {
+            let models = Released {
+                kind: model::KIND.name,
+                refused: 20,
+                untried: 7,
+                in_use,
+                refused_alike: Some(refused_alike.clone()),
+                ..Released::default()
+            };
+            let projects = Released {
+                kind: project::KIND.name,
+                released: 3,
+                ..Released::default()
+            };
+            judge(&kinds, &[projects, models])
+                .expect_err("some are left")
+                .to_string()
+        };
+        let refused = of_models(0);
+        let first =
+            "Model: the cluster refuses the release of the first 20 objects, beginning with prod/a, and 7 others";
+        assert!(refused.contains(first), "{refused}");
+        assert!(
+            refused.contains("the right `patch` on models.michelangelo.api"),
+            "{refused}"
+        );
+        let in_use = of_models(1);
+        assert!(
+            in_use.contains("on 0 whose release the cluster refuses, and on 1 that"),
+            "{in_use}"
+        );
+        judge(&kinds, &[Released::default()]).expect("nothing is left");
     }
 
     #[test]

@@ -82,7 +82,7 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
 pub(crate) fn stopped(error: &RepairError) -> CommandError {
     match error {
         RepairError::Store(error) => database::unanswered(error),
-        RepairError::Cluster { .. } | RepairError::Running { .. } | RepairError::Refused { .. } => {
+        RepairError::Cluster { .. } | RepairError::Running { .. } => {
             CommandError::failure(chain(error)).hint("check that cluster and database belong to the same ingester")
         }
     }

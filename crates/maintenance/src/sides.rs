@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_kube_client::{ClusterError, ReadApi, RefusedBy};
+use kindex_kube_client::{ClusterError, ReadApi};
 use kindex_model::kind::{Kind, Platform};
 use kindex_store::{IngesterStorage, MetadataStorage, StoreError};
 
@@ -56,24 +56,6 @@ pub enum RepairError {
         /// How long was waited.
         settle: Duration,
     },
-    /// Only for a release: the cluster refused each of the first objects for the same reason.
-    #[error(
-        "{kind}: the cluster refuses the release of the first {objects} objects, beginning with {object}: {message}"
-    )]
-    Refused {
-        /// The kind.
-        kind: &'static str,
-        /// What roles call it, `models.example.com`.
-        resource: String,
-        /// How many objects were tried.
-        objects: usize,
-        /// The first of them.
-        object: String,
-        /// Why the cluster refuses that one.
-        message: String,
-        /// Who refuses all of them.
-        by: RefusedBy,
-    },
 }
 
 /// A service that puts a finalizer on objects.
@@ -113,7 +95,7 @@ impl RepairError {
                 source: ClusterError::Expired(reason),
                 ..
             } => Some(reason),
-            Self::Cluster { .. } | Self::Store(_) | Self::Running { .. } | Self::Refused { .. } => None,
+            Self::Cluster { .. } | Self::Store(_) | Self::Running { .. } => None,
         }
     }
 

@@ -11,6 +11,7 @@ mod history;
 mod leaving;
 mod outage;
 mod races;
+mod release_namespaces;
 mod releases;
 mod restoration;
 mod unrecorded;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, RefusedBy, Target, WriteApi};
-use kindex_maintenance::release::{Checks, Options, ReleaseSides, Released, release};
+use kindex_maintenance::release::{Checks, Options, RefusedAlike, ReleaseSides, Released, release};
 use kindex_maintenance::sides::{FinalizerOwner, RepairError};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
@@ -188,7 +188,7 @@ fn numbered(objects: usize) -> FakeCluster {
 
 /// As if an account without the right sent one request for each object that there is.
 #[tokio::test]
-async fn a_release_that_is_refused_from_its_beginning_ends_after_twenty_objects() {
+async fn a_release_that_is_refused_from_its_beginning_tries_twenty_objects() {
     for (page_rows, stored) in [(7, false), (100, false), (7, true), (100, true)] {
         let (without_right, denied) = (|_: &str| Some(NO_RIGHT), |_: &str| Some(DENIED));
         let reasons: [(Refuses, _, _); 2] = [
@@ -197,13 +197,16 @@ async fn a_release_that_is_refused_from_its_beginning_ends_after_twenty_objects(
         ];
         for (refuses, why, expected) in reasons {
             let (released, asked) = release_refused(&numbered(45), refuses, page_rows, stored).await;
-            let Err(RepairError::Refused {
-                object, message, by, ..
-            }) = released
-            else {
-                panic!("pages of {page_rows}: {released:?}");
+            let released = released.expect("other kinds are released");
+            let counts = (released.with_finalizer, released.refused, released.untried);
+            assert_eq!(counts, (45, 20, 25), "pages of {page_rows}");
+            let alike = RefusedAlike {
+                objects: 20,
+                object: "sim/o00".to_owned(),
+                message: why.to_owned(),
+                by: expected,
             };
-            assert_eq!((&*object, &*message, by), ("sim/o00", why, expected));
+            assert_eq!(released.refused_alike, Some(alike));
             assert_eq!(asked, 20, "pages of {page_rows}");
         }
     }
@@ -221,6 +224,7 @@ async fn what_is_refused_after_another_outcome_ends_no_release() {
             let (released, asked) = release_refused(&numbered(45), refuses, page_rows, stored).await;
             let released = released.expect("it comes to its end");
             assert_eq!((released.refused, released.released), (expected, 45 - expected));
+            assert_eq!((released.untried, released.refused_alike), (0, None));
             assert_eq!(asked, 45, "pages of {page_rows}");
         }
     }

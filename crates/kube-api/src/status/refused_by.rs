@@ -30,6 +30,17 @@ impl RefusedBy {
         let (_, account) = message.split_once(ACCOUNT)?;
         account.contains(" cannot ").then_some(Self::Authorization)
     }
+
+    /// The name of the webhook or policy that denied a write, as the message of the denial says. Another one has
+    /// reasons of its own.
+    pub fn admission(message: &str) -> Option<&str> {
+        if let Some(webhook) = message.strip_prefix(WEBHOOK) {
+            return webhook.split('"').nth(1);
+        }
+        // Its first quote is before that.
+        let (_, policy) = message.split_once(POLICY)?;
+        policy.split('\'').next()
+    }
 }
 
 /// Whether an admission webhook denied the request.
@@ -40,6 +51,28 @@ pub(super) fn is_webhook_denial(message: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_denial_names_the_webhook_or_policy() {
+        for (message, expected) in [
+            (
+                "admission webhook \"a.b.c\" denied the request: not \"x\"",
+                Some("a.b.c"),
+            ),
+            (
+                "things.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: \
+                 no",
+                Some("p"),
+            ),
+            (
+                "things.example.com \"a\" is forbidden: User \"u\" cannot patch it",
+                None,
+            ),
+            ("", None),
+        ] {
+            assert_eq!(RefusedBy::admission(message), expected, "{message}");
+        }
+    }
 
     #[test]
     fn a_message_says_who_refused_a_write() {

@@ -35,11 +35,11 @@ impl Checks {
 }
 
 impl Releaser<'_> {
-    /// The first object that can show a running service: one that is released, and that is not being deleted.
+    /// The first object that can show a running service: one that may be released, and that is not being deleted.
     pub(super) fn first_to_check(&self, page: &Page, checks: &Checks) -> Option<usize> {
         page.objects.iter().position(|object| {
             let head = self.head(object);
-            checks.would_learn_from(&head) && head.is_staying() && !self.is_in_use(object)
+            checks.would_learn_from(&head) && head.is_staying() && !self.is_in_use(object) && self.may_try(object)
         })
     }
 
@@ -60,7 +60,7 @@ impl Releaser<'_> {
         sleep(self.pace.pass(1, self.began.elapsed())).await;
         let outcome = self.release(&object).await?;
         let Some(after) = self.count(outcome, released) else {
-            return self.end_if_all_are_refused();
+            return Ok(());
         };
         self.progress.note("checking whether a service is running");
         let deadline = Instant::now() + self.options.settle;

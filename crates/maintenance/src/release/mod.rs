@@ -1,8 +1,8 @@
 //! Removes the finalizers of Kindex from all objects, so that they can be deleted while no ingester and no deletion
 //! service runs. No object is released before SQL holds it, and SQL holds the released version afterwards.
 //!
-//! `run` reads the list, `alone` checks that no service runs, `page` stores and releases, `refusals` ends what is
-//! refused from its beginning.
+//! `run` reads the list, `alone` checks that no service runs, `page` stores and releases, `refusals` says what is not
+//! tried any more because the cluster refuses it from its beginning.
 
 mod options;
 
@@ -17,4 +17,5 @@ mod run;
 pub use alone::Checks;
 pub use options::{Options, ReleaseSides};
 pub use page::Released;
+pub use refusals::RefusedAlike;
 pub use run::release;

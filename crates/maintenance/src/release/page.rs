@@ -21,7 +21,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::options::Options;
-use super::refusals::{REFUSALS_MAX, Refusal, Refusals};
+use super::refusals::{Refusal, Refusals, RefusedAlike};
 use crate::backfill::Filler;
 use crate::retries::with_retries;
 use crate::sides::RepairError;
@@ -55,8 +55,13 @@ pub struct Released {
     pub contended: u64,
     /// Those that keep their finalizers because the cluster refuses their release, such as by a webhook.
     pub refused: u64,
+    /// Those that keep their finalizers because they were not tried: the cluster had refused the first ones.
+    pub untried: u64,
     /// Those that keep their finalizers because others use them, or because Kindex is deleting them.
     pub in_use: u64,
+    /// How the cluster refused the first ones, if others are not tried after that.
+    #[serde(skip)]
+    pub refused_alike: Option<RefusedAlike>,
 }
 
 /// What all pages of a kind have in common.
@@ -87,13 +92,20 @@ impl Releaser<'_> {
         let (in_use, free): (Vec<Object>, Vec<Object>) =
             with_finalizer.into_iter().partition(|object| self.is_in_use(object));
         released.in_use += in_use.len() as u64;
+        let (free, untried): (Vec<Object>, Vec<Object>) = free.into_iter().partition(|object| self.may_try(object));
+        released.untried += untried.len() as u64;
         let stored = self.store(free, released).await?;
         if self.options.dry_run {
             released.released += stored.len() as u64;
             return Ok(());
         }
         let (mut after, mut rest) = (Vec::new(), &stored[..]);
-        while !rest.is_empty() {
+        while let Some((first, others)) = rest.split_first() {
+            if !self.may_try(first) {
+                released.untried += 1;
+                rest = others;
+                continue;
+            }
             let (some, later) = rest.split_at(rest.len().min(RELEASES_MAX).min(self.refusals.room()));
             rest = later;
             sleep(self.pace.pass(some.len(), self.began.elapsed())).await;
@@ -101,7 +113,6 @@ impl Releaser<'_> {
             for outcome in outcomes {
                 after.extend(self.count(outcome?, released));
             }
-            self.end_if_all_are_refused()?;
         }
         self.progress.advance(listed);
         self.fill(after).await
@@ -110,6 +121,10 @@ impl Releaser<'_> {
     /// Counts an outcome, and returns the object if it is still present.
     pub(super) fn count(&mut self, outcome: Outcome, released: &mut Released) -> Option<Object> {
         self.refusals.note(outcome.refusal());
+        // What follows in another namespace does not undo that some were not tried.
+        if let Some(alike) = self.refusals.alike() {
+            released.refused_alike = Some(alike);
+        }
         match &outcome {
             Outcome::Released(_) => released.released += 1,
             Outcome::Gone => {
@@ -133,20 +148,9 @@ impl Releaser<'_> {
         }
     }
 
-    /// Tries no further object where the cluster refused all so far for one reason. Nothing is released then that would
-    /// have to be stored.
-    pub(super) fn end_if_all_are_refused(&self) -> Result<(), RepairError> {
-        let Some((first, by)) = self.refusals.of_all() else {
-            return Ok(());
-        };
-        Err(RepairError::Refused {
-            kind: self.kind.name,
-            resource: self.kind.crd_name(),
-            objects: REFUSALS_MAX,
-            object: first.name.to_string(),
-            message: first.why.clone(),
-            by,
-        })
+    /// Whether the release of an object is to be tried, after what the cluster refused before.
+    pub(super) fn may_try(&self, object: &Object) -> bool {
+        self.refusals.may_try(&object.metadata.namespace)
     }
 
     pub(super) fn head(&self, object: &Object) -> Head {

@@ -31,8 +31,9 @@ use crate::sides::{RepairError, Sides};
 /// finalizer shows whether the service is running that adds it.
 ///
 /// # Errors
-/// [`RepairError`]; in particular if a running service would add a finalizer again, or if the cluster refuses the first
-/// twenty objects in a row for one reason. One that is refused later keeps no other waiting.
+/// [`RepairError`]; in particular if a running service would add a finalizer again. An object that the cluster refuses
+/// keeps no other waiting. If it refuses the first twenty in a row for one reason, the others of their namespace are
+/// not tried, and no others of the kind if it refuses the first one of the next namespace, too.
 pub async fn release(
     sides: &ReleaseSides,
     kind: &'static Kind,
@@ -124,7 +125,20 @@ impl PageSink for Releasing<'_> {
 
     async fn stop(&mut self) {}
 
+    /// What was released has no finalizer of ours any more. All others are tried again.
     fn begin_anew(&mut self) {
-        self.released.objects = 0;
+        self.releaser.refusals = Refusals::Untried;
+        let before = std::mem::take(&mut self.released);
+        self.released = Released {
+            kind: before.kind,
+            ..Released::default()
+        };
+        if !self.releaser.options.dry_run {
+            self.released.with_finalizer = before.released + before.elsewhere;
+            self.released.released = before.released;
+            self.released.elsewhere = before.elsewhere;
+            self.released.gone = before.gone;
+            self.released.stored = before.stored;
+        }
     }
 }
