@@ -24,6 +24,9 @@ use crate::{one_cluster, say, sides, sql_only};
 const AGENT: &str = concat!("kindex-release/", env!("CARGO_PKG_VERSION"));
 /// From so many objects on, a person is asked first.
 const MUCH: u64 = 100;
+/// How long the cluster may take to answer. An API server that restarts is often back by then, and with `--force`
+/// nothing else keeps the command from its work. Nobody waits for longer to learn that the address is wrong.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
 /// Releases kind by kind and prints what was done.
 pub async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResult {
@@ -151,7 +154,7 @@ async fn store(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Option<
 
 /// Both sides, or the cluster alone.
 async fn sides(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) -> CommandResult<ReleaseSides> {
-    let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+    let access = sides::answering_within(sides::cluster(&args.sides).await?, ANSWER_WITHIN).await?;
     let client = access
         .client_of(AGENT)
         .map_err(|error| CommandError::usage(chain(&error)))?;
@@ -183,9 +186,9 @@ fn stopped(error: &RepairError) -> CommandError {
             }
         }),
         RepairError::Cluster {
-            source: ClusterError::Refused(_),
+            source: ClusterError::Refused(why),
             ..
-        } => failure.hint(
+        } if RefusedBy::of(why) == Some(RefusedBy::Authorization) => failure.hint(
             "the account needs the rights `list`, `get` and `patch` on the kind: add what it lacks to its role, or \
              name another account with --kubeconfig. What was released stays released",
         ),

@@ -9,7 +9,7 @@ use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::sides::{RepairError, Sides};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{Address, PoolConfig};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::cli::{DataDirArg, SidesArgs, StoreArgs};
 use crate::client::{self, Access};
@@ -23,6 +23,8 @@ use crate::{config_file, say, sql_only};
 
 /// How long a cluster may take until it is said that it does not answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Until a cluster is asked again to which there is no connection: one that is reset may be there a moment later.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// What helps where nothing comes from a cluster.
 const AWAY: &str = "does it run, and is it the one of --kubeconfig?";
 
@@ -90,27 +92,58 @@ pub(crate) fn stopped(error: &RepairError) -> CommandError {
 
 /// A cluster that answers: for a command that does not wait for it.
 pub(crate) async fn answering(access: Access) -> CommandResult<Access> {
-    match silence(&access).await {
+    refuse_silence(access, ANSWER_WITHIN).await
+}
+
+/// The same for a command that waits for a while, and says so meanwhile.
+pub(crate) async fn answering_within(access: Access, within: Duration) -> CommandResult<Access> {
+    let rest = within.saturating_sub(ANSWER_WITHIN);
+    let then = format!("Retrying for {} s", rest.as_secs());
+    match note_silence(&access, &then).await {
+        true => refuse_silence(access, rest).await,
+        false => Ok(access),
+    }
+}
+
+async fn refuse_silence(access: Access, within: Duration) -> CommandResult<Access> {
+    match silence(&access, within).await {
         None => Ok(access),
         Some(silence) => Err(CommandError::failure(silence).hint(AWAY)),
     }
 }
 
-/// The same for a command that waits for it: says so, where nothing comes from the cluster, and what is done then.
-pub(crate) async fn note_silence(access: &Access, then: &str) {
-    if let Some(silence) = silence(access).await {
+/// For a command that waits for the cluster: says so, where nothing comes from it, and what is done then. Whether that
+/// was said.
+pub(crate) async fn note_silence(access: &Access, then: &str) -> bool {
+    let silence = silence(access, ANSWER_WITHIN).await;
+    if let Some(silence) = &silence {
         say::note(format_args!("note: {silence}. {then}"));
         say::note(format_args!("  hint: {AWAY}"));
     }
+    silence.is_some()
 }
 
-/// That nothing comes from the cluster, and why; a refusal is an answer.
-async fn silence(access: &Access) -> Option<String> {
-    let why = match timeout(ANSWER_WITHIN, access.client.apiserver_version()).await {
-        Ok(Ok(_) | Err(kube::Error::Api(_))) => return None,
-        Ok(Err(error)) => chain(&error),
-        Err(_) => format!("nothing within {} s", ANSWER_WITHIN.as_secs()),
+/// That nothing comes from the cluster in this time, and why; a refusal is an answer. It is asked again where there is
+/// no connection; what else fails, such as a token that cannot be read, fails at once.
+async fn silence(access: &Access, within: Duration) -> Option<String> {
+    let mut why = format!("nothing within {} s", within.as_secs());
+    let answers = async {
+        loop {
+            match access.client.apiserver_version().await {
+                Ok(_) | Err(kube::Error::Api(_)) => return true,
+                Err(error) => {
+                    why = chain(&error);
+                    if !matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_)) {
+                        return false;
+                    }
+                }
+            }
+            sleep(ASK_AGAIN_AFTER).await;
+        }
     };
+    if timeout(within, answers).await.unwrap_or(false) {
+        return None;
+    }
     let url = &access.config.cluster_url;
     Some(format!("the cluster at {url} does not answer: {why}"))
 }

@@ -175,7 +175,7 @@ fn a_cluster_that_does_not_answer_ends_commands_that_do_not_wait_for_it() {
     let commands: [&[&str]; 3] = [&["release", "--dry-run"], &["status"], &["versions"]];
     for (address, cause, commands) in [
         (closed.address, "refused", &commands[..]),
-        (silent, "nothing within 5 s", &commands[..1]),
+        (silent, "nothing within 10 s", &commands[..1]),
     ] {
         let (_directory, flags) = beside_cluster(address);
         let flags = flags.each_ref().map(String::as_str);
@@ -183,6 +183,8 @@ fn a_cluster_that_does_not_answer_ends_commands_that_do_not_wait_for_it() {
             let output = kindex(&[words, &flags].concat(), Stdio::null(), Stdio::piped());
             let reported = text_of(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{words:?}: {reported}");
+            let waits = reported.contains("Retrying for 10 s");
+            assert_eq!(waits, words[0] == "release", "{words:?}: {reported}");
             let lines: Vec<&str> = reported.lines().collect();
             let [.., error, hint] = lines[..] else {
                 panic!("{words:?}: {reported}");
