@@ -212,7 +212,7 @@ pub(super) trait SchemaChangeSql: Send + Sync {
     /// table, since all others wait behind it.
     fn limit_lock_wait(&self) -> Option<&'static str>;
 
-    /// How databases of this engine are taken up that other programs than Kindex have; `None` where there are none.
+    /// How databases of this engine are adopted that other programs than Kindex have; `None` where there are none.
     fn adoption(&self) -> Option<&'static dyn AdoptionSql>;
 }
 

@@ -78,7 +78,7 @@ fn filter(directives: &str) -> String {
     quieted.iter().fold(directives.to_owned(), |filter, (client, level)| {
         let mut named = directives.split(',');
         let debugs = |targets: Targets| targets.would_enable(client, &Level::DEBUG);
-        if named.any(|directive| directive.starts_with(client)) || directives.parse().is_ok_and(debugs) {
+        if named.any(|directive| directive.trim_start().starts_with(client)) || directives.parse().is_ok_and(debugs) {
             filter
         } else {
             format!("{filter},{client}={level}")
@@ -119,6 +119,7 @@ mod tests {
             ("debug", "debug"),
             ("trace", "trace"),
             ("info,sqlx=warn", "info,sqlx=warn,kube_client=off,async_nats=off"),
+            ("info, sqlx=warn", "info, sqlx=warn,kube_client=off,async_nats=off"),
             (
                 "info,async_nats=info",
                 "info,async_nats=info,sqlx=error,kube_client=off",

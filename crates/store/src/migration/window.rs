@@ -103,7 +103,7 @@ impl MigrationState {
         match self {
             Self::Current | Self::Untracked | Self::Ahead { is_writable: true, .. } => None,
             Self::Adopting => Some(
-                "the database is being taken up from another program, and that did not finish: run \
+                "the database is being adopted from another program, and that did not finish: run \
                  `kindex migrate --adopt` again"
                     .to_owned(),
             ),

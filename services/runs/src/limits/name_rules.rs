@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_their_alphabet_and_begin_as_they_have_to() {
+    fn names_have_the_characters_and_beginnings_that_their_rules_allow() {
         for (name_rules, name, fault) in [
             (NameRules::Project, "vision-2_b", None),
             (NameRules::Project, "BAD NAME!", Some(NameFault::Begin('B', "a to z"))),

@@ -25,7 +25,7 @@ pub(super) async fn check<D: Driver>(
             continue;
         };
         for check in sql.value_checks(live, found, column) {
-            if let Some((rows, first)) = first_unfit(connections, Statement::once(check.question)).await? {
+            if let Some((rows, first)) = count_with_example(connections, Statement::once(check.question)).await? {
                 blockers.push((check.blocker)(&Example { rows, first: &first }));
             }
         }
@@ -41,7 +41,7 @@ pub(super) async fn check<D: Driver>(
 }
 
 /// How many rows there are and one of them; `None` where there is none.
-async fn first_unfit<D: Driver>(
+async fn count_with_example<D: Driver>(
     connections: &Connections<D>,
     question: Statement,
 ) -> Result<Option<(i64, String)>, StoreError> {

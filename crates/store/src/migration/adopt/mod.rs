@@ -43,23 +43,23 @@ const NAME: &str = "adopted";
 /// What errors name as their kind.
 const SUBJECT: &str = "the adoption";
 
-/// How to take up a database.
+/// How to adopt a database.
 #[derive(Clone, Debug, Default)]
 pub struct AdoptOptions {
     /// Names of the kinds all of whose live rows are of archived objects.
     pub archived: Vec<&'static str>,
-    /// Most rows a second that are taken up; `None`: as fast as the database.
+    /// Most rows a second that are adopted; `None`: as fast as the database.
     pub rows_per_second: Option<f64>,
-    /// Rows that are taken up at once; `None`: 200.
+    /// Rows that are adopted at once; `None`: 200.
     pub page_rows: Option<u32>,
 }
 
-/// What became of a database that was taken up.
+/// What became of a database that was adopted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Adopted {
     /// Statements on tables that ran now.
     pub statements: usize,
-    /// Kinds whose rows were taken up now.
+    /// Kinds whose rows were adopted now.
     pub kinds: Vec<AdoptedKind>,
 }
 
@@ -84,7 +84,7 @@ pub struct AdoptionBlockers(pub Vec<AdoptionBlocker>);
 
 impl fmt::Display for AdoptionBlockers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the tables cannot be taken up as they are; nothing was changed")?;
+        f.write_str("the tables cannot be adopted as they are; nothing was changed")?;
         self.0.iter().try_for_each(|blocker| write!(f, "\n  {blocker}"))
     }
 }
@@ -169,7 +169,7 @@ impl<D: Driver> SqlStore<D> {
         let spelling = self.connections.driver.spelling();
         let Some(sql) = spelling.adoption() else {
             let products = spelling.products();
-            let why = format!("{products} databases are Kindex's own: nothing is there to be taken up");
+            let why = format!("{products} databases are Kindex's own: nothing is there to be adopted");
             return Err(MigrateError::Refused(why));
         };
         let state = judge(&self.applied().await?, self.registry.migrations);
