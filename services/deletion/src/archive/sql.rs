@@ -74,8 +74,26 @@ impl SqlArchive {
         kinds.find(|kind| kind.group == name.group() && kind.name.eq_ignore_ascii_case(name.kind()))
     }
 
-    /// The rows on an object, each with its holder.
+    /// The rows on an object, each with its holder. The row of a holder that is restored goes over to the new object,
+    /// which may be between the two reads: where a holder was deleted, both are read once more, from the first row on,
+    /// since the new one may come before.
     async fn rows(&self, target: &Seen, scope: HolderScope, after: Option<&str>) -> Result<Page, ArchiveError> {
+        let mut after = after;
+        loop {
+            if let Some(page) = self.rows_after(target, scope, after).await? {
+                return Ok(page);
+            }
+            after = None;
+        }
+    }
+
+    /// Nothing where a holder was deleted, whose row is released.
+    async fn rows_after(
+        &self,
+        target: &Seen,
+        scope: HolderScope,
+        after: Option<&str>,
+    ) -> Result<Option<Page>, ArchiveError> {
         let kind = self.kind(&target.key.kind)?;
         let begin = Reference {
             kind: kind.name.to_owned(),
@@ -95,10 +113,11 @@ impl SqlArchive {
         let next = more.map(|last| HolderPosition::Reference(last.name.clone()));
         let naming = (scope != HolderScope::Rows).then_some(HolderPosition::Naming(0, None));
         let names: Vec<ReferenceName> = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
-        Ok(Page {
-            holders: self.holders_of(target, names).await?,
+        let holders = self.holders_of(target, names).await?;
+        Ok(holders.map(|holders| Page {
+            holders,
             next: next.or(naming),
-        })
+        }))
     }
 
     /// The rows of objects of the graph, by uid.
@@ -124,14 +143,16 @@ impl SqlArchive {
         Ok(found)
     }
 
-    /// The holders of rows. The row of one that was deleted out of the archive is what a process left that ended early.
-    async fn holders_of(&self, target: &Seen, names: Vec<ReferenceName>) -> Result<Vec<Holder>, ArchiveError> {
+    /// The holders of rows; nothing where one of them was deleted out of the archive. Its row is what a process left
+    /// that ended early, and is released.
+    async fn holders_of(&self, target: &Seen, names: Vec<ReferenceName>) -> Result<Option<Vec<Holder>>, ArchiveError> {
         let found = self.rows_of(&names).await?;
-        let mut holders = Vec::new();
+        let (mut holders, mut are_all) = (Vec::new(), true);
         for name in names {
             match found.get(name.uid()) {
                 Some((_, stored)) if was_deleted(stored) => {
                     self.release(target, &name).await?;
+                    are_all = false;
                 }
                 Some((kind, stored)) => holders.push(self.holder(kind, stored, Some(name))),
                 None => holders.push(Holder {
@@ -143,7 +164,7 @@ impl SqlArchive {
                 }),
             }
         }
-        Ok(holders)
+        Ok(are_all.then_some(holders))
     }
 }
 

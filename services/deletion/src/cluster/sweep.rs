@@ -7,7 +7,7 @@ use super::archived::HolderSweep;
 use super::outcome::{Outcome, Task, read};
 use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::{Archive, HolderScope};
+use crate::archive::{Archive, HolderPosition, HolderScope};
 use crate::decide::{Archived, Seen};
 use crate::object::Object;
 
@@ -63,11 +63,26 @@ pub(super) async fn sweep(
     Ok(())
 }
 
-/// Whether anybody else has a row on an object, or is archived and names it.
+/// Whether anybody else has a row on an object, or is archived and names it. Rows come last: what is archived and names
+/// it has one before it is restored.
 async fn is_held(archive: &dyn Archive, target: &Seen) -> Result<bool, ClusterError> {
-    let mut after = None;
+    let naming = HolderPosition::Naming(0, None);
+    Ok(
+        is_held_from(archive, target, HolderScope::Archived, Some(naming)).await?
+            || is_held_from(archive, target, HolderScope::Rows, None).await?,
+    )
+}
+
+/// Whether anybody else is among these holders of an object.
+async fn is_held_from(
+    archive: &dyn Archive,
+    target: &Seen,
+    scope: HolderScope,
+    begin: Option<HolderPosition>,
+) -> Result<bool, ClusterError> {
+    let mut after = begin;
     loop {
-        let page = archive.holders(target, HolderScope::Archived, after.as_ref()).await;
+        let page = archive.holders(target, scope, after.as_ref()).await;
         let page = page.map_err(|error| failed(&error))?;
         if page.holders.iter().any(|holder| holder.uid != target.uid) {
             return Ok(true);

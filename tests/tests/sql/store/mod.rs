@@ -95,6 +95,7 @@ mod reference_races;
 mod references;
 mod restore;
 mod restored_holders;
+mod restored_meanwhile;
 mod restored_twice;
 mod selectors;
 mod sql_only;
