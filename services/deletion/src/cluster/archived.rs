@@ -160,6 +160,7 @@ impl HolderSweep<'_> {
             }
         }
         let goes_on = after.is_some();
+        let has_missed = !goes_on && self.add_missed(cluster, archive, &mut left).await?;
         let RemainingHolders {
             mut plain,
             owned,
@@ -174,9 +175,40 @@ impl HolderSweep<'_> {
         Ok(Some(Swept {
             phase: self.phase,
             archived: Archived::Remaining { plain, owned },
-            goes_on: goes_on || deleted,
+            goes_on: goes_on || deleted || has_missed,
             refused,
         }))
+    }
+
+    /// Where nobody is left, adds who has a row by now. Whether there are such holders, whom the next sweep meets.
+    ///
+    /// What is archived and only names the object may be restored after the rows were read, and before that is read
+    /// which names the object. It gets a row before the new object is created, so that a row is there afterwards. All
+    /// whom the sweep has met are left, or have no row any more.
+    async fn add_missed(
+        &self,
+        cluster: &Cluster,
+        archive: &dyn Archive,
+        left: &mut RemainingHolders,
+    ) -> Result<bool, ClusterError> {
+        let target = &self.target;
+        // Objects of other services have no rows here.
+        let is_own = cluster.peers.of(&target.key.kind).is_none();
+        let (mut after, mut has_missed) = (None, false);
+        while is_own && left.names_nobody() {
+            let page = archive.holders(target, HolderScope::Rows, after.as_ref()).await;
+            let page = page.map_err(|error| failed(&error))?;
+            for holder in page.holders.iter().filter(|holder| holder.uid != target.uid) {
+                left.add(action_on(holder, &target.key, None), holder);
+                has_missed = true;
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        left.cut();
+        Ok(has_missed)
     }
 
     /// Whether some of these are gone.
@@ -387,3 +419,6 @@ async fn delete_live(cluster: &Cluster, object: &Object) -> Result<(), ClusterEr
 pub(super) async fn has_its_name(archive: &dyn Archive, seen: &Seen) -> Result<bool, ClusterError> {
     archive.has_its_name(seen).await.map_err(|error| failed(&error))
 }
+
+#[cfg(test)]
+mod tests;
