@@ -114,6 +114,26 @@ impl Graph {
         }
     }
 
+    /// The uids of the holders that are not known here and that an object waits for, over any number of others that are
+    /// leaving the cluster. They may be archived.
+    pub fn unknown_holders(&self, object: &Object) -> BTreeSet<String> {
+        let (mut unknown, mut reached) = (BTreeSet::new(), BTreeSet::from([object.uid.as_str()]));
+        let (mut next, mut left) = (VecDeque::from([object]), REFERENCES_MAX);
+        while let Some(target) = next.pop_front() {
+            for name in target.references.iter().take(left) {
+                left -= 1;
+                match self.uids.get(name.uid()).and_then(|key| self.objects.get(key)) {
+                    None => _ = unknown.insert(name.uid().to_owned()),
+                    Some(holder) if holder.is_leaving() && reached.insert(holder.uid.as_str()) => {
+                        next.push_back(holder);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        unknown
+    }
+
     /// The objects that are being deleted and have the reference of a holder, live or not: they wait for it.
     pub fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
         let name = holder.reference_name();

@@ -341,6 +341,7 @@ impl Deletion {
         for (object, _) in &vanished {
             self.figures.vanished(&object.key.kind.kind);
         }
+        self.cycles.add(work.archived_on_cycles());
         for overdue in work.overdue(now, Timestamp::now()) {
             running.notices.add_overdue(overdue);
         }
@@ -420,7 +421,7 @@ impl Deletion {
 
     /// Whoever is on a cycle that was found may have been reported without it.
     fn report_cycle(&self, work: &mut Work, running: &mut RunningTasks, path: &[Seen]) {
-        self.cycles.add(path);
+        self.cycles.add(path.iter().map(|seen| seen.uid.clone()));
         for overdue in work.on_cycle(path, Timestamp::now()) {
             running.notices.add_overdue(overdue);
         }

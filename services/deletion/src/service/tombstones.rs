@@ -48,16 +48,16 @@ impl Blocked {
     }
 }
 
-/// The uids of objects on cycles that were found since a walk began. Those that are archived may have been reported
-/// before.
+/// The uids of objects that are on cycles, or may be, as far as that was found out since a walk began. Those that are
+/// archived may have been reported before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycles(Arc<Mutex<BTreeSet<String>>>);
 
 impl Cycles {
-    /// One was found.
-    pub(super) fn add(&self, path: &[Seen]) {
+    /// These are to be looked at in the next walk.
+    pub(super) fn add(&self, uids: impl IntoIterator<Item = String>) {
         let mut objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        objects.extend(path.iter().map(|seen| seen.uid.clone()));
+        objects.extend(uids);
     }
 
     fn take(&self) -> BTreeSet<String> {
@@ -71,7 +71,7 @@ pub(super) struct Walk {
     figures: Figures,
     blocked: Blocked,
     cycles: Cycles,
-    /// The uids of objects on cycles that were found before this walk.
+    /// The uids of objects that were found before this walk to be on cycles, or that may be.
     on_cycles: BTreeSet<String>,
     /// Those of which this walk could not find out whether they are on one.
     unread: BTreeSet<String>,

@@ -104,13 +104,18 @@ impl WaitingObjects {
     pub(crate) fn overdue(&mut self, graph: &Graph, holders: &Holders, now: Instant, today: Timestamp) -> Vec<Overdue> {
         let blocked_after = self.blocked_after;
         let due = self.objects.iter();
-        let due = due.filter(|(_, waiting)| waiting.is_overdue(now, blocked_after) || waiting.is_looked_at_again(now));
+        let due = due.filter(|(_, waiting)| waiting.is_to_be_told(now, blocked_after));
         let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
         let mut overdue = Vec::new();
         for key in due {
             let Some(object) = graph.get(&key) else {
                 continue;
             };
+            // One of those before may have told of its cycle.
+            let waiting = self.objects.get(&key);
+            if !waiting.is_some_and(|waiting| waiting.is_to_be_told(now, blocked_after)) {
+                continue;
+            }
             let search = graph.search_cycle(&key, |name| holders.elsewhere(name));
             let mut looked_at = search.looked_at.iter();
             let may_be_archived = search.may_be_archived || looked_at.any(|other| self.waits_for_archived(other));
@@ -145,8 +150,9 @@ impl WaitingObjects {
         waiting.is_some_and(|waiting| matches!(waiting.step, Step::Wait(Wait::Archived(_))))
     }
 
-    /// A cycle was found, and the object with which its path begins is reported with it. The others on it that were
-    /// reported without it, each once for each set of others.
+    /// A cycle was found. The objects on it that were reported without it, each once for each set of others. The one
+    /// with which the path begins is among them: what its search is about to say gives way to whatever newer there is
+    /// to say of it.
     pub(crate) fn on_cycle(&mut self, graph: &Graph, path: &[Seen], today: Timestamp) -> Vec<Overdue> {
         let mut overdue = Vec::new();
         for (at, Seen { key, uid }) in path.iter().enumerate() {
@@ -155,7 +161,7 @@ impl WaitingObjects {
             let (Some(object), Some(waiting)) = (object, self.objects.get_mut(key)) else {
                 continue;
             };
-            if !waiting.turns_to_cycle(holder, graph) || at == 0 {
+            if !waiting.turns_to_cycle(holder, graph) {
                 continue;
             }
             let mut path = Seen::keys(path);
@@ -264,6 +270,11 @@ impl Waiting {
             Step::Wait(Wait::Archived(_)) => true,
             _ => false,
         }
+    }
+
+    /// Whether an event is to tell of it, or it is looked at whether it is on a cycle by now.
+    fn is_to_be_told(&self, now: Instant, blocked_after: Duration) -> bool {
+        self.is_overdue(now, blocked_after) || self.is_looked_at_again(now)
     }
 
     /// Whether it is looked at again though it was reported.

@@ -63,6 +63,8 @@ pub(super) struct Work {
     waiting: WaitingObjects,
     placed: PlacedObjects,
     vanished: Vanished,
+    /// The uids of those that may be on cycles by now, and are not in the cluster.
+    archived_on_cycles: BTreeSet<String>,
 }
 
 impl Work {
@@ -76,6 +78,7 @@ impl Work {
             waiting: WaitingObjects::new(blocked_after),
             placed: PlacedObjects::default(),
             vanished: Vanished::default(),
+            archived_on_cycles: BTreeSet::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What of the work people are told: what waits for too long, what vanished, and what is refused no more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -70,16 +70,28 @@ impl Work {
     }
 
     /// An object of another service was seen. What it holds, or is held by, may be on a cycle by now if it is being
-    /// deleted, and that or what it waits for is new: nobody here reports that object itself.
+    /// deleted, and that or what it waits for is new: nobody here reports that object itself. Those that are archived
+    /// are looked at by the walk over the archive.
     pub(super) fn look_again_if_leaving(&mut self, object: &Object, now: Instant) {
         let known = self.graph.get(&object.key).filter(|known| known.uid == object.uid);
         let as_known = |known: &Object| known.state == object.state && known.references == object.references;
-        if object.is_leaving() && !known.is_some_and(as_known) {
-            let held = self.graph.waiting_on(&Seen::of(object));
-            let holders = object.references.iter().filter_map(|name| self.graph.find(name.uid()));
-            self.waiting
-                .look_again(held.iter().map(|held| &held.key).chain(holders), now);
+        if !object.is_leaving() || known.is_some_and(as_known) {
+            return;
         }
+        // Each that releases its reference changes the object, and closes no cycle.
+        let waits_as_before = |known: &Object| known.is_leaving() && object.references.is_subset(&known.references);
+        if self.setup.archives && !known.is_some_and(waits_as_before) {
+            self.archived_on_cycles.extend(self.graph.unknown_holders(object));
+        }
+        let held = self.graph.waiting_on(&Seen::of(object));
+        let holders = object.references.iter().filter_map(|name| self.graph.find(name.uid()));
+        self.waiting
+            .look_again(held.iter().map(|held| &held.key).chain(holders), now);
+    }
+
+    /// The uids of objects that may be archived, and on a cycle since another service deletes one of its objects.
+    pub(in super::super) fn archived_on_cycles(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.archived_on_cycles)
     }
 
     /// The archive has not said whether these are on a cycle: they are looked at again after a while.
@@ -95,8 +107,7 @@ impl Work {
         waiting
     }
 
-    /// A cycle was found, and the object with which its path begins is reported with it. The others that were reported
-    /// without it, with what to tell.
+    /// A cycle was found. The objects on it that were reported without it, with what to tell.
     pub(in super::super) fn on_cycle(&mut self, path: &[Seen], today: Timestamp) -> Vec<Overdue> {
         self.waiting.on_cycle(&self.graph, path, today)
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::cluster::outcome::Task;
 use crate::decide::Seen;
 use crate::notice::cycle_notice;
+use crate::service::notices::{Due, Notices};
 use crate::service::waiting::Overdue;
 
 const UIDS: [&str; 3] = ["n0", "n1", "n2"];
@@ -147,12 +148,10 @@ fn of_a_path_that_the_archive_knows_only_those_are_reported_that_wait_on_it() {
         "another one holds it"
     );
     let reported = networks.work.on_cycle(&path, Timestamp::UNIX_EPOCH);
-    assert_eq!(
-        said(&reported),
-        [(at(1), "DeletionCycle", false)],
-        "the first one is reported by whoever found it"
-    );
-    assert_eq!(reported[0].notice, cycle_notice(&[at(1), archived.key.clone(), at(0)]));
+    let with_path = |number| (at(number), "DeletionCycle", false);
+    assert_eq!(said(&reported), [with_path(0), with_path(1)]);
+    assert_eq!(reported[0].notice, cycle_notice(&[at(0), at(1), archived.key.clone()]));
+    assert_eq!(reported[1].notice, cycle_notice(&[at(1), archived.key.clone(), at(0)]));
     let from_archive = [archived, seen(0), seen(1)];
     assert!(
         networks.work.on_cycle(&from_archive, Timestamp::UNIX_EPOCH).is_empty(),
@@ -174,10 +173,10 @@ fn namesakes_are_told_apart_on_a_path_that_the_archive_knows() {
         networks
     };
     let turned = |path: &[Seen]| said(&stage().work.on_cycle(path, Timestamp::UNIX_EPOCH));
-    let is_found = |number| vec![(at(number), "DeletionCycle", false)];
+    let is_found = |number| (at(number), "DeletionCycle", false);
     assert_eq!(
         turned(&[former(2), former(0), seen(1)]),
-        is_found(1),
+        [is_found(1)],
         "not the live one of the name"
     );
     assert!(
@@ -186,7 +185,7 @@ fn namesakes_are_told_apart_on_a_path_that_the_archive_knows() {
     );
     assert_eq!(
         turned(&[seen(0), seen(1), former(0)]),
-        is_found(1),
+        [is_found(0), is_found(1)],
         "held by a former one of a live name"
     );
 }
@@ -274,7 +273,8 @@ fn the_archive_is_asked_again_after_a_while_if_it_has_not_answered() {
     assert_eq!((said(&second), said_before(&second)), (blocked.to_vec(), vec![true]));
     assert!(networks.look(300).is_empty(), "once");
     networks.work.search_again([&at(0)], then);
-    assert!(networks.work.on_cycle(&[seen(0)], Timestamp::UNIX_EPOCH).is_empty());
+    let turned = networks.work.on_cycle(&[seen(0)], Timestamp::UNIX_EPOCH);
+    assert_eq!(said(&turned), [(at(0), "DeletionCycle", false)]);
     assert!(networks.look(301).is_empty(), "it is known to be on a cycle");
 }
 
@@ -300,4 +300,67 @@ fn the_archive_is_asked_again_once_another_service_deletes_what_waits_for_an_obj
     assert_eq!(said(&reported), [(at(0), "DeletionBlocked", true)]);
     assert_eq!(said_before(&reported), [true]);
     assert!(networks.look(300).is_empty(), "once");
+}
+
+/// As if the object with which a path begins counted as reported with it though another search for the same object was
+/// due by then, which the archive does not answer.
+#[test]
+fn the_object_of_a_search_is_reported_with_the_path_whatever_else_is_to_be_said_of_it() {
+    let mut networks = Networks::new(vec![going(0, 1, &[])]);
+    let mut notices = Notices::default();
+    networks.look(0);
+    for overdue in networks.look(30) {
+        notices.add_overdue(overdue);
+    }
+    let search = notices.begin_search().expect("it may be on a cycle");
+    networks.work.search_again([&at(0)], networks.begun);
+    for overdue in networks.look(31) {
+        notices.add_overdue(overdue);
+    }
+    let found = [seen(0), seen(1)];
+    for overdue in networks.work.on_cycle(&found, Timestamp::UNIX_EPOCH) {
+        notices.add_overdue(overdue);
+    }
+    let path = cycle_notice(&[at(0), at(1)]);
+    notices.end_search(search.object, Some(path.clone()));
+    assert!(notices.begin_search().is_none(), "it is known");
+    let Some((object, Due::Notice(notice))) = notices.begin() else {
+        panic!("nothing is to be said");
+    };
+    assert_eq!((object.key, notice), (at(0), path));
+    assert!(notices.begin().is_none(), "once");
+    assert!(networks.look(300).is_empty(), "once");
+}
+
+/// As if only what is live were looked at again: those before and after the object may both be archived.
+#[test]
+fn what_may_be_archived_is_looked_at_again_once_another_service_deletes_an_object_that_waits_for_it() {
+    let project = key_in("y.example.com", "Project", "p");
+    let mut networks = Networks::new(vec![going(2, 3, &[0])]);
+    networks.work.setup.foreign.insert(project.kind.clone());
+    let mut looked_at = |version, state, held_by: &[usize]| {
+        let seen = Object {
+            version: ResourceVersion(version),
+            state,
+            references: held_by.iter().map(|holder| name(*holder)).collect(),
+            ..deleting(project.clone(), "p")
+        };
+        networks.work.seen(seen, networks.begun);
+        networks.work.archived_on_cycles().into_iter().collect::<Vec<_>>()
+    };
+    assert!(
+        looked_at(1, DeletionState::Live, &[1]).is_empty(),
+        "it waits for nobody"
+    );
+    assert_eq!(looked_at(2, DeletionState::Deleting, &[1]), ["n1"]);
+    assert!(looked_at(3, DeletionState::Deleting, &[1]).is_empty(), "that is known");
+    assert_eq!(
+        looked_at(4, DeletionState::Deleting, &[1, 2]),
+        ["n0", "n1"],
+        "it waits for one in the cluster, and that one for another"
+    );
+    assert!(
+        looked_at(5, DeletionState::Deleting, &[2]).is_empty(),
+        "it waits for less"
+    );
 }
