@@ -182,8 +182,8 @@ pub trait Archive: Send + Sync {
     /// Whether an archived object is the last one that had its name: fields with this name mean it.
     async fn has_its_name(&self, seen: &Seen) -> Result<bool, ArchiveError>;
 
-    /// Whether an archived object that is not being deleted, and that no field names, has the reference of one whose
-    /// fields may name it: the object was moved from there.
+    /// Whether an object that is not being deleted, and that no field names, has a row of one whose fields may name it:
+    /// the object was moved from there. Also where it was restored a moment ago, and the new object has the reference.
     async fn has_former(&self, holder: &Object) -> Result<bool, ArchiveError>;
 
     /// Whether an object has rows on others.

@@ -5,9 +5,9 @@ mod rows;
 
 mod going;
 
-mod former;
-
 mod restored;
+
+mod former;
 
 mod waiting;
 

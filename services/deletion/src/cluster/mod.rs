@@ -179,8 +179,8 @@ impl Cluster {
         }
     }
 
-    /// Whether an archived object from which this one was moved holds it still. The archives of other services are
-    /// theirs: what is known of their objects says that.
+    /// Whether an object from which this one was moved holds it still by a row, as archived ones do. The archives of
+    /// other services are theirs: what is known of their objects says that.
     async fn has_archived_former(&self, object: &Object) -> Result<bool, ClusterError> {
         match &self.archive {
             Some(archive) => archive.has_former(object).await.map_err(|error| failed(&error)),

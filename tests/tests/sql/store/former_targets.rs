@@ -27,10 +27,12 @@ use tokio::net::TcpListener;
 
 use super::backend::Backend;
 use super::tombstones::{KINDS, LINKED, Linked, child, name, registry, seen};
-use super::widget::{KEEPSAKE_PARTS, at, widget};
+use super::widget::{KEEPSAKE_PARTS, Widget, at, widget};
 
 scenarios!(
     what_was_moved_from_an_archived_object_is_held_there_until_that_is_deleted,
+    what_was_moved_from_an_object_in_the_cluster_is_held_there_by_its_row,
+    what_was_moved_from_an_object_that_was_just_restored_is_held_by_the_new_one,
     nothing_is_held_by_what_its_fields_may_not_name_or_by_the_reference_of_another_object,
     another_service_releases_what_was_deleted_out_of_the_archive_though_nobody_else_holds_its_object,
 );
@@ -70,6 +72,46 @@ async fn what_was_moved_from_an_archived_object_is_held_there_until_that_is_dele
     );
     linked.delete_held("old").await;
     assert!(!has_former(&linked, "h", "new").await, "it is being deleted");
+}
+
+/// As if only archived objects had rows: what an archived one holds has one in the cluster too, also once the holder is
+/// restored.
+async fn what_was_moved_from_an_object_in_the_cluster_is_held_there_by_its_row(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("h", "old").await;
+    linked.backend.write(child("old", "").live(), at(0)).await;
+    linked.hold("old", "h").await;
+    assert!(has_former(&linked, "h", "new").await);
+    assert!(!has_former(&linked, "h", "old").await, "its field names that");
+    let leaving = Widget {
+        version: 11,
+        deletion: Some("2024-03-01T00:00:00Z".to_owned()),
+        ..child("old", "")
+    };
+    linked.backend.write(leaving.live(), at(1)).await;
+    assert!(!has_former(&linked, "h", "new").await, "it is being deleted");
+}
+
+/// As if an object that is neither archived any more nor seen in the cluster yet had held nothing.
+async fn what_was_moved_from_an_object_that_was_just_restored_is_held_by_the_new_one(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict("old", "").await;
+    let held = linked
+        .archive
+        .hold(&seen("old", "old").key, &name(UNKNOWN), at(1))
+        .await;
+    assert!(matches!(held, Ok(Held::By { is_new: true, .. })), "{held:?}");
+    let restored = |version, finalizers| Widget {
+        finalizers,
+        ..widget("restored", "old", version).annotation("test/RestoredFrom", "old")
+    };
+    let bears = vec![name(UNKNOWN).to_string()];
+    linked.backend.write(restored(80, bears).live(), at(2)).await;
+    assert_eq!(linked.backend.life("old").await, Some(Life::Deleted));
+    assert!(has_former(&linked, UNKNOWN, "new").await);
+    assert!(!has_former(&linked, UNKNOWN, "old").await, "its field names that");
+    linked.backend.write(restored(81, Vec::new()).live(), at(3)).await;
+    assert!(!has_former(&linked, UNKNOWN, "new").await, "it has released the holder");
 }
 
 /// As if an object had been moved from whatever has its reference, or its uid.

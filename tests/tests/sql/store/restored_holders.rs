@@ -389,4 +389,22 @@ async fn at_another_service_the_former_reference_stays_until_the_new_one_is_ther
     assert!(released(network("other", &[])).await, "it names another object");
     backend.write(soft_delete("new-a"), at(3)).await;
     assert!(released(network("t", &[])).await, "it is gone");
+
+    // The second one is archived, and the third one restored from it.
+    let widgets = [("b1", 70, ""), ("b2", 80, "b1"), ("b3", 90, "b2")];
+    for (uid, version, former) in widgets {
+        let names = widget(uid, "b", version).spec(json!({"group": "t"}));
+        let restored = names.annotation("test/RestoredFrom", former);
+        backend.write(restored.live(), at(4)).await;
+        if uid != "b3" {
+            let archived = Widget {
+                version: version + 1,
+                ..restored
+            };
+            backend.write(archived.store(Life::Archived, false), at(4)).await;
+        }
+    }
+    assert_eq!(backend.life("b1").await, Some(Life::Deleted));
+    let deleted = archive.deleted(&network("t", &[]), &[name("b1")]).await;
+    assert_eq!(deleted, Ok(Vec::new()), "the third one has no reference yet");
 }

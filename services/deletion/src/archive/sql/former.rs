@@ -1,13 +1,14 @@
-//! Archived objects from which others were moved, and which hold these still.
+//! Objects from which others were moved, and which hold these still, as far as rows say so.
 
+use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
-use kindex_query::Life;
+use kindex_query::{Life, Stored};
 
 use super::SqlArchive;
 use super::rows::failed;
 use crate::archive::ArchiveError;
 use crate::kinds::name_of;
-use crate::object::Object;
+use crate::object::{DeletionState, Object};
 
 impl SqlArchive {
     /// Whether one of the rows of an object is on what its fields may name, but do not, and is not being deleted. Of an
@@ -24,18 +25,45 @@ impl SqlArchive {
                 continue;
             };
             let found = self.store.get_by_id(kind, &row.uid).await.map_err(failed)?;
-            let Some(found) = found.filter(|found| found.life == Life::Archived) else {
-                continue;
-            };
-            let read = self.kinds.read_stored(&self.registry.platform, kind, &found.object);
-            if holder.edges.iter().any(|edge| edge.target == read.key) {
-                continue;
-            }
-            let deleted = self.store.tombstones(kind, &[row.uid]).await.map_err(failed)?;
-            if deleted.is_empty() {
+            if let Some(found) = found
+                && self.is_former(holder, kind, &found).await?
+            {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The same of an object that has a row of the holder. One in the cluster has it since the holder was archived. One
+    /// that has just been restored has left it to the new object, which has the reference as a finalizer: who follows
+    /// the cluster may not have seen that yet.
+    async fn is_former(&self, holder: &Object, kind: &'static Kind, bearer: &Stored) -> Result<bool, ArchiveError> {
+        let read = |stored: &Stored| self.kinds.read_stored(&self.registry.platform, kind, &stored.object);
+        let former = match bearer.life {
+            Life::Live | Life::Archived => read(bearer),
+            Life::Deleted => {
+                let restored = self.restored(kind, bearer).await?;
+                let restored = restored.filter(|restored| restored.life == Life::Live);
+                let restored = restored.map(|restored| read(&restored));
+                let name = holder.reference_name();
+                let bears = |object: &Object| name.is_some_and(|name| object.references.contains(&name));
+                let Some(restored) = restored.filter(bears) else {
+                    return Ok(false);
+                };
+                restored
+            }
+        };
+        if holder.edges.iter().any(|edge| edge.target == former.key) {
+            return Ok(false);
+        }
+        if bearer.life == Life::Archived {
+            let uids = [bearer.object.metadata.uid.clone()];
+            let deleted = self.store.tombstones(kind, &uids).await.map_err(failed)?;
+            return Ok(deleted.is_empty());
+        }
+        Ok(!matches!(
+            former.state,
+            DeletionState::Requested | DeletionState::Deleting
+        ))
     }
 }
