@@ -112,22 +112,43 @@ impl Annotations {
     /// # Errors
     /// A text that is no object.
     pub fn record(&self, text: &str, start: &PhaseStart, requested: Timestamp) -> serde_json::Result<String> {
-        let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
-        let mut metadata: Map<String, Value> = match parts.get("metadata") {
-            Some(metadata) => serde_json::from_str(metadata.get())?,
-            None => Map::new(),
-        };
-        let mut said: Map<String, Value> = match metadata.remove("annotations") {
-            Some(said) => serde_json::from_value::<Option<_>>(said)?.unwrap_or_default(),
-            None => Map::new(),
-        };
-        let before = phases::read(said.get(&self.phases).and_then(Value::as_str));
-        said.extend(self.of_start(&before, start));
-        metadata.insert("annotations".to_owned(), said.into());
-        metadata.insert("deletionTimestamp".to_owned(), json!(Time(requested)));
-        parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
-        serde_json::to_string(&parts)
+        with_metadata(text, |metadata, said| {
+            let before = phases::read(said.get(&self.phases).and_then(Value::as_str));
+            said.extend(self.of_start(&before, start));
+            metadata.insert("deletionTimestamp".to_owned(), json!(Time(requested)));
+        })
     }
+
+    /// The text of an archived holder that names another object by now, and whose reference on this one is released
+    /// next. Everything but the metadata stays byte for byte.
+    ///
+    /// # Errors
+    /// A text that is no object.
+    pub fn detach(&self, text: &str, former: &str) -> serde_json::Result<String> {
+        with_metadata(text, |_, said| {
+            said.insert(self.detached.clone(), former.into());
+        })
+    }
+}
+
+/// An object with other metadata and annotations.
+fn with_metadata(
+    text: &str,
+    change: impl FnOnce(&mut Map<String, Value>, &mut Map<String, Value>),
+) -> serde_json::Result<String> {
+    let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text)?;
+    let mut metadata: Map<String, Value> = match parts.get("metadata") {
+        Some(metadata) => serde_json::from_str(metadata.get())?,
+        None => Map::new(),
+    };
+    let mut said: Map<String, Value> = match metadata.remove("annotations") {
+        Some(said) => serde_json::from_value::<Option<_>>(said)?.unwrap_or_default(),
+        None => Map::new(),
+    };
+    change(&mut metadata, &mut said);
+    metadata.insert("annotations".to_owned(), said.into());
+    parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
+    serde_json::to_string(&parts)
 }
 
 #[cfg(test)]
@@ -170,5 +191,18 @@ mod tests {
             assert_eq!(metadata.annotations.len(), others + 3);
         }
         assert!(annotations.record("[]", &start(Phase::Deleting), at(7)).is_err());
+    }
+
+    #[test]
+    fn a_holder_that_is_detached_has_the_former_target_and_changes_nothing_else() {
+        let annotations = Annotations::of("g");
+        let text =
+            r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7","annotations":{"x":"y"}},"spec":{"n":1.0e0}}"#;
+        let detached = annotations.detach(text, "t@7").expect("an object");
+        assert!(detached.contains(r#""spec":{"n":1.0e0}"#), "{detached}");
+        let metadata = Object::parse_str(&detached).expect("an object").metadata;
+        assert_eq!(metadata.annotations["g/detached-from"], "t@7");
+        assert_eq!((metadata.annotations.len(), metadata.deletion_timestamp), (2, None));
+        assert!(annotations.detach("[]", "t@7").is_err());
     }
 }

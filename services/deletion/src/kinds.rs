@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::edges::edges;
 use crate::graph::Declared;
-use crate::object::{Key, KindName, Names, Object};
+use crate::object::{Edge, Key, KindName, Names, Object};
 
 /// The kinds of the graph.
 #[derive(Clone, Debug)]
@@ -97,6 +97,15 @@ impl Kinds {
         let targets = self.get(holder).into_iter().flat_map(waiting);
         let mut targets = targets.map(|(_, target)| target);
         targets.any(|other| other.group == target.group && other.kind == target.kind)
+    }
+
+    /// Whether a holder with these fields was moved from an object that has its reference: a field that may name that
+    /// one names another, and none names it. What no field may name, or names nothing, somebody else has placed.
+    pub fn was_moved_from(&self, holder: &KindName, edges: &[Edge], target: &Key) -> bool {
+        let fields = self.get(holder).into_iter().flat_map(waiting);
+        let mut fields = fields.filter(|(_, other)| other.group == target.kind.group && other.kind == target.kind.kind);
+        let is_named = edges.iter().any(|edge| edge.target == *target);
+        !is_named && fields.any(|(field, _)| edges.iter().any(|edge| edge.reference == field.name))
     }
 
     /// Reads an object of SQL, whose text may be in another version than that of whose fields the references are. One
@@ -276,6 +285,38 @@ mod tests {
         assert_eq!(targets("v2", "network"), [key("Network", "blue")]);
         assert_eq!(targets("v1", "net"), [key("Network", "blue")]);
         assert!(targets("v9", "net").is_empty(), "nobody knows such a version");
+    }
+
+    /// As if any reference that no field backs were left by a move, also one that somebody has placed by hand.
+    #[test]
+    fn a_holder_was_moved_from_what_a_field_could_name_that_names_another_object() {
+        let kinds = Kinds::of(&Registry {
+            platform: PLATFORM,
+            kinds: &KINDS,
+            ..Registry::EMPTY
+        });
+        let edge = |reference: &'static str, name: &str| Edge {
+            reference,
+            target: key("Network", name),
+            owned: false,
+            on_delete: OnDelete::Block,
+        };
+        let was_moved = |edges: &[Edge], kind: &str| {
+            let holder = key("Cluster", "c").kind;
+            kinds.was_moved_from(&holder, edges, &key(kind, "a"))
+        };
+        assert!(was_moved(&[edge("network", "b")], "Network"));
+        assert!(!was_moved(&[edge("network", "a")], "Network"), "it names that");
+        assert!(
+            !was_moved(&[edge("network", "b"), edge("second", "a")], "Network"),
+            "another field names that"
+        );
+        assert!(!was_moved(&[], "Network"), "its field names nothing");
+        assert!(!was_moved(&[edge("network", "b")], "Cluster"), "no field may name that");
+        assert!(
+            !was_moved(&[edge("second", "b")], "Network"),
+            "the field is another one"
+        );
     }
 
     /// As if what is only in SQL left for the archive: its deletion would have no phases, and release nothing.

@@ -149,6 +149,13 @@ pub trait Archive: Send + Sync {
     /// that was restored is not among them as long as the restored object names the target and has no reference on it.
     async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
 
+    /// Those of these holders, at most a page of them, that are archived.
+    async fn archived(&self, holders: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError>;
+
+    /// Writes to an archived holder that is as it was read that it uses an object no more. Whether it was, and what it
+    /// names can be read: whoever was about to let it name that object again begins anew.
+    async fn detach(&self, holder: &Holder, former: &str, now: Timestamp) -> Result<bool, ArchiveError>;
+
     /// A page of the rows on an object, and then of what names it.
     async fn holders(
         &self,

@@ -3,6 +3,8 @@
 
 mod rows;
 
+mod written;
+
 mod going;
 
 mod restored;
@@ -262,6 +264,14 @@ impl Archive for SqlArchive {
         Ok(deleted)
     }
 
+    async fn archived(&self, holders: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError> {
+        self.archived_holders(holders).await
+    }
+
+    async fn detach(&self, holder: &Holder, former: &str, now: Timestamp) -> Result<bool, ArchiveError> {
+        self.detach_as_read(holder, former, now).await
+    }
+
     async fn holders(
         &self,
         target: &Seen,
@@ -380,24 +390,10 @@ impl Archive for SqlArchive {
         let (Some(found), Some(tombstone)) = (found.filter(is_as_read), tombstones.first()) else {
             return Ok(false);
         };
-        // Changes are made in the kind's own version, whichever the stored text has.
-        let platform = &self.registry.platform;
-        let own = kindex_convert::object_in(platform, kind, &found.object, kind.version);
-        let own = own.map_err(|error| ArchiveError::wrong(error.to_string()))?;
+        let (own, start) = (self.own_form(kind, &found)?, phase_start::of_archived(phase, now));
         let recorded = &self.kinds.names.recorded;
-        let wanted = recorded
-            .record(own.text(), &phase_start::of_archived(phase, now), tombstone.requested)
-            .map_err(|error| error.to_string())
-            .and_then(|text| Text::parse_str(&text).map_err(|error| error.to_string()));
-        let wanted = wanted.map_err(|error| ArchiveError::wrong(format!("{}: {error}", object.key)))?;
-        match self.store.update_direct(kind, &wanted, now).await {
-            Ok(_) => Ok(true),
-            Err(StoreError::Direct {
-                source: DirectError::Conflict { .. } | DirectError::Deleted(_) | DirectError::Live,
-                ..
-            }) => Ok(false),
-            Err(error) => Err(failed(error)),
-        }
+        let text = recorded.record(own.text(), &start, tombstone.requested);
+        self.rewrite(kind, &found, text, now).await
     }
 
     async fn end(&self, object: &Object, now: Timestamp) -> Result<bool, ArchiveError> {

@@ -7,6 +7,7 @@ use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::follower::Follower;
+use super::former::{Detached, detach};
 use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
 use super::remaining::RemainingHolders;
 use super::waiting::Waiting;
@@ -233,7 +234,7 @@ impl HolderSweep<'_> {
             // be shown: those that were refused are named before.
             let row = match left.is_silent || left.refusals.is_past(turn) {
                 true => Row::Stays,
-                false => self.release_former(cluster, archive, (turn, holder), left).await?,
+                false => self.release_former(cluster, archive, (turn, holder), left, now).await?,
             };
             match row {
                 Row::Stays => {}
@@ -328,7 +329,11 @@ impl HolderSweep<'_> {
         archive: &dyn Archive,
         (turn, holder): (usize, &Holder),
         left: &mut RemainingHolders,
+        now: Timestamp,
     ) -> Result<Row, ClusterError> {
+        if holder.version.is_some() {
+            return self.release_archived(cluster, archive, holder, now).await;
+        }
         let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
             return Ok(Row::Stays);
         };
@@ -365,6 +370,27 @@ impl HolderSweep<'_> {
             Err(ClusterError::Conflict(_)) => Ok(Row::Stays),
             Err(error) if error.is_absence() => Ok(Row::Stays),
             Err(error) => left.refusals.refuse(holder, error).map(|()| Row::Stays),
+        }
+    }
+
+    /// The same of an archived holder.
+    async fn release_archived(
+        &self,
+        cluster: &Cluster,
+        archive: &dyn Archive,
+        holder: &Holder,
+        now: Timestamp,
+    ) -> Result<Row, ClusterError> {
+        let Some(reference) = &holder.reference else {
+            return Ok(Row::Stays);
+        };
+        match detach(cluster, archive, &self.target, holder, now).await? {
+            Detached::Written => {
+                let released = archive.release(&self.target, reference).await;
+                released.map(|()| Row::Released).map_err(|error| failed(&error))
+            }
+            Detached::Not => Ok(Row::Stays),
+            Detached::Unanswered(service) => Ok(Row::Unanswered(service)),
         }
     }
 }

@@ -34,6 +34,8 @@ mod refusals;
 
 mod remaining;
 
+mod former;
+
 mod archived;
 
 mod sweep;

@@ -2,12 +2,15 @@
 
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
+use kindex_model::reference_name::ReferenceName;
 
 use super::archived::HolderSweep;
+use super::former::{Detached, detach, was_moved};
 use super::outcome::{Outcome, Task, read};
+use super::refusals::NAMED_MAX;
 use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::{Archive, HolderPosition, HolderScope};
+use crate::archive::{Archive, Holder, HolderPosition, HolderScope};
 use crate::decide::{Archived, Seen};
 use crate::object::Object;
 
@@ -43,10 +46,10 @@ pub(super) async fn sweep(
         return Ok(());
     }
     // A deletion that has begun never ends otherwise. Still, nothing is deleted on the word of a watch.
-    let phase = match read(cluster, &target, outcome).await? {
+    let (phase, left) = match read(cluster, &target, outcome).await? {
         Some(found) if found.is_leaving() => {
             release_deleted(cluster, archive, &found).await?;
-            found.phase
+            (found.phase, release_moved(cluster, archive, &found, now).await?)
         }
         Some(_) | None => {
             cluster.rounds.forget(&target.uid);
@@ -60,6 +63,13 @@ pub(super) async fn sweep(
         follower: None,
     };
     outcome.swept = holders.sweep(cluster, archive, now).await?;
+    if let Some(Swept {
+        archived: Archived::Remaining { plain, .. },
+        ..
+    }) = &mut outcome.swept
+    {
+        plain.extend(left);
+    }
     Ok(())
 }
 
@@ -99,13 +109,59 @@ async fn release_deleted(cluster: &Cluster, archive: &dyn Archive, target: &Obje
     let Some(peer) = cluster.peers.of(&target.key.kind) else {
         return Ok(());
     };
-    let names = target.references.iter().filter(|name| cluster.kinds.has_holder(name));
-    let names: Vec<_> = names.cloned().collect();
-    for names in names.chunks(ASKED_AT_ONCE) {
+    for names in own_references(cluster, target).chunks(ASKED_AT_ONCE) {
         let deleted = archive.deleted(target, names).await.map_err(|error| failed(&error))?;
         for name in deleted {
             peer.release(&target.key, &name.to_string(), None).await?;
         }
     }
     Ok(())
+}
+
+/// Takes off an object of another service what archived holders have left on it that were moved from there. The first
+/// ones of those that have references there still and do not name it, as people know them: they are looked at again.
+async fn release_moved(
+    cluster: &Cluster,
+    archive: &dyn Archive,
+    target: &Object,
+    now: Timestamp,
+) -> Result<Vec<String>, ClusterError> {
+    let Some(peer) = cluster.peers.of(&target.key.kind) else {
+        return Ok(Vec::new());
+    };
+    let (former, mut left, mut is_silent) = (Seen::of(target), Vec::new(), false);
+    for names in own_references(cluster, target).chunks(ASKED_AT_ONCE) {
+        let holders = archive.archived(names).await.map_err(|error| failed(&error))?;
+        let unnamed = |holder: &&Holder| holder.edges.iter().all(|edge| edge.target != target.key);
+        let holders: Vec<&Holder> = holders.iter().filter(unnamed).collect();
+        for holder in holders {
+            let may_go = !is_silent && was_moved(cluster, holder, &target.key);
+            let Some(name) = holder.reference.as_ref().filter(|_| may_go) else {
+                left.push(holder.to_string());
+                continue;
+            };
+            // A move that comes back writes to the object, and then to the holder: either finds another version.
+            let at = peer.version(&target.key, &target.uid).await?;
+            match detach(cluster, archive, &former, holder, now).await? {
+                Detached::Written => match peer.release(&target.key, &name.to_string(), at.as_deref()).await {
+                    Err(ClusterError::Conflict(_)) => left.push(holder.to_string()),
+                    released => released?,
+                },
+                Detached::Not => left.push(holder.to_string()),
+                // It may take long to answer: nobody else is asked in this sweep.
+                Detached::Unanswered(service) => {
+                    is_silent |= service.is_silent;
+                    left.push(format!("{holder} (waits for {})", service.place));
+                }
+            }
+        }
+    }
+    left.truncate(NAMED_MAX);
+    Ok(left)
+}
+
+/// The references of our own holders on an object.
+fn own_references(cluster: &Cluster, target: &Object) -> Vec<ReferenceName> {
+    let names = target.references.iter().filter(|name| cluster.kinds.has_holder(name));
+    names.cloned().collect()
 }

@@ -75,6 +75,7 @@ mod galera;
 mod gone;
 mod history;
 mod large;
+mod left_behind;
 mod many;
 mod migrate;
 mod moved_holders;

@@ -50,7 +50,7 @@ fn deleted(phase: Phase) -> Widget {
 
 /// Carries the step out for that widget. What it has found, and how often the cluster was asked for the widget, which
 /// it has or not.
-async fn sweep(linked: &Linked, is_there: bool) -> (Option<Swept>, usize) {
+pub(super) async fn sweep(linked: &Linked, is_there: bool) -> (Option<Swept>, usize) {
     sweep_in(Phase::Deleting, &KINDS, linked, is_there).await
 }
 

@@ -161,7 +161,7 @@ impl Linked {
         uids
     }
 
-    async fn rows(&self, uid: &str) -> usize {
+    pub(super) async fn rows(&self, uid: &str) -> usize {
         let rows = self.backend.store.references(&LINKED, &[Uid::from(uid)]).await;
         rows.expect("readable").len()
     }

@@ -1,12 +1,15 @@
-//! Objects from which others were moved, and which hold these still, as far as rows say so.
+//! Objects from which others were moved, and which hold these still, as far as rows say so; and archived objects that
+//! were moved themselves.
 
+use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
+use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
 
 use super::SqlArchive;
 use super::rows::failed;
-use crate::archive::ArchiveError;
+use crate::archive::{ArchiveError, Holder};
 use crate::kinds::name_of;
 use crate::object::{DeletionState, Object};
 
@@ -65,5 +68,40 @@ impl SqlArchive {
             former.state,
             DeletionState::Requested | DeletionState::Deleting
         ))
+    }
+
+    /// Those of these holders that are archived.
+    pub(super) async fn archived_holders(&self, names: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError> {
+        let found = self.rows_of(names).await?;
+        let holders = names.iter().filter_map(|name| {
+            let (kind, stored) = found.get(name.uid())?;
+            (stored.life == Life::Archived).then(|| self.holder(kind, stored, Some(name.clone())))
+        });
+        Ok(holders.collect())
+    }
+
+    /// Writes to a holder that it uses an object no more. Of one whose text has no form in the version of its kind,
+    /// nobody knows what it names.
+    pub(super) async fn detach_as_read(
+        &self,
+        holder: &Holder,
+        former: &str,
+        now: Timestamp,
+    ) -> Result<bool, ArchiveError> {
+        let (Some(key), Some(version)) = (&holder.key, holder.version) else {
+            return Ok(false);
+        };
+        let kind = self.kind(&key.kind)?;
+        let found = self.store.get_by_id(kind, &Uid::from(holder.uid.as_str())).await;
+        let is_as_read =
+            |found: &Stored| found.life == Life::Archived && found.object.metadata.resource_version == version;
+        let Some(found) = found.map_err(failed)?.filter(is_as_read) else {
+            return Ok(false);
+        };
+        let Ok(own) = self.own_form(kind, &found) else {
+            return Ok(false);
+        };
+        let text = self.kinds.names.recorded.detach(own.text(), former);
+        self.rewrite(kind, &found, text, now).await
     }
 }
