@@ -116,6 +116,8 @@ pub(super) enum Bug {
     SpareUnplaced,
     /// Nobody asks the archive for what is deleted with an object of another service.
     LeaveAlong,
+    /// What archived holders that were moved have left at another service stays there when that deletes its object.
+    LeaveMoved,
     /// A tombstone ends, and what it holds at other services is not released.
     EndUnreleased,
     /// A service that does not answer counts as one that has released what a tombstone holds.
@@ -150,7 +152,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 59] = [
+    pub(super) const IN_SMALL: [Self; 60] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -177,6 +179,7 @@ impl Bug {
         Self::MoveLeavesPlaced,
         Self::RepeatUnsettled,
         Self::ReleaseUnasked,
+        Self::LeaveMoved,
         Self::ForgetAtPeer,
         Self::DownIsGone,
         Self::TakeOffWithoutRow,

@@ -65,8 +65,8 @@ impl Controller {
         }
     }
 
-    /// The object is read, what deleted holders have left on it is released, and those that name it are deleted one by
-    /// one.
+    /// The object is read, what deleted holders have left on it is released, then what moved ones have, and those that
+    /// name it are deleted one by one.
     pub(super) fn sweep_along(&mut self, world: &mut World, task: &mut Task, bug: Bug) -> Progress {
         match task.done {
             0 => {
@@ -80,6 +80,9 @@ impl Controller {
                 };
                 self.know(world, &found);
                 task.phase = found.phase;
+                if bug != Bug::LeaveMoved {
+                    task.moved = world.archived_without_field(&found, &self.group);
+                }
                 let own = found.references().filter(|name| name.group() == self.group);
                 let is_left = |name: &ReferenceName| world.archives.rows.get(name.uid()).is_some_and(|row| row.deleted);
                 let left: Vec<String> = own.filter(is_left).map(|name| name.to_string()).collect();
@@ -94,11 +97,39 @@ impl Controller {
                     Err(_) => Progress::Again,
                 }
             }
-            1 => {
-                task.holders = world.namers_elsewhere(&self.group, &task.key);
+            done if done <= 2 * task.moved.len() => {
+                release_moved(world, task, done - 1);
                 Progress::Next
             }
-            done => self.delete_next(world, task, done - 2, bug),
+            done if done == 2 * task.moved.len() + 1 => {
+                task.holders = world.namers_elsewhere(&self.group, &task.key);
+                // Those that have not released it are asked about again.
+                let left = task.moved.iter().filter(|holder| holder.reference.is_some());
+                task.holders.extend(left.cloned());
+                Progress::Next
+            }
+            done => self.delete_next(world, task, done - 2 - 2 * task.moved.len(), bug),
         }
+    }
+}
+
+/// Writes to the next holder if it was moved, and then releases its reference.
+fn release_moved(world: &mut World, task: &mut Task, at: usize) {
+    let holder = &mut task.moved[at / 2];
+    if at.is_multiple_of(2) {
+        if world.detach_archived(holder, &task.key) {
+            holder.version = None;
+        }
+        return;
+    }
+    let reference = holder.reference.as_ref().filter(|_| holder.version.is_none());
+    let Some(reference) = reference.map(ToString::to_string) else {
+        return;
+    };
+    let written = world.write_elsewhere(&task.key, Some(&task.uid), None, |found| {
+        found.finalizers.retain(|finalizer| *finalizer != reference);
+    });
+    if written.is_ok() {
+        holder.reference = None;
     }
 }

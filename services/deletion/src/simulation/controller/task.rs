@@ -32,6 +32,9 @@ pub(super) struct Task {
     pub(super) phase: Option<Phase>,
     pub(super) holders: Vec<Holder>,
     pub(super) gone: BTreeSet<String>,
+    /// Archived holders of an object of another service that do not name it: without a version once they are written,
+    /// and without a reference once that is released.
+    pub(super) moved: Vec<Holder>,
     /// How far the release at another service is whose holder has left the cluster.
     pub(super) peer_release: PeerRelease,
 }
@@ -86,6 +89,7 @@ impl Task {
             phase: object.phase,
             holders: Vec::new(),
             gone: BTreeSet::new(),
+            moved: Vec::new(),
             peer_release: PeerRelease::Unused,
         }
     }

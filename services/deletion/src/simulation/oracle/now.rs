@@ -42,7 +42,9 @@ impl Oracle {
             let is_borne: BTreeSet<&str> = borne.iter().map(ReferenceName::uid).collect();
             for (holder, other) in objects.iter().enumerate().filter(|(holder, _)| *holder != target) {
                 if is_borne.contains(&*other.0.uid) {
-                    oracle.tie(holder, target, by_reference(world, other, held));
+                    if !world.is_left(other.0, held.0) {
+                        oracle.tie(holder, target, by_reference(world, other, held));
+                    }
                 } else if let Some(tie) = by_field(world, other, held) {
                     oracle.tie(holder, target, tie);
                     match (held.1, other.1) {

@@ -27,6 +27,7 @@ pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     at_once(bug, true, 3)?;
     delete_holder(bug, 4)?;
     delete_targets(bug)?;
+    delete_former(bug)?;
     release_late(bug, 4)
 }
 
@@ -51,6 +52,12 @@ fn the_deletion_of_an_archived_holder_that_is_moved_leaves_no_reference_behind()
 #[test]
 fn an_archived_holder_that_is_moved_while_a_target_is_deleted_holds_what_it_names() {
     delete_targets(Bug::None).expect("nothing is broken");
+}
+
+/// As if nobody found what a move has left that died early: the former target would wait for ever.
+#[test]
+fn the_former_target_of_an_archived_holder_goes_once_it_is_deleted_whenever_the_process_dies() {
+    delete_former(Bug::None).expect("nothing is broken");
 }
 
 /// As if a holder that has left for the archive named what it named before.
@@ -254,6 +261,31 @@ fn delete_holder(bug: Bug, stride: usize) -> Result<(), String> {
             }
             let held = play.world.holds_what_it_names(&budget.uid);
             held.map_err(|rule| format!("after {requests} requests and {visits} of a walk: {rule}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The budget holds a cluster of another service, and the process that moves it dies after any request. The cluster is
+/// deleted then, and goes unless the budget names it still.
+fn delete_former(bug: Bug) -> Result<(), String> {
+    for requests in 0..=REQUESTS {
+        let mut play = across();
+        play.bug = bug;
+        let budget = ArchivedBudget::create(&mut play.world, "Cluster", "cluster", false);
+        play.settle()?;
+        let mut moving = budget.begin_moving(&play.world, 1);
+        if send(&mut moving, &mut play.world, requests, bug).is_none() {
+            moving.die(&mut play.world);
+        }
+        let former = &budget.targets[0];
+        play.delete(former);
+        play.settle()?;
+        let named = &play.world.archives.rows[&budget.uid].object.named[budget.field];
+        if play.world.find_object(former).is_some() != (**named == *former.name) {
+            return Err(format!(
+                "{former} is held wrongly after {requests} requests: it names {named}"
+            ));
         }
     }
     Ok(())

@@ -1,7 +1,10 @@
 //! Objects from which others were moved, and which hold these still.
 
+use kindex_model::object::ResourceVersion;
+
 use super::archive::Row;
 use super::{Stored, World, fields};
+use crate::archive::Holder;
 use crate::object::{Key, KindName};
 
 impl World {
@@ -44,4 +47,61 @@ impl World {
             !is_named && may_name(&former.key) && self.archives.has_row(former, &reference)
         })
     }
+
+    /// The archived objects of a service that have references on an object of another one and do not name it.
+    pub(in super::super) fn archived_without_field(&self, former: &Stored, group: &str) -> Vec<Holder> {
+        let own = former.references().filter(|name| name.group() == group);
+        let holders = own.filter_map(|name| {
+            let row = self.archives.rows.get(name.uid()).filter(|row| !row.deleted)?;
+            let object = Some(&row.object).filter(|object| !Self::names(object, &former.key))?;
+            Some(Holder {
+                key: Some(object.key.clone()),
+                uid: object.uid.clone(),
+                reference: Some(name),
+                version: Some(ResourceVersion(object.version)),
+                edges: self.services.edges(object),
+            })
+        });
+        holders.collect()
+    }
+
+    /// An archived object that was moved is written, if it is as it was read and holds what it names. Whether it was.
+    pub(in super::super) fn detach_archived(&mut self, holder: &Holder, former: &Key) -> bool {
+        let row = self.archives.rows.get(&holder.uid).filter(|row| !row.deleted);
+        let as_read = row.filter(|row| Some(ResourceVersion(row.object.version)) == holder.version);
+        let may_go = as_read.is_some_and(|row| {
+            let object = &row.object;
+            was_moved_from(object, former) && self.holds_elsewhere(object)
+        });
+        if !may_go {
+            return false;
+        }
+        self.servers.version += 1;
+        let row = self.archives.rows.get_mut(&holder.uid).expect("it is there");
+        row.object.version = self.servers.version;
+        true
+    }
+
+    /// Whether the reference of an archived object on one of another service goes once that is deleted.
+    pub(in super::super) fn is_left(&self, holder: &Stored, former: &Stored) -> bool {
+        let is_elsewhere = self.is_elsewhere(&former.key, &holder.key.kind.group) && self.is_shown(former);
+        let is_archived = is_elsewhere && self.archives.is_archived(&holder.uid);
+        is_archived && was_moved_from(holder, &former.key) && self.holds_elsewhere(holder)
+    }
+
+    /// Whether all objects of other services that one names have its reference, as these services say.
+    fn holds_elsewhere(&self, holder: &Stored) -> bool {
+        let (reference, group) = (holder.reference(), &holder.key.kind.group);
+        let mut targets = self.named_elsewhere(holder).into_iter();
+        targets.all(|target| {
+            let found = self.look(&target, group).ok().flatten();
+            found.is_some_and(|found| found.bears(&reference))
+        })
+    }
+}
+
+/// Whether a field of an object that may name another one names something else, and none names that.
+fn was_moved_from(holder: &Stored, former: &Key) -> bool {
+    let mut of_kind = fields(&holder.key.kind.kind).filter(|field| field.target == former.kind.kind);
+    !World::names(holder, former) && of_kind.any(|field| holder.named.contains_key(field.name))
 }
