@@ -1,5 +1,5 @@
-//! Archived objects that fields of live ones name, or named once, and that have their references as rows: what the
-//! archive has answered about them, and how long that is of use. Asks nothing itself.
+//! Objects that fields of live ones name, or named once, and that have their references as rows: what the archive has
+//! answered about them, and how long that is of use. Asks nothing itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,7 +42,7 @@ struct HolderAnswers {
     former: Option<Former>,
 }
 
-/// That an archived object from which the holder was moved holds it still.
+/// That an object from which the holder was moved holds it still.
 #[derive(Debug)]
 struct Former {
     /// What the holder names instead.
@@ -71,7 +71,7 @@ impl Targets {
         asked.of.insert(target, Answered { answer, again, same });
     }
 
-    /// Whether an archived object holds a holder that was moved from there, as the archive has answered.
+    /// Whether an object holds a holder by a row that was moved from there, as the archive has answered.
     pub fn asked_for_former(&mut self, holder: &Object, has_former: bool, now: Instant) {
         let asked = self.of(holder);
         let known = asked.former.take().filter(|known| known.edges == holder.edges);

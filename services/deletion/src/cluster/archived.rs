@@ -181,7 +181,8 @@ impl HolderSweep<'_> {
         }))
     }
 
-    /// Where nobody is left, adds who has a row by now. Whether there are such holders, whom the next sweep meets.
+    /// Where nobody is left who holds the object in this phase, adds who has a row by now. Whether there are new ones,
+    /// whom the next sweep meets.
     ///
     /// What is archived and only names the object may be restored after the rows were read, and before that is read
     /// which names the object. It gets a row before the new object is created, so that a row is there afterwards. All
@@ -193,15 +194,15 @@ impl HolderSweep<'_> {
         left: &mut RemainingHolders,
     ) -> Result<bool, ClusterError> {
         let target = &self.target;
-        // Objects of other services have no rows here.
+        // Objects of other services have no rows here. While it drains, nobody comes who holds it otherwise.
         let is_own = cluster.peers.of(&target.key.kind).is_none();
-        let (mut after, mut has_missed) = (None, false);
-        while is_own && left.names_nobody() {
+        let (mut after, known) = (None, (left.plain.len(), left.owned.len()));
+        let may_miss = is_own && (known.1 == 0 || self.phase < Some(Phase::Draining));
+        while may_miss && left.plain.is_empty() {
             let page = archive.holders(target, HolderScope::Rows, after.as_ref()).await;
             let page = page.map_err(|error| failed(&error))?;
             for holder in page.holders.iter().filter(|holder| holder.uid != target.uid) {
                 left.add(action_on(holder, &target.key, None), holder);
-                has_missed = true;
             }
             after = page.next;
             if after.is_none() {
@@ -209,7 +210,7 @@ impl HolderSweep<'_> {
             }
         }
         left.cut();
-        Ok(has_missed)
+        Ok(known != (left.plain.len(), left.owned.len()))
     }
 
     /// Whether some of these are gone.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use kindex_kube_client::ClusterError;
+use kindex_model::reference_name::ReferenceName;
 use tokio::time::sleep;
 
 use super::Cluster;
@@ -83,7 +84,7 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
 /// another service, that is true only until it is restored from a backup, and it is asked in any case. Only an answer
 /// that makes a difference is worth a read of the whole object.
 ///
-/// One that does not hold the object takes it along only if no archived one does from which it was moved. Of those in
+/// One that does not hold the object takes it along only if none from which it was moved does by a row. Of finalizers in
 /// the cluster, the decision knows that, and one that has left since has left its references in the archive before.
 async fn is_still(
     cluster: &Cluster,
@@ -213,10 +214,27 @@ async fn detach_and_release(
         written(Ok(holder.clone()), outcome)?;
         match write_without(cluster, &found, names, at.as_deref(), outcome).await {
             Err(ClusterError::Conflict(why)) if at.is_some() => overtaken = Err(ClusterError::Conflict(why)),
-            released => return released,
+            released => {
+                released?;
+                return release_rows(cluster, &found, names).await;
+            }
         }
     }
     overtaken
+}
+
+/// A holder that was archived, and restored since, has a row beside the finalizer. The archives of other services are
+/// theirs.
+async fn release_rows(cluster: &Cluster, found: &Object, names: &[String]) -> Result<(), ClusterError> {
+    let is_own = cluster.peers.of(&found.key.kind).is_none();
+    let Some(archive) = cluster.archive.as_ref().filter(|_| is_own) else {
+        return Ok(());
+    };
+    for name in names.iter().filter_map(|name| name.parse::<ReferenceName>().ok()) {
+        let released = archive.release(&Seen::of(found), &name).await;
+        released.map_err(|error| super::failed(&error))?;
+    }
+    Ok(())
 }
 
 /// Releases the references of holders that have left the cluster. That the target is gone, or does not have them, is

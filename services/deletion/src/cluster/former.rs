@@ -44,7 +44,7 @@ pub(super) async fn detach(
     if !was_moved(cluster, holder, &former.key) {
         return Ok(Detached::Not);
     }
-    // One that is still on its way out of the cluster is asked about again.
+    // One that is still leaving the cluster is asked about again.
     let live = cluster.get(key).await?;
     if live.is_some_and(|live| live.uid == holder.uid) {
         return Ok(Detached::Not);

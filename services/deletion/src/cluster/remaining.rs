@@ -41,10 +41,6 @@ impl RemainingHolders {
         }
     }
 
-    pub(super) fn names_nobody(&self) -> bool {
-        self.plain.is_empty() && self.owned.is_empty()
-    }
-
     pub(super) fn wait_for(&mut self, service: &Unanswered, holder: &Holder) {
         self.plain.push(format!("{holder} (waits for {})", service.place));
         self.is_silent |= service.is_silent;

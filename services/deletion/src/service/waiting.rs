@@ -104,16 +104,16 @@ impl WaitingObjects {
     pub(crate) fn overdue(&mut self, graph: &Graph, holders: &Holders, now: Instant, today: Timestamp) -> Vec<Overdue> {
         let blocked_after = self.blocked_after;
         let due = self.objects.iter();
-        let due = due.filter(|(_, waiting)| waiting.is_to_be_told(now, blocked_after));
+        let due = due.filter(|(_, waiting)| waiting.is_to_be_reported(now, blocked_after));
         let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
         let mut overdue = Vec::new();
         for key in due {
             let Some(object) = graph.get(&key) else {
                 continue;
             };
-            // One of those before may have told of its cycle.
+            // One of those before may have reported its cycle.
             let waiting = self.objects.get(&key);
-            if !waiting.is_some_and(|waiting| waiting.is_to_be_told(now, blocked_after)) {
+            if !waiting.is_some_and(|waiting| waiting.is_to_be_reported(now, blocked_after)) {
                 continue;
             }
             let search = graph.search_cycle(&key, |name| holders.elsewhere(name));
@@ -151,8 +151,7 @@ impl WaitingObjects {
     }
 
     /// A cycle was found. The objects on it that were reported without it, each once for each set of others. The one
-    /// with which the path begins is among them: what its search is about to say gives way to whatever newer there is
-    /// to say of it.
+    /// with which the path begins is among them: what its search says is dropped if something newer is pending.
     pub(crate) fn on_cycle(&mut self, graph: &Graph, path: &[Seen], today: Timestamp) -> Vec<Overdue> {
         let mut overdue = Vec::new();
         for (at, Seen { key, uid }) in path.iter().enumerate() {
@@ -272,8 +271,8 @@ impl Waiting {
         }
     }
 
-    /// Whether an event is to tell of it, or it is looked at whether it is on a cycle by now.
-    fn is_to_be_told(&self, now: Instant, blocked_after: Duration) -> bool {
+    /// Whether an event is to report it, or it is looked at whether it is on a cycle by now.
+    fn is_to_be_reported(&self, now: Instant, blocked_after: Duration) -> bool {
         self.is_overdue(now, blocked_after) || self.is_looked_at_again(now)
     }
 

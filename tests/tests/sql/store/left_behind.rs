@@ -29,12 +29,13 @@ use super::backend::Backend;
 use super::direct::evict;
 use super::restored_holders::{HOSTED, HOSTED_KINDS, registry};
 use super::swept::sweep;
-use super::tombstones::{LINKED, Linked, child, name};
-use super::widget::{at, widget};
+use super::tombstones::{self, KINDS, LINKED, Linked, child, name, seen};
+use super::widget::{Widget, at, widget};
 
 scenarios!(
     what_was_moved_in_the_archive_holds_its_former_target_until_that_is_deleted,
     a_holder_is_detached_only_as_it_was_read,
+    what_a_live_holder_releases_is_no_row_either,
     what_was_left_at_another_service_is_released_once_what_is_named_instead_is_held,
 );
 
@@ -99,6 +100,50 @@ async fn a_holder_is_detached_only_as_it_was_read(backend: Backend) {
     assert_eq!(uids, ["moved"]);
     assert!(found[0].version > moved.version, "it was written");
     assert_eq!(linked.archive.detach(&found[0], "t@2", at(4)).await, Ok(true));
+}
+
+/// A cluster in which the holder names `new`, which it holds, and holds `t` still.
+fn moved_in_the_cluster() -> Client {
+    let text = |uid: &str, parent: &str, finalizers: Vec<String>| {
+        let object = Widget {
+            finalizers,
+            ..child(uid, parent)
+        };
+        serde_json::from_str::<Value>(&object.text()).expect("JSON")
+    };
+    let held = || vec![name(HELD).to_string()];
+    let objects: Router = Router::new().fallback(move |method: Method, at: Uri| {
+        let (_, name) = at.path().rsplit_once('/').expect("the path of an object");
+        let is_released = name == "t" && method == Method::PATCH;
+        ready(Json(match name {
+            HELD => text(HELD, "new", Vec::new()),
+            other => text(other, "", if is_released { Vec::new() } else { held() }),
+        }))
+    });
+    Client::new(objects, "default")
+}
+
+/// As if the row of a holder that was archived once, and restored, held what the holder was moved from for ever.
+async fn what_a_live_holder_releases_is_no_row_either(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    linked.evict(HELD, "new").await;
+    linked.backend.write(child("t", "").live(), at(0)).await;
+    linked.hold("t", HELD).await;
+    let registry = tombstones::registry(&KINDS);
+    let kinds = Kinds::of(&registry);
+    let holder = Text::parse_str(&child(HELD, "new").text()).expect("an object");
+    let task = Task {
+        object: kinds.read(&LINKED, &holder),
+        others: Vec::new(),
+        step: Step::Release(seen("t", "t")),
+        target: None,
+    };
+    let archive = SqlArchive::new(linked.backend.store.clone(), registry, kinds.clone());
+    let cluster = Cluster::new(moved_in_the_cluster(), kinds).with_archive(Arc::new(archive));
+    assert_eq!(linked.rows("t").await, 1);
+    let outcome = carry_out(&cluster, &task, at(3)).await;
+    assert_eq!(outcome.failed, None);
+    assert_eq!(linked.rows("t").await, 0);
 }
 
 /// A service that deletes the network `n`, which the widget holds, and whose network `m` it holds or not. Also what it
