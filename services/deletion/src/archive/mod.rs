@@ -81,6 +81,16 @@ pub struct Holder {
     pub edges: Vec<Edge>,
 }
 
+/// Holders that were archived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Those that have been deleted since. One that was restored is not among them as long as the restored object names
+    /// the target and has no reference on it.
+    pub deleted: Vec<ReferenceName>,
+    /// Those that are archived still.
+    pub archived: Vec<Holder>,
+}
+
 /// As people know it.
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,15 +155,12 @@ pub trait Archive: Send + Sync {
     /// Whether an archived object names this one by a field; `None` where it is not archived.
     async fn names(&self, holder: &Object, target: &Key) -> Result<Option<bool>, ArchiveError>;
 
-    /// Those of these holders of an object, at most a page of them, that were archived and have been deleted since. One
-    /// that was restored is not among them as long as the restored object names the target and has no reference on it.
-    async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError>;
+    /// Those of these holders of an object, at most a page of them, that were archived.
+    async fn left(&self, target: &Object, holders: &[ReferenceName]) -> Result<Left, ArchiveError>;
 
-    /// Those of these holders, at most a page of them, that are archived.
-    async fn archived(&self, holders: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError>;
-
-    /// Writes to an archived holder that is as it was read that it uses an object no more. Whether it was, and what it
-    /// names can be read: whoever was about to let it name that object again begins anew.
+    /// Writes to an archived holder that it uses an object no more. Says whether that is written: not if the holder has
+    /// changed since it was read, or if nobody can read what it names. A move that was about to let it name that object
+    /// again starts over. What is written already is not written again.
     async fn detach(&self, holder: &Holder, former: &str, now: Timestamp) -> Result<bool, ArchiveError>;
 
     /// A page of the rows on an object, and then of what names it.

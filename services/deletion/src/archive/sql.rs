@@ -26,7 +26,7 @@ use kindex_query::select::Select;
 use kindex_query::{Life, Stored};
 use kindex_store::{DirectError, HolderRow, MetadataStorage, Placed, ReadVersion, Reference, StoreError};
 
-use super::{Archive, ArchiveError, Held, Holder, HolderPosition, HolderScope, HolderState, Page};
+use super::{Archive, ArchiveError, Held, Holder, HolderPosition, HolderScope, HolderState, Left, Page};
 use crate::cleanup::Cleanups;
 use crate::decide::Seen;
 use crate::kinds::{Kinds, in_own_version, name_of};
@@ -250,22 +250,21 @@ impl Archive for SqlArchive {
         Ok(read.map(|read| read.edges.iter().any(|edge| edge.target == *target)))
     }
 
-    async fn deleted(&self, target: &Object, holders: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {
+    async fn left(&self, target: &Object, holders: &[ReferenceName]) -> Result<Left, ArchiveError> {
         let found = self.rows_of(holders).await?;
-        let mut deleted = Vec::new();
+        let mut left = Left::default();
         for name in holders {
-            if let Some((kind, stored)) = found.get(name.uid())
-                && was_deleted(stored)
-                && !self.holds_for_restored(target, kind, stored).await?
-            {
-                deleted.push(name.clone());
+            let Some((kind, stored)) = found.get(name.uid()) else {
+                continue;
+            };
+            if stored.life == Life::Archived {
+                left.archived.push(self.holder(kind, stored, Some(name.clone())));
+            }
+            if was_deleted(stored) && !self.holds_for_restored(target, kind, stored).await? {
+                left.deleted.push(name.clone());
             }
         }
-        Ok(deleted)
-    }
-
-    async fn archived(&self, holders: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError> {
-        self.archived_holders(holders).await
+        Ok(left)
     }
 
     async fn detach(&self, holder: &Holder, former: &str, now: Timestamp) -> Result<bool, ArchiveError> {

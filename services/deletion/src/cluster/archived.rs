@@ -7,8 +7,8 @@ use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
 use super::follower::Follower;
-use super::former::{Detached, detach};
-use super::outcome::{Outcome, Task, Unanswered, holds_all, read, taken_off};
+use super::former::{Row, release_row};
+use super::outcome::{Outcome, Task, holds_all, read, taken_off};
 use super::remaining::RemainingHolders;
 use super::waiting::Waiting;
 use super::{Cluster, failed};
@@ -110,14 +110,6 @@ pub(super) struct HolderSweep<'a> {
     pub(super) scope: HolderScope,
     /// Who knows of the live ones what holds them else.
     pub(super) follower: Option<&'a Follower>,
-}
-
-/// What becomes of the row of a holder whose fields may name others by now.
-enum Row {
-    Stays,
-    Released,
-    /// It stays as long as this service does not say whether the holder holds what it names now.
-    Unanswered(Unanswered),
 }
 
 /// What becomes of a holder in the cluster.
@@ -333,9 +325,9 @@ impl HolderSweep<'_> {
         now: Timestamp,
     ) -> Result<Row, ClusterError> {
         if holder.version.is_some() {
-            return self.release_archived(cluster, archive, holder, now).await;
+            return release_row(cluster, archive, &self.target, holder, now).await;
         }
-        let (Some(key), Some(reference), None) = (&holder.key, &holder.reference, holder.version) else {
+        let (Some(key), Some(reference)) = (&holder.key, &holder.reference) else {
             return Ok(Row::Stays);
         };
         let target = &self.target.key;
@@ -371,27 +363,6 @@ impl HolderSweep<'_> {
             Err(ClusterError::Conflict(_)) => Ok(Row::Stays),
             Err(error) if error.is_absence() => Ok(Row::Stays),
             Err(error) => left.refusals.refuse(holder, error).map(|()| Row::Stays),
-        }
-    }
-
-    /// The same of an archived holder.
-    async fn release_archived(
-        &self,
-        cluster: &Cluster,
-        archive: &dyn Archive,
-        holder: &Holder,
-        now: Timestamp,
-    ) -> Result<Row, ClusterError> {
-        let Some(reference) = &holder.reference else {
-            return Ok(Row::Stays);
-        };
-        match detach(cluster, archive, &self.target, holder, now).await? {
-            Detached::Written => {
-                let released = archive.release(&self.target, reference).await;
-                released.map(|()| Row::Released).map_err(|error| failed(&error))
-            }
-            Detached::Not => Ok(Row::Stays),
-            Detached::Unanswered(service) => Ok(Row::Unanswered(service)),
         }
     }
 }

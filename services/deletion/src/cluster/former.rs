@@ -10,70 +10,133 @@ use super::outcome::Unanswered;
 use super::{Cluster, failed};
 use crate::archive::{Archive, Holder};
 use crate::decide::Seen;
-use crate::object::Key;
+use crate::object::{Key, Object};
+use crate::peer::Peer;
 
-/// What became of an archived holder that may have been moved from an object.
-pub(super) enum Detached {
-    /// It was, and is written: its reference can be released.
-    Written,
-    /// It may use the object, or has changed since it was read.
-    Not,
-    /// This service does not say whether the holder holds what it names now.
+/// What becomes of the row of a holder whose fields may name others by now, or of its reference at another service.
+pub(super) enum Row {
+    Stays,
+    Released,
+    /// It stays as long as this service does not say that the holder holds what it names now.
     Unanswered(Unanswered),
 }
 
 /// Whether an archived holder, as it was read, was moved from an object that has its reference.
-pub(super) fn was_moved(cluster: &Cluster, holder: &Holder, former: &Key) -> bool {
+fn was_moved(cluster: &Cluster, holder: &Holder, former: &Key) -> bool {
     let is_archived = holder.version.is_some() && holder.reference.is_some();
     let key = holder.key.as_ref().filter(|_| is_archived);
     key.is_some_and(|key| cluster.kinds.was_moved_from(&key.kind, &holder.edges, former))
 }
 
-/// Writes to an archived holder that was moved from an object, which is being deleted, in the version that was read. A
-/// move that was about to let it name the object again begins anew, and finds that the object is being deleted.
-pub(super) async fn detach(
+/// Releases the row of an archived holder on an object of our own from which it was moved.
+pub(super) async fn release_row(
     cluster: &Cluster,
     archive: &dyn Archive,
     former: &Seen,
     holder: &Holder,
     now: Timestamp,
-) -> Result<Detached, ClusterError> {
-    let (Some(key), Some(name), Some(version)) = (&holder.key, &holder.reference, holder.version) else {
-        return Ok(Detached::Not);
+) -> Result<Row, ClusterError> {
+    let detached = detach(cluster, archive, former, holder, now).await?;
+    if let (Row::Released, Some(name)) = (&detached, &holder.reference) {
+        let released = archive.release(former, name).await;
+        released.map_err(|error| failed(&error))?;
+    }
+    Ok(detached)
+}
+
+/// Releases the reference of an archived holder on an object of another service from which it was moved. What that
+/// service refuses stays, and keeps no other holder waiting.
+pub(super) async fn release_at(
+    peer: &Peer,
+    (cluster, archive): (&Cluster, &dyn Archive),
+    former: &Object,
+    holder: &Holder,
+    now: Timestamp,
+) -> Result<Row, ClusterError> {
+    let Some(name) = holder.reference.as_ref().map(ToString::to_string) else {
+        return Ok(Row::Stays);
     };
     if !was_moved(cluster, holder, &former.key) {
-        return Ok(Detached::Not);
+        return Ok(Row::Stays);
+    }
+    // A move that comes back writes to the object, and then to the holder: either finds another version.
+    let at = match peer.version(&former.key, &former.uid).await {
+        Ok(at) => at,
+        Err(error) => return Ok(stays(peer, &error)),
+    };
+    let detached = detach(cluster, archive, &Seen::of(former), holder, now).await?;
+    if !matches!(detached, Row::Released) {
+        return Ok(detached);
+    }
+    let released = async {
+        // Without a version, another object that has taken the name would lose the reference.
+        if at.is_none() && !peer.deletes(&former.key, &former.uid).await? {
+            return Ok(Row::Stays);
+        }
+        let released = peer.release(&former.key, &name, at.as_deref()).await;
+        released.map(|()| Row::Released)
+    };
+    let released: Result<Row, ClusterError> = released.await;
+    Ok(released.unwrap_or_else(|error| stays(peer, &error)))
+}
+
+/// What is written meanwhile is looked at again; else people are told who does not answer.
+fn stays(peer: &Peer, error: &ClusterError) -> Row {
+    match error {
+        ClusterError::Conflict(_) => Row::Stays,
+        _ => Row::Unanswered(Unanswered::by(peer.place(), error)),
+    }
+}
+
+/// Writes to an archived holder that was moved from an object, which is being deleted, in the version that was read. A
+/// move that was about to let it name the object again begins anew, and finds that the object is being deleted. Whether
+/// its reference can be released.
+async fn detach(
+    cluster: &Cluster,
+    archive: &dyn Archive,
+    former: &Seen,
+    holder: &Holder,
+    now: Timestamp,
+) -> Result<Row, ClusterError> {
+    let (Some(key), Some(name)) = (&holder.key, &holder.reference) else {
+        return Ok(Row::Stays);
+    };
+    if !was_moved(cluster, holder, &former.key) {
+        return Ok(Row::Stays);
     }
     // One that is still leaving the cluster is asked about again.
     let live = cluster.get(key).await?;
     if live.is_some_and(|live| live.uid == holder.uid) {
-        return Ok(Detached::Not);
+        return Ok(Row::Stays);
     }
-    match holds_elsewhere(cluster, holder, name).await {
-        Ok(true) => {}
-        Ok(false) => return Ok(Detached::Not),
-        Err(service) => return Ok(Detached::Unanswered(service)),
+    if let Err(service) = hold_elsewhere(cluster, holder, name).await {
+        return Ok(Row::Unanswered(service));
     }
-    // A second write says something else than the first one: it has to change the version.
-    let written = archive.detach(holder, &format!("{}@{version}", former.uid), now).await;
+    // No deletion is ever taken back: that is written once. What a live holder was detached from has a version there.
+    let written = archive.detach(holder, &format!("{}@deleting", former.uid), now).await;
     Ok(match written.map_err(|error| failed(&error))? {
-        true => Detached::Written,
-        false => Detached::Not,
+        true => Row::Released,
+        false => Row::Stays,
     })
 }
 
-/// Whether all objects of other services that a holder names have its reference. Those of its own service are found by
-/// its fields without one.
-async fn holds_elsewhere(cluster: &Cluster, holder: &Holder, name: &ReferenceName) -> Result<bool, Unanswered> {
+/// Lets all objects of other services that a holder names have its reference. Those of its own service are found by its
+/// fields without one.
+async fn hold_elsewhere(cluster: &Cluster, holder: &Holder, name: &ReferenceName) -> Result<(), Unanswered> {
     for edge in &holder.edges {
         let Some(peer) = cluster.peers.of(&edge.target.kind) else {
             continue;
         };
-        let found = peer.look(&edge.target).await;
-        let found = found.map_err(|error| Unanswered::by(peer.place(), &error))?;
-        if found.is_none_or(|found| !found.references.contains(name)) {
-            return Ok(false);
-        }
+        let held = peer.hold(&edge.target, &name.to_string()).await;
+        held.map_err(|error| match error {
+            // It is absent, or being deleted.
+            error if error.is_absence() || matches!(error, ClusterError::Conflict(_)) => Unanswered {
+                place: format!("{} to take its reference", edge.target),
+                why: error.to_string(),
+                is_silent: false,
+            },
+            error => Unanswered::by(peer.place(), &error),
+        })?;
     }
-    Ok(true)
+    Ok(())
 }

@@ -5,12 +5,12 @@ use kindex_kube_client::ClusterError;
 use kindex_model::reference_name::ReferenceName;
 
 use super::archived::HolderSweep;
-use super::former::{Detached, detach, was_moved};
+use super::former::{Row, release_at};
 use super::outcome::{Outcome, Task, read};
-use super::refusals::NAMED_MAX;
+use super::remaining::RemainingHolders;
 use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::{Archive, Holder, HolderPosition, HolderScope};
+use crate::archive::{Archive, Holder, HolderAction, HolderPosition, HolderScope};
 use crate::decide::{Archived, Seen};
 use crate::object::Object;
 
@@ -47,10 +47,7 @@ pub(super) async fn sweep(
     }
     // A deletion that has begun never ends otherwise. Still, nothing is deleted on the word of a watch.
     let (phase, left) = match read(cluster, &target, outcome).await? {
-        Some(found) if found.is_leaving() => {
-            release_deleted(cluster, archive, &found).await?;
-            (found.phase, release_moved(cluster, archive, &found, now).await?)
-        }
+        Some(found) if found.is_leaving() => (found.phase, release_left(cluster, archive, &found, now).await?),
         Some(_) | None => {
             cluster.rounds.forget(&target.uid);
             return Ok(());
@@ -69,6 +66,8 @@ pub(super) async fn sweep(
     }) = &mut outcome.swept
     {
         plain.extend(left);
+        plain.sort();
+        plain.dedup();
     }
     Ok(())
 }
@@ -104,23 +103,10 @@ async fn is_held_from(
     }
 }
 
-/// Takes off an object of another service what holders have left on it that were deleted out of the archive.
-async fn release_deleted(cluster: &Cluster, archive: &dyn Archive, target: &Object) -> Result<(), ClusterError> {
-    let Some(peer) = cluster.peers.of(&target.key.kind) else {
-        return Ok(());
-    };
-    for names in own_references(cluster, target).chunks(ASKED_AT_ONCE) {
-        let deleted = archive.deleted(target, names).await.map_err(|error| failed(&error))?;
-        for name in deleted {
-            peer.release(&target.key, &name.to_string(), None).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes off an object of another service what archived holders have left on it that were moved from there. The first
-/// ones of those that have references there still and do not name it, as people know them: they are looked at again.
-async fn release_moved(
+/// Takes off an object of another service what our holders have left on it: those that were deleted out of the archive,
+/// and archived ones that were moved from there. Returns, as people know them, some of the archived ones that still have
+/// a reference there and do not name it: they are looked at again.
+async fn release_left(
     cluster: &Cluster,
     archive: &dyn Archive,
     target: &Object,
@@ -129,35 +115,27 @@ async fn release_moved(
     let Some(peer) = cluster.peers.of(&target.key.kind) else {
         return Ok(Vec::new());
     };
-    let (former, mut left, mut is_silent) = (Seen::of(target), Vec::new(), false);
+    let mut remaining = RemainingHolders::default();
     for names in own_references(cluster, target).chunks(ASKED_AT_ONCE) {
-        let holders = archive.archived(names).await.map_err(|error| failed(&error))?;
-        let unnamed = |holder: &&Holder| holder.edges.iter().all(|edge| edge.target != target.key);
-        let holders: Vec<&Holder> = holders.iter().filter(unnamed).collect();
-        for holder in holders {
-            let may_go = !is_silent && was_moved(cluster, holder, &target.key);
-            let Some(name) = holder.reference.as_ref().filter(|_| may_go) else {
-                left.push(holder.to_string());
-                continue;
+        let left = archive.left(target, names).await.map_err(|error| failed(&error))?;
+        for name in left.deleted {
+            peer.release(&target.key, &name.to_string(), None).await?;
+        }
+        let names_it = |holder: &Holder| holder.edges.iter().any(|edge| edge.target == target.key);
+        for holder in left.archived.iter().filter(|holder| !names_it(holder)) {
+            let row = match remaining.is_silent {
+                true => Row::Stays,
+                false => release_at(peer, (cluster, archive), target, holder, now).await?,
             };
-            // A move that comes back writes to the object, and then to the holder: either finds another version.
-            let at = peer.version(&target.key, &target.uid).await?;
-            match detach(cluster, archive, &former, holder, now).await? {
-                Detached::Written => match peer.release(&target.key, &name.to_string(), at.as_deref()).await {
-                    Err(ClusterError::Conflict(_)) => left.push(holder.to_string()),
-                    released => released?,
-                },
-                Detached::Not => left.push(holder.to_string()),
-                // It may take long to answer: nobody else is asked in this sweep.
-                Detached::Unanswered(service) => {
-                    is_silent |= service.is_silent;
-                    left.push(format!("{holder} (waits for {})", service.place));
-                }
+            match row {
+                Row::Stays => remaining.add(HolderAction::WaitFor, holder),
+                Row::Released => {}
+                Row::Unanswered(service) => remaining.wait_for(&service, holder),
             }
         }
+        remaining.cut();
     }
-    left.truncate(NAMED_MAX);
-    Ok(left)
+    Ok(remaining.plain)
 }
 
 /// The references of our own holders on an object.

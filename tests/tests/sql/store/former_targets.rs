@@ -1,10 +1,9 @@
 //! References of holders that use an object no more, as the graph asks SQL for them: archived objects hold what was
 //! moved from them still, and other services release what was deleted out of the archive.
 
-use std::future::ready;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use axum::http::{Method, Uri};
+use axum::response::IntoResponse as _;
 use axum::{Json, Router};
 use kindex_deletion::archive::sql::SqlArchive;
 use kindex_deletion::archive::{Archive as _, Held};
@@ -15,17 +14,16 @@ use kindex_deletion::decide::Step;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{KindName, Object};
 use kindex_deletion::peer::{Peers, Transport};
-use kindex_kube_client::other_service::Address;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
 use kindex_store::Deletion;
 use kube::Client;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use serde_json::json;
 
 use super::backend::Backend;
+use super::region::{GROUP, NETWORKS, Region};
 use super::tombstones::{KINDS, LINKED, Linked, child, name, registry, seen};
 use super::widget::{KEEPSAKE_PARTS, Widget, at, widget};
 
@@ -140,39 +138,6 @@ async fn nothing_is_held_by_what_its_fields_may_not_name_or_by_the_reference_of_
     assert!(has_former(&linked, "h", "new").await);
 }
 
-/// A service that deletes a network with these references, and what it was asked to release.
-async fn region(references: [&ReferenceName; 2]) -> (Address, Arc<Mutex<Vec<String>>>) {
-    let version = json!({"groupVersion": "region.example.com/v1", "version": "v1"});
-    let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
-        "groups": [{"name": "region.example.com", "versions": [version], "preferredVersion": version}]});
-    let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "region.example.com/v1",
-        "resources": [{"name": "networks", "singularName": "network", "namespaced": true, "kind": "Network",
-            "verbs": ["get"]}]});
-    let references: Vec<Value> = references.iter().map(|name| json!({"name": name.as_str()})).collect();
-    let network = json!({"target": {"uid": "n", "state": "Deleting"}, "references": references});
-    let released: Arc<Mutex<Vec<String>>> = Arc::default();
-    let heard = released.clone();
-    let router: Router = Router::new().fallback(move |method: Method, at: Uri| {
-        if method == Method::DELETE {
-            heard.lock().expect("nobody panics").push(at.path().to_owned());
-        }
-        ready(match at.path() {
-            "/apis" => Json(groups.clone()),
-            "/apis/region.example.com/v1" => Json(resources.clone()),
-            _ => Json(network.clone()),
-        })
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = Address {
-        name: "region".to_owned(),
-        url: format!("http://{}", listener.local_addr().expect("an address")),
-        ca_file: None,
-        token_file: None,
-    };
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    (address, released)
-}
-
 /// A process that ended early has left the reference there. As if an object that nothing in the archive holds were
 /// done with: who deletes it would wait for ever.
 async fn another_service_releases_what_was_deleted_out_of_the_archive_though_nobody_else_holds_its_object(
@@ -184,12 +149,11 @@ async fn another_service_releases_what_was_deleted_out_of_the_archive_though_nob
     let deleted = store.delete_direct(&LINKED, &uid, None, at(1)).await;
     assert_eq!(deleted.expect("an answer"), Deletion::Done);
     let (left, unknown) = (name(DELETED), name(UNKNOWN));
-    let (address, released) = region([&left, &unknown]).await;
+    let references = [&left, &unknown].map(|name| json!({"name": name.as_str()}));
+    let network = json!({"target": {"uid": "n", "state": "Deleting"}, "references": references});
+    let region = Region::start(move |_| Json(&network).into_response()).await;
 
-    let (kinds, network) = (
-        Kinds::of(&registry(&KINDS)),
-        KindName::new("region.example.com", "Network"),
-    );
+    let (kinds, network) = (Kinds::of(&registry(&KINDS)), KindName::new(GROUP, "Network"));
     let text = Text::parse_str(&widget("n", "blue", 5).text()).expect("an object");
     let task = Task {
         object: Object::read(network.clone(), &text.metadata, &kinds.names, false, Vec::new()),
@@ -200,13 +164,9 @@ async fn another_service_releases_what_was_deleted_out_of_the_archive_though_nob
     let nobody: Router = Router::new();
     let cluster = Cluster::new(Client::new(nobody, "default"), kinds)
         .with_archive(Arc::new(linked.archive))
-        .beside(Peers::new([(network, address)], &Transport::Events));
+        .beside(Peers::new([(network, region.address.clone())], &Transport::Events));
     let outcome = carry_out(&cluster, &task, at(2)).await;
     assert_eq!(outcome.failed, None);
     assert!(outcome.swept.is_some(), "the deletion goes on");
-    let references = "/api/v1/networks.region.example.com/shop/blue/references";
-    assert_eq!(
-        *released.lock().expect("nobody panics"),
-        [format!("{references}/{left}")]
-    );
+    assert_eq!(region.asked(), [format!("DELETE {NETWORKS}/blue/references/{left}")]);
 }

@@ -2,13 +2,14 @@
 //! holder was evicted right after it, or a finalizer became a row meanwhile. They go once these objects are deleted.
 
 use std::future::ready;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use axum::http::{Method, Uri};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
 use kindex_deletion::answers::Swept;
 use kindex_deletion::archive::sql::SqlArchive;
-use kindex_deletion::archive::{Archive as _, HolderScope};
+use kindex_deletion::archive::{Archive as _, Holder, HolderScope, Left};
 use kindex_deletion::cluster::Cluster;
 use kindex_deletion::cluster::carry_out::carry_out;
 use kindex_deletion::cluster::outcome::Task;
@@ -16,17 +17,16 @@ use kindex_deletion::decide::{Archived, Step};
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{KindName, Object};
 use kindex_deletion::peer::{Peers, Transport};
-use kindex_kube_client::other_service::Address;
 use kindex_model::deletion::Phase;
 use kindex_model::object::{Object as Text, Uid};
 use kindex_query::Life;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::absent::absent;
 use super::backend::Backend;
 use super::direct::evict;
+use super::region::{GROUP, NETWORKS, Region};
 use super::restored_holders::{HOSTED, HOSTED_KINDS, registry};
 use super::swept::sweep;
 use super::tombstones::{self, KINDS, LINKED, Linked, child, name, seen};
@@ -37,9 +37,9 @@ scenarios!(
     a_holder_is_detached_only_as_it_was_read,
     what_a_live_holder_releases_is_no_row_either,
     what_was_left_at_another_service_is_released_once_what_is_named_instead_is_held,
+    a_release_that_another_service_denies_is_shown_and_writes_the_holder_once,
 );
 
-const GROUP: &str = "region.example.com";
 /// A holder: finalizers name only what has a UUID.
 const HELD: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 /// Where an object says from which one it was detached.
@@ -70,7 +70,7 @@ async fn what_was_moved_in_the_archive_holds_its_former_target_until_that_is_del
     let stored = linked.backend.store.get_by_id(&LINKED, &Uid::from("moved")).await;
     let stored = stored.expect("readable").expect("a row");
     assert_eq!(stored.life, Life::Archived);
-    assert!(stored.object.metadata.annotations[DETACHED].starts_with("t@"));
+    assert_eq!(stored.object.metadata.annotations[DETACHED], "t@deleting");
     let (swept, _) = sweep(&linked, true).await;
     assert_eq!(
         swept,
@@ -94,12 +94,21 @@ async fn a_holder_is_detached_only_as_it_was_read(backend: Backend) {
         let written = linked.archive.detach(moved, "t@1", at(3)).await;
         assert_eq!(written, Ok(is_written));
     }
-    let names = [name("moved"), name("unknown")];
-    let found = linked.archive.archived(&names).await.expect("readable");
-    let uids: Vec<&str> = found.iter().map(|holder| holder.uid.as_str()).collect();
-    assert_eq!(uids, ["moved"]);
-    assert!(found[0].version > moved.version, "it was written");
-    assert_eq!(linked.archive.detach(&found[0], "t@2", at(4)).await, Ok(true));
+    let text = Text::parse_str(&child("t", "").text()).expect("an object");
+    let target = Kinds::of(&tombstones::registry(&KINDS)).read(&LINKED, &text);
+    let read = async || {
+        let left = linked.archive.left(&target, &[name("moved"), name("unknown")]).await;
+        let Left { deleted, archived } = left.expect("readable");
+        assert!(deleted.is_empty(), "{deleted:?}");
+        let [moved]: [Holder; 1] = archived.try_into().expect("one holder");
+        moved
+    };
+    let found = read().await;
+    assert_eq!((found.uid.as_str(), found.version > moved.version), ("moved", true));
+    for (former, is_new) in [("t@1", false), ("t@2", true)] {
+        assert_eq!(linked.archive.detach(&found, former, at(4)).await, Ok(true));
+        assert_eq!(read().await.version > found.version, is_new, "{former}");
+    }
 }
 
 /// A cluster in which the holder names `new`, which it holds, and holds `t` still.
@@ -146,48 +155,33 @@ async fn what_a_live_holder_releases_is_no_row_either(backend: Backend) {
     assert_eq!(linked.rows("t").await, 0);
 }
 
-/// A service that deletes the network `n`, which the widget holds, and whose network `m` it holds or not. Also what it
-/// was asked to release.
-async fn region(is_held: bool) -> (Address, Arc<Mutex<Vec<String>>>) {
-    let version = json!({"groupVersion": "region.example.com/v1", "version": "v1"});
-    let groups = json!({"kind": "APIGroupList", "apiVersion": "v1",
-        "groups": [{"name": GROUP, "versions": [version], "preferredVersion": version}]});
-    let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "region.example.com/v1",
-        "resources": [{"name": "networks", "singularName": "network", "namespaced": true, "kind": "Network",
-            "verbs": ["get"]}]});
+/// What is known of the network that is held, as `Some(held)`, of the one that the holder names.
+fn networks(named: Option<bool>, release: StatusCode) -> impl Fn(&Uri) -> Response + Clone + Send + Sync + 'static {
     let network = |uid: &str, state: &str, is_held: bool| {
         let held_by = is_held.then(|| json!({"name": name(HELD).to_string()}));
         let references: Vec<Value> = held_by.into_iter().collect();
         json!({"target": {"uid": uid, "state": state, "resourceVersion": "7"}, "references": references})
     };
-    let (former, named) = (network("n", "Deleting", true), network("m", "Live", is_held));
-    let released: Arc<Mutex<Vec<String>>> = Arc::default();
-    let heard = released.clone();
-    let router: Router = Router::new().fallback(move |method: Method, at: Uri| {
-        if method == Method::DELETE {
-            heard.lock().expect("nobody panics").push(at.to_string());
+    let (former, named) = (
+        network("n", "Deleting", true),
+        named.map(|held| network("m", "Live", held)),
+    );
+    move |at| match at.path() {
+        path if path.contains("/shop/m/") => match &named {
+            Some(named) => Json(named).into_response(),
+            None => absent(&format!("{NETWORKS}/m").parse().expect("an address")),
+        },
+        path if path.contains("/shop/n/references/") && release != StatusCode::OK => {
+            let denied = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
+                "code": release.as_u16(), "message": "no"});
+            (release, Json(denied)).into_response()
         }
-        ready(Json(match at.path() {
-            "/apis" => groups.clone(),
-            "/apis/region.example.com/v1" => resources.clone(),
-            path if path.contains("/shop/m/") => named.clone(),
-            _ => former.clone(),
-        }))
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = Address {
-        name: "region".to_owned(),
-        url: format!("http://{}", listener.local_addr().expect("an address")),
-        ca_file: None,
-        token_file: None,
-    };
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    (address, released)
+        _ => Json(&former).into_response(),
+    }
 }
 
-/// What a sweep for the network `n` was asked to release, and whom it says to look at again.
-async fn sweep_network(backend: &Backend, is_held: bool) -> (Vec<String>, Archived) {
-    let (address, released) = region(is_held).await;
+/// Whom a sweep for the network `n` of this service says to look at again.
+async fn sweep_network(backend: &Backend, region: &Region) -> Vec<String> {
     let registry = registry(&HOSTED_KINDS);
     let kinds = Kinds::of(&registry);
     let network = KindName::new(GROUP, "Network");
@@ -200,35 +194,62 @@ async fn sweep_network(backend: &Backend, is_held: bool) -> (Vec<String>, Archiv
     };
     let empty: Router = Router::new().fallback(|at: Uri| ready(absent(&at)));
     let archive = SqlArchive::new(backend.store.clone(), registry, kinds.clone());
+    let peers = Peers::new([(network, region.address.clone())], &Transport::Events);
     let cluster = Cluster::new(Client::new(empty, "default"), kinds)
         .with_archive(Arc::new(archive))
-        .beside(Peers::new([(network, address)], &Transport::Events));
+        .beside(peers);
     let outcome = carry_out(&cluster, &task, at(3)).await;
     assert_eq!(outcome.failed, None);
-    let swept = outcome.swept.expect("an answer");
-    let released = released.lock().expect("nobody panics").clone();
-    (released, swept.archived)
+    match outcome.swept.expect("an answer").archived {
+        Archived::Remaining { plain, owned } if owned.is_empty() => plain,
+        other => panic!("nothing is owned: {other:?}"),
+    }
 }
 
-/// As if the service of the network waited for ever, or as if the widget were left without any reference.
+/// The version and the annotation of the archived holder.
+async fn stored(backend: &Backend) -> (u64, Option<String>) {
+    let stored = backend.store.get_by_id(&HOSTED, &Uid::from(HELD)).await;
+    let metadata = stored.expect("readable").expect("a row").object.metadata;
+    (metadata.resource_version.0, metadata.annotations.get(DETACHED).cloned())
+}
+
+fn reference_on(network: &str) -> String {
+    format!("{NETWORKS}/{network}/references/{}", name(HELD))
+}
+
+/// As if the service of the network waited for ever, also for what a holder names without a reference that nobody else
+/// places. Or as if the widget were left without any reference.
 async fn what_was_left_at_another_service_is_released_once_what_is_named_instead_is_held(backend: Backend) {
     let backend = backend.with_registry(registry(&HOSTED_KINDS)).await;
     evict(&backend, &child(HELD, "m")).await;
-    let remaining = |plain: Vec<String>| Archived::Remaining {
-        plain,
-        owned: Vec::new(),
-    };
-    let waits = format!("widget.test.kindex shop/{HELD} (archived)");
-    assert_eq!(sweep_network(&backend, false).await, (vec![], remaining(vec![waits])));
-    let reference = format!(
-        "/api/v1/networks.region.example.com/shop/n/references/{}?resourceVersion=7",
-        name(HELD)
+    let holder = format!("widget.test.kindex shop/{HELD} (archived)");
+    let placed = format!("PUT {}", reference_on("m"));
+
+    let region = Region::start(networks(None, StatusCode::OK)).await;
+    let waits = format!("{holder} (waits for network.region.example.com shop/m to take its reference)");
+    assert_eq!(sweep_network(&backend, &region).await, [waits]);
+    assert_eq!(region.asked(), [placed.as_str()]);
+    assert_eq!(stored(&backend).await.1, None);
+
+    let region = Region::start(networks(Some(false), StatusCode::OK)).await;
+    assert!(sweep_network(&backend, &region).await.is_empty());
+    let released = format!("DELETE {}?resourceVersion=7", reference_on("n"));
+    assert_eq!(region.asked(), [placed, released]);
+    assert_eq!(stored(&backend).await.1.as_deref(), Some("n@deleting"));
+}
+
+/// As if a service that denies the release ended the sweep, or as if each sweep wrote the holder once more.
+async fn a_release_that_another_service_denies_is_shown_and_writes_the_holder_once(backend: Backend) {
+    let backend = backend.with_registry(registry(&HOSTED_KINDS)).await;
+    evict(&backend, &child(HELD, "m")).await;
+    let region = Region::start(networks(Some(true), StatusCode::FORBIDDEN)).await;
+    let waits = format!(
+        "widget.test.kindex shop/{HELD} (archived) (waits for the service region at {})",
+        region.address.url
     );
-    assert_eq!(
-        sweep_network(&backend, true).await,
-        (vec![reference], remaining(Vec::new()))
-    );
-    let stored = backend.store.get_by_id(&HOSTED, &Uid::from(HELD)).await;
-    let stored = stored.expect("readable").expect("a row").object;
-    assert!(stored.metadata.annotations[DETACHED].starts_with("n@"));
+    assert_eq!(sweep_network(&backend, &region).await, [waits.as_str()]);
+    let written = stored(&backend).await;
+    assert_eq!(written.1.as_deref(), Some("n@deleting"));
+    assert_eq!(sweep_network(&backend, &region).await, [waits.as_str()]);
+    assert_eq!(stored(&backend).await, written, "nothing is written twice");
 }

@@ -94,7 +94,9 @@ mod questions;
 mod reads;
 mod reference_races;
 mod references;
+mod region;
 mod restore;
+
 mod restored_holders;
 mod restored_meanwhile;
 mod restored_twice;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_deletion::archive::Archive;
 use kindex_deletion::archive::sql::SqlArchive;
+use kindex_deletion::archive::{Archive, Left};
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::object::{KindName, Object as Node};
 use kindex_kube_client::CreateApi;
@@ -374,8 +374,8 @@ async fn at_another_service_the_former_reference_stays_until_the_new_one_is_ther
         }
     };
     let released = async |target: Node| {
-        let released = archive.deleted(&target, &[name("u1")]).await;
-        !released.expect("readable").is_empty()
+        let left = archive.left(&target, &[name("u1")]).await;
+        !left.expect("readable").deleted.is_empty()
     };
     backend.write(old().store(Life::Archived, false), at(1)).await;
     assert!(!released(network("t", &[])).await, "it is archived");
@@ -405,6 +405,6 @@ async fn at_another_service_the_former_reference_stays_until_the_new_one_is_ther
         }
     }
     assert_eq!(backend.life("b1").await, Some(Life::Deleted));
-    let deleted = archive.deleted(&network("t", &[]), &[name("b1")]).await;
-    assert_eq!(deleted, Ok(Vec::new()), "the third one has no reference yet");
+    let left = archive.left(&network("t", &[]), &[name("b1")]).await;
+    assert_eq!(left, Ok(Left::default()), "the third one has no reference yet");
 }

@@ -4,7 +4,6 @@
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
-use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
 
 use super::SqlArchive;
@@ -70,16 +69,6 @@ impl SqlArchive {
         ))
     }
 
-    /// Those of these holders that are archived.
-    pub(super) async fn archived_holders(&self, names: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError> {
-        let found = self.rows_of(names).await?;
-        let holders = names.iter().filter_map(|name| {
-            let (kind, stored) = found.get(name.uid())?;
-            (stored.life == Life::Archived).then(|| self.holder(kind, stored, Some(name.clone())))
-        });
-        Ok(holders.collect())
-    }
-
     /// Writes to a holder that it uses an object no more. Of one whose text has no form in the version of its kind,
     /// nobody knows what it names.
     pub(super) async fn detach_as_read(
@@ -98,10 +87,20 @@ impl SqlArchive {
         let Some(found) = found.map_err(failed)?.filter(is_as_read) else {
             return Ok(false);
         };
+        let recorded = &self.kinds.names.recorded;
+        if found
+            .object
+            .metadata
+            .annotations
+            .get(&recorded.detached)
+            .is_some_and(|said| said == former)
+        {
+            return Ok(true);
+        }
         let Ok(own) = self.own_form(kind, &found) else {
             return Ok(false);
         };
-        let text = self.kinds.names.recorded.detach(own.text(), former);
+        let text = recorded.detach(own.text(), former);
         self.rewrite(kind, &found, text, now).await
     }
 }

@@ -11,7 +11,7 @@ use kindex_model::reference::OnDelete;
 use kube::Client;
 
 use super::*;
-use crate::archive::{ArchiveError, HolderPosition, Page};
+use crate::archive::{ArchiveError, HolderPosition, Left, Page};
 use crate::fixture::{GROUP, key};
 use crate::kinds::Kinds;
 use crate::object::{Edge, KindName};
@@ -80,11 +80,7 @@ impl Archive for Rows {
         unasked()
     }
 
-    async fn deleted(&self, _: &Object, _: &[ReferenceName]) -> Result<Vec<ReferenceName>, ArchiveError> {
-        unasked()
-    }
-
-    async fn archived(&self, _: &[ReferenceName]) -> Result<Vec<Holder>, ArchiveError> {
+    async fn left(&self, _: &Object, _: &[ReferenceName]) -> Result<Left, ArchiveError> {
         unasked()
     }
 
