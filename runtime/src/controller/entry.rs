@@ -1,6 +1,7 @@
 //! One object that is not settled yet: its newest known state in the cluster and in SQL, and how answers change it.
 //! Queues are in the modules below.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_decide::ingest::{Observed, OwnDelete};
@@ -124,6 +125,24 @@ pub(super) enum State {
     Effect,
 }
 
+/// Counts an entry in the [`UnservedCount`] that gave it, until it is dropped.
+pub(super) type UnservedMark = Arc<()>;
+
+/// How many entries wait for a CRD: as many as there are marks, each of which an entry keeps for as long as it does. So
+/// nobody goes through all entries to count them.
+#[derive(Debug, Default)]
+pub(super) struct UnservedCount(UnservedMark);
+
+impl UnservedCount {
+    pub(super) fn mark(&self) -> UnservedMark {
+        self.0.clone()
+    }
+
+    pub(super) fn get(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     newest: Observation,
@@ -144,8 +163,8 @@ pub(super) struct Entry {
     leaving_since: Option<Duration>,
     /// Whether it waits for finalizers of others.
     pub(super) held: bool,
-    /// Whether its last effect failed because the cluster does not serve the kind.
-    pub(super) unserved: bool,
+    /// There while its last effect failed because the cluster does not serve the kind.
+    pub(super) unserved: Option<UnservedMark>,
     pub(super) attempts: u32,
     pub(super) state: State,
     /// Whether `newest` is newer than the decision that is being carried out.
@@ -166,7 +185,7 @@ impl Entry {
             arrived,
             leaving_since: None,
             held: false,
-            unserved: false,
+            unserved: None,
             attempts: 0,
             state: State::Queued,
             overtaken: false,
@@ -191,7 +210,7 @@ impl Entry {
             self.row = None;
         }
         self.confirmed = None;
-        self.unserved = false;
+        self.unserved = None;
         self.overtaken = true;
     }
 
@@ -202,7 +221,7 @@ impl Entry {
             self.learn(answer);
             self.confirmed = doubted;
         }
-        self.unserved = false;
+        self.unserved = None;
         self.row = None;
     }
 
@@ -267,7 +286,7 @@ impl Entry {
     pub(super) fn begin_decision(&mut self, leaving: bool, now: Duration) -> Duration {
         self.overtaken = false;
         self.held = false;
-        self.unserved = false;
+        self.unserved = None;
         if !leaving {
             self.leaving_since = None;
             return Duration::ZERO;

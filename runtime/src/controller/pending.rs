@@ -12,7 +12,7 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::seen::Seen;
 
 use super::super::settings::Settings;
-use super::entry::{Entry, Observation, ObservedObject, Resume, State};
+use super::entry::{Entry, Observation, ObservedObject, Resume, State, UnservedCount};
 use super::environment::Environment;
 use super::sweep::Orphan;
 use super::watermark::Unsettled;
@@ -27,6 +27,7 @@ pub(super) struct Pending {
     timers: BTreeSet<(Duration, Uid)>,
     /// The rows of all objects, if they are cached.
     rows: Option<BTreeMap<Uid, Row>>,
+    unserved: UnservedCount,
 }
 
 impl Pending {
@@ -58,14 +59,15 @@ impl Pending {
 
     /// Those whose last effect failed because the cluster does not serve the kind.
     pub(super) fn unserved(&self) -> usize {
-        self.entries.values().filter(|entry| entry.unserved).count()
+        self.unserved.get()
     }
 
     /// Notes that the cluster does not serve the kind of an object which an effect is for. Returns whether no other
     /// object is known to wait for that.
     pub(super) fn note_unserved(&mut self, uid: &Uid) -> bool {
-        let is_first = !self.entries.values().any(|entry| entry.unserved);
-        self.entry_mut(uid).unserved = true;
+        let is_first = self.unserved.get() == 0;
+        let mark = self.unserved.mark();
+        self.entry_mut(uid).unserved = Some(mark);
         is_first
     }
 
@@ -76,7 +78,7 @@ impl Pending {
     /// When the oldest arrived of those that do not wait for a delay, nor for a CRD that is not installed.
     pub(super) fn oldest_arrival(&self, env: &Environment, is_unserved: bool) -> Option<Timestamp> {
         let late = self.entries.values();
-        let late = late.filter(|entry| !(entry.waits_as_it_should() || is_unserved && entry.unserved));
+        let late = late.filter(|entry| !(entry.waits_as_it_should() || is_unserved && entry.unserved.is_some()));
         let age = env.now.elapsed.saturating_sub(late.map(|entry| entry.arrived).min()?);
         env.now.wall.checked_sub(age).ok()
     }
@@ -314,4 +316,48 @@ impl Pending {
 pub(super) fn is_plain(env: &Environment, head: &Head) -> bool {
     let adopted = head.has_finalizer || !env.settings.adopt_finalizers;
     head.is_staying() && adopted
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_kube_client::ObjectName;
+
+    use super::*;
+
+    /// An entry of this uid, of which nothing is known but that it is gone.
+    fn insert(pending: &mut Pending, uid: &Uid) {
+        let name = ObjectName {
+            namespace: "default".to_owned(),
+            name: uid.to_string(),
+        };
+        let entry = Entry::new(Observation::Gone(None), name, ResourceVersion(1), Duration::ZERO);
+        pending.insert(uid, entry);
+    }
+
+    /// As if what has an answer, or is settled, counted among those that wait for the CRD, so that nobody were told of
+    /// the next one.
+    #[test]
+    fn those_that_wait_for_a_crd_count_until_they_have_an_answer_or_are_settled() {
+        let mut pending = Pending::default();
+        let uids = ["a", "b", "c"].map(Uid::from);
+        for uid in &uids {
+            insert(&mut pending, uid);
+        }
+        let [a, b, c] = &uids;
+        assert!(pending.note_unserved(a), "nobody waited before");
+        assert!(!pending.note_unserved(a), "it has waited itself");
+        assert!(!pending.note_unserved(b));
+        assert_eq!(pending.unserved(), 2, "each counts once");
+        pending.entry_mut(a).answer(Observation::Gone(None), None);
+        assert_eq!(pending.unserved(), 1);
+        assert!(!pending.note_unserved(c), "b waits still");
+        pending.settle(b);
+        pending.settle(c);
+        assert_eq!(pending.unserved(), 0);
+        assert!(pending.note_unserved(a), "nobody waits any more");
+        pending.clear();
+        assert_eq!(pending.unserved(), 0);
+        insert(&mut pending, a);
+        assert!(pending.note_unserved(a), "the former ones are dropped");
+    }
 }

@@ -245,7 +245,9 @@ impl Objects {
             } => {
                 let is_unserved = matches!(error, ClusterError::Unserved { .. });
                 let name = entry.name.clone();
-                entry.unserved &= is_unserved;
+                if !is_unserved {
+                    entry.unserved = None;
+                }
                 if is_unserved && self.pending.note_unserved(uid) {
                     tracing::warn!(kind = env.kind.name, object = %name,
                         "{error}: what the cluster was asked for may be done or not, which is found out once it serves \
