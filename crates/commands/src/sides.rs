@@ -95,37 +95,55 @@ pub(crate) async fn answering(access: Access) -> CommandResult<Access> {
     refuse_silence(access, ANSWER_WITHIN).await
 }
 
-/// The same for a command that waits for a while, and says so meanwhile.
+/// The same for a command that waits for a while, and says so meanwhile. It does not wait after what fails at once.
 pub(crate) async fn answering_within(access: Access, within: Duration) -> CommandResult<Access> {
     let rest = within.saturating_sub(ANSWER_WITHIN);
-    let then = format!("Retrying for {} s", rest.as_secs());
-    match note_silence(&access, &then).await {
-        true => refuse_silence(access, rest).await,
-        false => Ok(access),
+    match silence(&access, ANSWER_WITHIN).await {
+        None => Ok(access),
+        Some(silence) if !silence.may_end => Err(silence.failure()),
+        Some(silence) => {
+            silence.note(&format!("Retrying for {} s", rest.as_secs()));
+            refuse_silence(access, rest).await
+        }
     }
 }
 
 async fn refuse_silence(access: Access, within: Duration) -> CommandResult<Access> {
     match silence(&access, within).await {
         None => Ok(access),
-        Some(silence) => Err(CommandError::failure(silence).hint(AWAY)),
+        Some(silence) => Err(silence.failure()),
     }
 }
 
-/// For a command that waits for the cluster: says so, where nothing comes from it, and what is done then. Whether that
-/// was said.
-pub(crate) async fn note_silence(access: &Access, then: &str) -> bool {
-    let silence = silence(access, ANSWER_WITHIN).await;
-    if let Some(silence) = &silence {
-        say::note(format_args!("note: {silence}. {then}"));
+/// For a command that waits for the cluster: says so, where nothing comes from it, and what is done then.
+pub(crate) async fn note_silence(access: &Access, then: &str) {
+    if let Some(silence) = silence(access, ANSWER_WITHIN).await {
+        silence.note(then);
+    }
+}
+
+/// That nothing comes from a cluster.
+struct Silence {
+    /// Which cluster, and why.
+    message: String,
+    /// Whether it was asked until the time was over, and may answer later.
+    may_end: bool,
+}
+
+impl Silence {
+    fn note(&self, then: &str) {
+        say::note(format_args!("note: {}. {then}", self.message));
         say::note(format_args!("  hint: {AWAY}"));
     }
-    silence.is_some()
+
+    fn failure(self) -> CommandError {
+        CommandError::failure(self.message).hint(AWAY)
+    }
 }
 
-/// That nothing comes from the cluster in this time, and why; a refusal is an answer. It is asked again where there is
-/// no connection; what else fails, such as a token that cannot be read, fails at once.
-async fn silence(access: &Access, within: Duration) -> Option<String> {
+/// That nothing comes from the cluster in this time; a refusal is an answer. It is asked again where there is no
+/// connection; what else fails, such as a token that cannot be read, fails at once.
+async fn silence(access: &Access, within: Duration) -> Option<Silence> {
     let mut why = format!("nothing within {} s", within.as_secs());
     let answers = async {
         loop {
@@ -141,11 +159,16 @@ async fn silence(access: &Access, within: Duration) -> Option<String> {
             sleep(ASK_AGAIN_AFTER).await;
         }
     };
-    if timeout(within, answers).await.unwrap_or(false) {
-        return None;
-    }
+    let may_end = match timeout(within, answers).await {
+        Ok(true) => return None,
+        Ok(false) => false,
+        Err(_) => true,
+    };
     let url = &access.config.cluster_url;
-    Some(format!("the cluster at {url} does not answer: {why}"))
+    Some(Silence {
+        message: format!("the cluster at {url} does not answer: {why}"),
+        may_end,
+    })
 }
 
 /// The operations of the API server, which need not run for that: over both sides, and over SQL-only kinds.

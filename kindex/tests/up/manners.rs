@@ -2,9 +2,10 @@
 //! directory that is taken.
 
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use kindex_harness::ports::Closed;
 use tempfile::TempDir;
@@ -200,6 +201,39 @@ fn a_cluster_that_does_not_answer_ends_commands_that_do_not_wait_for_it() {
             assert!(!is_logged, "{words:?}: {reported}");
         }
     }
+}
+
+/// It answers every request with a page that no cluster has.
+fn page() -> SocketAddr {
+    let (listener, address) = silent();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.expect("a connection");
+            let mut head = BufReader::new(&stream).lines();
+            while head.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let page = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>";
+            (&stream).write_all(page.as_bytes()).expect("somebody waits");
+        }
+    });
+    address
+}
+
+/// As if people had to wait for what is not asked again.
+#[test]
+fn a_failure_that_is_not_repeated_is_not_called_retried() {
+    let address = page();
+    let (_directory, flags) = beside_cluster(address);
+    let flags = flags.each_ref().map(String::as_str);
+    let output = kindex(
+        &[&["release", "--dry-run"][..], &flags].concat(),
+        Stdio::null(),
+        Stdio::piped(),
+    );
+    let reported = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    let away = format!("error: the cluster at http://{address}/ does not answer: ");
+    assert!(reported.contains(&away), "{reported}");
+    assert!(!reported.contains("Retrying"), "{reported}");
 }
 
 #[test]
