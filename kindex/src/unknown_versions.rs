@@ -13,6 +13,7 @@ use futures::future::join_all;
 use kindex_commands::config::MetadataStorageChoice;
 use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_commands::install::{FIELD_MANAGER, MANAGED_BY};
+use kindex_kube_client::look_up;
 use kindex_migrator::wire::definition::{StoredDefinition, resource, stored};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::MetadataStorage;
@@ -122,7 +123,7 @@ fn is_dropped(registry: &Registry, kind: &Kind, version: &str) -> bool {
 async fn in_cluster(registry: &Registry, client: &Client) -> Vec<Unknown> {
     let api: Api<StoredDefinition> = Api::all_with(client.clone(), &resource());
     let definitions = own_kinds(registry).filter(|kind| kind.cluster);
-    let definitions = definitions.map(async |kind| match api.get_opt(&kind.crd_name()).await {
+    let definitions = definitions.map(async |kind| match look_up(&api, &kind.crd_name()).await {
         Ok(found) => found.map(|definition| (kind, definition)),
         Err(error) => {
             let error = chain(&error);

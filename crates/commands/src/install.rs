@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kindex_kube_client::{Outcome, outcome};
+use kindex_kube_client::{Outcome, look_up, outcome};
 use kindex_model::kind::{Kind, Registry};
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{conditions, wait::await_condition};
@@ -72,7 +72,7 @@ async fn crd(
 ) -> CommandResult<bool> {
     let name = kind.crd_name();
     let failed = |error: &dyn std::error::Error| CommandError::failure(format_args!("CRD {name}: {}", chain(error)));
-    let present = api.get_opt(&name).await.map_err(|error| failed(&error))?;
+    let present = look_up(api, &name).await.map_err(|error| failed(&error))?;
     let Some(manifest) = manifest else {
         return Ok(present.is_some());
     };

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kindex_api::operations::{Bounds, Caller, Held, ObjectKey, Operations, Part, References, Refusal, WriteOptions};
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Collection;
-use kindex_kube_client::{Outcome, outcome};
+use kindex_kube_client::{Outcome, look_up, outcome};
 use kindex_model::kind::{Kind, Scope};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt as _};
@@ -138,7 +138,7 @@ impl<'a> Target<'a> {
         let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
         match self.objects().patch(self.name, &PatchParams::default(), &patch).await {
             Ok(_) => Ok(()),
-            Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => {
+            Err(error) if outcome(&error) == Some(Outcome::Absent) => {
                 self.annotate_stored(&dropped, said).await;
                 Ok(())
             }
@@ -189,7 +189,7 @@ impl<'a> Target<'a> {
         let (objects, released) = (self.objects(), self.released());
         let mut tries = TRIES;
         loop {
-            let found = objects.get_opt(self.name).await?;
+            let found = look_up(&objects, self.name).await?;
             let named = found.filter(|found| found.annotations().get(&released) == Some(&held.name));
             let Some(named) = named else {
                 return Ok(());

@@ -84,6 +84,12 @@ impl KubeCluster {
         self.meaning(kind, None, error).await
     }
 
+    /// What it means that the cluster has answered a request for one object of a kind, which its client was asked, with
+    /// a 404 that names none: [`ClusterError::Unserved`] if it does not serve the kind, as its discovery confirms.
+    pub async fn why_unserved(&self, kind: &Kind, said: &str) -> ClusterError {
+        self.confirm_unserved(kind, false, in_doubt(said.to_owned())).await
+    }
+
     async fn meaning(&self, kind: &Kind, name: Option<&ObjectName>, error: &kube::Error) -> ClusterError {
         let said = match name {
             Some(name) => classify_of(kind, &name.name, error),

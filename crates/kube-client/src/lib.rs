@@ -11,6 +11,7 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 mod classify;
 mod connect;
 mod discovery;
+mod look_up;
 mod namespace;
 mod wire;
 
@@ -32,6 +33,7 @@ pub use create::CreateApi;
 pub use discovery::{Served, Sought, served};
 pub use identity::Identity;
 pub use kindex_kube_api::status::{Outcome, RefusedBy};
+pub use look_up::look_up;
 
 /// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,5 +1,5 @@
-//! Moves while a proxy before the cluster answers one request itself, or a webhook denies a write: neither says
-//! anything of an object.
+//! Moves and creations while a proxy before the cluster answers a request itself, or a webhook denies a write: neither
+//! says anything of an object.
 
 use std::future::IntoFuture as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use kindex_api::operations::{Caller, NamedObject, ObjectKey};
+use kindex_api::operations::{Caller, NamedObject, ObjectKey, WriteOptions};
 use kindex_generated::kinds::{model, project};
 use kindex_harness::wait::eventually;
 use kindex_kube_api::status::Outcome;
@@ -181,6 +181,41 @@ async fn create_archived_holder(stage: &Stage) {
     let path = format!("/api/v1/models/default/a/references/project.{GROUP}/{uid}");
     let (code, answer) = send(&stage.api, "PUT", &path, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
+}
+
+/// As if a new object could name one that is being deleted, because a proxy said that there is none, or as if none
+/// could name an object of a kind that is not installed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_s_404_lets_no_new_object_name_what_may_be_deleted() {
+    let stage = Stage::of_kinds(KINDS).await;
+    stage.create("a", json!({}), json!({})).await;
+    let project = json!({"apiVersion": "michelangelo.api/v2", "kind": "Project", "metadata": {"name": "p"},
+        "spec": {"description": "a"}});
+    let version = json!({"groupVersion": "apps/v1", "version": "v1"});
+    let group = json!({"name": "apps", "versions": [version], "preferredVersion": version});
+    let others = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]});
+    let read = format!("GET {}", model_at("a"));
+    for (is_served, expected) in [(true, Some(503)), (false, None)] {
+        let (others, read) = (others.clone(), read.clone());
+        let config = serve_before(stage.cluster.clone(), move |what| {
+            let answer = match what.as_str() {
+                "GET /apis" if !is_served => Some(Json(others.clone()).into_response()),
+                what if what == read => Some((StatusCode::NOT_FOUND, "404 page not found\n").into_response()),
+                _ => None,
+            };
+            async move { answer }
+        });
+        let operations = stage.operations_at(config.await);
+        let (caller, options, text) = (Caller::default(), WriteOptions::default(), project.to_string());
+        let created = operations.create(&caller, &NAMING, "default", &text, &options).await;
+        let refused = created.err();
+        assert_eq!(refused.as_ref().map(|refusal| refusal.code), expected, "{refused:?}");
+        let why = "it is not known whether model/default/a is being deleted: ";
+        assert!(refused.is_none_or(|refusal| refusal.message.starts_with(why)));
+        let (code, _) = send(&stage.cluster, "GET", &format!("{PROJECTS}/p"), &Value::Null).await;
+        assert_eq!(code == 200, expected.is_none(), "{code}");
+    }
+    stage.end().await;
 }
 
 /// As if the former target were gone, because a webhook did not find what it looked up.

@@ -1,6 +1,6 @@
 //! What Kubernetes defines is implemented once: paths, verbs, selectors and parameters of requests, the reasons of
-//! refusals, what becomes of dependents and conversion reviews are in `crates/kube-api` alone, and which cluster it is
-//! in `crates/kube-client`.
+//! refusals, what becomes of dependents and conversion reviews are in `crates/kube-api` alone, and which cluster it is,
+//! and which 404 says that an object is not there, in `crates/kube-client`.
 
 use super::expect_none;
 use super::files::File;
@@ -251,8 +251,35 @@ const IDENTITY: Concept = Concept {
     ],
 };
 
-static CONCEPTS: [Concept; 10] = [
-    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, LEASES, CONDITIONS, STATUS, SCOPES, IDENTITY,
+/// An object is absent where a 404 names it: what stands before a cluster answers 404, too. `look_up` and
+/// `Outcome::Absent` say so.
+const ABSENCES: Concept = Concept {
+    home: "crates/kube-client/src/",
+    words: &[],
+    code: &[
+        ".get_opt(",
+        ".get_metadata_opt(",
+        "Outcome::is_not_found",
+        "outcome.is_not_found()",
+    ],
+    elsewhere: &[
+        (
+            "kindex/src/samples.rs",
+            "nothing depends on the status of a sample that has left the cluster",
+        ),
+        (
+            "services/migrator/src/certificate/secret.rs",
+            "the Secret is read again",
+        ),
+        (
+            "services/migrator/src/cluster/mod.rs",
+            "each definition is looked up before one is installed",
+        ),
+    ],
+};
+
+static CONCEPTS: [Concept; 11] = [
+    REFUSALS, PARAMETERS, DEPENDENTS, REVIEWS, LISTS, LEASES, CONDITIONS, STATUS, SCOPES, IDENTITY, ABSENCES,
 ];
 
 impl Concept {
@@ -327,6 +354,8 @@ fn a_second_implementation_is_found() {
         "struct Status { code: u16 }",
         r#"fn f(spec: &Value) -> bool { spec["scope"] == "Namespaced" }"#,
         r#"const OF_THE_CLUSTER: &str = "kube-system";"#,
+        "async fn f(api: &Api<Node>, name: &str) -> bool { api.get_opt(name).await.is_ok() }",
+        "fn f(error: &kube::Error) -> bool { outcome(error).is_some_and(Outcome::is_not_found) }",
     ] {
         assert_eq!(repeated("services/new/src/lib.rs", planted), 1, "{planted}");
         let tested = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");

@@ -146,9 +146,10 @@ impl Outcome {
         matches!(self, Self::AlreadyExists | Self::Conflict)
     }
 
-    /// Whether the object is not there any more, or in another state than it was.
+    /// Whether the object is not there any more, or in another state than it was. A path that is not served says
+    /// neither.
     pub fn is_overtaken(self) -> bool {
-        self.is_not_found() || self.is_conflict()
+        self == Self::Absent || self.is_conflict()
     }
 
     /// Whether the same request may succeed a moment later: too many requests, and what a server or a gateway may do
@@ -263,6 +264,21 @@ mod tests {
                 ..said(code, reason)
             };
             assert_eq!(Outcome::of(&named), expected, "{code} {reason}");
+        }
+    }
+
+    /// As if what stands before a server had removed the object, so that nobody went on with it.
+    #[test]
+    fn only_an_object_that_is_named_is_overtaken() {
+        for (outcome, expected) in [
+            (Outcome::Absent, true),
+            (Outcome::AlreadyExists, true),
+            (Outcome::Conflict, true),
+            (Outcome::Unserved, false),
+            (Outcome::Expired, false),
+            (Outcome::Forbidden, false),
+        ] {
+            assert_eq!(outcome.is_overtaken(), expected, "{outcome:?}");
         }
     }
 

@@ -10,6 +10,9 @@ use http_body_util::BodyExt;
 use kindex_kube_api::headers::warning_text;
 use kindex_kube_api::media;
 use kindex_kube_api::request::parameter::with_parameters;
+use kindex_kube_client::ClusterError;
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_model::kind::Kind;
 use kube::client::Body;
 
 use super::{Answer, Caller, Refusal, RightsOf};
@@ -78,6 +81,8 @@ impl ClusterAccess {
 /// The client of the cluster.
 pub(super) struct Upstream {
     own: kube::Client,
+    /// The same, for what its discovery says.
+    discovered: KubeCluster,
     /// Has no credentials: sends those of the caller.
     plain: Option<kube::Client>,
 }
@@ -100,12 +105,24 @@ impl Upstream {
             Some(own) => own,
             None => kube::Client::try_from(config)?,
         };
-        Ok(Self { own, plain })
+        let discovered = KubeCluster::from(own.clone());
+        Ok(Self { own, discovered, plain })
     }
 
     /// What answers for kinds that no cluster has, in the same process. It knows no callers.
     pub(super) fn in_process(own: kube::Client) -> Self {
-        Self { own, plain: None }
+        let discovered = KubeCluster::from(own.clone());
+        Self {
+            own,
+            discovered,
+            plain: None,
+        }
+    }
+
+    /// What it means that a request for an object of a kind was answered with a 404 that names none, by the discovery,
+    /// which is read with the server's own rights.
+    pub(super) async fn why_unserved(&self, kind: &Kind, said: &str) -> ClusterError {
+        self.discovered.why_unserved(kind, said).await
     }
 
     /// Sends a request and reads the whole answer.

@@ -128,7 +128,7 @@ impl Refusal {
 
     /// Whether somebody else changed the object in between, or removed it. A path that is not served says neither.
     pub(super) fn is_of_changed_object(&self) -> bool {
-        self.outcome().is_conflict() || self.is_of_absent_object()
+        self.outcome().is_overtaken()
     }
 
     /// The cluster does not answer.

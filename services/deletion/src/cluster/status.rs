@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kindex_kube_client::{ClusterError, ReadApi as _, classify};
+use kindex_kube_client::{ClusterError, ReadApi as _, classify, look_up};
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object as Text;
@@ -212,7 +212,7 @@ impl Cluster {
             return Ok(serde_saphyr::from_str(kind.manifest).ok());
         }
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let definition = definitions.get_opt(&kind.crd_name()).await;
+        let definition = look_up(&definitions, &kind.crd_name()).await;
         let definition = definition.map_err(|error| classify(&error))?;
         Ok(definition.and_then(|definition| serde_json::to_value(definition).ok()))
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use http::Uri;
 use k8s_openapi::ByteString;
-use kindex_kube_client::{Outcome, outcome};
+use kindex_kube_client::{Outcome, look_up, outcome};
 use kube::api::{Object, Patch, PatchParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,7 @@ pub(super) async fn published(
     authorities: &str,
 ) -> Result<bool, kube::Error> {
     for name in names {
-        if let Some(found) = api(client).get_opt(name).await?
+        if let Some(found) = look_up(&api(client), name).await?
             && is_published(&found.spec, address, authorities) == Some(false)
         {
             return Ok(false);
@@ -194,7 +194,7 @@ async fn publish_in(client: &Client, name: &str, address: &Address, authorities:
 
 /// The patch that a definition lacks, on condition of what it is now.
 async fn due(client: &Client, name: &str, address: &Address, authorities: &str) -> Result<Option<Value>, kube::Error> {
-    let Some(found) = api(client).get_opt(name).await? else {
+    let Some(found) = look_up(&api(client), name).await? else {
         return Ok(None);
     };
     if is_published(&found.spec, address, authorities) != Some(false) {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kindex_kube_client::outcome;
+use kindex_kube_client::{look_up, outcome};
 use kube::api::PostParams;
 use kube::core::ObjectMeta;
 use kube::{Api, Client};
@@ -58,7 +58,7 @@ pub(super) struct Found {
 
 /// The Secret, if there is one.
 pub(super) async fn read(client: &Client, name: &SecretName) -> Result<Option<Found>, kube::Error> {
-    let found = api(client, name).get_opt(&name.name).await?;
+    let found = look_up(&api(client, name), &name.name).await?;
     Ok(found.map(|secret| Found {
         material: material(&secret),
         secret,

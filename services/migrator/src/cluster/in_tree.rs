@@ -2,7 +2,7 @@
 //! passes of [`work`] go over the objects after it, and write those that it left.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kindex_kube_client::{Outcome, outcome};
+use kindex_kube_client::{Outcome, look_up, outcome};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
@@ -116,7 +116,7 @@ async fn abandon(
     noted: Option<&StoredVersions>,
 ) -> Result<Option<InTree>, ClusterError> {
     let name = migration.name_any();
-    let own = cluster.migrations().get_metadata_opt(&name).await;
+    let own = cluster.migration(&name).await;
     let own = own.map_err(|source| write("storageversionmigration", &name, source))?;
     if own.is_some_and(|own| own.uid() == migration.uid() && own.metadata.deletion_timestamp.is_none()) {
         return Ok(None);
@@ -140,7 +140,7 @@ async fn abandon(
 async fn delete(api: &Api<DynamicObject>, migration: &StorageVersionMigration) -> Result<(), ClusterError> {
     let name = migration.name_any();
     match api.delete(&name, &DeleteParams::default()).await.map(drop) {
-        Err(refused) if outcome(&refused).is_some_and(Outcome::is_not_found) => Ok(()),
+        Err(refused) if outcome(&refused) == Some(Outcome::Absent) => Ok(()),
         other => other.map_err(|source| write("storageversionmigration of storagemigration.k8s.io", &name, source)),
     }
 }
@@ -185,7 +185,7 @@ async fn begin(
 ) -> Result<Option<StoredVersions>, ClusterError> {
     let name = migration.name_any();
     let error = |source| write("storageversionmigration of storagemigration.k8s.io", &name, source);
-    if let Some(begun) = api.get_opt(&name).await.map_err(error)? {
+    if let Some(begun) = look_up(api, &name).await.map_err(error)? {
         return Ok(noted_in(&begun));
     }
     let definition = cluster.definition(resource).await;
@@ -302,7 +302,7 @@ async fn restore(
     let api: Api<StoredDefinition> = Api::all_with(cluster.first.clone(), &definition::resource());
     let error = |source| write("customresourcedefinition", &name, source);
     for attempt in 1.. {
-        let Some(now) = api.get_opt(&name).await.map_err(error)? else {
+        let Some(now) = look_up(&api, &name).await.map_err(error)? else {
             break;
         };
         let declared: Vec<String> = now.spec.declared().map(str::to_owned).collect();

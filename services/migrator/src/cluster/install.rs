@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kindex_kube_client::look_up;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::runtime::{conditions, wait::await_condition};
 use kube::{Client, ResourceExt as _};
@@ -91,7 +92,7 @@ pub async fn install(client: &Client, manifests: &[Value]) -> Result<(), Install
             let name = name.to_owned();
             move |source| InstallError::Access { name, source }
         };
-        let present = api.get_opt(&name).await.map_err(access(&name))?;
+        let present = look_up(&api, &name).await.map_err(access(&name))?;
         match placement(present.as_ref(), manifest) {
             Placement::Apply => {
                 let parameters = PatchParams::apply(KINDEX).force();

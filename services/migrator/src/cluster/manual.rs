@@ -80,12 +80,12 @@ pub async fn stop(cluster: &Cluster, resource: &GroupResource) -> Result<Vec<Str
     Ok(stopped)
 }
 
-/// A migration as it is now; `None` once it was deleted.
+/// A migration as it is now; `None` once it was deleted, also with its definition.
 ///
 /// # Errors
 /// Where it cannot be read.
 pub async fn look_at(cluster: &Cluster, name: &str) -> Result<Option<StorageVersionMigration>, ClusterError> {
-    let found = cluster.migrations().get_opt(name).await;
+    let found = cluster.migration(name).await;
     found.map_err(|source| ClusterError::List {
         what: "storageversionmigrations",
         source,
@@ -117,7 +117,7 @@ async fn delete(cluster: &Cluster, migration: &StorageVersionMigration) -> Resul
         resource_version: None,
     });
     match cluster.migrations().delete(&name, &only_this).await {
-        Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => Ok(()),
+        Err(error) if outcome(&error) == Some(Outcome::Absent) => Ok(()),
         deleted => deleted.map(drop).map_err(|source| write(name, source)),
     }
 }

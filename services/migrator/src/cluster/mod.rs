@@ -1,8 +1,8 @@
 //! A Kubernetes cluster as the trigger and the migrator use it: any resource, by its metadata alone.
 
-use kindex_kube_client::{Outcome, outcome};
-use kube::Client;
+use kindex_kube_client::{Outcome, Served, Sought, look_up, outcome, served};
 use kube::api::{Api, ListParams};
+use kube::{Client, Resource};
 
 use crate::wire::definition::{self, StoredDefinition};
 use crate::wire::{GroupResource, StorageState, StorageVersionMigration};
@@ -128,6 +128,40 @@ impl Cluster {
         Api::all(self.first.clone())
     }
 
+    /// A migration as it is now; `None` where it is not there, nor the definition of its kind.
+    async fn migration(&self, name: &str) -> kube::Result<Option<StorageVersionMigration>> {
+        match look_up(&self.migrations(), name).await {
+            Err(error) => {
+                let unserved = self.confirm_unserved::<StorageVersionMigration>(error).await;
+                unserved.map(|()| None)
+            }
+            found => found,
+        }
+    }
+
+    /// Confirms that a request for objects of a kind was refused because the cluster does not serve it. What stands
+    /// before the cluster may answer 404, too, so its discovery counts.
+    ///
+    /// # Errors
+    /// What the request ended with, if that is not the reason, or not known to be.
+    async fn confirm_unserved<K: Resource<DynamicType = ()>>(&self, error: kube::Error) -> kube::Result<()> {
+        if outcome(&error) != Some(Outcome::Unserved) {
+            return Err(error);
+        }
+        let (group, version, plural) = (K::group(&()), K::version(&()), K::plural(&()));
+        let sought = Sought {
+            group: &group,
+            version: &version,
+            plural: &plural,
+            scope: None,
+        };
+        match served(&self.first, &sought).await {
+            Ok(Served::Nowhere) => Ok(()),
+            Ok(Served::Here | Served::InOtherScope | Served::InOtherVersion | Served::Hidden | Served::Unknown)
+            | Err(_) => Err(error),
+        }
+    }
+
     /// All definitions, without their schemas.
     ///
     /// # Errors
@@ -144,6 +178,6 @@ impl Cluster {
 
     async fn definition(&self, resource: &GroupResource) -> Result<Option<StoredDefinition>, kube::Error> {
         let api: Api<StoredDefinition> = Api::all_with(self.first.clone(), &definition::resource());
-        api.get_opt(&resource.to_string()).await
+        look_up(&api, &resource.to_string()).await
     }
 }

@@ -1,12 +1,13 @@
 //! What a cluster says of the versions of a resource: its definition, its state and its migrations.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use jiff::Timestamp;
 use kindex_kube_client::identity::{Identity, identify};
-use kindex_kube_client::{Outcome, outcome};
-use kube::ResourceExt as _;
-use kube::api::ListParams;
+use kube::api::{Api, ListParams};
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 
 use super::{Cluster, ClusterError};
 use crate::migration::{Migration, Progress};
@@ -52,11 +53,9 @@ pub struct MigrationProgress {
 /// Where definitions, states or migrations cannot be listed.
 pub async fn survey(cluster: &Cluster) -> Result<BTreeMap<GroupResource, Survey>, ClusterError> {
     let definitions = cluster.definitions().await?;
-    let all = ListParams::default();
-    let states = cluster.states();
-    let states: Vec<StorageState> = listed("storagestates", states.list(&all).await)?;
-    let migrations = cluster.migrations();
-    let migrations: Vec<StorageVersionMigration> = listed("storageversionmigrations", migrations.list(&all).await)?;
+    let states: Vec<StorageState> = listed(cluster, "storagestates", cluster.states()).await?;
+    let migrations = listed(cluster, "storageversionmigrations", cluster.migrations());
+    let migrations: Vec<StorageVersionMigration> = migrations.await?;
     let mut surveys = BTreeMap::new();
     for definition in &definitions {
         let (Some((resource, stored)), Some(resource_version)) = (stored(definition), definition.resource_version())
@@ -85,14 +84,17 @@ pub async fn survey(cluster: &Cluster) -> Result<BTreeMap<GroupResource, Survey>
     Ok(surveys)
 }
 
-/// What was listed; nothing where the cluster does not know the resource.
-fn listed<K: Clone>(
-    what: &'static str,
-    answer: kube::Result<kube::core::ObjectList<K>>,
-) -> Result<Vec<K>, ClusterError> {
-    match answer {
-        Ok(list) => Ok(list.items),
-        Err(error) if outcome(&error).is_some_and(Outcome::is_not_found) => Ok(Vec::new()),
+/// All objects of a kind of the migrator's; none where the cluster does not serve it.
+async fn listed<K>(cluster: &Cluster, what: &'static str, api: Api<K>) -> Result<Vec<K>, ClusterError>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let unserved = match api.list(&ListParams::default()).await {
+        Ok(list) => return Ok(list.items),
+        Err(error) => cluster.confirm_unserved::<K>(error).await,
+    };
+    match unserved {
+        Ok(()) => Ok(Vec::new()),
         Err(source) => Err(ClusterError::List { what, source }),
     }
 }
@@ -154,7 +156,14 @@ pub async fn identity(cluster: &Cluster) -> Result<Identity, ClusterError> {
 mod tests {
     use std::time::Duration;
 
+    use std::convert::Infallible;
+    use std::future::ready;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
     use kube::core::ObjectMeta;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::run::{Counts, Run};
@@ -192,6 +201,62 @@ mod tests {
         status.save(&run);
         let seen = under_way(&migration, Timestamp::UNIX_EPOCH).expect("running");
         assert_eq!((seen.done, seen.rewritten), (500, 900));
+    }
+
+    /// A cluster without definitions, which answers 404 to all but its discovery: that has the resources of the
+    /// migrator, or no group of them.
+    fn cluster(serves_them: bool) -> Cluster {
+        let group = |name: &str, version: &str| {
+            let version = json!({"groupVersion": format!("{name}/{version}"), "version": version});
+            json!({"name": name, "versions": [version], "preferredVersion": version})
+        };
+        let mut groups = vec![group("apiextensions.k8s.io", "v1")];
+        groups.extend(serves_them.then(|| group("migration.k8s.io", "v1alpha1")));
+        let resource = |name: &str, kind: &str| {
+            let verbs = ["get", "list"];
+            json!({"name": name, "kind": kind, "singularName": "", "namespaced": false, "verbs": verbs})
+        };
+        let resources = [
+            resource("storagestates", "StorageState"),
+            resource("storageversionmigrations", "StorageVersionMigration"),
+        ];
+        let answer = move |request: Request<Body>| {
+            let said: Option<Value> = match request.uri().path() {
+                "/apis" => Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})),
+                "/apis/migration.k8s.io/v1alpha1" => Some(json!({"kind": "APIResourceList", "apiVersion": "v1",
+                    "groupVersion": "migration.k8s.io/v1alpha1", "resources": resources})),
+                path if path.ends_with("/customresourcedefinitions") => Some(json!({"kind": "List",
+                    "apiVersion": "apiextensions.k8s.io/v1", "metadata": {}, "items": []})),
+                _ => None,
+            };
+            let (code, text) = match said {
+                Some(said) => (200, said.to_string()),
+                None => (404, "404 page not found".to_owned()),
+            };
+            let response = Response::builder().status(code).body(Body::from(text.into_bytes()));
+            ready(Ok::<_, Infallible>(response.expect("an answer")))
+        };
+        Cluster::new(Client::new(tower::service_fn(answer), "default"), Vec::new())
+    }
+
+    /// As if no migration were under way, nor ever had been, because a proxy answered for the cluster.
+    #[tokio::test]
+    async fn there_are_no_migrations_where_the_cluster_does_not_serve_them_and_not_where_a_proxy_says_so() {
+        assert!(survey(&cluster(false)).await.expect("surveyed").is_empty());
+        let unclear = survey(&cluster(true)).await;
+        assert!(
+            matches!(
+                unclear,
+                Err(ClusterError::List {
+                    what: "storagestates",
+                    ..
+                })
+            ),
+            "{unclear:?}"
+        );
+        let migration = cluster(false).migration("m").await;
+        assert!(migration.expect("there are none").is_none());
+        assert!(cluster(true).migration("m").await.is_err());
     }
 
     #[test]

@@ -302,7 +302,7 @@ pub(super) async fn give_up(
 /// The migration as it is now.
 async fn current(cluster: &Cluster, known: &StorageVersionMigration) -> Result<StorageVersionMigration, Stopped> {
     let name = known.name_any();
-    let found = cluster.migrations().get_opt(&name).await;
+    let found = cluster.migration(&name).await;
     let read = |source| ClusterError::Read {
         what: "storageversionmigration",
         name,

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
+use kindex_kube_api::status::{Outcome, Reason};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::reference::Reference;
 use serde_json::Value;
@@ -137,6 +138,24 @@ impl NamedObjects<'_> {
         }
     }
 
+    /// Confirms that the cluster does not serve the kind of an object that a field names: then there is no such object,
+    /// of which it has answered with a 404 that names none. What stands before it may have answered so, too.
+    ///
+    /// # Errors
+    /// 503 where that is not known.
+    async fn confirm_unserved(&self, named: &NamedObject, said: Refusal) -> Result<(), Refusal> {
+        let Some(key) = named.key() else { return Err(said) };
+        let kind = key.resource.kind;
+        let why = self.backends.upstream_of(kind)?.why_unserved(kind, &said.message).await;
+        match why.is_absence() {
+            true => Ok(()),
+            false => Err(Refusal::try_again(
+                Reason::ServiceUnavailable,
+                format!("it is not known whether {named} is being deleted: {why}; try again"),
+            )),
+        }
+    }
+
     /// Why no new object may name this one by a reference.
     async fn why_no_child(
         &self,
@@ -145,8 +164,10 @@ impl NamedObjects<'_> {
         named: NamedObject,
     ) -> Result<Option<String>, Refusal> {
         let is_deleting = match self.is_deleting(caller, &named, FailurePolicy::PassesForAWhile).await {
-            // The cluster may have no such kind.
-            Err(refusal) if refusal.outcome().is_not_found() => false,
+            Err(refusal) if refusal.outcome() == Outcome::Unserved => {
+                self.confirm_unserved(&named, refusal).await?;
+                false
+            }
             is_deleting => is_deleting?,
         };
         let path = reference.path.join(".");

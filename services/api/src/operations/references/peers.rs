@@ -17,6 +17,7 @@ use kindex_model::reference_name::ReferenceName;
 use kube::client::Body;
 use tokio::time::Instant;
 
+use super::super::Refusal;
 use super::question::PeerFailure;
 use super::silent::SilentServices;
 use super::tree::Node;
@@ -121,8 +122,8 @@ impl Peers {
 
 async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, PeerFailure> {
     let client = address.client().await.map_err(PeerFailure::silent)?;
-    let reference = escaped(&reference.to_string());
-    let request = Request::get(format!("/api/v1/references/{reference}?depth=1"));
+    let escaped = escaped(&reference.to_string());
+    let request = Request::get(format!("/api/v1/references/{escaped}?depth=1"));
     let request = request.body(Body::empty());
     let request = request.map_err(|error| PeerFailure::answered(error.to_string()))?;
     let response = client.send(request).await;
@@ -135,15 +136,21 @@ async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, PeerF
     })?;
     let body = body.to_bytes();
     if !code.is_success() {
-        return Err(refused(code));
+        return Err(refused(code, &body, reference));
     }
     serde_json::from_slice(&body).map_err(|error| PeerFailure::answered(format!("its answer is no tree: {error}")))
 }
 
-/// One that is overloaded or broken says nothing of other objects either.
-fn refused(code: StatusCode) -> PeerFailure {
+/// One that is overloaded or broken says nothing of other objects either. That it has no such object is said of this
+/// one, and not of the path: an address that leads elsewhere says nothing.
+fn refused(code: StatusCode, body: &[u8], reference: &ReferenceName) -> PeerFailure {
+    let said = Refusal::from_status(code.as_u16(), body);
+    let is_about_it = said
+        .details
+        .as_ref()
+        .is_some_and(|details| details.uid == reference.uid());
     match Outcome::of_code(code.as_u16()) {
-        Outcome::Absent | Outcome::Unserved => PeerFailure::answered("it has no such object"),
+        Outcome::Absent | Outcome::Unserved if is_about_it => PeerFailure::answered("it has no such object"),
         outcome if outcome.is_transient() => PeerFailure::silent(format!("it answers {code}")),
         _ => PeerFailure::answered(format!("it answers {code}")),
     }
@@ -157,6 +164,7 @@ mod tests {
     use super::*;
 
     const GROUP: &str = "compute.example.com";
+    const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 
     /// How asking fails where the connection ends after this answer.
     async fn failure(answer: String) -> PeerFailure {
@@ -173,11 +181,23 @@ mod tests {
             stream.write_all(answer.as_bytes()).await.expect("somebody waits");
             stream.shutdown().await.expect("it is open");
         };
-        let reference = ReferenceName::new("Cluster", GROUP, "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce");
+        let reference = ReferenceName::new("Cluster", GROUP, UID);
         let reference = reference.expect("a name");
         let peers = Peers::default().at(GROUP, &url);
         let (asked, ()) = tokio::join!(peers.ask(&reference), answers);
         asked.expect_err("nothing is said")
+    }
+
+    /// As if the page of a proxy said that a service has no such object.
+    #[tokio::test]
+    async fn only_an_answer_that_names_the_object_says_that_there_is_none() {
+        for (uid, expected) in [(UID, "it has no such object"), ("", "it answers 404 Not Found")] {
+            let body = format!(r#"{{"code":404,"reason":"NotFound","details":{{"uid":"{uid}"}}}}"#);
+            let head = format!("HTTP/1.1 404 \r\ncontent-length: {}\r\n\r\n", body.len());
+            let failure = failure(head + &body).await;
+            assert_eq!(failure.why, expected);
+            assert!(!failure.is_silent, "{expected}");
+        }
     }
 
     /// Otherwise a service that is overloaded is asked about thousands of objects by one question.
