@@ -32,6 +32,7 @@ use super::process::{Running, kubectl_is_there, wait_for};
 mod cycles;
 
 const PHASE: &str = "compute.example.com/deletion-phase";
+const CONDITIONS: &str = "compute.example.com/deletion-conditions";
 
 static IDENTITY: Service = Service {
     name: "identity",
@@ -188,6 +189,16 @@ impl Compute {
         found.annotations().get(PHASE).cloned().unwrap_or_default()
     }
 
+    /// The condition that says what the deletion of an object waits for; null where it has none.
+    fn blocked(&self, name: &str) -> Value {
+        let found = self.get(name).unwrap_or_else(|| panic!("{name} is there"));
+        let text = found.annotations().get(CONDITIONS);
+        let conditions: Vec<Value> = text.map_or(Vec::new(), |text| serde_json::from_str(text).expect("JSON"));
+        let mut blocked = conditions.into_iter();
+        let blocked = blocked.find(|condition| condition["type"] == "DeletionBlocked");
+        blocked.unwrap_or_default()
+    }
+
     fn move_to(&self, name: &str, project: &str) {
         let patch = Patch::Merge(json!({"spec": {"project": project}}));
         let patched = self
@@ -333,11 +344,14 @@ fn a_cluster_stays_until_the_other_service_has_released_it() {
     wait_for("the reference", || bears(&run, "a", &held));
     run.kill();
     compute.delete("c");
-    wait_for("people to be told", || {
-        compute.has_event(
-            "ServiceUnavailable",
-            "waits for the service identity at http://127.0.0.1:",
-        )
+    let why = "waits for the service identity at http://127.0.0.1:";
+    wait_for("people to be told", || compute.has_event("ServiceUnavailable", why));
+    wait_for("the condition", || {
+        let blocked = compute.blocked("c");
+        let names = |message: &str| message.starts_with(why);
+        blocked["status"] == "True"
+            && blocked["reason"] == "ServiceUnavailable"
+            && blocked["message"].as_str().is_some_and(names)
     });
     assert_eq!(compute.phase("c"), "FINALIZING");
     run.restart();
