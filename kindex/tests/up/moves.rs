@@ -24,6 +24,14 @@ kind: Model
 metadata: {name: m, namespace: default}
 spec: {algorithm: a, modelFamily: {name: one, namespace: default}}
 ";
+/// A finalizer of somebody else.
+const CLEANUP: &str = "example.com/cleanup";
+
+/// The manifest of another family.
+fn family(name: &str) -> String {
+    let one = OBJECTS.split("---").next().expect("a manifest");
+    one.replace("one", name)
+}
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -126,30 +134,98 @@ fn what_is_not_clear_or_not_possible_is_refused() {
     }
 }
 
+/// By the versions of both: without the graph, nobody but the move writes them.
+#[test]
+fn the_new_family_is_held_before_the_field_names_it_and_the_old_one_until_after_that() {
+    let Some(mut run) = start() else { return };
+    wait_for("all finalizers of the new family", || {
+        let finalizers = finalizers(&run, "two");
+        ["michelangelo/Ingester", "michelangelo.api/deletion"]
+            .iter()
+            .all(|expected| finalizers.contains(expected))
+    });
+    run.restart_with(&["--deletion=false"]);
+    let done = moved(&run, "two", &[]);
+    assert!(done.status.success(), "{}", notes(&done));
+    assert!(named(&run) == "two" && bears(&run, "two"));
+    let (held, written) = (version(&run, "modelfamily/two"), version(&run, "model/m"));
+    assert!(held < written, "held in {held}, named in {written}");
+    assert!(bears(&run, "one"), "a move of a live model releases nothing itself");
+
+    run.restart_with(&[]);
+    wait_for("the old family to be free", || !bears(&run, "one"));
+    assert!(bears(&run, "two"));
+}
+
+/// Versions of a cluster count the writes of all its objects.
+fn version(run: &Running, object: &str) -> u64 {
+    let path = "jsonpath={.metadata.resourceVersion}";
+    let version = run.kubectl(&["get", object, "-o", path], "");
+    version.parse().expect("a number")
+}
+
 #[test]
 fn nothing_moves_from_or_to_what_is_being_deleted() {
     let Some(run) = start() else { return };
-    let server = format!("http://{}", run.api().expect("it says where"));
-    let update = |to: &str| {
-        let patch = format!(r#"{{"spec":{{"modelFamily":{{"name":"{to}"}}}}}}"#);
-        let mut command = kubectl::command("/nonexistent");
-        command.args(["--server", &server, "patch", "model", "m", "--type=merge", "-p", &patch]);
-        kubectl::run(command, "")
-    };
+    keep(&run, "modelfamily/two");
+    run.kubectl(&["delete", "modelfamily", "two", "--wait=false"], "");
+    let why = "spec.modelFamily would name modelfamily/default/two, which is being deleted";
+    assert_refused(&run, "two", why, "kindex why modelfamily/two -n default");
+
+    run.kubectl(&["apply", "-f", "-"], &family("three"));
     // It waits for the model.
     run.kubectl(&["delete", "modelfamily", "one", "--wait=false"], "");
-    for (by, refused) in [("move", moved(&run, "two", &[])), ("update", update("two"))] {
+    let why = "spec.modelFamily named modelfamily/default/one, which is being deleted";
+    assert_refused(&run, "three", why, "kindex why modelfamily/one -n default");
+    assert_other_fields_change(&run);
+}
+
+#[test]
+fn what_is_being_deleted_goes_on_naming_what_it_named() {
+    let Some(run) = start() else { return };
+    keep(&run, "model/m");
+    run.kubectl(&["delete", "model", "m", "--wait=false"], "");
+    let why = "it is being deleted, so that spec.modelFamily cannot change";
+    assert_refused(&run, "two", why, "kindex why model/m -n default");
+    assert_other_fields_change(&run);
+}
+
+/// From now on, the object stays while it is deleted.
+fn keep(run: &Running, object: &str) {
+    let path = "jsonpath={.metadata.finalizers}";
+    wait_for("its finalizers", || {
+        !run.kubectl(&["get", object, "-o", path], "").is_empty()
+    });
+    let added = json!([{"op": "add", "path": "/metadata/finalizers/-", "value": CLEANUP}]).to_string();
+    run.kubectl(&["patch", object, "--type=json", "-p", &added], "");
+}
+
+/// Neither a move nor a plain update lets the model name that family. Both say why, and nothing is written.
+fn assert_refused(run: &Running, to: &str, why: &str, see: &str) {
+    for (by, refused) in [("move", moved(run, to, &[])), ("update", updated(run, to))] {
         assert_eq!(refused.status.code(), Some(1), "{by}");
         let said = notes(&refused);
-        let why = "spec.modelFamily named modelfamily/default/one, which is being deleted";
-        assert!(
-            said.contains(why) && said.contains("kindex why modelfamily/one -n default"),
-            "{by}: {said}"
-        );
+        assert!(said.contains(why) && said.contains(see), "{by}: {said}");
     }
-    assert!(named(&run) == "one" && !bears(&run, "two"));
-    let labeled = run.kubectl(&["--server", &server, "label", "model", "m", "a=b"], "");
-    assert!(labeled.contains("labeled"), "other fields change");
+    assert!(named(run) == "one" && bears(run, "one") && !bears(run, to));
+}
+
+/// A plain update by the API server.
+fn updated(run: &Running, to: &str) -> Output {
+    let server = server(run);
+    let patch = json!({"spec": {"modelFamily": {"name": to}}}).to_string();
+    let mut command = kubectl::command("/nonexistent");
+    command.args(["--server", &server, "patch", "model", "m", "--type=merge", "-p", &patch]);
+    kubectl::run(command, "")
+}
+
+fn server(run: &Running) -> String {
+    format!("http://{}", run.api().expect("it says where"))
+}
+
+fn assert_other_fields_change(run: &Running) {
+    let labeled = run.kubectl(&["--server", &server(run), "label", "model", "m", "a=b"], "");
+    assert!(labeled.contains("labeled"), "{labeled}");
 }
 
 /// An archived model names another family, by the API server's own write.
@@ -184,8 +260,7 @@ fn a_move_against_a_deletion_has_one_winner() {
     let Some(run) = start() else { return };
     for round in 0..4 {
         let (from, to) = (named(&run), format!("to-{round}"));
-        let family = OBJECTS.split("---").next().expect("a manifest").replace("one", &to);
-        run.kubectl(&["apply", "-f", "-"], &family);
+        run.kubectl(&["apply", "-f", "-"], &family(&to));
         let victim = if round % 2 == 0 { to.clone() } else { from.clone() };
         let done = thread::scope(|scope| {
             let deleting = scope.spawn(|| run.kubectl(&["delete", "modelfamily", &victim, "--wait=false"], ""));
@@ -211,8 +286,7 @@ fn a_move_against_a_deletion_has_one_winner() {
                 "",
             );
             let back = format!("back-{round}");
-            let family = OBJECTS.split("---").next().expect("a manifest").replace("one", &back);
-            run.kubectl(&["apply", "-f", "-"], &family);
+            run.kubectl(&["apply", "-f", "-"], &family(&back));
             let named = json!({"spec": {"modelFamily": {"name": back, "namespace": "default"}}}).to_string();
             run.kubectl(&["patch", "model", "m", "--type=merge", "-p", &named], "");
             wait_for("the reference", || bears(&run, &back));
