@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use kindex_generated::kinds::model;
 use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
 use kindex_query::Life;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::alone::SQL_ONLY_MODELS;
-use super::stage::{KINDS, MODELS, Stage, manifest, model as model_at, send, send_with};
+use super::stage::{FINAL, KINDS, MODELS, Stage, manifest, model as model_at, send, send_with};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
@@ -301,6 +304,45 @@ async fn one_of_two_wins(stage: Stage) {
     assert_eq!(
         (names(&answer), &answer["target"]["state"]),
         (vec![HOLDER], &json!("Deleting"))
+    );
+    stage.end().await;
+}
+
+/// Between what a request has read and what it writes, the object leaves for the archive.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_follows_its_object_into_the_archive() {
+    let stage = Stage::behind_a_proxy().await;
+    let created = stage.create("a", json!({}), json!({})).await;
+    stored(&stage, "a").await;
+    let (go_on, halted) = oneshot::channel();
+    let wait = async move { halted.await.unwrap() };
+    stage.ground.proxy.overtake("PATCH", &model_at("a"), wait);
+    let eviction = async {
+        eventually("the reference is to be written", async || {
+            stage.ground.proxy.has_overtaken()
+        })
+        .await;
+        let last = json!({"metadata": {"annotations": {FINAL: "true"}}});
+        let (code, answer) = send(&stage.cluster, "PATCH", &model_at("a"), &last).await;
+        assert_eq!(code, 200, "{answer}");
+        stage.wait_until_archived("a").await;
+        go_on.send(()).unwrap();
+    };
+    let path = one("a", HOLDER);
+    let ((code, answer), ()) = tokio::join!(put(&stage, &path), eviction);
+    assert_eq!(
+        (code, &answer["target"]["state"]),
+        (200, &json!("Archived")),
+        "{answer}"
+    );
+    let uid = Uid::from(created["metadata"]["uid"].as_str().unwrap());
+    let rows = stage.store.references(&model::KIND, &[uid]).await.unwrap();
+    assert_eq!(rows.iter().map(|row| &*row.name).collect::<Vec<_>>(), [HOLDER]);
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(
+        (names(&answer), &answer["target"]["archived"]),
+        (vec![HOLDER], &json!(true)),
+        "{answer}"
     );
     stage.end().await;
 }
