@@ -1,8 +1,8 @@
 //! The kinds of a project: a cluster on a network and a server group, both of a cloud identity. Beside them zones,
-//! whose fields name other zones.
+//! whose fields name other zones and regions, which are of the whole cluster and name networks.
 
 use kindex_deletion::kinds::Kinds;
-use kindex_model::kind::{Kind, Platform, Registry};
+use kindex_model::kind::{Kind, Platform, Registry, Scope};
 use kindex_model::object::Object;
 use kindex_model::reference::{Named, OnDelete, Reference, Service, Target};
 use serde_json::{Value, json};
@@ -102,9 +102,19 @@ const USES: Reference = Reference {
     on_delete: OnDelete::Block,
     ..reference("uses", &["spec", "uses"], &[target("Zone")])
 };
-static ZONES: Kind = kind("Zone", "zones", "zone", &[PARENT, BACKUP, USES]);
+const REGION: Reference = reference("region", &["spec", "region"], &[target("Region")]);
+static ZONES: Kind = kind("Zone", "zones", "zone", &[PARENT, BACKUP, USES, REGION]);
 
-static KINDS: [&Kind; 6] = [&PROJECTS, &IDENTITIES, &NETWORKS, &GROUPS, &CLUSTERS, &ZONES];
+const BACKBONE: Reference = Reference {
+    named: Named::Identifier,
+    ..reference("backbone", &["spec", "backbone"], &[target("Network")])
+};
+static REGIONS: Kind = Kind {
+    scope: Scope::Cluster,
+    ..kind("Region", "regions", "region", &[BACKBONE])
+};
+
+static KINDS: [&Kind; 7] = [&PROJECTS, &IDENTITIES, &NETWORKS, &GROUPS, &CLUSTERS, &ZONES, &REGIONS];
 
 pub(crate) fn registry() -> Registry {
     Registry {
@@ -133,13 +143,17 @@ pub(crate) fn definition(kind: &Kind) -> Value {
             json!({"status": {}}),
         ),
     };
+    let scope = match kind.scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
+    };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": kind.crd_name()},
         "spec": {
             "group": kind.group,
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {"kind": kind.name, "plural": kind.plural, "singular": kind.singular},
             "versions": [{
                 "name": kind.version,

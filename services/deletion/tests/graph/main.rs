@@ -15,6 +15,7 @@ use kindex_deletion::figures::Figures;
 use kindex_deletion::kinds::Kinds;
 use kindex_deletion::service::{Deletion, Options};
 use kindex_harness::wait::WAIT_MAX;
+use kindex_model::kind::Scope;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
@@ -26,6 +27,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 mod between;
+mod cluster_scoped;
 mod cycles;
 mod deleters;
 mod kinds;
@@ -94,7 +96,10 @@ impl Stage {
             kind: kind.name.to_owned(),
             plural: kind.plural.to_owned(),
         };
-        Api::default_namespaced_with(self.client.clone(), &resource)
+        match kind.scope {
+            Scope::Namespaced => Api::default_namespaced_with(self.client.clone(), &resource),
+            Scope::Cluster => Api::all_with(self.client.clone(), &resource),
+        }
     }
 
     fn deletion(&self, cleanups: &Cleanups) -> Deletion {
