@@ -4,6 +4,7 @@ mod alone;
 mod asked;
 mod auth_proxy;
 mod by_hand;
+mod cluster_scoped;
 mod compared;
 mod creations_across;
 mod creations_at_once;
