@@ -29,7 +29,7 @@ fn kinds(are_in_cluster: bool) -> &'static [&'static Kind] {
 }
 
 /// The uid of a new object, which somebody creates who may.
-async fn create(stage: &Stage, at: &str, kind: &str, metadata: Value) -> String {
+pub(super) async fn create(stage: &Stage, at: &str, kind: &str, metadata: Value) -> String {
     let object = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": {}});
     let headers = [
         ("authorization", "Bearer root-token"),

@@ -6,10 +6,12 @@ use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::stage::{Stage, model, send};
+use super::super::cluster_scoped::create;
+use super::super::stage::{MODELS, Stage, model, send};
 use super::client::{Body, Client};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
 
 /// A call of the service of references.
 async fn call(client: &Client, name: &str, request: Value) -> Result<Value, Status> {
@@ -101,15 +103,78 @@ async fn one_reference_is_shown_by_its_name() {
     let answer = call(&client, "GetReference", of("a", HOLDER)).await.unwrap();
     assert_eq!(answer["reference"]["name"], HOLDER, "{answer}");
     assert_eq!(answer["target"]["name"], "a", "{answer}");
-    let other = HOLDER.replace("7f7a15ab", "00000000");
     for (request, code) in [
-        (of("a", &other), Code::NotFound),
+        (of("a", OTHER), Code::NotFound),
         (of("b", HOLDER), Code::NotFound),
         (of("a", "nonsense"), Code::InvalidArgument),
     ] {
         let refused = call(&client, "GetReference", request.clone()).await.unwrap_err();
         assert_eq!(refused.code(), code, "{request}: {refused}");
     }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_going_and_the_object_itself_are_refused_as_over_http() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let created = stage.create("a", json!({}), json!({})).await;
+    let target = json!({"resource": "models", "namespace": "default", "name": "a"});
+    let put = |reference: &str, renew: bool| json!({"target": target, "reference": reference, "renew": renew});
+    let itself = format!(
+        "model.michelangelo.api/{}",
+        created["metadata"]["uid"].as_str().unwrap()
+    );
+    for renew in [false, true] {
+        let refused = call(&client, "PutReference", put(&itself, renew)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
+        assert!(refused.message().contains("the object itself"), "{refused}");
+    }
+    call(&client, "PutReference", put(HOLDER, false)).await.unwrap();
+    let (code, leaving) = send(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    assert_eq!(code, 200, "{leaving}");
+    for renew in [false, true] {
+        let refused = call(&client, "PutReference", put(OTHER, renew)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
+        assert!(refused.message().contains("is being deleted"), "{refused}");
+        let answer = call(&client, "PutReference", put(HOLDER, renew)).await.unwrap();
+        assert_eq!(answer["target"]["state"], "Deleting", "who has it keeps it: {answer}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_is_its_holders_over_grpc_too() {
+    let stage = Stage::with_rights().await;
+    let client = Client::plain(stage.address).await;
+    let as_user = |user: &str| client.with_token(&format!("{user}-token"));
+    create(&stage, MODELS, "Model", json!({"name": "target"})).await;
+    let uid = create(&stage, MODELS, "Model", json!({"name": "holder"})).await;
+    eventually("stored", async || stage.life("holder").await == Some(Life::Live)).await;
+    let own = format!("model.michelangelo.api/{uid}");
+    let target = json!({"resource": "models", "namespace": "default", "name": "target"});
+    let of = |reference: &str| json!({"target": target, "reference": reference});
+    let all = json!({"target": target});
+    let speaker = "only-get+update/references";
+    for (user, name, request) in [
+        ("jane", "PutReference", of(&own)),
+        ("jane", "DeleteReference", of(&own)),
+        ("only-update/references", "PutReference", of(&own)),
+        ("only-update/references", "DeleteReference", of(&own)),
+        ("nobody", "GetReference", of(&own)),
+        ("nobody", "ListReferences", all.clone()),
+        // Who speaks for models speaks for no cluster.
+        (speaker, "PutReference", of(HOLDER)),
+    ] {
+        let refused = call(&as_user(user), name, request).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied, "{user} {name}: {refused}");
+    }
+    let refused = call(&client, "PutReference", of(&own)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+    call(&as_user(speaker), "PutReference", of(&own)).await.unwrap();
+    let answer = call(&as_user("jane"), "ListReferences", all).await.unwrap();
+    assert_eq!(answer["references"][0]["name"], json!(own), "{answer}");
+    call(&as_user(speaker), "DeleteReference", of(&own)).await.unwrap();
     stage.end().await;
 }
 
