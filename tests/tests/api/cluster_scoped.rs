@@ -12,11 +12,11 @@ use super::stage::{FINAL, MODELS, Stage, send, send_with};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
-const PROJECTS: &str = "/apis/michelangelo.api/v2/projects";
+pub(super) const PROJECTS: &str = "/apis/michelangelo.api/v2/projects";
 const OF_A: &str = "/api/v1/projects/a/references";
 
 /// Models in namespaces, and projects of the whole cluster, which may be of a SQL-only kind.
-fn kinds(are_in_cluster: bool) -> &'static [&'static Kind] {
+pub(super) fn kinds(are_in_cluster: bool) -> &'static [&'static Kind] {
     let definition = project::KIND.manifest.replace("scope: Namespaced", "scope: Cluster");
     let projects = Kind {
         cluster: are_in_cluster,

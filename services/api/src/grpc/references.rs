@@ -8,7 +8,7 @@ use kindex_model::deletion::PhaseCondition;
 use kindex_model::object::ResourceVersion;
 use tonic::{Request, Response, Status};
 
-use super::{Deadline, QUESTION_MAX_BYTES, status};
+use super::{Deadline, QUESTION_MAX_BYTES, object, status};
 use crate::figures::Operation;
 use crate::identity;
 use crate::operations::{
@@ -94,10 +94,12 @@ impl Served {
         };
         let found: Vec<_> = kinds.filter(is_meant).collect();
         match found.as_slice() {
-            [kind] => Ok(Named {
-                resource: Resource::from(*kind),
-                name,
-            }),
+            [kind] => {
+                let resource = Resource::from(*kind);
+                // The caller's right is that of the place: one in a namespace is none to what is in no namespace.
+                object::key(resource.kind, &name.namespace, &name.name)?;
+                Ok(Named { resource, name })
+            }
             [] => Err(Refusal::new(
                 Reason::NotFound,
                 format!("{:?} is no resource", name.resource),

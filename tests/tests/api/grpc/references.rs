@@ -6,7 +6,7 @@ use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::cluster_scoped::create;
+use super::super::cluster_scoped::{PROJECTS, create, kinds};
 use super::super::stage::{MODELS, Stage, model, send};
 use super::client::{Body, Client};
 
@@ -175,6 +175,42 @@ async fn a_reference_is_its_holders_over_grpc_too() {
     let answer = call(&as_user("jane"), "ListReferences", all).await.unwrap();
     assert_eq!(answer["references"][0]["name"], json!(own), "{answer}");
     call(&as_user(speaker), "DeleteReference", of(&own)).await.unwrap();
+    stage.end().await;
+}
+
+/// As if a right in a namespace were one to what is in no namespace.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_of_the_whole_cluster_is_named_without_a_namespace() {
+    let stage = Stage::with_rights_to(kinds(true)).await;
+    let client = Client::plain(stage.address).await;
+    let (root, jane) = (client.with_token("root-token"), client.with_token("jane-token"));
+    create(&stage, PROJECTS, "Project", json!({"name": "a"})).await;
+    create(&stage, MODELS, "Model", json!({"name": "m"})).await;
+    let of = |target: Value| json!({"target": target, "reference": HOLDER});
+    let project = json!({"resource": "projects", "name": "a"});
+    let in_namespace = json!({"resource": "projects", "namespace": "default", "name": "a"});
+    let without_namespace = json!({"resource": "models", "name": "m"});
+    let answer = call(&root, "PutReference", of(project.clone())).await.unwrap();
+    assert_eq!(
+        (&answer["target"]["name"], &answer["target"]["namespace"]),
+        (&json!("a"), &Value::Null),
+        "{answer}"
+    );
+    for (client, target, code) in [
+        (&jane, &project, Code::PermissionDenied),
+        (&jane, &in_namespace, Code::InvalidArgument),
+        (&root, &in_namespace, Code::InvalidArgument),
+        (&root, &without_namespace, Code::InvalidArgument),
+    ] {
+        for name in ["PutReference", "DeleteReference", "GetReference"] {
+            let refused = call(client, name, of(target.clone())).await.unwrap_err();
+            assert_eq!(refused.code(), code, "{name} {target}: {refused}");
+        }
+        let listed = call(client, "ListReferences", json!({"target": target})).await;
+        assert_eq!(listed.err().map(|refused| refused.code()), Some(code), "{target}");
+    }
+    let answer = call(&root, "ListReferences", json!({"target": project})).await.unwrap();
+    assert_eq!(answer["references"][0]["name"], HOLDER, "{answer}");
     stage.end().await;
 }
 
