@@ -15,6 +15,7 @@ use super::outbox::EVENTFUL;
 use super::outbox_histories::{no_position_is_skipped, nothing_is_missed};
 use super::reference_races::held_open::whoever_is_second_sees_the_first;
 use super::reference_races::{nothing_waits, one_of_both_wins, one_takes_the_object_along};
+use super::sql_only::{all_are_numbered, one_creates_each_name, one_replaces_each_version};
 use super::widget::REGISTRY;
 
 const ROUNDS: u32 = 20;
@@ -58,6 +59,19 @@ async fn references_and_deletions_exclude_each_other_on_two_nodes() {
     whoever_is_second_sees_the_first(&one, &two).await;
     let [one, two] = nodes::<2>(&galera, "holders", REGISTRY).await;
     no_row_outlasts_its_holder(&one, &two, ROUNDS).await;
+}
+
+#[tokio::test]
+async fn of_many_that_write_one_sql_only_object_on_two_nodes_one_is_done() {
+    let Some((galera, _alone)) = cluster(2).await else {
+        return;
+    };
+    let [one, two] = nodes::<2>(&galera, "names", REGISTRY).await;
+    one_creates_each_name(&one, &two, ROUNDS).await;
+    let [one, two] = nodes::<2>(&galera, "versions", REGISTRY).await;
+    one_replaces_each_version(&one, &two, ROUNDS).await;
+    let [one, two] = nodes::<2>(&galera, "numbers", REGISTRY).await;
+    all_are_numbered(&one, &two).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Objects of kinds that no cluster has: of two that want one name or replace one version one wins, on every engine,
-//! and their versions are the numbers of their commits.
+//! Objects of kinds that no cluster has: of two that want one name or replace one version one wins, on every engine and
+//! on two nodes of a cluster, and their versions are the numbers of their commits.
 
 use std::collections::BTreeSet;
 
@@ -48,8 +48,9 @@ fn read(object: &Widget) -> Object {
 }
 
 async fn write(backend: &Backend, object: &Widget, write: SqlOnlyWrite) -> SqlOnlyWritten {
-    let written = backend.store.write_sql_only(&ALONE, &read(object), write, at(1)).await;
-    written.expect("the database answers")
+    let (store, object) = (&backend.store, read(object));
+    let write = async || store.write_sql_only(&ALONE, &object, write, at(1)).await;
+    backend.answer(write).await.expect("the database answers")
 }
 
 async fn done(backend: &Backend, object: &Widget, intent: SqlOnlyWrite) -> ResourceVersion {
@@ -64,61 +65,103 @@ async fn create(backend: &Backend, object: &Widget) -> ResourceVersion {
 }
 
 async fn changes(backend: &Backend, after: u64) -> Vec<SqlOnlyChange> {
-    let changes = backend
-        .store
-        .sql_only_changes(&ALONE, ResourceVersion(after), 100)
-        .await;
-    changes.expect("readable").expect("kept")
+    let (store, after) = (&backend.store, ResourceVersion(after));
+    let changes = backend.answer(async || store.sql_only_changes(&ALONE, after, 100).await);
+    changes.await.expect("readable").expect("kept")
 }
 
-fn count_done(written: &[SqlOnlyWritten]) -> usize {
-    written
-        .iter()
-        .filter(|one| matches!(one, SqlOnlyWritten::Done(_)))
-        .count()
+/// The versions of the changes, in their order.
+async fn numbers(backend: &Backend, after: u64) -> Vec<u64> {
+    let changes = changes(backend, after).await;
+    changes.iter().map(|change| change.version.0).collect()
+}
+
+/// The uid and the version of what has a name.
+async fn named(backend: &Backend, name: &str) -> Option<(String, ResourceVersion)> {
+    let found = backend.answer(async || backend.store.get_by_name(&ALONE, "shop", name).await);
+    let found = found.await.expect("readable").map(|row| row.object);
+    found.map(|object| (object.metadata.uid.to_string(), object.metadata.resource_version))
+}
+
+/// Makes all writes at once, on the two nodes in turn: one of them is done, and all others are refused in the way that
+/// is said. Gives back the uid and the version of the one.
+async fn written_at_once(
+    nodes: [&Backend; 2],
+    objects: &[Widget],
+    intent: SqlOnlyWrite,
+    is_refused: fn(&SqlOnlyWritten) -> bool,
+) -> (String, ResourceVersion) {
+    let each = objects.iter().zip(nodes.into_iter().cycle());
+    let written = join_all(each.map(|(object, node)| write(node, object, intent))).await;
+    let refused = written.iter().filter(|one| is_refused(one)).count();
+    assert_eq!(refused, objects.len() - 1, "{written:?}");
+    let done = written.iter().find_map(|one| match one {
+        SqlOnlyWritten::Done(object) => Some(&object.metadata),
+        SqlOnlyWritten::Exists | SqlOnlyWritten::Changed => None,
+    });
+    let done = done.unwrap_or_else(|| panic!("one is written: {written:?}"));
+    (done.uid.to_string(), done.resource_version)
 }
 
 async fn of_many_that_create_one_name_one_is_done(backend: Backend) {
-    for round in 0..5 {
-        let name = format!("n{round}");
-        let objects: Vec<Widget> = (0..6).map(|one| object(&format!("{round}-{one}"), &name)).collect();
-        let all = objects
-            .iter()
-            .map(|object| write(&backend, object, SqlOnlyWrite::Create));
-        let written = join_all(all).await;
-        assert_eq!(count_done(&written), 1, "{written:?}");
-        let exists = written
-            .iter()
-            .filter(|one| matches!(one, SqlOnlyWritten::Exists))
-            .count();
-        assert_eq!(exists, 5);
-    }
+    one_creates_each_name(&backend, &backend, 5).await;
 }
 
 async fn of_many_that_replace_one_version_one_is_done(backend: Backend) {
-    let version = create(&backend, &object("u", "a")).await;
-    let others: Vec<Widget> = (0..6).map(|n| object("u", "a").spec(json!({"order": n}))).collect();
-    let replace = SqlOnlyWrite::Replace { read: version };
-    let written = join_all(others.iter().map(|object| write(&backend, object, replace))).await;
-    assert_eq!(count_done(&written), 1, "{written:?}");
-    let removal = SqlOnlyWrite::Remove { read: version };
-    assert!(matches!(
-        write(&backend, &others[0], removal).await,
-        SqlOnlyWritten::Changed
-    ));
+    one_replaces_each_version(&backend, &backend, 5).await;
 }
 
 async fn all_of_many_that_create_other_names_are_done_and_numbered(backend: Backend) {
+    all_are_numbered(&backend, &backend).await;
+}
+
+/// On one server, or on two nodes of a cluster.
+pub(super) async fn one_creates_each_name(one: &Backend, two: &Backend, rounds: u32) {
+    let nodes = [one, two];
+    for round in 0..rounds {
+        let name = format!("n{round}");
+        let objects: Vec<Widget> = (0..6).map(|n| object(&format!("{round}-{n}"), &name)).collect();
+        let exists = |written: &SqlOnlyWritten| matches!(written, SqlOnlyWritten::Exists);
+        let done = written_at_once(nodes, &objects, SqlOnlyWrite::Create, exists).await;
+        for node in nodes {
+            node.expect(&name, &Some(done.clone()), async || named(node, &name).await)
+                .await;
+        }
+    }
+}
+
+/// As [`one_creates_each_name`].
+pub(super) async fn one_replaces_each_version(one: &Backend, two: &Backend, rounds: u32) {
+    let nodes = [one, two];
+    for round in 0..rounds {
+        let (uid, name) = (format!("u{round}"), format!("a{round}"));
+        let read = create(one, &object(&uid, &name)).await;
+        let created = Some((uid.clone(), read));
+        two.expect(&name, &created, async || named(two, &name).await).await;
+        let others: Vec<Widget> = (0..6).map(|n| object(&uid, &name).spec(json!({"order": n}))).collect();
+        let changed = |written: &SqlOnlyWritten| matches!(written, SqlOnlyWritten::Changed);
+        let done = written_at_once(nodes, &others, SqlOnlyWrite::Replace { read }, changed).await;
+        for node in nodes {
+            let removed = write(node, &others[0], SqlOnlyWrite::Remove { read }).await;
+            assert!(matches!(removed, SqlOnlyWritten::Changed), "{removed:?}");
+            node.expect(&name, &Some(done.clone()), async || named(node, &name).await)
+                .await;
+        }
+    }
+}
+
+/// As [`one_creates_each_name`].
+pub(super) async fn all_are_numbered(one: &Backend, two: &Backend) {
+    let nodes = [one, two];
     let objects: Vec<Widget> = (0..12).map(|n| object(&format!("u{n}"), &format!("a{n}"))).collect();
-    let versions = join_all(objects.iter().map(|object| create(&backend, object))).await;
+    let each = objects.iter().zip(nodes.into_iter().cycle());
+    let versions = join_all(each.map(|(object, node)| create(node, object))).await;
     let versions: BTreeSet<u64> = versions.into_iter().map(|version| version.0).collect();
     assert_eq!(versions, (2..14).collect());
-    let received: Vec<u64> = changes(&backend, 1)
-        .await
-        .iter()
-        .map(|change| change.version.0)
-        .collect();
-    assert_eq!(received, (2..14).collect::<Vec<u64>>());
+    let all: Vec<u64> = (2..14).collect();
+    for node in nodes {
+        node.expect("the changes", &all, async || numbers(node, 1).await).await;
+    }
 }
 
 async fn a_write_reaches_everything_that_sql_holds(backend: Backend) {
