@@ -95,18 +95,21 @@ impl<'a> Play<'a> {
     async fn run(&mut self, seed: u64, changes: fn(&mut StdRng, u64) -> Vec<RowWrite>) {
         let (writers, poisoned) = (self.writers, self.poisoned);
         let busy = AtomicUsize::new(usize::try_from(WRITERS).expect("few"));
+        let rolled_back = AtomicUsize::new(0);
         let writer = async |number: u64| {
             let backend = writers[usize::try_from(number).expect("few") % writers.len()];
             let mut random = StdRng::seed_from_u64(seed * WRITERS + number);
             for round in 0..BATCHES {
                 let version = seed * 10_000 + (round as u64) * WRITERS + number + 1;
                 let mut batch = changes(&mut random, version);
-                if random.random_ratio(1, 4) && poisoned {
+                let is_poisoned = random.random_ratio(1, 4) && poisoned;
+                if is_poisoned {
                     batch.push(widget(&format!("refused{version}"), POISON, version).live());
                 }
                 let write = async || backend.store.write(&NOTICE, &batch, at(1)).await;
                 match backend.answer(write).await {
-                    Ok(_) | Err(StoreError::Refused { .. }) => {}
+                    Ok(_) => assert!(!is_poisoned, "seed {seed}: a batch with the poison is written"),
+                    Err(StoreError::Refused { .. }) if is_poisoned => _ = rolled_back.fetch_add(1, Ordering::Relaxed),
                     Err(error) => panic!("{error}"),
                 }
             }
@@ -115,6 +118,8 @@ impl<'a> Play<'a> {
         let followers = self.followers.iter_mut().zip(self.readers);
         let follow = followers.map(|(follower, nodes)| follow(follower, nodes, writers, &busy));
         join(join_all((0..WRITERS).map(writer)), join_all(follow)).await;
+        let rolled_back = rolled_back.into_inner();
+        assert!(rolled_back > 0 || !poisoned, "seed {seed}: no batch is rolled back");
     }
 }
 
