@@ -15,6 +15,48 @@ fn a_holder_that_is_not_found_twice_is_reported_once_and_goes_on_holding() {
     all(Bug::None).expect("nothing is broken");
 }
 
+/// As if a holder were looked for by its name, which another one has by now.
+#[test]
+fn of_two_holders_that_had_one_name_the_first_is_reported_once_and_the_second_holds() {
+    for divided in [false, true] {
+        let mut play = calm(divided);
+        let cluster = play.with("Cluster", "a", &[]);
+        let budget = play.with("Budget", "a", &[("cluster", "a")]);
+        play.settled();
+        let first = play.world.servers.objects[&budget].reference();
+        play.erase_by_force(&budget);
+        play.with("Budget", "a", &[("cluster", "a")]);
+        play.settled();
+        let second = play.world.servers.objects[&budget].reference();
+        assert_ne!(first, second);
+        play.delete(&cluster);
+        let at = play.at_service(&cluster);
+        let reported = play.look_for(at, 300).expect("nothing is broken");
+        let lost: Vec<_> = reported.iter().filter(|(_, notice)| is_loss(notice)).collect();
+        let [(about, notice)] = lost.as_slice() else {
+            panic!("one holder is lost: {reported:?}")
+        };
+        assert_eq!(*about, cluster);
+        let names = |named: &str| notice.message.contains(named);
+        assert!(names(&format!("{first} (not found)")), "{notice:?}");
+        assert!(names(&budget.to_string()) && !names(&second), "{notice:?}");
+
+        let found = &play.world.servers.objects[&cluster];
+        assert!(found.bears(&first) && found.bears(&second), "references do not lapse");
+        let dropped = play.world.write(&cluster, None, None, |cluster| {
+            cluster.finalizers.retain(|finalizer| *finalizer != first);
+        });
+        dropped.expect("it is there");
+        let reported = play.look_for(at, 300).expect("nothing is broken");
+        assert_eq!(losses(&reported), 0, "{reported:?}");
+        assert!(!play.erased(&cluster), "the second one holds it");
+        play.delete(&budget);
+        play.settled();
+        assert!(play.erased(&cluster));
+        play.hold().expect("nothing is broken");
+    }
+}
+
 /// All of these.
 pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
     for divided in [false, true] {
