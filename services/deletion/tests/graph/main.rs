@@ -30,6 +30,7 @@ mod between;
 mod cluster_scoped;
 mod cycles;
 mod deleters;
+mod every_write;
 mod kinds;
 mod kubernetes;
 mod outside;
@@ -223,8 +224,13 @@ impl Stage {
 
     /// The kinds in the order in which their objects went since a version, as the watches have it.
     async fn order(&self, since: &str) -> Vec<&'static str> {
+        self.order_of(&PROJECT, since).await
+    }
+
+    /// The same of the kinds of these objects alone.
+    async fn order_of(&self, objects: &[(&'static str, &str)], since: &str) -> Vec<&'static str> {
         let mut gone = BTreeMap::new();
-        for (kind, _) in PROJECT {
+        for &(kind, _) in objects {
             let api = self.api(kind);
             let events = api
                 .watch(&WatchParams::default().timeout(5), since)
