@@ -102,10 +102,21 @@ impl Kinds {
     /// Whether a holder with these fields was moved from an object that has its reference: a field that may name that
     /// one names another, and none names it. What no field may name, or names nothing, somebody else has placed.
     pub fn was_moved_from(&self, holder: &KindName, edges: &[Edge], target: &Key) -> bool {
-        let fields = self.get(holder).into_iter().flat_map(waiting);
-        let mut fields = fields.filter(|(_, other)| other.group == target.kind.group && other.kind == target.kind.kind);
         let is_named = edges.iter().any(|edge| edge.target == *target);
-        !is_named && fields.any(|(field, _)| edges.iter().any(|edge| edge.reference == field.name))
+        !is_named && self.instead(holder, edges, target).next().is_some()
+    }
+
+    /// Of the fields of a holder, those that could name an object.
+    pub fn instead<'e>(
+        &self,
+        holder: &KindName,
+        edges: &'e [Edge],
+        target: &Key,
+    ) -> impl Iterator<Item = &'e Edge> + use<'e> {
+        let fields = self.get(holder).into_iter().flat_map(waiting);
+        let fields = fields.filter(|(_, other)| other.group == target.kind.group && other.kind == target.kind.kind);
+        let names: Vec<_> = fields.map(|(field, _)| field.name).collect();
+        edges.iter().filter(move |edge| names.contains(&edge.reference))
     }
 
     /// Reads an object of SQL, whose text may be in another version than that of whose fields the references are. One

@@ -92,9 +92,10 @@ async fn open(args: &ClusterArgs) -> CommandResult<Cluster> {
 fn failed(error: &ClusterError) -> CommandError {
     let failure = CommandError::failure(chain(error));
     match said(error) {
-        Some(Outcome::Unserved) => {
-            failure.hint("does the cluster serve the resources of migration.k8s.io? `kindex migrator` installs them")
-        }
+        Some(Outcome::Unserved) => failure.hint(
+            "does the cluster serve the resources of migration.k8s.io? `kindex migrator` installs them; else the \
+                 account may lack `get` on the non-resource URLs /apis and /apis/*",
+        ),
         Some(Outcome::Unauthorized | Outcome::Forbidden) => {
             failure.hint("docs/src/how-to/drop-a-version.md lists the rights that each command needs")
         }

@@ -84,8 +84,9 @@ pub async fn carry_out(cluster: &Cluster, task: &Task, now: Timestamp) -> Outcom
 /// another service, that is true only until it is restored from a backup, and it is asked in any case. Only an answer
 /// that makes a difference is worth a read of the whole object.
 ///
-/// One that does not hold the object takes it along only if none from which it was moved does by a row. Of finalizers in
-/// the cluster, the decision knows that, and one that has left since has left its references in the archive before.
+/// One that does not hold the object is deleted with it only if none from which it was moved holds it by a row. Of
+/// finalizers in the cluster, the decision knows that, and one that has left since has left its references in the
+/// archive before.
 async fn is_still(
     cluster: &Cluster,
     object: &Object,
@@ -212,19 +213,17 @@ async fn detach_and_release(
         let former = format!("{}@{version}", found.uid);
         holder = cluster.detach(&holder, &former).await?;
         written(Ok(holder.clone()), outcome)?;
+        release_rows(cluster, &found, names).await?;
         match write_without(cluster, &found, names, at.as_deref(), outcome).await {
             Err(ClusterError::Conflict(why)) if at.is_some() => overtaken = Err(ClusterError::Conflict(why)),
-            released => {
-                released?;
-                return release_rows(cluster, &found, names).await;
-            }
+            released => return released,
         }
     }
     overtaken
 }
 
-/// A holder that was archived, and restored since, has a row beside the finalizer. The archives of other services are
-/// theirs.
+/// A holder that was archived, and restored since, has a row beside the finalizer, which stays until that is released.
+/// The archives of other services are theirs.
 async fn release_rows(cluster: &Cluster, found: &Object, names: &[String]) -> Result<(), ClusterError> {
     let is_own = cluster.peers.of(&found.key.kind).is_none();
     let Some(archive) = cluster.archive.as_ref().filter(|_| is_own) else {

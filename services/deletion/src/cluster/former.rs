@@ -10,7 +10,7 @@ use super::outcome::Unanswered;
 use super::{Cluster, failed};
 use crate::archive::{Archive, Holder};
 use crate::decide::Seen;
-use crate::object::{Key, Object};
+use crate::object::{Edge, Key, Object};
 use crate::peer::Peer;
 
 /// What becomes of the row of a holder whose fields may name others by now, or of its reference at another service.
@@ -84,7 +84,11 @@ pub(super) async fn release_at(
 fn stays(peer: &Peer, error: &ClusterError) -> Row {
     match error {
         ClusterError::Conflict(_) => Row::Stays,
-        _ => Row::Unanswered(Unanswered::by(peer.place(), error)),
+        ClusterError::NotFound(_)
+        | ClusterError::Unserved { .. }
+        | ClusterError::Expired(_)
+        | ClusterError::Retryable { .. }
+        | ClusterError::Refused(_) => Row::Unanswered(Unanswered::by(peer.place(), error)),
     }
 }
 
@@ -109,7 +113,8 @@ async fn detach(
     if live.is_some_and(|live| live.uid == holder.uid) {
         return Ok(Row::Stays);
     }
-    if let Err(service) = hold_elsewhere(cluster, holder, name).await {
+    let edges = cluster.kinds.instead(&key.kind, &holder.edges, &former.key);
+    if let Err(service) = hold_elsewhere(cluster, edges, name).await {
         return Ok(Row::Unanswered(service));
     }
     // No deletion is ever taken back: that is written once. What a live holder was detached from has a version there.
@@ -120,10 +125,14 @@ async fn detach(
     })
 }
 
-/// Lets all objects of other services that a holder names have its reference. Those of its own service are found by its
-/// fields without one.
-async fn hold_elsewhere(cluster: &Cluster, holder: &Holder, name: &ReferenceName) -> Result<(), Unanswered> {
-    for edge in &holder.edges {
+/// Lets the objects of other services that a holder names instead have its reference. Those of its own service are
+/// found by its fields without one.
+async fn hold_elsewhere(
+    cluster: &Cluster,
+    edges: impl Iterator<Item = &Edge>,
+    name: &ReferenceName,
+) -> Result<(), Unanswered> {
+    for edge in edges {
         let Some(peer) = cluster.peers.of(&edge.target.kind) else {
             continue;
         };

@@ -1,6 +1,7 @@
 //! Who is left of the holders of an object after a sweep: those that people are told of, and what was refused of them.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use super::outcome::Unanswered;
 use super::refusals::{NAMED_MAX, Refusals, Round};
@@ -41,7 +42,7 @@ impl RemainingHolders {
         }
     }
 
-    pub(super) fn wait_for(&mut self, service: &Unanswered, holder: &Holder) {
+    pub(super) fn wait_for(&mut self, service: &Unanswered, holder: &impl Display) {
         self.plain.push(format!("{holder} (waits for {})", service.place));
         self.is_silent |= service.is_silent;
     }

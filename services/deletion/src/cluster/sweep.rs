@@ -6,7 +6,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::archived::HolderSweep;
 use super::former::{Row, release_at};
-use super::outcome::{Outcome, Task, read};
+use super::outcome::{Outcome, Task, Unanswered, read};
 use super::remaining::RemainingHolders;
 use super::{Cluster, failed};
 use crate::answers::Swept;
@@ -65,9 +65,8 @@ pub(super) async fn sweep(
         ..
     }) = &mut outcome.swept
     {
+        // Only an object of another service has such ones, and of its holders no change is refused.
         plain.extend(left);
-        plain.sort();
-        plain.dedup();
     }
     Ok(())
 }
@@ -104,8 +103,9 @@ async fn is_held_from(
 }
 
 /// Takes off an object of another service what our holders have left on it: those that were deleted out of the archive,
-/// and archived ones that were moved from there. Returns, as people know them, some of the archived ones that still have
-/// a reference there and do not name it: they are looked at again.
+/// and archived ones that were moved from there. Returns, as people know them, some of the archived ones that still
+/// have a reference there and do not name it, and of the others those whose release is refused: they are looked at
+/// again.
 async fn release_left(
     cluster: &Cluster,
     archive: &dyn Archive,
@@ -118,8 +118,13 @@ async fn release_left(
     let mut remaining = RemainingHolders::default();
     for names in own_references(cluster, target).chunks(ASKED_AT_ONCE) {
         let left = archive.left(target, names).await.map_err(|error| failed(&error))?;
-        for name in left.deleted {
-            peer.release(&target.key, &name.to_string(), None).await?;
+        for name in left.deleted.iter().map(ToString::to_string) {
+            match peer.release(&target.key, &name, None).await {
+                Err(error) if !error.is_silence() => {
+                    remaining.wait_for(&Unanswered::by(peer.place(), &error), &name);
+                }
+                released => released?,
+            }
         }
         let names_it = |holder: &Holder| holder.edges.iter().any(|edge| edge.target == target.key);
         for holder in left.archived.iter().filter(|holder| !names_it(holder)) {

@@ -64,7 +64,7 @@ impl Life {
     }
 
     /// The cluster has answered a write.
-    async fn is_answered(self) {
+    async fn answered(self) {
         let answered = self.answered.fetch_add(1, Ordering::SeqCst) + 1;
         if self.ends == Moment::AtTheLastAnswer && answered == self.writes_max {
             self.end.cancel();
@@ -88,7 +88,7 @@ impl Stage {
 
     /// A process works until it dies, or all is gone. Whether it has died.
     async fn dies(&self, life: &Life) -> bool {
-        let (begins, is_answered) = (life.clone(), life.clone());
+        let (begins, answered) = (life.clone(), life.clone());
         let client = between::around(
             self.client.clone(),
             move |_| {
@@ -98,7 +98,7 @@ impl Stage {
                     None
                 }
             },
-            move || is_answered.clone().is_answered(),
+            move || answered.clone().answered(),
         );
         let process = Self {
             client,

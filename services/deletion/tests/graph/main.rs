@@ -83,8 +83,8 @@ impl Stage {
             created.expect("a definition is taken");
         }
         for kind in registry().kinds {
-            self.until(|| async { self.api(kind.name).list(&ListParams::default()).await.is_ok() })
-                .await;
+            let is_served = || async { self.api(kind.name).list(&ListParams::default()).await.is_ok() };
+            self.until(is_served).await;
         }
     }
 
@@ -439,9 +439,8 @@ async fn what_leaves_for_the_archive_takes_nothing_along() {
     assert!(cluster.metadata.deletion_timestamp.is_none());
 
     stage.delete("Cluster", "c").await;
-    stage
-        .until(|| async { stage.get("Network", "n").await.is_none() })
-        .await;
+    let is_gone = || async { stage.get("Network", "n").await.is_none() };
+    stage.until(is_gone).await;
     assert!(
         stage.bears(("CloudIdentity", "i"), &reference).await,
         "what is archived goes on holding"

@@ -154,10 +154,9 @@ pub async fn identity(cluster: &Cluster) -> Result<Identity, ClusterError> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use std::convert::Infallible;
     use std::future::ready;
+    use std::time::Duration;
 
     use http::{Request, Response};
     use kube::Client;

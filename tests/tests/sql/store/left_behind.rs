@@ -132,7 +132,8 @@ fn moved_in_the_cluster() -> Client {
     Client::new(objects, "default")
 }
 
-/// As if the row of a holder that was archived once, and restored, held what the holder was moved from for ever.
+/// As if the row of a holder that was archived once, and restored, held what the holder was moved from until that was
+/// deleted.
 async fn what_a_live_holder_releases_is_no_row_either(backend: Backend) {
     let linked = Linked::on(backend).await;
     linked.evict(HELD, "new").await;

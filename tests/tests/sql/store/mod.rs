@@ -96,7 +96,6 @@ mod reference_races;
 mod references;
 mod region;
 mod restore;
-
 mod restored_holders;
 mod restored_meanwhile;
 mod restored_twice;

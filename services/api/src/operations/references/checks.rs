@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
 use kindex_kube_api::status::{Outcome, Reason};
+use kindex_kube_client::ClusterError;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::reference::Reference;
 use serde_json::Value;
@@ -147,13 +148,21 @@ impl NamedObjects<'_> {
         let Some(key) = named.key() else { return Err(said) };
         let kind = key.resource.kind;
         let why = self.backends.upstream_of(kind)?.why_unserved(kind, &said.message).await;
-        match why.is_absence() {
-            true => Ok(()),
-            false => Err(Refusal::try_again(
-                Reason::ServiceUnavailable,
-                format!("it is not known whether {named} is being deleted: {why}; try again"),
-            )),
+        if why.is_absence() {
+            return Ok(());
         }
+        // What the cluster serves, and what the account may read, does not change by itself.
+        let advice = match why {
+            ClusterError::Unserved { .. } | ClusterError::Refused(_) => "",
+            ClusterError::NotFound(_)
+            | ClusterError::Conflict(_)
+            | ClusterError::Expired(_)
+            | ClusterError::Retryable { .. } => "; try again",
+        };
+        Err(Refusal::try_again(
+            Reason::ServiceUnavailable,
+            format!("it is not known whether {named} is being deleted: {why}{advice}"),
+        ))
     }
 
     /// Why no new object may name this one by a reference.

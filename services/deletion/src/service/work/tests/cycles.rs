@@ -150,8 +150,15 @@ fn of_a_path_that_the_archive_knows_only_those_are_reported_that_wait_on_it() {
     let reported = networks.work.on_cycle(&path, Timestamp::UNIX_EPOCH);
     let with_path = |number| (at(number), "DeletionCycle", false);
     assert_eq!(said(&reported), [with_path(0), with_path(1)]);
-    assert_eq!(reported[0].notice, cycle_notice(&[at(0), at(1), archived.key.clone()]));
-    assert_eq!(reported[1].notice, cycle_notice(&[at(1), archived.key.clone(), at(0)]));
+    let message = |path: &[Key]| cycle_notice(path).message;
+    assert_eq!(
+        reported[0].notice.message,
+        message(&[at(0), at(1), archived.key.clone()])
+    );
+    assert_eq!(
+        reported[1].notice.message,
+        message(&[at(1), archived.key.clone(), at(0)])
+    );
     let from_archive = [archived, seen(0), seen(1)];
     assert!(
         networks.work.on_cycle(&from_archive, Timestamp::UNIX_EPOCH).is_empty(),
