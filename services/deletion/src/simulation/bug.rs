@@ -118,6 +118,14 @@ pub(super) enum Bug {
     LeaveAlong,
     /// What archived holders that were moved have left at another service stays there when that deletes its object.
     LeaveMoved,
+    /// Their rows stay on what their own service deletes in the cluster.
+    LeaveMovedRow,
+    /// Their rows stay on tombstones.
+    LeaveMovedOnTombstone,
+    /// An archived holder that was moved is not written before its reference on the former target is released.
+    ReleaseMovedUndetached,
+    /// At another service, that reference is released in whatever version the object of that name is.
+    ReleaseMovedAnyVersion,
     /// A tombstone ends, and what it holds at other services is not released.
     EndUnreleased,
     /// A service that does not answer counts as one that has released what a tombstone holds.
@@ -152,7 +160,7 @@ pub(super) enum Bug {
 
 impl Bug {
     /// Those that small graphs find.
-    pub(super) const IN_SMALL: [Self; 60] = [
+    pub(super) const IN_SMALL: [Self; 64] = [
         Self::DrainWithReference,
         Self::ReleaseEarly,
         Self::CascadeByName,
@@ -180,6 +188,10 @@ impl Bug {
         Self::RepeatUnsettled,
         Self::ReleaseUnasked,
         Self::LeaveMoved,
+        Self::LeaveMovedRow,
+        Self::LeaveMovedOnTombstone,
+        Self::ReleaseMovedUndetached,
+        Self::ReleaseMovedAnyVersion,
         Self::ForgetAtPeer,
         Self::DownIsGone,
         Self::TakeOffWithoutRow,

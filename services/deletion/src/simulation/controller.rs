@@ -12,6 +12,8 @@ mod task;
 
 mod queue;
 
+mod moved;
+
 mod along;
 
 mod lost;

@@ -340,6 +340,7 @@ fn without_chance(bug: Bug) -> Result<(), String> {
     stories::crashes::created_while_draining(bug)?;
     stories::moves::come_back_meanwhile(bug)?;
     stories::archived_moves::all(bug)?;
+    stories::left_by_moves::all(bug)?;
     stories::blocked::all(bug)
 }
 

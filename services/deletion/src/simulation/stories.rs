@@ -35,6 +35,8 @@ pub(super) mod moves;
 
 pub(super) mod archived_moves;
 
+pub(super) mod left_by_moves;
+
 mod redelivered;
 
 pub(super) mod restored;

@@ -43,6 +43,7 @@ mod tombstones;
 use archive::Archives;
 use declared::Services;
 pub(super) use declared::{FIELDS, Field, KINDS, fields};
+pub(super) use formers::was_moved_from;
 use judge::Judge;
 pub(super) use outside::has_cleanup;
 use servers::Servers;

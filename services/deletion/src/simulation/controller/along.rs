@@ -7,6 +7,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::super::Bug;
 use super::super::world::{Refusal, Stored, World};
+use super::moved::{PEER_REQUESTS, release_at_peer, was_moved};
 use super::{Controller, Progress, Task, read};
 use crate::decide::{Seen, Step};
 use crate::object::{DeletionState, Key, Object};
@@ -80,8 +81,10 @@ impl Controller {
                 };
                 self.know(world, &found);
                 task.phase = found.phase;
-                if bug != Bug::LeaveMoved {
-                    task.moved = world.archived_without_field(&found, &self.group);
+                let unnamed = world.archived_without_field(&found, &self.group).into_iter();
+                (task.moved, task.holders) = unnamed.partition(|holder| was_moved(holder, &task.key));
+                if bug == Bug::LeaveMoved {
+                    task.moved.clear();
                 }
                 let own = found.references().filter(|name| name.group() == self.group);
                 let is_left = |name: &ReferenceName| world.archives.rows.get(name.uid()).is_some_and(|row| row.deleted);
@@ -97,39 +100,20 @@ impl Controller {
                     Err(_) => Progress::Again,
                 }
             }
-            done if done <= 2 * task.moved.len() => {
-                release_moved(world, task, done - 1);
-                Progress::Next
-            }
-            done if done == 2 * task.moved.len() + 1 => {
-                task.holders = world.namers_elsewhere(&self.group, &task.key);
+            done => {
+                let (at, requests) = (done - 1, PEER_REQUESTS * task.moved.len());
+                if at < requests {
+                    return release_at_peer(world, task, at, bug);
+                }
+                if at > requests {
+                    return self.delete_next(world, task, at - requests - 1, bug);
+                }
+                task.holders.extend(world.namers_elsewhere(&self.group, &task.key));
                 // Those that have not released it are asked about again.
                 let left = task.moved.iter().filter(|holder| holder.reference.is_some());
                 task.holders.extend(left.cloned());
                 Progress::Next
             }
-            done => self.delete_next(world, task, done - 2 - 2 * task.moved.len(), bug),
         }
-    }
-}
-
-/// Writes to the next holder if it was moved, and then releases its reference.
-fn release_moved(world: &mut World, task: &mut Task, at: usize) {
-    let holder = &mut task.moved[at / 2];
-    if at.is_multiple_of(2) {
-        if world.detach_archived(holder, &task.key) {
-            holder.version = None;
-        }
-        return;
-    }
-    let reference = holder.reference.as_ref().filter(|_| holder.version.is_none());
-    let Some(reference) = reference.map(ToString::to_string) else {
-        return;
-    };
-    let written = world.write_elsewhere(&task.key, Some(&task.uid), None, |found| {
-        found.finalizers.retain(|finalizer| *finalizer != reference);
-    });
-    if written.is_ok() {
-        holder.reference = None;
     }
 }

@@ -8,6 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::super::Bug;
 use super::super::world::{Stored, World};
+use super::moved::{ROW_REQUESTS, moved_from, release_row};
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
 use crate::archive::{Held, HolderAction, HolderState, action_on};
@@ -131,7 +132,8 @@ impl Controller {
         }
     }
 
-    /// Its holders are read. If there are any, the object is, then they are again, and are deleted one by one.
+    /// Its holders are read. If there are any, the object is, then they are again. The rows of those that were moved
+    /// are released, and those that go with it are deleted one by one.
     pub(super) fn sweep(&mut self, world: &mut World, task: &mut Task, bug: Bug) -> Progress {
         match task.done {
             0 => {
@@ -158,11 +160,18 @@ impl Controller {
                     Bug::SweepRowsAlone => task.holders.retain(|holder| holder.reference.is_some()),
                     _ => {}
                 }
+                if bug != Bug::LeaveMovedRow {
+                    task.moved = moved_from(&task.holders, &task.key);
+                }
                 return Progress::Next;
             }
             _ => {}
         }
-        self.delete_next(world, task, task.done.saturating_sub(3), bug)
+        let at = task.done.saturating_sub(3);
+        if release_row(world, (&task.key, &task.uid), &task.moved, at, &mut task.gone, bug) {
+            return Progress::Next;
+        }
+        self.delete_next(world, task, at.saturating_sub(ROW_REQUESTS * task.moved.len()), bug)
     }
 
     /// Deletes the next one of the holders that go, then says who is left.

@@ -22,7 +22,8 @@ pub(super) struct Task {
     pub(super) leaves: bool,
     /// Others whose references the same write places or releases.
     pub(super) others: Vec<Member>,
-    /// The version in which the target is known that loses the reference.
+    /// The version in which the target is known that loses the reference, or in which an object of another service was
+    /// read before a holder was written that was moved from there.
     pub(super) read: Option<u64>,
     /// Where the holders are whose references are to be rows.
     pub(super) places: Vec<HolderState>,
@@ -32,8 +33,8 @@ pub(super) struct Task {
     pub(super) phase: Option<Phase>,
     pub(super) holders: Vec<Holder>,
     pub(super) gone: BTreeSet<String>,
-    /// Archived holders of an object of another service that do not name it: without a version once they are written,
-    /// and without a reference once that is released.
+    /// Archived holders that were moved from the object. Of one of another service, they are without a version once
+    /// they are written, and without a reference once that is released.
     pub(super) moved: Vec<Holder>,
     /// How far the release at another service is whose holder has left the cluster.
     pub(super) peer_release: PeerRelease,

@@ -1,9 +1,12 @@
 //! A walk over the tombstones of a service, request by request. Nothing of it outlives a crash.
 
+use std::collections::BTreeSet;
+
 use kindex_model::deletion::Phase;
 
 use super::super::Bug;
 use super::super::world::{Refusal, World, has_cleanup};
+use super::moved::{moved_from, release_row};
 use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
@@ -34,9 +37,11 @@ struct Visit {
     holders: Vec<Holder>,
     /// Those that go, the live ones in the version in which they were read.
     going: Vec<Holder>,
-    gone: Vec<String>,
+    gone: BTreeSet<String>,
     /// Live ones whose fields name others by now, in the version in which they were read.
     former: Vec<Holder>,
+    /// The same of archived ones.
+    moved: Vec<Holder>,
     /// Whether its cleanup is to be called, and what came of the call.
     cleans_up: bool,
     outcome: Option<CallOutcome>,
@@ -67,8 +72,9 @@ impl Controller {
                 is_named: false,
                 holders: Vec::new(),
                 going: Vec::new(),
-                gone: Vec::new(),
+                gone: BTreeSet::new(),
                 former: Vec::new(),
+                moved: Vec::new(),
                 cleans_up: false,
                 outcome: None,
                 elsewhere: None,
@@ -122,6 +128,9 @@ impl Controller {
                 visit.going = self.going(world, visit, bug);
                 let holders = visit.holders.iter();
                 visit.former = holders.filter_map(|holder| world.former(holder, &visit.key)).collect();
+                if bug != Bug::LeaveMovedOnTombstone {
+                    visit.moved = moved_from(&visit.holders, &visit.key);
+                }
                 true
             }
             3 => {
@@ -233,7 +242,7 @@ impl Controller {
         if archived {
             let stale = bug == Bug::CascadeByStaleRow;
             if world.delete_archived(&visit.uid, holder, stale, bug) {
-                visit.gone.push(holder.uid.clone());
+                visit.gone.insert(holder.uid.clone());
             }
             return;
         }
@@ -263,19 +272,22 @@ impl Controller {
 /// Writes to the next holder that uses the object no more, and then releases its row. Whether there was one.
 fn release_former(world: &mut World, visit: &mut Visit, at: usize, bug: Bug) -> bool {
     let Some(holder) = visit.former.get(at / 2).cloned() else {
-        return false;
+        let at = at - 2 * visit.former.len();
+        return release_row(world, (&visit.key, &visit.uid), &visit.moved, at, &mut visit.gone, bug);
     };
     let Some((key, reference)) = holder.key.as_ref().zip(holder.reference.as_ref()) else {
         return true;
     };
     let is_written = visit.gone.contains(&holder.uid);
     match at % 2 {
-        0 if bug == Bug::ReleaseRowUndetached => visit.gone.push(holder.uid.clone()),
+        0 if bug == Bug::ReleaseRowUndetached => {
+            visit.gone.insert(holder.uid.clone());
+        }
         0 => {
             let version = holder.version.map(|version| version.0);
             if world.write(key, Some(&holder.uid), version, |_| ()).is_ok() {
                 world.judge_row(&holder.uid, &visit.key);
-                visit.gone.push(holder.uid.clone());
+                visit.gone.insert(holder.uid.clone());
             }
         }
         _ if is_written => {

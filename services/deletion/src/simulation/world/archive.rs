@@ -117,7 +117,9 @@ impl World {
         let lost = names.iter().find(|name| {
             let name = ReferenceName::of_finalizer(name).expect("a reference");
             let row = (uid.to_owned(), name.clone());
-            self.archives.is_archived(name.uid()) && !self.archives.references.contains(&row)
+            // Another controller may have released the row since.
+            let is_kept = self.archives.references.contains(&row) || self.was_moved(name.uid(), target);
+            self.archives.is_archived(name.uid()) && !is_kept
         });
         if let Some(name) = lost {
             self.judge
@@ -350,12 +352,16 @@ impl World {
         }
     }
 
-    /// The rows by which others hold an object of the cluster, in a phase.
+    /// The rows by which others hold an object of the cluster, in a phase. Of two controllers, one may write the row of
+    /// a holder that was moved once more after the other one has released it.
     fn held_by_rows(&self, object: &Stored, drains: bool) -> Option<String> {
         let mut rows = self.archives.references.iter();
         let held = rows.find(|(held, name)| {
             let row = self.archives.rows.get(name.uid());
             if *held != object.uid || row.is_some_and(|row| row.deleted) {
+                return false;
+            }
+            if self.judge.lenient && self.was_moved(name.uid(), &object.key) {
                 return false;
             }
             let holder = row.map(|row| &row.object).or_else(|| self.servers.of_uid(name.uid()));
@@ -387,7 +393,11 @@ impl World {
         let mut late = goes.filter(|holder| object.asked && !self.archives.waits(&holder.uid));
         match late.next() {
             Some(holder) => Err(format!("{holder} outlives {}", object.key)),
-            None => Ok(!holders.is_empty()),
+            None => {
+                // Its deletion releases what moves have left.
+                let stays = |holder: &Holder| !object.asked || !self.is_left_by(holder, object);
+                Ok(holders.iter().any(stays))
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use kindex_model::object::ResourceVersion;
 use super::archive::Row;
 use super::{Stored, World, fields};
 use crate::archive::Holder;
-use crate::object::{Key, KindName};
+use crate::object::{Edge, Key, KindName};
 
 impl World {
     /// What is archived from now on, or changed in the archive, names others than those that have its reference. Nobody
@@ -65,28 +65,44 @@ impl World {
         holders.collect()
     }
 
-    /// An archived object that was moved is written, if it is as it was read and holds what it names. Whether it was.
-    pub(in super::super) fn detach_archived(&mut self, holder: &Holder, former: &Key) -> bool {
+    /// An archived object that was moved is written, unless a planted bug leaves that out, if it is as it was read and
+    /// holds what it names. Whether its reference may be released after that.
+    pub(in super::super) fn detach_archived(&mut self, holder: &Holder, former: &Key, writes: bool) -> bool {
         let row = self.archives.rows.get(&holder.uid).filter(|row| !row.deleted);
         let as_read = row.filter(|row| Some(ResourceVersion(row.object.version)) == holder.version);
-        let may_go = as_read.is_some_and(|row| {
-            let object = &row.object;
-            was_moved_from(object, former) && self.holds_elsewhere(object)
-        });
-        if !may_go {
-            return false;
+        let may_go = as_read.is_some_and(|row| self.may_release(&row.object, former));
+        if may_go && writes {
+            self.servers.version += 1;
+            let row = self.archives.rows.get_mut(&holder.uid).expect("it is there");
+            row.object.version = self.servers.version;
         }
-        self.servers.version += 1;
-        let row = self.archives.rows.get_mut(&holder.uid).expect("it is there");
-        row.object.version = self.servers.version;
-        true
+        may_go
     }
 
-    /// Whether the reference of an archived object on one of another service goes once that is deleted.
+    /// Whether the reference of an archived object on another one goes once that is deleted: in its own service, or at
+    /// another one that shows it.
     pub(in super::super) fn is_left(&self, holder: &Stored, former: &Stored) -> bool {
-        let is_elsewhere = self.is_elsewhere(&former.key, &holder.key.kind.group) && self.is_shown(former);
-        let is_archived = is_elsewhere && self.archives.is_archived(&holder.uid);
-        is_archived && was_moved_from(holder, &former.key) && self.holds_elsewhere(holder)
+        let group = &holder.key.kind.group;
+        let is_shown = || self.is_elsewhere(&former.key, group) && self.is_shown(former);
+        let is_swept = former.key.kind.group == *group || is_shown();
+        is_swept && self.archives.is_archived(&holder.uid) && self.may_release(holder, &former.key)
+    }
+
+    /// The same of one that was read as a holder, if it has a reference.
+    pub(super) fn is_left_by(&self, holder: &Holder, former: &Stored) -> bool {
+        let row = self.archives.rows.get(&holder.uid);
+        holder.reference.is_some() && row.is_some_and(|row| self.is_left(&row.object, former))
+    }
+
+    /// Whether what is archived with a uid was moved from an object.
+    pub(super) fn was_moved(&self, holder: &str, former: &Key) -> bool {
+        let row = self.archives.rows.get(holder).filter(|row| !row.deleted);
+        row.is_some_and(|row| was_moved_from(&self.services.edges(&row.object), former))
+    }
+
+    /// Whether a holder was moved from an object, and all that it names instead has its reference.
+    fn may_release(&self, holder: &Stored, former: &Key) -> bool {
+        was_moved_from(&self.services.edges(holder), former) && self.holds_elsewhere(holder)
     }
 
     /// Whether all objects of other services that one names have its reference, as these services say.
@@ -100,8 +116,8 @@ impl World {
     }
 }
 
-/// Whether a field of an object that may name another one names something else, and none names that.
-fn was_moved_from(holder: &Stored, former: &Key) -> bool {
-    let mut of_kind = fields(&holder.key.kind.kind).filter(|field| field.target == former.kind.kind);
-    !World::names(holder, former) && of_kind.any(|field| holder.named.contains_key(field.name))
+/// Whether a field that may name an object names something else, and none names that.
+pub(in super::super) fn was_moved_from(edges: &[Edge], former: &Key) -> bool {
+    let is_named = edges.iter().any(|edge| edge.target == *former);
+    !is_named && edges.iter().any(|edge| edge.target.kind == former.kind)
 }

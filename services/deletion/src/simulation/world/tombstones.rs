@@ -242,14 +242,17 @@ impl World {
     pub(in super::super) fn tombstones_rest(&mut self) -> Result<(), String> {
         let rows = self.archives.rows.values().filter(|row| is_tombstone(row));
         let left: Vec<Stored> = rows.map(|row| row.object.clone()).collect();
-        for Stored { key, uid, phase, .. } in left {
-            let is_named = self.has_its_name(&key, &uid);
-            let mut holders = self.tombstone_holders(&key, &uid, is_named);
+        for tombstone in left {
+            let Stored { key, uid, phase, .. } = &tombstone;
+            let (is_named, phase) = (self.has_its_name(key, uid), *phase);
+            let mut holders = self.tombstone_holders(key, uid, is_named);
             let stays = |holder: &Holder| {
-                let unheld = self.unheld(holder, &key, phase);
+                let unheld = self.unheld(holder, key, phase);
                 unheld.is_some_and(|live| self.has_former(live))
             };
-            holders.retain(|holder| self.former(holder, &key).is_none() && !stays(holder));
+            let is_released =
+                |holder: &Holder| self.former(holder, key).is_some() || self.is_left_by(holder, &tombstone);
+            holders.retain(|holder| !is_released(holder) && !stays(holder));
             if holders.is_empty() {
                 return Err(format!("{key} could go out of the archive: {phase:?}"));
             }
@@ -261,7 +264,7 @@ impl World {
                     Some(live) => !live.terminating && !live.requested,
                     None => !self.archives.waits(&holder.uid),
                 };
-                is_named && stays && goes_along(&holder.edges, &key, phase)
+                is_named && stays && goes_along(&holder.edges, key, phase)
             });
             if let Some(holder) = late.next() {
                 return Err(format!("{holder} outlives {key}, which is deleted in the archive"));
