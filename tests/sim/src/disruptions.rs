@@ -167,7 +167,7 @@ impl World<'_> {
         for who in 0..self.processes.len() {
             self.disconnect(who);
         }
-        while self.end_transaction(true) {}
+        self.commit_open_transactions();
         self.abandoned.late.clear();
         self.api.cluster().restore();
         // A process that received nothing from the lost time has nothing to notice.

@@ -18,7 +18,7 @@ impl World<'_> {
     pub fn quiesce(&mut self) {
         log!(self, "users and faults stop");
         self.outages = Outages::default();
-        while self.end_transaction(true) {}
+        self.commit_open_transactions();
         while self.late_request(0) {}
         self.run_until_idle();
         if !self.checks.alone {

@@ -157,7 +157,7 @@ impl World<'_> {
         // Writers wait for the locks of an open transaction, and a start takes longer than a commit.
         let waits = step == Step::Load || step.class() == Class::DatabaseWrite;
         if waits && !self.storage.is_in_trouble() {
-            while self.end_transaction(true) {}
+            self.commit_open_transactions();
         }
         if step == Step::Load {
             self.note_load(who);
@@ -195,6 +195,14 @@ impl World<'_> {
         true
     }
 
+    /// Commits all transactions whose senders have given up. Each is followed by a check, as in a turn of its own:
+    /// after a restoration, the next request may set the version aside that a commit has just added to the history.
+    pub(crate) fn commit_open_transactions(&mut self) {
+        while self.end_transaction(true) {
+            self.check();
+        }
+    }
+
     fn note_overlap(&mut self, who: usize, step: Step) {
         if !matches!(step.class(), Class::ClusterWrite | Class::DatabaseWrite) {
             return;
@@ -207,4 +215,43 @@ impl World<'_> {
 
 fn is_refused(answer: &Input) -> bool {
     matches!(answer, Input::Written(_, Err(failure)) if !failure.retryable)
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+    use kindex_query::Life;
+    use kindex_store::RowWrite;
+
+    use super::super::harness::{Harness, Parts};
+    use super::super::past::SimHistory;
+    use super::*;
+
+    /// The row is rewound and its version is stored again, but only in later turns.
+    #[test]
+    fn a_late_commit_is_checked_before_the_history_is_set_aside_that_waited_for_it() {
+        let harness = Harness::default();
+        let mut world = World::new(0, Parts::Controller, &harness, false);
+        world.storage.database().history = Some(SimHistory::default());
+        world.api.cluster().create("a", 1, true);
+        let object = world.api.cluster().get("a").expect("it was created");
+        let uid = object.metadata.uid.clone();
+        let version = object.metadata.resource_version;
+        let write = RowWrite::Store {
+            version: object,
+            life: Life::Live,
+            revive: false,
+        };
+        world.abandoned.open_transactions = vec![Output::Write(0, vec![write])];
+        let beyond = ResourceVersion(version.0 - 1);
+        world.processes[0].requests = vec![Output::SetHistoryAside(beyond)];
+        assert!(world.carry_out(0, 0, None, true));
+        world.check();
+
+        assert_eq!(world.verdict(), Ok(()));
+        let database = world.storage.database();
+        assert_eq!(database.rows[&uid].version, version);
+        let history = database.history.as_ref().expect("one is kept");
+        assert!(history.get(&uid, version).is_none(), "it was set aside");
+    }
 }
