@@ -87,6 +87,8 @@ pub enum Effect {
     },
     /// Delete the object.
     Delete(Target),
+    /// Ask SQL for a live row that names the object as its owner.
+    FindOwned(ObjectName),
     /// Record that the database refuses the object.
     Quarantine {
         /// The object.
@@ -103,7 +105,7 @@ impl Effect {
     pub fn target(&self) -> Option<&Target> {
         match self {
             Self::SetFinalizers { target, .. } | Self::Delete(target) => Some(target),
-            Self::Get(_) | Self::Quarantine { .. } | Self::Rewind => None,
+            Self::Get(_) | Self::FindOwned(_) | Self::Quarantine { .. } | Self::Rewind => None,
         }
     }
 
@@ -113,6 +115,7 @@ impl Effect {
             Self::Get(_) => "get",
             Self::SetFinalizers { .. } => "set finalizers",
             Self::Delete(_) => "delete",
+            Self::FindOwned(_) => "find owned",
             Self::Quarantine { .. } => "quarantine",
             Self::Rewind => "rewind",
         }
@@ -137,6 +140,8 @@ pub enum EffectDone {
     FinalizersSet(Result<Object, ClusterError>),
     /// [`Effect::Delete`].
     Deleted(Result<Option<Object>, ClusterError>),
+    /// [`Effect::FindOwned`]: whether there is one.
+    OwnedFound(Result<bool, StoreFailure>),
     /// [`Effect::Quarantine`].
     Quarantined(Result<(), StoreFailure>),
     /// [`Effect::Rewind`].
@@ -152,6 +157,7 @@ impl EffectDone {
             Self::Got(Err(_))
             | Self::Deleted(Err(_))
             | Self::FinalizersSet(Err(_))
+            | Self::OwnedFound(_)
             | Self::Quarantined(_)
             | Self::Rewound(_) => None,
         }
@@ -167,6 +173,7 @@ impl EffectDone {
             Self::Got(_)
             | Self::Deleted(Err(_))
             | Self::FinalizersSet(Err(_))
+            | Self::OwnedFound(_)
             | Self::Quarantined(_)
             | Self::Rewound(_) => false,
         }
@@ -178,6 +185,7 @@ impl EffectDone {
             Self::Got(answer) => answer.as_ref().err().map(ToString::to_string),
             Self::FinalizersSet(answer) => answer.as_ref().err().map(ToString::to_string),
             Self::Deleted(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::OwnedFound(answer) => answer.as_ref().err().map(|failure| failure.message.clone()),
             Self::Quarantined(answer) | Self::Rewound(answer) => {
                 answer.as_ref().err().map(|failure| failure.message.clone())
             }

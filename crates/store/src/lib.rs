@@ -111,7 +111,7 @@ pub use mysql::{MySqlFields, Tls, TlsMode};
 pub use outage::Outage;
 pub use outbox::{Mark, Outbox, OutboxEntry};
 pub use pool_config::PoolConfig;
-pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName, select_naming};
+pub use read::{Counts, ListQuery, Objects, Owners, Queries, RowsOfName, select_naming};
 pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
 pub use sql_only::{SqlOnly, SqlOnlyChange, SqlOnlyPage, SqlOnlyWrite, SqlOnlyWritten, sql_only_version};
@@ -129,9 +129,9 @@ use kindex_query::Reader;
 use sql_store::SqlStore;
 
 /// All that an ingester asks of a database while it runs.
-pub trait IngesterStorage: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName {}
+pub trait IngesterStorage: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName + Owners {}
 
-impl<S: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName> IngesterStorage for S {}
+impl<S: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName + Owners> IngesterStorage for S {}
 
 /// The SQL store of all kinds, in all its roles: what [`open`] gives. Named after the interface of the same purpose
 /// in Michelangelo. Who needs less takes less: a `&dyn MetadataStorage` is a `&dyn Objects`.

@@ -143,6 +143,8 @@ pub(super) enum Ended {
     Changed(Object),
     /// Our delete made this version. Finalizers of others hold the object.
     Leaving(Object),
+    /// SQL has a live row of something that the object owns, or has none.
+    OwnedFound(bool),
     /// The row was rewound.
     Rewound,
     /// The object was quarantined.
@@ -186,6 +188,8 @@ impl Ended {
             }
             EffectDone::Deleted(Ok(left)) => left.map_or(Self::Removed, Self::Leaving),
             EffectDone::Deleted(Err(error)) => Self::failed("Failed to delete from the cluster", error),
+            EffectDone::OwnedFound(Ok(is_found)) => Self::OwnedFound(is_found),
+            EffectDone::OwnedFound(Err(failure)) => Self::StoreFailed(failure),
             EffectDone::Rewound(Ok(())) => Self::Rewound,
             EffectDone::Quarantined(Ok(())) => Self::Recorded,
             EffectDone::Quarantined(Err(failure)) if !failure.retryable => Self::Unrecorded(failure),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_decide::ingest::{Observed, OwnDelete};
+use kindex_decide::ingest::{Observed, OwnDelete, OwnedRows};
 use kindex_decide::row::Row;
 use kindex_kube_client::ObjectName;
 use kindex_model::head::Head;
@@ -154,6 +154,9 @@ pub(super) struct Entry {
     /// The row that `newest` was read to confirm.
     pub(super) confirmed: Option<Row>,
     pub(super) own_delete: OwnDelete,
+    pub(super) owned_rows: OwnedRows,
+    /// How often in a row SQL has shown that the object owns others.
+    pub(super) owned_found: u32,
     /// Whether a write had an unknown outcome, and none was committed since.
     pub(super) write_unsure: bool,
     /// Version of the oldest event that is not settled.
@@ -180,6 +183,8 @@ impl Entry {
             row: None,
             confirmed: None,
             own_delete: OwnDelete::Unknown,
+            owned_rows: OwnedRows::Unknown,
+            owned_found: 0,
             write_unsure: false,
             oldest,
             arrived,
@@ -209,6 +214,7 @@ impl Entry {
         if self.newest.is_going() {
             self.row = None;
         }
+        self.owned_rows = OwnedRows::Unknown;
         self.confirmed = None;
         self.unserved = None;
         self.overtaken = true;
@@ -222,7 +228,21 @@ impl Entry {
             self.confirmed = doubted;
         }
         self.unserved = None;
+        self.forget_rows();
+    }
+
+    /// Forgets its row, and those of what the object owns: they are read again.
+    pub(super) fn forget_rows(&mut self) {
         self.row = None;
+        self.owned_rows = OwnedRows::Unknown;
+    }
+
+    /// Takes the answer of SQL to whether a live row names the object as its owner.
+    pub(super) fn find_owned(&mut self, is_found: bool) {
+        (self.owned_rows, self.owned_found) = match is_found {
+            true => (OwnedRows::Live, self.owned_found.saturating_add(1)),
+            false => (OwnedRows::Absent, 0),
+        };
     }
 
     /// Takes the version that our write made, unless the watch has delivered something newer.

@@ -71,6 +71,11 @@ impl Environment {
         Head::of(object, self.kind, &self.platform)
     }
 
+    /// Whether objects of the kind may own others in the cluster.
+    pub(super) fn may_own(&self) -> bool {
+        !self.owned.is_empty()
+    }
+
     /// Whether a reference on the object is of something that it owns. Those of archived objects are in SQL.
     pub(super) fn owns(&self, object: &Object) -> bool {
         let finalizers = object.metadata.finalizers.iter();
@@ -81,7 +86,7 @@ impl Environment {
         })
     }
 
-    /// The backoff after so many failed attempts.
+    /// The backoff after so many attempts that came to nothing.
     pub(super) fn backoff(&mut self, attempts: u32, cause: &'static str) -> Duration {
         let most = self.settings.requeue_period;
         backoff::pause(attempts, backoff::base(cause), most, &mut self.rng)

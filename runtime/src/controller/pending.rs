@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_decide::ingest::{Action, Context, Observed, decide};
+use kindex_decide::ingest::{Action, Context, Observed, OwnedRows, decide};
 use kindex_decide::row::Row;
 use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -168,6 +168,10 @@ impl Pending {
             own_delete: entry.own_delete,
             unsure: entry.write_unsure,
             owns,
+            owned_rows: match env.may_own() {
+                true => entry.owned_rows,
+                false => OwnedRows::Absent,
+            },
         };
         if row.is_none() && entry.is_reported_gone() {
             env.metrics.lost.inc();
@@ -225,6 +229,15 @@ impl Pending {
         self.wait_for(uid, env.now.elapsed + pause, Resume::Decide);
     }
 
+    /// Lets an entry wait until SQL is asked again for what its object owns, longer each time.
+    pub(super) fn wait_for_owned(&mut self, env: &mut Environment, uid: &Uid) {
+        let entry = self.entry_mut(uid);
+        entry.owned_rows = OwnedRows::Unknown;
+        let pause = env.backoff(entry.owned_found, "owned");
+        tracing::debug!(kind = env.kind.name, object = %entry.name, "What it owns is not archived yet");
+        self.wait(env, uid, pause, false);
+    }
+
     /// Lets an entry wait after a failure, with backoff up to `requeuePeriod`, and at least as long as the server
     /// requested.
     pub(super) fn retry(
@@ -238,7 +251,7 @@ impl Pending {
         env.metrics.retry(cause);
         let entry = self.entry_mut(uid);
         entry.attempts = entry.attempts.saturating_add(1);
-        entry.row = None;
+        entry.forget_rows();
         let pause = env.backoff(entry.attempts, cause);
         self.wait_for(uid, env.now.elapsed + pause.max(at_least), resume);
     }

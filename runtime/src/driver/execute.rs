@@ -213,6 +213,10 @@ impl Executor {
                 EffectDone::FinalizersSet(cluster.set_finalizers(kind, &target, &finalizers).await)
             }
             Effect::Delete(target) => EffectDone::Deleted(cluster.delete(kind, &target).await),
+            Effect::FindOwned(name) => {
+                let found = storage.owns_live_rows(kind, &name.namespace, &name.name, uid).await;
+                EffectDone::OwnedFound(found.map_err(Into::into))
+            }
             Effect::Quarantine { object, reason } => {
                 let recorded = storage.quarantine(kind, &object, &reason, now).await;
                 EffectDone::Quarantined(recorded.map_err(Into::into))

@@ -99,6 +99,8 @@ impl Checks {
         }
         an_archived_row_has_its_references(row, database)?;
         no_row_goes_back(transition, database)?;
+        let before = transition.before.map(|(_, life)| life);
+        database.owned.owners_leave_last(uid, before, transition.after.1)?;
         self.no_late_write_revives(transition, cluster)?;
         one_row_of_a_name_is_open(row, database)?;
         if transition.after.1 == Life::Deleted {

@@ -12,6 +12,7 @@ use kindex_model::row_version::RowVersion;
 use kindex_query::{Life, Stored};
 use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
 
+use super::owned::OwnedElsewhere;
 use super::past::SimHistory;
 use super::thing::{FINALIZER, REFERENCES, is_poison};
 
@@ -119,6 +120,8 @@ pub struct SimDatabase {
     pub history: Option<SimHistory>,
     /// The references of archived objects.
     pub references: BTreeMap<Uid, BTreeSet<String>>,
+    /// What objects own of another kind.
+    pub owned: OwnedElsewhere,
 }
 
 impl SimDatabase {

@@ -16,6 +16,8 @@ pub mod cluster;
 
 pub mod past;
 
+pub mod owned;
+
 pub mod database;
 
 pub mod step;

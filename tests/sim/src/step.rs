@@ -21,7 +21,7 @@ pub enum Step {
     OpenWatch,
     /// Has a watch open.
     Watch,
-    /// Reads the rows of a batch.
+    /// Reads the rows of a batch, or asks for those of what an object owns.
     ReadRows,
     /// Writes a batch.
     Write,
@@ -94,7 +94,7 @@ impl Step {
             Output::ReadPageRows(_) => Self::PageRows,
             Output::Scan { .. } => Self::Scan,
             Output::Watch(_) | Output::StopWatch => Self::OpenWatch,
-            Output::ReadRows(..) => Self::ReadRows,
+            Output::ReadRows(..) | Output::Effect(_, Effect::FindOwned(_)) => Self::ReadRows,
             Output::Write(..) => Self::Write,
             Output::Effect(_, Effect::Get(_)) => Self::Get,
             Output::Effect(_, Effect::SetFinalizers { finalizers, .. }) => {

@@ -12,8 +12,8 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Stored;
 use kindex_store::{
-    Arrival, Checkpoints, MetadataStorage, Prepare, Quarantine, QuarantineRecord, Rewind, RowState, RowWrite, Rows,
-    RowsOfName, Saving, StoreError, Written,
+    Arrival, Checkpoints, MetadataStorage, Owners, Prepare, Quarantine, QuarantineRecord, Rewind, RowState, RowWrite,
+    Rows, RowsOfName, Saving, StoreError, Written,
 };
 
 use super::database::SimDatabase;
@@ -320,6 +320,16 @@ impl Quarantine for SimStorage {
                 .retain(|known, (object, _)| known != uid || newer(object));
         };
         self.change(kind, release, model).await
+    }
+}
+
+#[async_trait]
+impl Owners for SimStorage {
+    async fn owns_live_rows(&self, kind: &Kind, _: &str, _: &str, uid: &Uid) -> Result<bool, StoreError> {
+        // The real store has no rows of the other kind.
+        let failure = self.begin(kind.name)?;
+        let answer = self.database().owned.ask(uid);
+        failure.map_or(Ok(answer), Err)
     }
 }
 

@@ -97,12 +97,13 @@ impl Thing {
 impl Bench {
     /// A controller that has not begun.
     pub fn new(settings: Settings) -> Self {
-        Self::of(&THING, settings)
+        Self::of(&THING, Vec::new(), settings)
     }
 
-    fn of(kind: &'static Kind, settings: Settings) -> Self {
+    /// `owned`: the kinds whose objects those of `kind` may own.
+    fn of(kind: &'static Kind, owned: Vec<&'static Kind>, settings: Settings) -> Self {
         let metrics = Arc::new(KindMetrics::default());
-        let controller = Controller::new(kind, PLATFORM, vec![kind], settings, metrics.clone(), 7);
+        let controller = Controller::new(kind, PLATFORM, owned, settings, metrics.clone(), 7);
         Self {
             controller,
             metrics,
@@ -120,15 +121,26 @@ impl Bench {
 
     /// The same for another kind.
     pub fn watching_kind(kind: &'static Kind, settings: Settings) -> Self {
-        let mut bench = Self::of(kind, settings);
-        bench.step(Input::Start);
+        let mut bench = Self::of(kind, Vec::new(), settings);
+        bench.watch();
+        bench
+    }
+
+    /// The same for things that may own others.
+    pub fn watching_owners(settings: Settings) -> Self {
+        let mut bench = Self::of(&THING, vec![&THING], settings);
+        bench.watch();
+        bench
+    }
+
+    fn watch(&mut self) {
+        self.step(Input::Start);
         let saved = Saved {
             checkpoint: Some(settled(1)),
             quarantined: Vec::new(),
         };
-        bench.step(Input::Loaded(Ok(saved)));
-        bench.step(Input::Probed(Ok(ResourceVersion(1))));
-        bench
+        self.step(Input::Loaded(Ok(saved)));
+        self.step(Input::Probed(Ok(ResourceVersion(1))));
     }
 
     /// Positions are saved at once, and kept in `checkpoints`.

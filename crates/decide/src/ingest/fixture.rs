@@ -9,7 +9,7 @@ use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 
 use super::super::row::{Row, RowText};
-use super::{Action, Context, FollowUp, Observed, OwnDelete, Write, decide};
+use super::{Action, Context, FollowUp, Observed, OwnDelete, OwnedRows, Write, decide};
 
 pub(super) const DELAY: Duration = Duration::from_secs(10);
 
@@ -28,6 +28,7 @@ pub(super) fn context() -> Context {
         own_delete: OwnDelete::Unknown,
         unsure: false,
         owns: false,
+        owned_rows: OwnedRows::Absent,
     }
 }
 

@@ -11,7 +11,7 @@ use kindex_query::Life;
 use super::super::row::Row;
 use super::staying::{decide_live, decide_sync};
 use super::write::{differs, needed, store};
-use super::{Action, Context, FollowUp, OwnDelete, Write};
+use super::{Action, Context, FollowUp, OwnDelete, OwnedRows, Write};
 
 /// The deletion of an object that has our finalizer. An eviction ends here too: our own delete was its deletion.
 pub(super) fn decide_deletion(
@@ -99,6 +99,11 @@ pub(super) fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context
     if revive && context.confirmed.as_ref() != row {
         return Action::CONFIRM;
     }
+    match context.owned_rows {
+        OwnedRows::Unknown => return Action::FIND_OWNED,
+        OwnedRows::Live => return decide_owner(head, row, context),
+        OwnedRows::Absent => {}
+    }
     let write = differs(head, row, Life::Archived).then_some(Write::Store {
         life: Life::Archived,
         revive,
@@ -109,6 +114,16 @@ pub(super) fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context
             release: head.has_finalizer || head.in_use(),
         },
     }
+}
+
+/// A final object that owns others stays like any other object, until SQL shows that these have left.
+fn decide_owner(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let action = decide_sync(head, row, context);
+    let then = match action.then == FollowUp::Nothing {
+        true => FollowUp::WaitForOwned,
+        false => action.then,
+    };
+    Action { then, ..action }
 }
 
 /// The object is gone. A soft delete waits for an open transaction on the row, which a read would not see. A row that

@@ -52,6 +52,17 @@ pub enum OwnDelete {
     Accepted(ResourceVersion),
 }
 
+/// What SQL says of the objects that an object owns, whether they have placed references on it or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnedRows {
+    /// SQL has not been asked since the object was last observed.
+    Unknown,
+    /// No live row names the object as its owner, or objects of its kind own none.
+    Absent,
+    /// A live row does.
+    Live,
+}
+
 /// Everything else that a decision depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -76,6 +87,8 @@ pub struct Context {
     /// Whether a reference on the object is of something in the cluster that it owns. The garbage collector would
     /// delete that as soon as its owner had left.
     pub owns: bool,
+    /// The same by what SQL holds: an object that was created a moment ago has not placed its reference yet.
+    pub owned_rows: OwnedRows,
 }
 
 /// What happens to the row.
@@ -113,6 +126,11 @@ pub enum FollowUp {
     Wait(Duration),
     /// Finalizers of others hold the object: decide again when it changes, or after this long.
     WaitForOthers(Duration),
+    /// What the object owns is still in the cluster: decide again after a while. Nothing changes the object when that
+    /// leaves.
+    WaitForOwned,
+    /// Ask SQL for live rows of what the object owns, and decide again.
+    FindOwned,
     /// Read the object from the cluster, and decide again.
     Confirm,
     /// The cluster was restored and is older than SQL: rewind the row, and decide again.
@@ -138,6 +156,10 @@ impl Action {
         write: None,
         then: FollowUp::Confirm,
     };
+    const FIND_OWNED: Self = Self {
+        write: None,
+        then: FollowUp::FindOwned,
+    };
     const REWIND: Self = Self {
         write: None,
         then: FollowUp::Rewind,
@@ -152,7 +174,7 @@ impl Action {
 /// own delete. Our finalizer is removed last, unless finalizers of others hold the object for longer than
 /// [`Context::finalizer_wait`]. An object that is in use is never released, and its row is live for as long, but for
 /// one that we evict: it is archived with its references, or was deleted in the archive since. An object that owns
-/// others in the cluster is not archived.
+/// others in the cluster is not archived, and none is before SQL was asked for what it owns.
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
         Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),

@@ -325,6 +325,40 @@ fn a_deleted_row_comes_back_where_the_cluster_knows_who_uses_the_object() {
     }
 }
 
+// final, and others may be owned
+
+/// As if only a reference that is placed already said what an object owns.
+#[test]
+fn a_final_object_waits_for_what_sql_shows_that_it_owns() {
+    let decided_by = |owned_rows, head, row: Option<Row>| {
+        let context = Context {
+            owned_rows,
+            ..context()
+        };
+        decide(&Observed::Present(head), row.as_ref(), &context)
+    };
+    let (live, archived) = (row(6, Life::Live), row(6, Life::Archived));
+    for found in [None, Some(live), Some(archived)] {
+        assert_eq!(decided_by(OwnedRows::Unknown, immutable(6), found), Action::FIND_OWNED);
+        let delete = FollowUp::Delete { release: true };
+        assert_eq!(decided_by(OwnedRows::Absent, immutable(6), found).then, delete);
+    }
+    let waits = FollowUp::WaitForOwned;
+    for found in [None, Some(archived)] {
+        let stays = decided_by(OwnedRows::Live, immutable(6), found);
+        assert_eq!(stays, action(stored(Life::Live), waits));
+    }
+    assert_eq!(
+        decided_by(OwnedRows::Live, immutable(6), Some(live)),
+        action(None, waits)
+    );
+    let others = [(terminating(6), None), (marked(6), None), (head(6), None)];
+    for (head, row) in others {
+        let asked = decided_by(OwnedRows::Unknown, head, row);
+        assert_eq!(asked, decided(head, row), "only an eviction asks");
+    }
+}
+
 // observations older than the row
 
 #[test]

@@ -14,9 +14,12 @@ mod queries;
 
 mod naming;
 
+mod owners;
+
 #[cfg(test)]
 mod query_bounds;
 
 pub use naming::select_naming;
 pub use objects::{Counts, ListQuery, Objects, RowsOfName};
+pub use owners::Owners;
 pub use queries::Queries;

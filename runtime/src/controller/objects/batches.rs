@@ -205,7 +205,11 @@ impl Objects {
         for uid in &uids {
             self.pending.forget_row(uid);
             let entry = self.pending.entry_mut(uid);
-            entry.row = None;
+            // An object that asked again for what it owns would leave its half of a refused batch.
+            match failure.retryable {
+                true => entry.forget_rows(),
+                false => entry.row = None,
+            }
             entry.state = State::Grouped;
         }
         if failure.retryable {

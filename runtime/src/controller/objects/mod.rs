@@ -190,6 +190,8 @@ impl Objects {
             FollowUp::Nothing => return self.settle(uid),
             FollowUp::Wait(pause) => return self.pending.wait(env, uid, pause, false),
             FollowUp::WaitForOthers(pause) => return self.pending.wait(env, uid, pause, true),
+            FollowUp::WaitForOwned => return self.pending.wait_for_owned(env, uid),
+            FollowUp::FindOwned => Effect::FindOwned(entry.name.clone()),
             FollowUp::Confirm => {
                 let row = entry.row.flatten();
                 return self.ask(uid, row);
@@ -263,6 +265,7 @@ impl Objects {
             Ended::Answered(answer) => entry.answer(answer, ended.doubted),
             Ended::Changed(object) => entry.change(object, env.now.elapsed),
             Ended::Leaving(object) => entry.leave_by_our_delete(object),
+            Ended::OwnedFound(is_found) => entry.find_owned(is_found),
             Ended::Rewound => entry.row = None,
         }
         self.enqueue(env, uid);

@@ -83,6 +83,7 @@ mod names;
 mod outbox;
 mod outbox_histories;
 mod outlast;
+mod owners;
 mod page_bytes;
 mod pages;
 mod past_list;

@@ -21,6 +21,19 @@ fn all_rows() -> Vec<Option<Row>> {
     rows
 }
 
+/// The confirmed row, and what the object owns by its references and by SQL. SQL is not asked where a reference says it.
+fn what_is_known(row: Option<Row>) -> Vec<(Option<Row>, bool, OwnedRows)> {
+    let owned = [
+        (false, OwnedRows::Absent),
+        (true, OwnedRows::Absent),
+        (false, OwnedRows::Unknown),
+        (false, OwnedRows::Live),
+    ];
+    let confirmed = [None, row].into_iter();
+    let known = confirmed.flat_map(|confirmed| owned.map(|(owns, owned_rows)| (confirmed, owns, owned_rows)));
+    known.collect()
+}
+
 fn all_contexts(row: Option<Row>) -> Vec<Context> {
     let mut contexts = Vec::new();
     for own_delete in [
@@ -30,7 +43,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
     ] {
         for (deletion_delay, finalizer_wait) in [(0, 0), (10, 0), (0, 10), (10, 10)] {
             for adopt_finalizers in [false, true] {
-                for (confirmed, owns) in [(None, false), (None, true), (row, false), (row, true)] {
+                for (confirmed, owns, owned_rows) in what_is_known(row) {
                     contexts.push(Context {
                         own_delete,
                         deletion_delay: Duration::from_secs(deletion_delay),
@@ -38,6 +51,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
                         adopt_finalizers,
                         confirmed,
                         owns,
+                        owned_rows,
                         ..context()
                     });
                 }
@@ -181,6 +195,28 @@ fn an_owner_is_not_archived_before_what_it_owns() {
 }
 
 #[test]
+fn nothing_is_evicted_before_sql_has_said_that_it_owns_nothing() {
+    for_all(|head, row, context, action| {
+        let is_final = head.immutable && !head.is_leaving();
+        let evicts = is_final && matches!(action.then, FollowUp::Delete { .. });
+        assert!(
+            !evicts || context.owned_rows == OwnedRows::Absent,
+            "{head:?} {row:?} {context:?} {action:?}"
+        );
+        match action.then {
+            FollowUp::FindOwned => {
+                assert!(is_final && context.owned_rows == OwnedRows::Unknown && action.write.is_none());
+            }
+            FollowUp::WaitForOwned => {
+                let life = after(head, row, action).map(|row| row.life);
+                assert!(is_final && context.owned_rows == OwnedRows::Live && life == Some(Life::Live));
+            }
+            _ => {}
+        }
+    });
+}
+
+#[test]
 fn what_is_archived_was_final_before_it_was_deleted() {
     for_all(|head, row, _, action| {
         let archives = matches!(
@@ -215,7 +251,7 @@ fn what_a_user_deletes_is_not_archived() {
 #[test]
 fn an_object_that_is_there_has_its_text_in_sql() {
     for_all(|head, row, context, action| {
-        if matches!(action.then, FollowUp::Confirm | FollowUp::Rewind) {
+        if matches!(action.then, FollowUp::Confirm | FollowUp::FindOwned | FollowUp::Rewind) {
             return;
         }
         let held = after(head, row, action).expect("every object that is there has a row");
@@ -264,9 +300,16 @@ fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
             assert_eq!(release, own && !(head.in_use() && head.deleting));
         }
         FollowUp::AddFinalizer => {
-            assert!(!head.has_finalizer && !head.is_leaving() && (!head.immutable || context.owns));
+            let owns = context.owns || context.owned_rows == OwnedRows::Live;
+            assert!(!head.has_finalizer && !head.is_leaving() && (!head.immutable || owns));
         }
-        FollowUp::Nothing | FollowUp::Wait(_) | FollowUp::WaitForOthers(_) | FollowUp::Confirm | FollowUp::Rewind => {}
+        FollowUp::Nothing
+        | FollowUp::Wait(_)
+        | FollowUp::WaitForOthers(_)
+        | FollowUp::WaitForOwned
+        | FollowUp::FindOwned
+        | FollowUp::Confirm
+        | FollowUp::Rewind => {}
     });
 }
 

@@ -1,0 +1,53 @@
+//! Whether an object owns others by what SQL holds of these: by the columns of declared references, whether the
+//! references are placed or not.
+
+use async_trait::async_trait;
+use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::object::Uid;
+use kindex_model::value::Value;
+use kindex_query::Reader as _;
+use kindex_query::select::Condition;
+
+use crate::driver::Driver;
+use crate::error::StoreError;
+use crate::read::naming::select_naming;
+use crate::sql_store::SqlStore;
+
+const UID: &[(&str, ColumnType)] = &[("uid", ColumnType::Text { chars: 64 })];
+
+/// What objects own.
+#[async_trait]
+pub trait Owners: Send + Sync {
+    /// Whether a live row of another object names this one as its owner, in a field that is declared with `owned`. An
+    /// object of the whole cluster has an empty namespace.
+    ///
+    /// # Guarantees
+    /// One statement for each such field that has columns, up to the first that finds a row, and none for a kind that
+    /// no such field may name. Fields without columns are not read: each question would read all objects of the kind.
+    async fn owns_live_rows(&self, kind: &Kind, namespace: &str, name: &str, uid: &Uid) -> Result<bool, StoreError>;
+}
+
+#[async_trait]
+impl<D: Driver> Owners for SqlStore<D> {
+    async fn owns_live_rows(&self, kind: &Kind, namespace: &str, name: &str, uid: &Uid) -> Result<bool, StoreError> {
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        let mut selects = Vec::new();
+        for (holder, reference, _) in self.registry().referrers(kind) {
+            if reference.owned && holder.cluster && !reference.columns.is_empty() {
+                let mut select = select_naming(holder, reference, kind.name, namespace, name);
+                select.conditions.push(Condition::Null { column: "evicted_time" });
+                // The object may name itself.
+                select.limit = Some(2);
+                selects.push(select);
+            }
+        }
+        for select in &selects {
+            let page = self.project(select, UID, None).await?;
+            let is_other = |row: &Vec<Value>| !matches!(&row[..], [Value::Text(found)] if **found == *uid.0);
+            if page.items.iter().any(is_other) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
