@@ -7,6 +7,7 @@ use kindex_harness::wait::eventually;
 use kindex_model::kind::Kind;
 use kindex_query::{Life, Stored};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::final_objects::{KINDS, RUN};
 use super::sql_only_graph::{Graph, finalizer, path};
@@ -67,47 +68,104 @@ async fn until_collected(graph: &Graph) {
     }
 }
 
-/// A pipeline that is final stays while its run is in the cluster. The run is made final later, and leaves first.
-async fn an_owner_leaves_last(stage: Stage) {
-    let graph = Graph::on(stage, &Cleanups::none()).await;
-    let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
+/// The run of the pipeline; the reference that it places on it.
+async fn create_owned(graph: &Graph, owner: &str) -> String {
     let named = json!({"pipeline": {"namespace": "default", "name": "owner"}});
     let owned = graph.create(&RUN, "owned", named).await;
     for (kind, name) in [(&pipeline::KIND, "owner"), (&RUN, "owned")] {
         eventually(&format!("{} {name} is stored", kind.name), async || {
-            stored(&graph, kind, name).await.is_some()
+            stored(graph, kind, name).await.is_some()
         })
         .await;
     }
-    own(&graph, "owner", &owner, "owned").await;
-    let reference = finalizer(&RUN, &owned);
+    own(graph, "owner", owner, "owned").await;
+    finalizer(&RUN, &owned)
+}
+
+async fn until_placed(graph: &Graph, reference: &str) {
     eventually("the owner has the reference", async || {
-        graph.bears(&pipeline::KIND, "owner", &reference).await
+        graph.bears(&pipeline::KIND, "owner", reference).await
     })
     .await;
+}
+
+/// Makes the pipeline final, and waits until the ingester has met it.
+async fn make_owner_final(graph: &Graph) {
     // One that is made final after the owner, and owns nothing: once it is archived, the ingester is likely to have met
     // the owner too. Nothing enforces that order.
     graph.create(&pipeline::KIND, "alone", json!({})).await;
-    make_final(&graph, &pipeline::KIND, "owner").await;
-    make_final(&graph, &pipeline::KIND, "alone").await;
-    until_archived(&graph, &pipeline::KIND, "alone").await;
+    make_final(graph, &pipeline::KIND, "owner").await;
+    make_final(graph, &pipeline::KIND, "alone").await;
+    until_archived(graph, &pipeline::KIND, "alone").await;
+}
+
+async fn expect_both_live(graph: &Graph) {
+    for (kind, name) in [(&pipeline::KIND, "owner"), (&RUN, "owned")] {
+        let (code, found) = in_cluster(graph, kind, name).await;
+        let deleted = &found["metadata"]["deletionTimestamp"];
+        assert_eq!((code, deleted), (200, &Value::Null), "{found}");
+        let life = stored(graph, kind, name).await.map(|row| row.life);
+        assert_eq!(life, Some(Life::Live), "{name}");
+    }
+}
+
+/// Makes the run final, and waits until both are archived: the run first.
+async fn expect_the_owner_last(graph: &Graph) {
+    make_final(graph, &RUN, "owned").await;
+    until_archived(graph, &RUN, "owned").await;
+    until_archived(graph, &pipeline::KIND, "owner").await;
+    let owned = stored(graph, &RUN, "owned").await.and_then(|row| row.evicted_time);
+    let owner = stored(graph, &pipeline::KIND, "owner").await;
+    let owner = owner.and_then(|row| row.evicted_time);
+    assert!(owned.is_some() && owned < owner, "{owned:?} {owner:?}");
+}
+
+/// A pipeline that is final stays while its run is in the cluster. The run is made final later, and leaves first.
+async fn an_owner_leaves_last(stage: Stage) {
+    let graph = Graph::on(stage, &Cleanups::none()).await;
+    let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
+    let reference = create_owned(&graph, &owner).await;
+    until_placed(&graph, &reference).await;
+    make_owner_final(&graph).await;
     if graph.stage.ground.plane.is_some() {
         until_collected(&graph).await;
     }
-    for (kind, name) in [(&pipeline::KIND, "owner"), (&RUN, "owned")] {
-        let (code, found) = in_cluster(&graph, kind, name).await;
-        let deleted = &found["metadata"]["deletionTimestamp"];
-        assert_eq!((code, deleted), (200, &Value::Null), "{found}");
-        let life = stored(&graph, kind, name).await.map(|row| row.life);
-        assert_eq!(life, Some(Life::Live), "{name}");
+    expect_both_live(&graph).await;
+    expect_the_owner_last(&graph).await;
+    graph.end().await;
+}
+
+/// The same while the request is on its way that places the reference. Until it is there, SQL alone shows who owns the
+/// run. Where `is_late`, it comes only after both have left.
+async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
+    let graph = Graph::behind_the_proxy(stage).await;
+    let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
+    let ours = format!("{}/deletion", pipeline::KIND.group);
+    eventually("the owner is of the graph", async || {
+        graph.bears(&pipeline::KIND, "owner", &ours).await
+    })
+    .await;
+    let (go_on, halted) = oneshot::channel::<()>();
+    // Where the test fails, nobody lets the request go on.
+    let wait = async move {
+        let _let_go = halted.await;
+    };
+    let proxy = graph.stage.ground.proxy.clone();
+    proxy.overtake("PATCH", &path(&pipeline::KIND, "owner"), wait);
+    let reference = create_owned(&graph, &owner).await;
+    eventually("the reference is about to be placed", async || proxy.has_overtaken()).await;
+    make_owner_final(&graph).await;
+    expect_both_live(&graph).await;
+    assert!(!graph.bears(&pipeline::KIND, "owner", &reference).await, "it is halted");
+    if is_late {
+        expect_the_owner_last(&graph).await;
+        go_on.send(()).unwrap();
+    } else {
+        go_on.send(()).unwrap();
+        until_placed(&graph, &reference).await;
+        expect_both_live(&graph).await;
+        expect_the_owner_last(&graph).await;
     }
-    make_final(&graph, &RUN, "owned").await;
-    until_archived(&graph, &RUN, "owned").await;
-    until_archived(&graph, &pipeline::KIND, "owner").await;
-    let owned = stored(&graph, &RUN, "owned").await.and_then(|row| row.evicted_time);
-    let owner = stored(&graph, &pipeline::KIND, "owner").await;
-    let owner = owner.and_then(|row| row.evicted_time);
-    assert!(owned.is_some() && owned < owner, "{owned:?} {owner:?}");
     graph.end().await;
 }
 
@@ -115,6 +173,22 @@ async fn an_owner_leaves_last(stage: Stage) {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_an_owner_and_what_it_owns_which_are_both_final_the_owner_is_archived_last() {
     an_owner_leaves_last(Stage::of_kinds(KINDS).await).await;
+}
+
+/// As if only a reference that is placed already kept an owner in the cluster.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_is_archived_last_though_the_reference_on_it_is_not_placed_yet() {
+    for is_late in [false, true] {
+        an_owner_leaves_last_without_a_reference(Stage::of_kinds(KINDS).await, is_late).await;
+    }
+}
+
+/// The same on a kube-apiserver.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_garbage_collector_deletes_nothing_whose_reference_is_not_placed_yet() {
+    if let Some(stage) = Stage::of_kinds_on_control_plane(KINDS).await {
+        an_owner_leaves_last_without_a_reference(stage, false).await;
+    }
 }
 
 /// The same beside a garbage collector, which knows the owner by an owner reference too.

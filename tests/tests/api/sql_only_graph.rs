@@ -59,8 +59,21 @@ impl Graph {
     }
 
     pub(super) async fn on(stage: Stage, cleanups: &Cleanups) -> Self {
+        let cluster = stage.cluster.clone();
+        Self::through(cluster, stage, cleanups).await
+    }
+
+    /// The requests of the service go through the proxy of the stage.
+    pub(super) async fn behind_the_proxy(stage: Stage) -> Self {
+        let (ground, stop) = (&stage.ground, stage.ground.stop());
+        let config = ground.proxy.serve_before(ground.config(), stop).await;
+        let cluster = Client::try_from(config).unwrap();
+        Self::through(cluster, stage, &Cleanups::none()).await
+    }
+
+    async fn through(cluster: Client, stage: Stage, cleanups: &Cleanups) -> Self {
         let (registry, store) = (stage.ground.registry(), stage.store.clone());
-        let client = kindex::sql_only::with_cluster(stage.cluster.clone(), &registry, store.clone()).await;
+        let client = kindex::sql_only::with_cluster(cluster, &registry, store.clone()).await;
         let kinds = Kinds::of(&registry);
         let archive = SqlArchive::new(store, registry, kinds.clone()).with_cleanups(cleanups);
         let cluster = Cluster::new(client.unwrap(), kinds).with_cleanups(cleanups);
