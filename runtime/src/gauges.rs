@@ -26,7 +26,8 @@ const OF_KINDS: &[OfKind] = &[
     },
     OfKind {
         name: "kindex_ingester_waiting",
-        help: "Objects that wait for deletionDelay, for finalizers of other programs or for a retry.",
+        help: "Objects that wait for deletionDelay, for finalizers of other programs, for what they own or for a \
+               retry.",
         read: |kind| kind.waiting as f64,
     },
     OfKind {
@@ -71,8 +72,8 @@ const OF_KINDS: &[OfKind] = &[
     },
     OfKind {
         name: "kindex_ingester_unsettled_seconds",
-        help: "Age of the oldest object that is not settled, except objects within their deletionDelay; \
-               0 if there is none.",
+        help: "Age of the oldest object that is not settled, except objects within their deletionDelay and objects \
+               that wait for what they own; 0 if there is none.",
         read: |kind| kind.oldest_arrival.map_or(0.0, age),
     },
 ];

@@ -34,7 +34,7 @@ pub struct KindStatus {
     pub phase: &'static str,
     /// Objects that are not settled.
     pub pending: usize,
-    /// Those among them that wait: for `deletionDelay`, or for another attempt.
+    /// Those among them that wait: for `deletionDelay`, for what they own, or for another attempt.
     pub waiting: usize,
     /// Those among them that finalizers of others hold, with rows that are up to date.
     pub held: usize,
@@ -44,8 +44,8 @@ pub struct KindStatus {
     pub position: ResourceVersion,
     /// The version up to which everything is settled.
     pub settled: ResourceVersion,
-    /// When the oldest pending object arrived, those within their `deletionDelay` and those that wait for the CRD left
-    /// out.
+    /// When the oldest pending object arrived, those left out that are within their `deletionDelay`, or wait for what
+    /// they own or for the CRD.
     pub oldest_arrival: Option<Timestamp>,
     /// Objects that the database refuses, with the reason.
     pub quarantined: BTreeMap<Uid, String>,

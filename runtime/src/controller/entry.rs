@@ -237,8 +237,13 @@ impl Entry {
         self.owned_rows = OwnedRows::Unknown;
     }
 
-    /// Takes the answer of SQL to whether a live row names the object as its owner.
+    /// Takes the answer of SQL to whether a live row names the object as its owner, unless the watch has delivered
+    /// something newer since.
     pub(super) fn find_owned(&mut self, is_found: bool) {
+        // An answer from before says nothing about the newer observation, for which SQL is asked again.
+        if self.overtaken {
+            return;
+        }
         (self.owned_rows, self.owned_found) = match is_found {
             true => (OwnedRows::Live, self.owned_found.saturating_add(1)),
             false => (OwnedRows::Absent, 0),

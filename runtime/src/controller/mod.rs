@@ -91,6 +91,9 @@ impl Controller {
         if !self.is_paused() {
             self.objects.begin_effects(&mut self.env, self.intake.newest());
             self.objects.begin_batches(&mut self.env);
+            // A batch whose rows are known may lead to effects instead of a write, and no other input may follow that
+            // would send them.
+            self.objects.begin_effects(&mut self.env, self.intake.newest());
         }
         self.objects.quarantine.release_again(&mut self.env);
         self.intake.save_checkpoint(&mut self.env, self.objects.backlog());

@@ -187,11 +187,16 @@ impl Pending {
         self.queue.push_back(uid.clone());
     }
 
-    /// Puts the entries of a batch that failed back to the head of the queue, in their order.
+    /// Puts the entries of a batch that failed back to the head of the queue, in their order. What objects in the queue
+    /// own is forgotten, because they may wait there for long.
     pub(super) fn requeue(&mut self, uids: Vec<Uid>) {
         for uid in uids.into_iter().rev() {
             self.entry_mut(&uid).state = State::Queued;
             self.queue.push_front(uid);
+        }
+        for uid in &self.queue {
+            let entry = self.entries.get_mut(uid).expect("entries in the queue are not settled");
+            entry.owned_rows = OwnedRows::Unknown;
         }
     }
 
@@ -233,6 +238,8 @@ impl Pending {
     pub(super) fn wait_for_owned(&mut self, env: &mut Environment, uid: &Uid) {
         let entry = self.entry_mut(uid);
         entry.owned_rows = OwnedRows::Unknown;
+        // Its row is up to date. How long it has waited already is no lag.
+        entry.arrived = env.now.elapsed;
         let pause = env.backoff(entry.owned_found, "owned");
         tracing::debug!(kind = env.kind.name, object = %entry.name, "What it owns is not archived yet");
         self.wait(env, uid, pause, false);

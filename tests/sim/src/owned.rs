@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 
-/// How often an ingester was told at most that an object owns others.
+/// The most answers by which an object owns something live.
 const FOUND_MAX: u32 = 2;
 
-/// How often was asked for what each object owns.
+/// How often SQL was asked for what each object owns.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedElsewhere(BTreeMap<Uid, u32>);
 

@@ -68,7 +68,7 @@ async fn until_collected(graph: &Graph) {
     }
 }
 
-/// The run of the pipeline; the reference that it places on it.
+/// Creates the run of the pipeline. Returns the reference that it will place.
 async fn create_owned(graph: &Graph, owner: &str) -> String {
     let named = json!({"pipeline": {"namespace": "default", "name": "owner"}});
     let owned = graph.create(&RUN, "owned", named).await;
@@ -136,7 +136,8 @@ async fn an_owner_leaves_last(stage: Stage) {
 }
 
 /// The same while the request is on its way that places the reference. Until it is there, SQL alone shows who owns the
-/// run. Where `is_late`, it comes only after both have left.
+/// run. Where `is_late`, it comes only after both have left, if that takes less than 30 s. After that, its sender gives
+/// up and sends another.
 async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
     let graph = Graph::behind_the_proxy(stage).await;
     let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
@@ -159,7 +160,7 @@ async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
     assert!(!graph.bears(&pipeline::KIND, "owner", &reference).await, "it is halted");
     if is_late {
         expect_the_owner_last(&graph).await;
-        go_on.send(()).unwrap();
+        let _is_over = go_on.send(());
     } else {
         go_on.send(()).unwrap();
         until_placed(&graph, &reference).await;

@@ -6,21 +6,22 @@ use kindex_kube_client::ClusterError;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::content_hash;
 use kindex_query::Life;
-use kindex_runtime::message::{Effect, EffectDone, Input, Output, Ticket};
+use kindex_runtime::message::{Effect, EffectDone, Input, Output};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{DELETING, FINALIZER, IMMUTABLE};
 use kindex_store::{RowState, RowWrite};
 
 use super::bench::{Bench, Thing, away, effects_of, live, settled, thing, write_of};
 
-fn leaving(annotation: &'static str) -> Thing {
+pub(super) fn leaving(annotation: &'static str) -> Thing {
     Thing {
         annotations: vec![annotation],
         ..thing("a", 5)
     }
 }
 
-fn done(bench: &mut Bench, done: EffectDone) -> Vec<Output> {
+/// Answers the effect on the object.
+pub(super) fn done(bench: &mut Bench, done: EffectDone) -> Vec<Output> {
     bench.step(Input::Effect(Uid::from("a"), done))
 }
 
@@ -87,61 +88,6 @@ fn a_marked_object_is_stored_then_deleted_on_conditions_then_released() {
         assert_eq!(bench.controller.status().pending, 0);
         assert_eq!(bench.metrics.evictions.get(), u64::from(annotation == IMMUTABLE));
     }
-}
-
-/// What is done next, however many deadlines pass until then.
-fn next(bench: &mut Bench) -> Vec<Output> {
-    loop {
-        let outputs = bench.wait();
-        if !outputs.is_empty() {
-            return outputs;
-        }
-    }
-}
-
-/// The write of the one row among these outputs.
-fn life_of(outputs: &[Output]) -> Option<(Ticket, Life)> {
-    match outputs {
-        [Output::Write(ticket, writes)] => match writes[..] {
-            [RowWrite::Store { life, .. }] => Some((*ticket, life)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// As if an answer counted for ever, or an owner that waits were asked about no more.
-#[test]
-fn a_final_owner_waits_and_asks_sql_again_until_what_it_owns_has_left() {
-    let mut bench = Bench::watching_owners(Settings::default());
-    let is_asked = |outputs: &[Output]| matches!(effects_of(outputs)[..], [Effect::FindOwned(_)]);
-    let read = bench.applied(&leaving(IMMUTABLE));
-    let asked = bench.no_rows(&read);
-    assert!(is_asked(&asked) && write_of(&asked).is_none(), "{asked:?}");
-    let stays = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
-    let (ticket, life) = life_of(&stays).expect("it is stored");
-    assert_eq!(life, Life::Live);
-    assert!(bench.written(ticket, 1).is_empty(), "it waits");
-    for _ in 0..2 {
-        let asked = next(&mut bench);
-        assert!(is_asked(&asked), "{asked:?}");
-        assert!(done(&mut bench, EffectDone::OwnedFound(Ok(true))).is_empty());
-    }
-    let asked = next(&mut bench);
-    assert!(is_asked(&asked), "{asked:?}");
-    assert!(done(&mut bench, EffectDone::OwnedFound(Err(away()))).is_empty());
-    let row = RowState {
-        hash: Some(content_hash(&leaving(IMMUTABLE).object())),
-        ..live("a", 5)
-    };
-    let read = next(&mut bench);
-    let again = bench.rows(&read, vec![row]);
-    assert!(is_asked(&again), "{again:?}");
-    let archive = done(&mut bench, EffectDone::OwnedFound(Ok(false)));
-    let (ticket, life) = life_of(&archive).expect("it is stored");
-    assert_eq!(life, Life::Archived);
-    let delete = bench.written(ticket, 1);
-    assert!(matches!(effects_of(&delete)[..], [Effect::Delete(_)]), "{delete:?}");
 }
 
 #[test]

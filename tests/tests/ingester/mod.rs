@@ -10,6 +10,7 @@ mod held;
 mod history;
 mod leaving;
 mod outage;
+mod owners;
 mod races;
 mod release_namespaces;
 mod releases;

@@ -174,7 +174,7 @@ impl Action {
 /// own delete. Our finalizer is removed last, unless finalizers of others hold the object for longer than
 /// [`Context::finalizer_wait`]. An object that is in use is never released, and its row is live for as long, but for
 /// one that we evict: it is archived with its references, or was deleted in the archive since. An object that owns
-/// others in the cluster is not archived, and none is before SQL was asked for what it owns.
+/// others in the cluster is not archived, nor is any before SQL was asked for what it owns.
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
         Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),

@@ -22,8 +22,9 @@ pub trait Owners: Send + Sync {
     /// object of the whole cluster has an empty namespace.
     ///
     /// # Guarantees
-    /// One statement for each such field that has columns, up to the first that finds a row, and none for a kind that
-    /// no such field may name. Fields without columns are not read: each question would read all objects of the kind.
+    /// One page of a query for each such field that has columns, up to the first that finds a row, and none for a kind
+    /// that no such field may name. Fields without columns are not read: each question would read all objects of the
+    /// kind.
     async fn owns_live_rows(&self, kind: &Kind, namespace: &str, name: &str, uid: &Uid) -> Result<bool, StoreError>;
 }
 

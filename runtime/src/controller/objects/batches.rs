@@ -205,17 +205,14 @@ impl Objects {
         for uid in &uids {
             self.pending.forget_row(uid);
             let entry = self.pending.entry_mut(uid);
-            // An object that asked again for what it owns would leave its half of a refused batch.
-            match failure.retryable {
-                true => entry.forget_rows(),
-                false => entry.row = None,
-            }
+            entry.row = None;
             entry.state = State::Grouped;
         }
         if failure.retryable {
             self.commit.close_gate(env, failure.cause);
             return self.pending.requeue(uids);
         }
+        // An object that asked again for what it owns would leave its half of the batch, so no answer is forgotten.
         match RetryPlan::of(uids, with_others) {
             RetryPlan::Groups(groups) => self.commit.retry_in(groups),
             RetryPlan::Alone(uid) => self.quarantine(env, &uid, &failure.message),

@@ -184,7 +184,10 @@ impl Objects {
     /// Carries out what follows the write, or a decision without a write.
     fn apply_then(&mut self, env: &mut Environment, uid: &Uid, then: FollowUp) {
         let entry = self.pending.entry(uid);
-        self.quarantine.release(env, uid, entry);
+        // A question brings nothing into the row, and another decision follows it.
+        if then != FollowUp::FindOwned {
+            self.quarantine.release(env, uid, entry);
+        }
         let present = || entry.newest().object().expect("effects are for present objects");
         let effect = match then {
             FollowUp::Nothing => return self.settle(uid),

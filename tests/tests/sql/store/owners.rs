@@ -20,7 +20,7 @@ const OWNED_PARTS: Kind = Kind {
     ..PARTS
 };
 static OWNED: Kind = OWNED_PARTS;
-static OWNING: [&Kind; 2] = [&OWNED, &KEEPSAKE];
+pub(super) static OWNING: [&Kind; 2] = [&OWNED, &KEEPSAKE];
 
 /// The same by a field that has no column.
 static UNINDEXED: Kind = Kind {
@@ -59,7 +59,7 @@ async fn an_object_owns_the_live_ones_that_name_it(backend: Backend) {
     assert!(!owns(&backend, "t", "t").await, "it is deleted");
     backend.write(child("t", "t").live(), at(4)).await;
     assert!(!owns(&backend, "t", "t").await, "it names itself");
-    backend.write(child("last", "t").live(), at(5)).await;
+    backend.write(child("z", "t").live(), at(5)).await;
     assert!(owns(&backend, "t", "t").await, "another one beside it");
 }
 

@@ -18,27 +18,20 @@ use kindex_deletion::kinds::Kinds;
 use kindex_model::deletion::Phase;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object as Text;
-use kindex_model::reference::Reference;
 use kindex_query::Life;
 use kube::Client;
 
 use super::absent::absent;
 use super::backend::Backend;
-use super::tombstones::{KINDS, Linked, PARENT, registry};
-use super::widget::{KEEPSAKE, PARTS, Widget, at, widget};
+use super::owners::OWNING;
+use super::tombstones::{KINDS, Linked, registry};
+use super::widget::{Widget, at, widget};
 
 scenarios!(
     an_object_that_nobody_holds_out_of_the_archive_is_not_read_again,
     what_is_archived_goes_only_with_an_object_that_was_read_again,
     what_is_archived_and_owned_goes_once_its_owner_drains,
 );
-
-/// A widget owns those that name it.
-static OWNED: Kind = Kind {
-    references: &[Reference { owned: true, ..PARENT }],
-    ..PARTS
-};
-static OWNING: [&Kind; 2] = [&OWNED, &KEEPSAKE];
 
 /// A widget of the cluster that is being deleted.
 fn deleted(phase: Phase) -> Widget {
