@@ -42,7 +42,7 @@ pub struct KindMetrics {
     pub replaced: IntCounter,
     /// Deletions of which SQL never held the object.
     pub lost: IntCounter,
-    /// Rows that were marked deleted while the cluster showed the object alive.
+    /// Rows that were marked deleted, or archived, while the cluster showed the object alive.
     pub revived: IntCounter,
     /// Stored objects that did not fit their typed projection.
     pub problems: IntCounter,

@@ -48,6 +48,11 @@ pub enum TextComparison {
 }
 
 impl Row {
+    /// Whether it was archived in this version, or in one that is not known to be older.
+    pub fn is_archived_in(&self, version: ResourceVersion) -> bool {
+        self.life == Life::Archived && self.compare_text(version) != TextComparison::Behind
+    }
+
     /// Compares a row with its observed object. Texts are compared only if the versions are equal.
     pub fn beside(state: &RowState, observed: Option<&Object>) -> Self {
         let same_version = |object: &&Object| object.metadata.resource_version == state.res_version.pack();

@@ -29,8 +29,9 @@ pub enum RowWrite<V = Arc<Version>> {
         version: V,
         /// What the row says afterwards. Times of deletion and eviction keep their first value.
         life: Life,
-        /// Whether a row that is marked deleted may come back to life. Only true where the
-        /// cluster itself shows the uid alive; without it a late write never revives a row.
+        /// Whether a row that is marked deleted may come back to life, or one that is archived in this very version be
+        /// live again. Only true where the cluster itself shows the uid alive; without it a late write never revives a
+        /// row.
         revive: bool,
     },
     /// Marks a row deleted without a new version: the object is gone. Idempotent; no row, no effect.

@@ -293,7 +293,8 @@ impl SimDatabase {
             return Ok(Written::Inserted);
         };
         let revived = row.life() == Life::Deleted && life != Life::Deleted;
-        if version < row.version || (revived && !revive) {
+        let reopened = row.life() == Life::Archived && life == Life::Live && version == row.version;
+        if version < row.version || ((revived || reopened) && !revive) {
             return Ok(Written::Superseded);
         }
         if version == row.version && content.hash == row.content.hash {

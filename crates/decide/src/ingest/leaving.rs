@@ -77,10 +77,7 @@ pub(super) fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context
     }
     let deleted = row.is_some_and(|row| row.life == Life::Deleted);
     match remaining(context.leaving_for, context.deletion_delay) {
-        Some(wait) if !deleted => Action {
-            write: needed(head, row, Life::Live, context),
-            then: FollowUp::Wait(wait),
-        },
+        Some(wait) if !deleted => decide_live(head, row, context, FollowUp::Wait(wait)),
         Some(_) | None => Action {
             write: needed(head, row, Life::Deleted, context),
             then: FollowUp::Delete {

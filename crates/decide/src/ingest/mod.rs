@@ -98,7 +98,7 @@ pub enum Write {
     Store {
         /// The state of the row.
         life: Life,
-        /// Whether a deleted row is revived.
+        /// Whether a deleted row is revived, or one that was archived in this version.
         revive: bool,
     },
     /// The row is marked deleted, with its text unchanged.

@@ -19,7 +19,8 @@ pub(super) fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> 
 
 /// The object is there and its row is live, whatever it was before.
 pub(super) fn decide_live(head: &Head, row: Option<&Row>, context: &Context, then: FollowUp) -> Action {
-    let revive = row.is_some_and(|row| row.life == Life::Deleted);
+    // Where it is archived in this version, another ingester may have deleted the object: what that owned has left.
+    let revive = row.is_some_and(|row| row.life == Life::Deleted || row.is_archived_in(head.version));
     if revive && context.confirmed.as_ref() != row {
         return Action::CONFIRM;
     }

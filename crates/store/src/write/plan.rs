@@ -96,7 +96,9 @@ fn plan_store<'a>(
     let revived = row.life() == Life::Deleted && life != Life::Deleted;
     let offered = version.object.metadata.resource_version;
     let stale = offered < row.res_version.of_cluster();
-    if stale || (revived && !revive) {
+    let offered_again = offered == row.res_version.of_cluster();
+    let reopened = row.life() == Life::Archived && life == Life::Live && offered_again;
+    if stale || ((revived || reopened) && !revive) {
         return Plan::Nothing(Written::Superseded);
     }
     let numbered = row.res_version.pack() == offered;
@@ -217,15 +219,17 @@ mod tests {
                 };
                 let case = format!("{found:?} at 10, {stored:?} at {offered}, revive {revive}");
                 let revives = found == Life::Deleted && stored != Life::Deleted;
+                let reopens = found == Life::Archived && stored == Life::Live && offered == 10;
                 match plan(&write, Some(&row(10, found)), OWN, now) {
                     Plan::Nothing(Written::Superseded) => {
-                        assert!(offered < 10 || (revives && !revive), "{case}");
+                        assert!(offered < 10 || ((revives || reopens) && !revive), "{case}");
                     }
                     Plan::Nothing(Written::Unchanged) => {
                         assert!(offered == 10 && found == stored, "{case}");
                     }
                     Plan::Move { life, revived, .. } => {
                         assert!(offered == 10 && life == stored && found != stored, "{case}");
+                        assert!(revive || !reopens, "{case}");
                         assert_eq!(revived.is_some(), revives, "{case}");
                     }
                     Plan::Update(new) => {

@@ -158,7 +158,7 @@ impl Objects {
         if let Some(Write::Store { revive: true, .. }) = action.write {
             env.metrics.revived.inc();
             tracing::warn!(kind = env.kind.name, object = %entry.name, %uid,
-                "The row was marked deleted while the object is alive; revived");
+                "The row was marked deleted, or archived, while the object is alive; revived");
         }
         self.quarantine.on_recorded(env, &uid);
         Reports::replaced(env, &uid, entry, &outcome.replaced);

@@ -278,8 +278,13 @@ fn a_row_never_goes_backwards() {
 #[test]
 fn only_a_confirmed_observation_revives_or_rewinds() {
     for_all(|head, row, context, action| {
-        let back = matches!(action.write, Some(Write::Store { life, .. }) if life != Life::Deleted)
-            && row.is_some_and(|row| row.life == Life::Deleted);
+        let back = row.is_some_and(|row| match action.write {
+            Some(Write::Store { life: Life::Live, .. }) => {
+                row.life == Life::Deleted || row.is_archived_in(head.version)
+            }
+            Some(Write::Store { life, .. }) => life == Life::Archived && row.life == Life::Deleted,
+            Some(Write::SoftDelete) | None => false,
+        });
         let says_so = matches!(action.write, Some(Write::Store { revive: true, .. }));
         assert_eq!(back, says_so, "{head:?} {row:?} {action:?}");
         if back || action.then == FollowUp::Rewind {
