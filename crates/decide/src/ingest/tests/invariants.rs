@@ -21,7 +21,7 @@ fn all_rows() -> Vec<Option<Row>> {
     rows
 }
 
-/// The confirmed row, and what the object owns by its references and by SQL. SQL is not asked where a reference says it.
+/// The confirmed row, and what the object owns by its references and by SQL, which is not asked where they say it.
 fn what_is_known(row: Option<Row>) -> Vec<(Option<Row>, bool, OwnedRows)> {
     let owned = [
         (false, OwnedRows::Absent),
