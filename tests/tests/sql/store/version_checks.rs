@@ -196,7 +196,11 @@ async fn eviction_and_return_keep_the_first_times(backend: Backend) {
         stored.expect("readable").expect("stored").evicted_time
     };
     assert_eq!(evicted_time().await, Some(at(1)));
-    assert_eq!(backend.write(newer.live(), at(4)).await, Written::Updated);
+    let unseen = backend.write(newer.live(), at(4)).await;
+    assert_eq!(unseen, Written::Superseded, "nobody has looked");
+    assert_eq!(evicted_time().await, Some(at(1)));
+    let seen = backend.write(newer.store(Life::Live, true), at(4)).await;
+    assert_eq!(seen, Written::Updated);
     assert_eq!(evicted_time().await, None);
     expect_row(&backend, &newer, Life::Live).await;
     backend.write(newer.store(Life::Archived, false), at(5)).await;
