@@ -24,10 +24,11 @@ pub enum Fill {
 pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
     let Some(row) = row else { return Fill::Store };
     match (row.life, row.compare_text(head.version)) {
-        (Life::Archived, TextComparison::Ahead) | (Life::Deleted, _) => Fill::Leave,
         // It stopped being final after it was stored.
-        (Life::Archived, _) if head.is_staying() => Fill::Store,
-        (Life::Archived, _) => Fill::Leave,
+        (Life::Archived, TextComparison::Behind) if head.is_staying() => Fill::Store,
+        // A list may be older than the end of the object. Only who has read it from the cluster since makes a row live
+        // that is deleted, or was archived in this version.
+        (Life::Archived | Life::Deleted, _) => Fill::Leave,
         (Life::Live, TextComparison::Ahead | TextComparison::Edited) => Fill::Newer,
         (Life::Live, TextComparison::Current) => Fill::Unchanged,
         (Life::Live, TextComparison::Behind | TextComparison::Unproven | TextComparison::Contradicting) => Fill::Store,
@@ -186,6 +187,7 @@ mod tests {
         assert_eq!(fill(&immutable, Some(&archived)), Fill::Leave);
         assert_eq!(fill(&leaving(6), Some(&archived)), Fill::Leave);
         assert_eq!(fill(&head(6), Some(&archived)), Fill::Store, "taken back");
+        assert_eq!(fill(&head(5), Some(&archived)), Fill::Leave);
         assert_eq!(fill(&head(4), Some(&archived)), Fill::Leave, "the list is late");
     }
 

@@ -12,6 +12,7 @@ mod leaving;
 mod outage;
 mod owners;
 mod races;
+mod release_archived;
 mod release_namespaces;
 mod releases;
 mod restoration;

@@ -1,7 +1,7 @@
 //! One page of the list: what SQL lacks is stored, then what SQL holds is released, then the
 //! versions that this made are stored too, so that both sides are equal afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -162,7 +162,8 @@ impl Releaser<'_> {
         repair::release(&self.head(object), None) == Release::Never
     }
 
-    /// Stores these objects, and returns those that SQL holds.
+    /// Stores these objects, and returns those that SQL holds, or that have changed since, so that no release of the
+    /// version at hand succeeds.
     pub(super) async fn store(
         &self,
         objects: Vec<Object>,
@@ -185,16 +186,20 @@ impl Releaser<'_> {
             .iter()
             .filter(|object| self.decide(object, &rows) == Release::AfterClosing)
         {
-            self.close(object).await?;
+            self.write_one(object, Life::Deleted, false).await?;
         }
         let live = lacking
             .iter()
             .filter(|object| self.decide(object, &rows) == Release::AfterStoring);
-        self.fill(live.cloned().collect()).await?;
+        let (archived, live): (Vec<Object>, Vec<Object>) =
+            live.cloned().partition(|object| self.was_archived(object, &rows));
+        let changed = self.reopen(&archived).await?;
+        self.fill(live).await?;
         let rows = self.rows(&lacking).await?;
         let lacks = |object: &Object| {
             let uid = &object.metadata.uid;
-            lacking.iter().any(|lacking| lacking.metadata.uid == *uid) && self.decide(object, &rows) != Release::Now
+            let lacked = lacking.iter().any(|lacking| lacking.metadata.uid == *uid);
+            lacked && !changed.contains(uid) && self.decide(object, &rows) != Release::Now
         };
         let (unstored, stored): (Vec<Object>, Vec<Object>) = objects.into_iter().partition(lacks);
         released.unstored += unstored.len() as u64;
@@ -203,9 +208,32 @@ impl Releaser<'_> {
     }
 
     fn decide(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> Release {
-        let row = rows.get(&object.metadata.uid);
-        let row = row.map(|row| Row::beside(row, Some(object)));
-        repair::release(&self.head(object), row.as_ref())
+        repair::release(&self.head(object), row_of(object, rows).as_ref())
+    }
+
+    /// Whether an object stays whose row was archived in this version.
+    fn was_archived(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> bool {
+        let head = self.head(object);
+        head.is_staying() && row_of(object, rows).is_some_and(|row| row.is_archived_in(head.version))
+    }
+
+    /// Makes rows live that were archived in the versions of these objects. A list may be older than the end of an
+    /// object, so each is read again. Returns those that have changed since, and writes nothing for them.
+    async fn reopen(&self, archived: &[Object]) -> Result<BTreeSet<Uid>, RepairError> {
+        let mut changed = BTreeSet::new();
+        for object in archived {
+            let listed = &object.metadata;
+            let now = self.get(&ObjectName::of(object)).await?.map(|now| now.metadata);
+            let is_there =
+                now.is_some_and(|now| now.uid == listed.uid && now.resource_version == listed.resource_version);
+            match is_there {
+                true => self.write_one(object, Life::Live, true).await?,
+                false => {
+                    changed.insert(listed.uid.clone());
+                }
+            }
+        }
+        Ok(changed)
     }
 
     pub(super) async fn rows(&self, objects: &[Object]) -> Result<BTreeMap<Uid, RowState>, RepairError> {
@@ -230,14 +258,13 @@ impl Releaser<'_> {
         Ok(())
     }
 
-    /// Stores the final version of an object that is being deleted. Whether the database rejected it shows when its row
-    /// is read.
-    async fn close(&self, object: &Object) -> Result<(), RepairError> {
+    /// Stores one object. Whether the database rejected it shows when its row is read.
+    async fn write_one(&self, object: &Object, life: Life, revive: bool) -> Result<(), RepairError> {
         let Some(filler) = &self.filler else { return Ok(()) };
         let write = [RowWrite::Store {
             version: Version::project(self.kind, object.clone()),
-            life: Life::Deleted,
-            revive: false,
+            life,
+            revive,
         }];
         let stored = || filler.sides.storage.write(self.kind, &write, Timestamp::now());
         match with_retries(self.options.retry_budget, stored).await {
@@ -304,6 +331,12 @@ impl Releaser<'_> {
         let answer = with_retries(self.options.retry_budget, release).await;
         (answer, attempts > 1)
     }
+}
+
+/// The row of an object among these.
+fn row_of(object: &Object, rows: &BTreeMap<Uid, RowState>) -> Option<Row> {
+    let row = rows.get(&object.metadata.uid)?;
+    Some(Row::beside(row, Some(object)))
 }
 
 /// Whether an object has a finalizer that a release takes off.

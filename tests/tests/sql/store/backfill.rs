@@ -19,6 +19,7 @@ use super::widget::{REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 scenarios!(
     an_empty_database_is_filled_once_and_an_ingester_goes_on_from_there,
     only_what_differs_is_written,
+    what_was_archived_in_the_version_of_the_list_is_left_to_the_ingester,
     all_pages_are_written_however_small_they_are,
     an_interrupted_backfill_goes_on_where_it_was,
     a_list_that_expires_begins_anew_and_skips_what_is_written,
@@ -109,6 +110,24 @@ async fn only_what_differs_is_written(backend: Backend) {
     assert_eq!(backend.life("u0004").await, Some(Life::Archived));
     let checkpoint = backend.store.checkpoint(&WIDGET).await.expect("read");
     assert_eq!(checkpoint, None, "an ingester has to look at the rows that were there");
+}
+
+/// As if such a row, which the store does not make live, counted as newer than the list.
+async fn what_was_archived_in_the_version_of_the_list_is_left_to_the_ingester(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    let all = things(0..2);
+    all.iter().for_each(|thing| shelf.put(thing));
+    let older = Widget {
+        version: 3,
+        ..all[1].clone()
+    };
+    for archived in [&all[0], &older] {
+        backend.write(archived.store(Life::Archived, false), at(0)).await;
+    }
+    let filled = fill(&backend, &shelf).await.expect("filled");
+    assert_eq!((filled.left, filled.updated, filled.newer), (1, 1, 0));
+    assert_eq!(backend.life("u0000").await, Some(Life::Archived));
+    assert_eq!(backend.life("u0001").await, Some(Life::Live), "it was archived before");
 }
 
 /// With an interruption after each of the first pages, by one writer and by several.
