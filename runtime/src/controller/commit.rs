@@ -111,6 +111,11 @@ impl Commit {
         self.groups.pop_front()
     }
 
+    /// Those that wait in parts of refused batches.
+    pub(super) fn grouped(&self) -> impl Iterator<Item = &Uid> {
+        self.groups.iter().flatten()
+    }
+
     /// Writes an object alone, so that it does not make the database reject others.
     pub(super) fn isolate(&mut self, uid: &Uid) {
         self.groups.push_back(vec![uid.clone()]);

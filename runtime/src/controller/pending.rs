@@ -237,7 +237,8 @@ impl Pending {
     /// Lets an entry wait until SQL is asked again for what its object owns, longer each time.
     pub(super) fn wait_for_owned(&mut self, env: &mut Environment, uid: &Uid) {
         let entry = self.entry_mut(uid);
-        entry.owned_rows = OwnedRows::Unknown;
+        // Another ingester may archive it meanwhile.
+        entry.forget_rows();
         // Its row is up to date. How long it has waited already is no lag.
         entry.arrived = env.now.elapsed;
         let pause = env.backoff(entry.owned_found, "owned");

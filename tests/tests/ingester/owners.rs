@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use kindex_model::object::Uid;
 use kindex_model::projection::content_hash;
 use kindex_query::Life;
-use kindex_runtime::message::{Effect, EffectDone, Input, Output, Ticket};
+use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, Ticket};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
-use kindex_store::{RowState, RowWrite};
+use kindex_store::{RowState, RowWrite, Written};
 
-use super::bench::{Bench, START, Thing, away, effects_of, live, thing, write_of};
+use super::bench::{Bench, START, Thing, away, effects_of, live, refused, thing, write_of};
 use super::leaving::{done, leaving};
 
 /// What is done next, however many deadlines pass until then.
@@ -46,6 +46,60 @@ fn asking() -> Bench {
     let asked = bench.no_rows(&read);
     assert!(is_asked(&asked) && write_of(&asked).is_none(), "{asked:?}");
     bench
+}
+
+/// The row of the object, which holds its version.
+fn row(life: Life) -> RowState {
+    RowState {
+        hash: Some(content_hash(&leaving(IMMUTABLE).object())),
+        life,
+        ..live("a", 5)
+    }
+}
+
+/// The row is read again, and then SQL is asked again what the object owns.
+fn ask_again(bench: &mut Bench, read: &[Output], life: Life) {
+    let asked = bench.rows(read, vec![row(life)]);
+    assert!(is_asked(&asked) && write_of(&asked).is_none(), "{asked:?}");
+}
+
+/// Whether the object is read from the cluster, and nothing else is done.
+fn is_looked_at(outputs: &[Output]) -> bool {
+    matches!(effects_of(outputs)[..], [Effect::Get(_)]) && write_of(outputs).is_none()
+}
+
+/// A bench on which the object is looked at, because its row was archived in its version, and SQL shows that it owns
+/// something live.
+fn looking() -> Bench {
+    let mut bench = Bench::watching_owners(Settings::default());
+    let read = bench.applied(&leaving(IMMUTABLE));
+    ask_again(&mut bench, &read, Life::Archived);
+    let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
+    assert!(is_looked_at(&looks), "{looks:?}");
+    bench
+}
+
+/// The cluster has the object, and SQL still shows that it owns something live. Gives the write that reopens the row.
+fn begin_reopening(bench: &mut Bench) -> Ticket {
+    let read = done(bench, EffectDone::Got(Ok(Some(leaving(IMMUTABLE).object()))));
+    ask_again(bench, &read, Life::Archived);
+    let reopens = done(bench, EffectDone::OwnedFound(Ok(true)));
+    let [Output::Write(ticket, writes)] = &reopens[..] else {
+        panic!("{reopens:?}");
+    };
+    let [RowWrite::Store { life, revive, .. }] = writes[..] else {
+        panic!("{writes:?}");
+    };
+    assert_eq!((life, revive), (Life::Live, true));
+    *ticket
+}
+
+/// The cluster lacks the object, whose row was archived: nothing more is done.
+fn end_without_a_write(bench: &mut Bench) {
+    let read = done(bench, EffectDone::Got(Ok(None)));
+    let ended = bench.rows(&read, vec![row(Life::Archived)]);
+    assert!(effects_of(&ended).is_empty() && write_of(&ended).is_none(), "{ended:?}");
+    assert_eq!(bench.controller.status().pending, 0);
 }
 
 /// SQL answers that the object owns nothing. Gives the write that archives it.
@@ -87,22 +141,17 @@ fn a_final_owner_waits_and_asks_sql_again_until_what_it_owns_has_left() {
     for _ in 0..2 {
         let since = bench.elapsed;
         assert_eq!(bench.controller.status().oldest_arrival, None, "it waits as it should");
-        let asked = next(&mut bench);
-        assert!(is_asked(&asked), "{asked:?}");
+        let read = next(&mut bench);
+        ask_again(&mut bench, &read, Life::Live);
         assert!(bench.elapsed > since);
         assert_eq!(bench.controller.status().oldest_arrival, Some(start + since));
         assert!(done(&mut bench, EffectDone::OwnedFound(Ok(true))).is_empty());
     }
-    let asked = next(&mut bench);
-    assert!(is_asked(&asked), "{asked:?}");
-    assert!(done(&mut bench, EffectDone::OwnedFound(Err(away()))).is_empty());
-    let row = RowState {
-        hash: Some(content_hash(&leaving(IMMUTABLE).object())),
-        ..live("a", 5)
-    };
     let read = next(&mut bench);
-    let again = bench.rows(&read, vec![row]);
-    assert!(is_asked(&again), "{again:?}");
+    ask_again(&mut bench, &read, Life::Live);
+    assert!(done(&mut bench, EffectDone::OwnedFound(Err(away()))).is_empty());
+    let read = next(&mut bench);
+    ask_again(&mut bench, &read, Life::Live);
     let ticket = begin_archiving(&mut bench);
     let delete = bench.written(ticket, 1);
     assert!(matches!(effects_of(&delete)[..], [Effect::Delete(_)]), "{delete:?}");
@@ -162,4 +211,73 @@ fn sql_is_asked_again_about_what_waited_while_the_database_was_away() {
     assert!(is_asked(&again), "{again:?}");
     let (_, writes) = write_of(&again).expect("the other one is stored");
     assert_eq!(writes, [(Uid::from("b"), 6)]);
+}
+
+/// As if an answer still counted for the other part of a batch that was refused.
+#[test]
+fn sql_is_asked_again_about_the_rest_of_a_refused_batch_once_the_database_is_back() {
+    let mut bench = asking();
+    let read = bench.applied(&thing("b", 6));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    let queued = bench.applied(&thing("c", 7));
+    assert!(queued.is_empty(), "{queued:?}");
+    let queued = done(&mut bench, EffectDone::OwnedFound(Ok(false)));
+    assert!(queued.is_empty(), "{queued:?}");
+    let read = bench.written(ticket, 1);
+    let (ticket, writes) = write_of(&bench.no_rows(&read)).expect("both are stored");
+    assert_eq!(writes, [(Uid::from("c"), 7), (Uid::from("a"), 5)]);
+    let read = bench.step(Input::Written(ticket, Err(refused())));
+    let (ticket, writes) = write_of(&bench.no_rows(&read)).expect("a part of them");
+    assert_eq!(writes, [(Uid::from("c"), 7)]);
+    let failed = bench.step(Input::Written(ticket, Err(away())));
+    assert!(failed.is_empty(), "{failed:?}");
+    let read = next(&mut bench);
+    let again = bench.no_rows(&read);
+    assert!(is_asked(&again) && write_of(&again).is_none(), "{again:?}");
+}
+
+/// As if the row of an owner that another ingester has archived, and maybe deleted, were reopened unseen.
+#[test]
+fn an_owner_that_is_archived_in_its_version_becomes_live_once_the_cluster_has_shown_it() {
+    let mut bench = looking();
+    let ticket = begin_reopening(&mut bench);
+    assert!(bench.written(ticket, 1).is_empty(), "it waits");
+    assert_eq!(bench.metrics.revived.get(), 1);
+
+    let mut bench = looking();
+    end_without_a_write(&mut bench);
+    assert_eq!(bench.metrics.revived.get(), 0);
+}
+
+/// As if a look at the cluster from before an outage still counted after it.
+#[test]
+fn the_cluster_is_asked_again_for_an_owner_after_a_write_that_failed() {
+    let mut bench = looking();
+    let ticket = begin_reopening(&mut bench);
+    let failed = bench.step(Input::Written(ticket, Err(away())));
+    assert!(failed.is_empty(), "{failed:?}");
+    let read = next(&mut bench);
+    ask_again(&mut bench, &read, Life::Archived);
+    let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
+    assert!(is_looked_at(&looks), "{looks:?}");
+}
+
+/// As if an owner that another ingester has archived and deleted meanwhile were stored again and again.
+#[test]
+fn an_owner_that_has_left_before_its_write_is_looked_at_once() {
+    let mut bench = asking();
+    let stays = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
+    let (ticket, _) = life_of(&stays).expect("it is stored");
+    let superseded = Outcome {
+        written: Written::Superseded,
+        problems: Vec::new(),
+        replaced: Vec::new(),
+    };
+    let late = bench.step(Input::Written(ticket, Ok(vec![superseded])));
+    assert!(late.is_empty(), "{late:?}");
+    let read = next(&mut bench);
+    ask_again(&mut bench, &read, Life::Archived);
+    let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
+    assert!(is_looked_at(&looks), "{looks:?}");
+    end_without_a_write(&mut bench);
 }

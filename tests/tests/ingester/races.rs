@@ -157,6 +157,19 @@ fn a_refusal_is_over_when_a_write_of_unknown_outcome_turns_out_to_have_been_comm
     );
 }
 
+/// As if the row of an object that has left ended the refusal of its last text.
+#[test]
+fn a_refusal_is_not_over_while_the_cluster_is_asked_about_a_row() {
+    let mut bench = with_record(6);
+    let read = bench.applied(&thing("a", 7));
+    let closed = RowState {
+        life: Life::Deleted,
+        ..live("a", 7)
+    };
+    let after = bench.rows(&read, vec![closed]);
+    assert!(matches!(&after[..], [Output::Effect(_, Effect::Get(_))]), "{after:?}");
+}
+
 #[test]
 fn nothing_lands_late_of_a_batch_that_was_refused() {
     let mut bench = Bench::watching(Settings::default());

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kindex_decide::ingest::Write;
+use kindex_decide::ingest::{OwnedRows, Write};
 use kindex_decide::row::Row;
 use kindex_model::object::Uid;
 use kindex_store::{RowState, Written};
@@ -137,6 +137,11 @@ impl Objects {
                 for item in &items {
                     let entry = self.pending.entry_mut(&item.uid);
                     entry.write_unsure |= failure.retryable;
+                    let revives = matches!(item.action.write, Some(Write::Store { revive: true, .. }));
+                    // Until the next attempt, the object may leave, and its row be archived or deleted once more.
+                    if failure.retryable && revives {
+                        entry.confirmed = None;
+                    }
                 }
                 let uids: Vec<Uid> = items.into_iter().map(|item| item.uid).collect();
                 let rows = !uids.is_empty();
@@ -210,6 +215,10 @@ impl Objects {
         }
         if failure.retryable {
             self.commit.close_gate(env, failure.cause);
+            // Other groups wait for as long as the queue.
+            for uid in self.commit.grouped() {
+                self.pending.entry_mut(uid).owned_rows = OwnedRows::Unknown;
+            }
             return self.pending.requeue(uids);
         }
         // An object that asked again for what it owns would leave its half of the batch, so no answer is forgotten.

@@ -184,8 +184,9 @@ impl Objects {
     /// Carries out what follows the write, or a decision without a write.
     fn apply_then(&mut self, env: &mut Environment, uid: &Uid, then: FollowUp) {
         let entry = self.pending.entry(uid);
-        // A question brings nothing into the row, and another decision follows it.
-        if then != FollowUp::FindOwned {
+        // A question brings nothing into the row, and another decision follows it. A row that is to be confirmed may be
+        // that of an object which has left.
+        if !matches!(then, FollowUp::FindOwned | FollowUp::Confirm) {
             self.quarantine.release(env, uid, entry);
         }
         let present = || entry.newest().object().expect("effects are for present objects");
