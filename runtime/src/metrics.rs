@@ -42,7 +42,7 @@ pub struct KindMetrics {
     pub replaced: IntCounter,
     /// Deletions of which SQL never held the object.
     pub lost: IntCounter,
-    /// Rows that were marked deleted, or archived, while the cluster showed the object alive.
+    /// Rows that were marked deleted, or archived in the same version, while the cluster showed the object alive.
     pub revived: IntCounter,
     /// Stored objects that did not fit their typed projection.
     pub problems: IntCounter,
@@ -100,7 +100,7 @@ impl KindMetrics {
             ),
             revived: counter(
                 "kindex_ingester_revived_total",
-                "Deleted rows whose object is live in the cluster.",
+                "Deleted rows, and rows archived in the same version, whose object is live in the cluster.",
             ),
             problems: counter(
                 "kindex_ingester_projection_problems_total",

@@ -23,7 +23,8 @@ pub(super) fn row_version(life: Life, number: ResourceVersion) -> RowVersion {
 #[derive(Clone, Debug)]
 pub enum RowWrite<V = Arc<Version>> {
     /// Stores this version, unless the row already holds a newer one. The row's own version stored
-    /// again changes what the write says: another text, another state of life.
+    /// again changes what the write says: another text, another state of life. Only with `revive` it makes a row live
+    /// that is archived in it.
     Store {
         /// The version.
         version: V,
@@ -110,7 +111,8 @@ pub enum Written {
     Updated,
     /// The row was already up to date; nothing was written.
     Unchanged,
-    /// The row holds a newer version, or is deleted and may not be revived.
+    /// The row holds a newer version, is deleted and may not be revived, or is archived in this version and may not be
+    /// live again.
     Superseded,
     /// A row was inserted, or came back, and closed that of an archived object which had its name.
     Replacing,
