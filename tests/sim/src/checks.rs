@@ -14,8 +14,12 @@ use super::cluster::{Departure, SimCluster};
 use super::database::{SimDatabase, SimRow, Transition};
 use super::marked::{came_back_closed, what_a_user_deletes_is_not_archived};
 use super::object::Revision;
+use super::rows::{
+    an_archived_row_has_its_references, no_row_goes_back, no_row_reopens_once_its_object_has_left,
+    one_row_of_a_name_is_open,
+};
 use super::stored::{holds_lost_version, stored_revision};
-use super::thing::{FINALIZER, IMMUTABLE, OWNED, REFERENCES};
+use super::thing::{IMMUTABLE, OWNED};
 use super::unsaved::{UnsavedEvents, has_the_row};
 
 /// The settings and the earlier turns that the rules depend on.
@@ -99,6 +103,7 @@ impl Checks {
         }
         an_archived_row_has_its_references(row, database)?;
         no_row_goes_back(transition, database)?;
+        no_row_reopens_once_its_object_has_left(row, transition, cluster)?;
         let before = transition.before.map(|(_, life)| life);
         database.owned.owners_leave_last(uid, before, transition.after.1)?;
         self.no_late_write_revives(transition, cluster)?;
@@ -398,51 +403,4 @@ impl Checks {
 
 fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {
     stored_revision(row, cluster).is_some_and(|stored| stored.content() == object.content())
-}
-
-/// An archived row has the references that its text has, unless our finalizer went with them; a live one has none.
-fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> Result<(), String> {
-    let metadata = &row.object().metadata;
-    let names = metadata
-        .finalizers
-        .iter()
-        .filter(|name| REFERENCES.contains(&name.as_str()));
-    let is_whole = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
-    let had: BTreeSet<String> = match row.life() {
-        Life::Archived if is_whole => names.cloned().collect(),
-        Life::Live => BTreeSet::new(),
-        Life::Archived | Life::Deleted => return Ok(()),
-    };
-    let held = database.references.get(&metadata.uid).cloned().unwrap_or_default();
-    if held != had {
-        return Err(format!(
-            "the row of {} has the references {held:?}, not {had:?}",
-            metadata.uid
-        ));
-    }
-    Ok(())
-}
-
-/// The version of a row only grows, except after the cluster was restored.
-fn no_row_goes_back(transition: &Transition, database: &SimDatabase) -> Result<(), String> {
-    let Some((before, _)) = transition.before else {
-        return Ok(());
-    };
-    if transition.after.0 < before && !database.rewound.contains(&transition.uid) {
-        return Err(format!("a row went back: {transition:?}"));
-    }
-    Ok(())
-}
-
-/// A recreated object is a new row, and the old one is closed.
-fn one_row_of_a_name_is_open(row: &SimRow, database: &SimDatabase) -> Result<(), String> {
-    let name = |row: &SimRow| row.object().metadata.name.clone();
-    let wanted = name(row);
-    let open = database.rows.values().filter(|row| row.life() != Life::Deleted);
-    let open: Vec<&SimRow> = open.filter(|row| name(row) == wanted).collect();
-    if open.len() > 1 {
-        let uids: Vec<String> = open.iter().map(|row| row.object().metadata.uid.to_string()).collect();
-        return Err(format!("rows of one name are open at once: {}", uids.join(", ")));
-    }
-    Ok(())
 }

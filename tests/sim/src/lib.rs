@@ -42,6 +42,8 @@ pub mod turn;
 
 mod stored;
 
+mod rows;
+
 pub mod unsaved;
 
 mod marked;
