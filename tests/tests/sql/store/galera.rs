@@ -15,6 +15,7 @@ use super::outbox::EVENTFUL;
 use super::outbox_histories::{no_position_is_skipped, nothing_is_missed};
 use super::reference_races::held_open::whoever_is_second_sees_the_first;
 use super::reference_races::{nothing_waits, one_of_both_wins, one_takes_the_object_along};
+use super::rewound_meanwhile::no_lost_version_comes_back;
 use super::sql_only::{all_are_numbered, one_creates_each_name, one_replaces_each_version};
 use super::widget::REGISTRY;
 
@@ -72,6 +73,15 @@ async fn of_many_that_write_one_sql_only_object_on_two_nodes_one_is_done() {
     one_replaces_each_version(&one, &two, ROUNDS).await;
     let [one, two] = nodes::<2>(&galera, "numbers", REGISTRY).await;
     all_are_numbered(&one, &two).await;
+}
+
+#[tokio::test]
+async fn a_write_on_one_node_beside_a_rewind_on_another_brings_no_lost_version_back() {
+    let Some((galera, _alone)) = cluster(2).await else {
+        return;
+    };
+    let [one, two] = nodes::<2>(&galera, "rewinds", REGISTRY).await;
+    no_lost_version_comes_back(&one, &two, ROUNDS).await;
 }
 
 #[tokio::test]

@@ -100,6 +100,7 @@ mod restore;
 mod restored_holders;
 mod restored_meanwhile;
 mod restored_twice;
+mod rewound_meanwhile;
 mod selectors;
 mod sql_only;
 mod stalls;
