@@ -21,6 +21,7 @@ scenarios!(
     a_history_that_begins_late_begins_with_what_the_row_holds,
     what_a_restored_cluster_took_back_is_not_forgotten,
     versions_that_a_restored_cluster_reuses_are_distinguished,
+    what_a_second_ingester_sets_aside_is_found_at_its_time,
     an_object_that_comes_in_another_version_of_its_kind_lost_nothing,
     a_batch_that_is_refused_keeps_nothing,
     sql_reads_the_payload,
@@ -321,6 +322,30 @@ async fn versions_that_a_restored_cluster_reuses_are_distinguished(backend: Back
         .map(|past| past.object.text().to_owned())
         .collect();
     assert_eq!(texts[..2], [repeated.text(), again.text()]);
+}
+
+/// Two ingesters correct rows after one restoration. The second one moves what the first one has stored since, too.
+async fn what_a_second_ingester_sets_aside_is_found_at_its_time(backend: Backend) {
+    let store = async |version, second| write(&backend, &[widget("u1", "a", version).live()], at(second)).await;
+    let set_aside = async |beyond, second| {
+        let beyond = ResourceVersion(beyond);
+        let moved = backend.store.branch_off_beyond(&KEEPSAKE, beyond, at(second)).await;
+        moved.expect("moved to a branch");
+    };
+    store(1, 10).await;
+    set_aside(1, 20).await;
+    store(2, 30).await;
+    store(3, 40).await;
+    set_aside(0, 50).await;
+    let rewound = backend.store.rewind(&KEEPSAKE, &[Uid::from("u1")], at(50)).await;
+    rewound.expect("rewound");
+    store(3, 60).await;
+    let times = [(3, at(60)), (3, at(40)), (2, at(30)), (1, at(10))];
+    assert_eq!(versions(&backend, "u1").await, times);
+    for (second, version) in [(15, 1), (35, 2), (45, 3), (65, 3)] {
+        let found = stood(&backend, "a", at(second)).await;
+        assert_eq!(found.object.metadata.resource_version.0, version, "{second}");
+    }
 }
 
 /// As after a build in which the kind has another version of its own: the cluster reports all objects again.
