@@ -8,7 +8,7 @@ use kindex_kube_client::{ClusterError, Notice, ObjectName, Page, Target, WatchEv
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Problem;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_store::{Arrival, OUTAGES, QuarantineRecord, RowState, RowWrite, Saving, StoreError, Written};
+use kindex_store::{Arrival, QuarantineRecord, Retry, RowState, RowWrite, Saving, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -22,40 +22,44 @@ pub struct Now {
 /// Why a store could not do something, as far as a controller needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreFailure {
-    /// Whether the same call may succeed later without a change of the data.
+    /// Whether the same call may succeed later without a change of the data: by itself, or once an operator has changed
+    /// something.
     pub retryable: bool,
+    /// Whether the store has logged it already, for all kinds: see [`StoreError::is_outage`].
+    pub is_outage: bool,
     /// Short label for metrics.
     pub cause: &'static str,
     /// As the store says it.
     pub message: String,
 }
 
-impl StoreFailure {
-    /// Whether the store has told it already, for all kinds: see [`StoreError::is_outage`].
-    pub fn is_outage(&self) -> bool {
-        OUTAGES.contains(&self.cause)
+impl From<StoreError> for StoreFailure {
+    fn from(error: StoreError) -> Self {
+        Self {
+            // An ingester waits for an operator as it waits for the database: no object is to blame.
+            retryable: match error.retry() {
+                Retry::Later | Retry::AfterChange => true,
+                Retry::Never => false,
+            },
+            is_outage: error.is_outage(),
+            cause: label(&error),
+            message: error.to_string(),
+        }
     }
 }
 
-impl From<StoreError> for StoreFailure {
-    fn from(error: StoreError) -> Self {
-        let (retryable, cause) = match &error {
-            StoreError::Retryable { cause, .. } => (true, *cause),
-            StoreError::Schema(_) => (true, "schema"),
-            StoreError::Address(_) => (true, "address"),
-            StoreError::Refused { .. } => (false, "refused"),
-            StoreError::Corrupt { .. } => (false, "corrupt"),
-            StoreError::Continue(_) => (false, "continue"),
-            StoreError::NoHistory(_) => (false, "no_history"),
-            StoreError::Template(_) => (false, "template"),
-            StoreError::Direct { .. } => (false, "direct"),
-            StoreError::Everything(_) => (false, "everything"),
-        };
-        Self {
-            retryable,
-            cause,
-            message: error.to_string(),
-        }
+fn label(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Retryable { cause, .. } => cause.label(),
+        StoreError::Schema(_) => "schema",
+        StoreError::Address(_) => "address",
+        StoreError::Refused { .. } => "refused",
+        StoreError::Corrupt { .. } => "corrupt",
+        StoreError::Continue(_) => "continue",
+        StoreError::NoHistory(_) => "no_history",
+        StoreError::Template(_) => "template",
+        StoreError::Direct { .. } => "direct",
+        StoreError::Everything(_) => "everything",
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kindex_maintenance::retries::Transient;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Uid;
-use kindex_store::{Address, MetadataStorage, PoolConfig, StoreError};
+use kindex_store::{Address, Cause, MetadataStorage, PoolConfig, StoreError};
 use kube::Client;
 use tokio::time::timeout;
 
@@ -213,14 +213,19 @@ pub(crate) fn interrupted(error: &StoreError, to_go_on: &str) -> CommandError {
 
 fn hint(error: &StoreError) -> &'static str {
     match error {
-        StoreError::Retryable { cause: "access", .. } => {
+        StoreError::Retryable {
+            cause: Cause::Access, ..
+        } => {
             "do --database, KINDEX_DATABASE or the configuration file have the right user and password, and has the user \
              rights on the database?"
         }
         StoreError::Retryable {
-            cause: "connection", ..
+            cause: Cause::Connection,
+            ..
         } => AWAY,
-        StoreError::Retryable { cause: "corrupt", .. } => "is the file that --database names an SQLite database?",
+        StoreError::Retryable {
+            cause: Cause::Damaged, ..
+        } => "is the file that --database names an SQLite database?",
         StoreError::Retryable { .. }
         | StoreError::Refused { .. }
         | StoreError::Schema(_)

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kindex_kube_client::ClusterError;
-use kindex_store::{StoreError, backoff};
+use kindex_store::{Retry, StoreError, backoff};
 use tokio::time::{Instant, sleep};
 
 /// How long consecutive failures are retried.
@@ -38,19 +38,10 @@ impl Transient for ClusterError {
 
 impl Transient for StoreError {
     fn retry_after(&self) -> Option<Duration> {
-        match self {
-            // No wait makes a database of a file that is none, or mends a damaged one.
-            Self::Retryable { cause: "corrupt", .. }
-            | Self::Refused { .. }
-            | Self::Schema(_)
-            | Self::Corrupt { .. }
-            | Self::Address(_)
-            | Self::Continue(_)
-            | Self::NoHistory(_)
-            | Self::Template(_)
-            | Self::Direct { .. }
-            | Self::Everything(_) => None,
-            Self::Retryable { .. } => Some(Duration::ZERO),
+        match self.retry() {
+            Retry::Later => Some(Duration::ZERO),
+            // Whoever sits at the terminal is the one who can change it, and learns at once what to change.
+            Retry::AfterChange | Retry::Never => None,
         }
     }
 }

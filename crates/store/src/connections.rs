@@ -9,6 +9,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::calls::{Call, Calls, Step};
+use crate::cause::Cause;
 use crate::driver::{Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Raw, Statement, begin};
 use crate::error::StoreError;
 use crate::occupied::Occupied;
@@ -350,7 +351,7 @@ pub(super) fn failure<D: Driver>(kind: &str, source: sqlx::Error) -> StoreError 
     let kind = kind.to_owned();
     match D::classify(&source) {
         // A row that is there and was not found under its lock will not be found next time either.
-        Fault::Conflict("duplicate") | Fault::Refused => StoreError::Refused { kind, source },
+        Fault::Conflict(Cause::Duplicate) | Fault::Refused => StoreError::Refused { kind, source },
         Fault::Conflict(cause) | Fault::Connection(cause) | Fault::Elsewhere(cause) | Fault::Retryable(cause) => {
             StoreError::Retryable { kind, cause, source }
         }

@@ -12,6 +12,7 @@ use kindex_model::value::Value;
 use sqlx::{AssertSqlSafe, Connection, Database, Pool, SqlSafeStr as _, SqlStr, Transaction};
 
 use crate::calls::Reads;
+use crate::cause::Cause;
 use crate::dialect::Spelling;
 use crate::explained::PlanStep;
 
@@ -119,14 +120,14 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// Lost against another writer, nothing was written: at once again.
-    Conflict(&'static str),
+    Conflict(Cause),
     /// The connection is of no use any more; the next one may be.
-    Connection(&'static str),
+    Connection(Cause),
     /// This server cannot do it now: it hangs, only reads or has lost its cluster. A new
     /// connection may lead to another server behind the same address.
-    Elsewhere(&'static str),
+    Elsewhere(Cause),
     /// The database cannot do it now.
-    Retryable(&'static str),
+    Retryable(Cause),
     /// A table, a column or the database itself is not there.
     Schema,
     /// The data does not fit.
@@ -291,14 +292,14 @@ pub(super) async fn begin<D: Driver>(connection: &mut Raw<D>) -> Result<Transact
 /// Faults that every driver reports in the same words.
 pub(super) fn classify_common(error: &sqlx::Error) -> Fault {
     match error {
-        sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Fault::Elsewhere("timeout"),
+        sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Fault::Elsewhere(Cause::Timeout),
         sqlx::Error::Io(_)
         | sqlx::Error::Protocol(_)
         | sqlx::Error::Tls(_)
         | sqlx::Error::WorkerCrashed
-        | sqlx::Error::BeginFailed => Fault::Connection("connection"),
-        sqlx::Error::PoolTimedOut => Fault::Retryable("pool_timeout"),
-        sqlx::Error::PoolClosed => Fault::Retryable("closed"),
+        | sqlx::Error::BeginFailed => Fault::Connection(Cause::Connection),
+        sqlx::Error::PoolTimedOut => Fault::Retryable(Cause::PoolTimeout),
+        sqlx::Error::PoolClosed => Fault::Retryable(Cause::Closed),
         _ => Fault::Refused,
     }
 }

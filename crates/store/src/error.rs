@@ -4,17 +4,19 @@ use jiff::Timestamp;
 use kindex_model::object::ResourceVersion;
 use kindex_query::MistypedColumn;
 
+use crate::cause::{Cause, Retry};
+
 /// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database is away or overloaded, or chose this transaction as a deadlock's
-    /// victim: the same call may succeed later. Nothing was written, or the outcome is unknown.
+    /// The database cannot answer now: it is away or overloaded, or chose this transaction as the victim of a deadlock.
+    /// Nothing was written, or the outcome is unknown. When the same call may succeed depends on the [`Cause`].
     #[error("{kind}: the database cannot answer now ({cause}): {source}")]
     Retryable {
         /// The kind whose tables were used.
         kind: String,
-        /// Short label for metrics, such as `deadlock`, `connection`, `read_only`.
-        cause: &'static str,
+        /// Why.
+        cause: Cause,
         /// As the driver says it.
         #[source]
         source: sqlx::Error,
@@ -70,20 +72,26 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the same call may succeed later without any change to the data.
-    pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Retryable { .. } | Self::Schema(_))
+    /// When the same call may succeed. The ingester and the commands go by it, each in its way: see [`Retry`].
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Retryable { cause, .. } => cause.retry(),
+            Self::Schema(_) | Self::Address(_) => Retry::AfterChange,
+            Self::Refused { .. }
+            | Self::Corrupt { .. }
+            | Self::NoHistory(_)
+            | Self::Continue(_)
+            | Self::Template(_)
+            | Self::Direct { .. }
+            | Self::Everything(_) => Retry::Never,
+        }
     }
 
     /// Whether the database is out of reach or does not answer, which the store tells the log once for all calls.
     pub fn is_outage(&self) -> bool {
-        matches!(self, Self::Retryable { cause, .. } if OUTAGES.contains(cause))
+        matches!(self, Self::Retryable { cause, .. } if cause.is_outage())
     }
 }
-
-/// The causes of [`StoreError::Retryable`] that are an [`Outage`](crate::Outage), or a call that is
-/// [`Stalled`](crate::Stalled).
-pub const OUTAGES: [&str; 2] = ["connection", "timeout"];
 
 impl From<MistypedColumn> for StoreError {
     fn from(found: MistypedColumn) -> Self {

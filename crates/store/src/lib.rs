@@ -7,6 +7,8 @@ pub mod progress;
 
 pub mod backoff;
 
+mod cause;
+
 mod error;
 
 mod pool_config;
@@ -86,6 +88,7 @@ use std::sync::Arc;
 pub use adoption::{AdoptionBlocker, BrokenRows, BrokenTable};
 pub use archived_holders::{ArchivedHolders, DeletionResults, HolderRow, ReadVersion};
 pub use calls::{Calls, Stalled};
+pub use cause::{Cause, Retry};
 pub use changes::{Change, Changes};
 pub use conversion::{
     DroppedTexts, KeptText, OtherVersionPage, OtherVersionRow, PROGRESS as CONVERT_PROGRESS, RowConversion,
@@ -96,7 +99,7 @@ pub use dialect::Dialect;
 pub use direct::{Collected, DeleteCollection, Deletion, Direct, Found};
 pub use driver::PoolUse;
 pub use engines::Address;
-pub use error::{DirectError, OUTAGES, StoreError};
+pub use error::{DirectError, StoreError};
 pub use explained::{Access, Plan, PlanStep};
 pub use history::{AsOf, History, ListAt, Past};
 pub use live::{LiveColumn, LiveKey, LiveTable};

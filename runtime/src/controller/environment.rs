@@ -108,7 +108,7 @@ impl Environment {
         self.metrics.retry(failure.cause);
         let (kind, cause, message) = (self.kind.name, failure.cause, &failure.message);
         let object = object.map(tracing::field::display);
-        if failure.is_outage() && !is_awaited {
+        if failure.is_outage && !is_awaited {
             tracing::debug!(kind, object, cause, "{what}: {message}");
         } else {
             tracing::warn!(kind, object, cause, "{what}: {message}");

@@ -148,6 +148,7 @@ impl Executor {
                 .unwrap_or_else(|| "without a message".to_owned());
             Err(StoreFailure {
                 retryable: false,
+                is_outage: false,
                 cause: "panic",
                 message: format!("panic: {message}"),
             })

@@ -2,7 +2,7 @@
 
 use kindex_kube_client::Target;
 use kindex_runtime::message::{Effect, Input, Output};
-use kindex_store::Saving;
+use kindex_store::{Cause, Saving};
 
 use super::api::RequestFailure;
 use super::fault::Fault;
@@ -100,13 +100,13 @@ impl World<'_> {
             }
             Fault::Conflict => return self.write_in_between(request),
             Fault::Expired => return self.expire(request),
-            Fault::DisconnectBefore | Fault::DatabaseAway => store(CallFailure::Before("connection")),
-            Fault::DisconnectAfter => store(CallFailure::After("connection")),
-            Fault::Deadlock => store(CallFailure::Before("deadlock")),
-            Fault::DiskFull => store(CallFailure::Before("resources")),
+            Fault::DisconnectBefore | Fault::DatabaseAway => store(CallFailure::Before(Cause::Connection)),
+            Fault::DisconnectAfter => store(CallFailure::After(Cause::Connection)),
+            Fault::Deadlock => store(CallFailure::Before(Cause::Deadlock)),
+            Fault::DiskFull => store(CallFailure::Before(Cause::Resources)),
             Fault::SlowCommit => {
                 self.abandoned.open_transactions.push(request.clone());
-                store(CallFailure::Before("timeout"))
+                store(CallFailure::Before(Cause::Timeout))
             }
             _ => return false,
         };

@@ -12,8 +12,8 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Stored;
 use kindex_store::{
-    Arrival, Checkpoints, MetadataStorage, Owners, Prepare, Quarantine, QuarantineRecord, Rewind, RowState, RowWrite,
-    Rows, RowsOfName, Saving, StoreError, Written,
+    Arrival, Cause, Checkpoints, MetadataStorage, Owners, Prepare, Quarantine, QuarantineRecord, Rewind, RowState,
+    RowWrite, Rows, RowsOfName, Saving, StoreError, Written,
 };
 
 use super::database::SimDatabase;
@@ -23,9 +23,9 @@ use super::sqlite::RealStore;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFailure {
     /// With this cause, before it is carried out.
-    Before(&'static str),
+    Before(Cause),
     /// With this cause, after it was carried out.
-    After(&'static str),
+    After(Cause),
 }
 
 /// A simulated database whose calls can fail.
@@ -74,7 +74,7 @@ impl SimStorage {
     /// Begins a call. Returns the error with which it fails after it was carried out.
     fn begin(&self, kind: &str) -> Result<Option<StoreError>, StoreError> {
         if self.down.load(Ordering::Relaxed) {
-            return Err(failure(kind, "connection"));
+            return Err(failure(kind, Cause::Connection));
         }
         match locked(&self.failing).take() {
             None => Ok(None),
@@ -155,7 +155,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn failure(kind: &str, cause: &'static str) -> StoreError {
+fn failure(kind: &str, cause: Cause) -> StoreError {
     StoreError::Retryable {
         kind: kind.to_owned(),
         cause,

@@ -253,6 +253,7 @@ pub fn effects_of(outputs: &[Output]) -> Vec<Effect> {
 pub fn away() -> StoreFailure {
     StoreFailure {
         retryable: true,
+        is_outage: true,
         cause: "connection",
         message: "away".to_owned(),
     }
@@ -261,6 +262,7 @@ pub fn away() -> StoreFailure {
 pub fn refused() -> StoreFailure {
     StoreFailure {
         retryable: false,
+        is_outage: false,
         cause: "refused",
         message: "too long".to_owned(),
     }

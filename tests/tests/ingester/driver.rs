@@ -239,6 +239,7 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
 #[test]
 fn a_batch_that_an_outage_stops_is_logged_only_for_a_deletion() {
     let deadlock = StoreFailure {
+        is_outage: false,
         cause: "deadlock",
         ..away()
     };

@@ -16,4 +16,5 @@ mod release_archived;
 mod release_namespaces;
 mod releases;
 mod restoration;
+mod store_errors;
 mod unrecorded;

@@ -96,7 +96,7 @@ impl Fill<'_> {
                 Ok(None) => return Ok(changed),
                 Err(StoreError::Retryable { cause, .. }) if attempts < ATTEMPTS_MAX => {
                     progress.note("waiting for the writers of the table");
-                    let wait = pause(attempts, base(cause), PAUSE_MAX, &mut rand::rng());
+                    let wait = pause(attempts, base(cause.label()), PAUSE_MAX, &mut rand::rng());
                     sleep(wait).await;
                     attempts += 1;
                     continue;

@@ -1,5 +1,6 @@
 //! What the errors of MySQL and MariaDB mean.
 
+use crate::cause::Cause;
 use crate::driver::Fault;
 
 /// Numbers of both servers.
@@ -8,26 +9,26 @@ use crate::driver::Fault;
 pub(super) fn classify(number: u16) -> Fault {
     match number {
         // A row changed since the snapshot (MariaDB), deadlock, a new row was inserted by another writer.
-        1020 => Fault::Conflict("snapshot"),
-        1213 => Fault::Conflict("deadlock"),
+        1020 => Fault::Conflict(Cause::Snapshot),
+        1213 => Fault::Conflict(Cause::Deadlock),
         // No savepoint of this name: the transaction that had it was rolled back.
-        1305 => Fault::Conflict("rolled_back"),
-        1062 => Fault::Conflict("duplicate"),
+        1305 => Fault::Conflict(Cause::RolledBack),
+        1062 => Fault::Conflict(Cause::Duplicate),
         // Shutting down, killed, gone, lost, aborted.
-        1053 | 1927 | 3169 | 2006 | 2013 | 4031 | 1152 | 1158..=1161 => Fault::Connection("connection"),
-        1040 | 1203 | 1226 => Fault::Retryable("too_many_connections"),
-        1205 => Fault::Retryable("lock_wait"),
-        1290 | 1792 | 1836 | 3989 => Fault::Elsewhere("read_only"),
+        1053 | 1927 | 3169 | 2006 | 2013 | 4031 | 1152 | 1158..=1161 => Fault::Connection(Cause::Connection),
+        1040 | 1203 | 1226 => Fault::Retryable(Cause::TooManyConnections),
+        1205 => Fault::Retryable(Cause::LockWait),
+        1290 | 1792 | 1836 | 3989 => Fault::Elsewhere(Cause::ReadOnly),
         // A Galera node without its cluster, or not synchronized.
-        1047 => Fault::Elsewhere("not_ready"),
+        1047 => Fault::Elsewhere(Cause::NotReady),
         // A commit that the cluster or the log turned down, a cancelled or too long statement.
-        1180 | 1181 | 1637 | 1317 | 1969 | 3024 | 3101 => Fault::Retryable("aborted"),
+        1180 | 1181 | 1637 | 1317 | 1969 | 3024 | 3101 => Fault::Retryable(Cause::Aborted),
         // Disk, temporary space, memory, lock table.
-        3 | 1021 | 1026 | 1030 | 1037 | 1038 | 1041 | 1114 | 1197 | 1206 | 1297 => Fault::Retryable("resources"),
+        3 | 1021 | 1026 | 1030 | 1037 | 1038 | 1041 | 1114 | 1197 | 1206 | 1297 => Fault::Retryable(Cause::Resources),
         // Access may be granted, a host unblocked, a password rotated.
-        1044 | 1045 | 1129 | 1130 | 1142 | 1143 | 1698 => Fault::Retryable("access"),
+        1044 | 1045 | 1129 | 1130 | 1142 | 1143 | 1698 => Fault::Retryable(Cause::Access),
         // Being altered or rebuilt.
-        1412 | 1615 => Fault::Retryable("schema_change"),
+        1412 | 1615 => Fault::Retryable(Cause::SchemaChange),
         1049 | 1054 | 1146 | 1176 => Fault::Schema,
         _ => Fault::Refused,
     }

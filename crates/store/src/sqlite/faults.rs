@@ -2,6 +2,7 @@
 
 use sqlx::error::DatabaseError;
 
+use crate::cause::Cause;
 use crate::driver::Fault;
 
 pub(super) fn classify(error: &dyn DatabaseError) -> Fault {
@@ -19,19 +20,19 @@ pub(super) fn classify(error: &dyn DatabaseError) -> Fault {
 fn class_of(code: u32) -> Fault {
     match code & 0xff {
         // SQLITE_BUSY and SQLITE_LOCKED: another process holds the file for long.
-        5 | 6 => Fault::Retryable("lock_wait"),
+        5 | 6 => Fault::Retryable(Cause::LockWait),
         // SQLITE_NOMEM, SQLITE_FULL.
-        7 | 13 => Fault::Retryable("resources"),
+        7 | 13 => Fault::Retryable(Cause::Resources),
         // SQLITE_READONLY.
-        8 => Fault::Retryable("read_only"),
+        8 => Fault::Retryable(Cause::ReadOnly),
         // SQLITE_INTERRUPT, SQLITE_PROTOCOL, SQLITE_SCHEMA.
-        9 | 15 | 17 => Fault::Retryable("aborted"),
+        9 | 15 | 17 => Fault::Retryable(Cause::Aborted),
         // SQLITE_IOERR, SQLITE_CANTOPEN.
-        10 | 14 => Fault::Retryable("disk"),
+        10 | 14 => Fault::Retryable(Cause::Disk),
         // SQLITE_PERM, SQLITE_AUTH.
-        3 | 23 => Fault::Retryable("access"),
+        3 | 23 => Fault::Retryable(Cause::Access),
         // SQLITE_CORRUPT, SQLITE_NOTADB: no data is to blame, and only a person can help.
-        11 | 26 => Fault::Retryable("corrupt"),
+        11 | 26 => Fault::Retryable(Cause::Damaged),
         _ => Fault::Refused,
     }
 }

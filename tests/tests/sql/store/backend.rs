@@ -11,7 +11,9 @@ use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Registry;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqliteLocation, StoreError, Written};
+use kindex_store::{
+    Address, MetadataStorage, PoolConfig, Retry, RowState, RowWrite, SqliteLocation, StoreError, Written,
+};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{self, Flavor};
 use kindex_tests::databases::mysql;
@@ -129,7 +131,7 @@ impl Backend {
     }
 
     fn is_repeated(&self, error: &StoreError, deadline: Instant) -> bool {
-        self.is_node && error.is_retryable() && Instant::now() < deadline
+        self.is_node && error.retry() != Retry::Never && Instant::now() < deadline
     }
 
     /// Fails unless this is what is seen. On a node it may come to be so later.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::proxy::Proxy;
 use kindex_harness::wait::WAIT_MAX;
-use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqliteLocation, StoreError, Written};
+use kindex_store::{
+    Address, Cause, MetadataStorage, MySqlFields, PoolConfig, Retry, SqliteLocation, StoreError, Written,
+};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{Flavor, available, database};
 use kindex_tests::databases::patient;
@@ -41,7 +43,7 @@ async fn raw(database: &Database) -> MySqlConnection {
 }
 
 /// The cause of a retryable error, after a write that must not succeed.
-async fn cause(store: &Arc<dyn MetadataStorage>, uid: &str) -> &'static str {
+async fn cause(store: &Arc<dyn MetadataStorage>, uid: &str) -> Cause {
     let batch = [widget(uid, uid, 2).live()];
     match store.write(&WIDGET, &batch, at(1)).await {
         Err(StoreError::Retryable { cause, .. }) => cause,
@@ -58,7 +60,7 @@ async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
 async fn retried(mut call: impl AsyncFnMut() -> Result<(), StoreError>) {
     let deadline = Instant::now() + WAIT_MAX;
     while let Err(error) = call().await {
-        assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
+        assert!(error.retry() != Retry::Never && Instant::now() < deadline, "{error}");
     }
 }
 
@@ -106,7 +108,7 @@ async fn a_server_that_only_reads_is_left_for_the_one_behind_the_same_address() 
     let mut former = former.expect("the first server is the last");
     former.execute("SET GLOBAL read_only = ON").await.expect("set");
     address.lead_to(servers[1].port);
-    assert_eq!(cause(&store, "u2").await, "read_only");
+    assert_eq!(cause(&store, "u2").await, Cause::ReadOnly);
     assert_eq!(write(&store, "u2").await, Written::Inserted, "on the other server");
 }
 
@@ -130,7 +132,7 @@ async fn a_killed_server_is_retryable_and_its_return_heals() {
     assert_eq!(write(&store, "u1").await, Written::Inserted);
 
     server.kill();
-    assert_eq!(cause(&store, "u2").await, "connection");
+    assert_eq!(cause(&store, "u2").await, Cause::Connection);
     server.resume();
     assert_eq!(write(&store, "u2").await, Written::Inserted);
 
@@ -170,7 +172,7 @@ async fn a_server_that_hangs_is_an_error_in_time() {
     let begun = Instant::now();
     // The open connection gives no answer, or is still on its way back to the pool; a new one is never opened.
     for _ in 0..3 {
-        assert!(["timeout", "pool_timeout"].contains(&cause(&store, "u1").await));
+        assert!([Cause::Timeout, Cause::PoolTimeout].contains(&cause(&store, "u1").await));
     }
     assert!(begun.elapsed() < WAIT_MAX, "{:?}", begun.elapsed());
     server.pause(false);
@@ -198,7 +200,7 @@ async fn a_lock_held_by_another_is_waited_for_and_then_retryable() {
     other.execute(lock).await.expect("locked");
     let batch = [widget("u1", "u1", 9).live()];
     match store.write(&WIDGET, &batch, at(3)).await {
-        Err(StoreError::Retryable { cause, .. }) => assert_eq!(cause, "lock_wait"),
+        Err(StoreError::Retryable { cause, .. }) => assert_eq!(cause, Cause::LockWait),
         other => panic!("a retryable error was expected, not {other:?}"),
     }
     other.execute("ROLLBACK").await.expect("ended");
@@ -303,16 +305,16 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
 
     let mut connection = root.connect().await.expect("the server is up");
     connection.execute("SET GLOBAL read_only = ON").await.expect("set");
-    assert_eq!(cause(&app, "u2").await, "read_only");
+    assert_eq!(cause(&app, "u2").await, Cause::ReadOnly);
     connection.execute("SET GLOBAL read_only = OFF").await.expect("set");
     written_eventually(&app, "u2").await;
 
     let crowded = open(&fields, &pool).await;
-    assert_eq!(cause(&crowded, "u3").await, "too_many_connections");
+    assert_eq!(cause(&crowded, "u3").await, Cause::TooManyConnections);
     fields.password = "wrong".to_owned();
-    assert_eq!(cause(&open(&fields, &pool).await, "u3").await, "access");
+    assert_eq!(cause(&open(&fields, &pool).await, "u3").await, Cause::Access);
     app.close().await;
-    assert_eq!(cause(&app, "u3").await, "closed");
+    assert_eq!(cause(&app, "u3").await, Cause::Closed);
     written_eventually(&crowded, "u3").await;
 }
 
@@ -326,7 +328,7 @@ async fn data_that_a_column_cannot_hold_is_refused_as_a_whole_batch() {
     let error = backend.store.write(&WIDGET, &[good.clone(), long], at(0)).await;
     let error = error.expect_err("the label is too long");
     assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
-    assert!(!error.is_retryable());
+    assert_eq!(error.retry(), Retry::Never);
     assert!(backend.state("u1").await.is_none(), "nothing of the batch was written");
     assert_eq!(backend.write(good, at(0)).await, Written::Inserted);
 }
@@ -369,7 +371,7 @@ async fn a_sqlite_file_locked_by_another_process_is_retryable() {
         .await
         .expect("opened");
     other.execute("BEGIN IMMEDIATE").await.expect("locked");
-    assert_eq!(cause(&store, "u1").await, "lock_wait");
+    assert_eq!(cause(&store, "u1").await, Cause::LockWait);
     assert_eq!(store.count(&WIDGET).await.expect("readers go on").live, 0);
     other.execute("ROLLBACK").await.expect("ended");
     assert_eq!(write(&store, "u1").await, Written::Inserted);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kindex_harness::ports::Closed;
 use kindex_model::kind::{Column, ColumnType, Kind, Registry};
 use kindex_store::progress::NoProgress;
-use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, Position, StoreError};
+use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, Position, Retry, StoreError};
 use kindex_tests::databases::patient;
 
 use super::backend::Backend;
@@ -183,7 +183,7 @@ async fn a_missing_table_is_a_schema_error(backend: Backend) {
     let write = [widget("u1", "a", 1).label("l", "1").live()];
     let error = backend.store.write(&WIDGET, &write, at(0)).await.expect_err("no table");
     assert!(matches!(error, StoreError::Schema(_)), "{error:?}");
-    assert!(error.is_retryable());
+    assert_eq!(error.retry(), Retry::AfterChange);
     assert!(backend.state("u1").await.is_none(), "nothing of the batch stays");
     backend.store.prepare().await.expect("prepared again");
     backend.store.write(&WIDGET, &write, at(0)).await.expect("healed");
@@ -200,7 +200,7 @@ async fn a_store_is_constructed_while_its_database_is_away() {
     for address in [nobody.as_str(), "sqlite:/no/such/directory/k.db"] {
         let store = kindex_store::connect(address, REGISTRY, &pool).expect("nothing is opened yet");
         let error = store.prepare().await.expect_err("there is no database");
-        assert!(error.is_retryable(), "{error:?}");
+        assert_eq!(error.retry(), Retry::Later, "{error:?}");
         assert!(matches!(error, StoreError::Retryable { .. }), "{error:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::Uid;
-use kindex_store::{Address, Deletion, DirectError, MetadataStorage, Placed, PoolConfig, StoreError};
+use kindex_store::{Address, Cause, Deletion, DirectError, MetadataStorage, Placed, PoolConfig, Retry, StoreError};
 use kindex_tests::databases::mariadb::Flavor;
 use kindex_tests::databases::patient;
 
@@ -205,8 +205,10 @@ impl<T> Answer<T> {
         match answer {
             Ok(done) => Self::Given(Ok(done)),
             Err(StoreError::Direct { source, .. }) => Self::Given(Err(source)),
-            Err(StoreError::Retryable { cause: "lock_wait", .. }) => Self::MustWait,
-            Err(error) if error.is_retryable() => Self::Failed(error),
+            Err(StoreError::Retryable {
+                cause: Cause::LockWait, ..
+            }) => Self::MustWait,
+            Err(error) if error.retry() != Retry::Never => Self::Failed(error),
             Err(error) => panic!("{error:?}"),
         }
     }
