@@ -59,7 +59,7 @@ fn label(error: &StoreError) -> &'static str {
         StoreError::NoHistory(_) => "no_history",
         StoreError::Template(_) => "template",
         StoreError::Direct { .. } => "direct",
-        StoreError::Everything(_) => "everything",
+        StoreError::UnlimitedDelete(_) => "everything",
     }
 }
 

@@ -235,6 +235,6 @@ fn hint(error: &StoreError) -> &'static str {
         | StoreError::Template(_)
         | StoreError::NoHistory(_)
         | StoreError::Direct { .. }
-        | StoreError::Everything(_) => "is this the right --database, and has `kindex up` run on it?",
+        | StoreError::UnlimitedDelete(_) => "is this the right --database, and has `kindex up` run on it?",
     }
 }

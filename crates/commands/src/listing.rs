@@ -146,6 +146,6 @@ pub(crate) fn failed(error: &StoreError) -> CommandError {
         | StoreError::Address(_)
         | StoreError::NoHistory(_)
         | StoreError::Direct { .. }
-        | StoreError::Everything(_) => unanswered(error),
+        | StoreError::UnlimitedDelete(_) => unanswered(error),
     }
 }

@@ -66,9 +66,9 @@ pub enum StoreError {
         #[source]
         source: DirectError,
     },
-    /// A collection is to be deleted, and nothing says which.
-    #[error("{0}: no namespace, no selector: this would delete every object of the kind; say so if it is meant")]
-    Everything(String),
+    /// A collection is to be deleted, and nothing limits it.
+    #[error("{0}: without a namespace or selector, this deletes every object of the kind; confirm that explicitly")]
+    UnlimitedDelete(String),
 }
 
 impl StoreError {
@@ -83,7 +83,7 @@ impl StoreError {
             | Self::Continue(_)
             | Self::Template(_)
             | Self::Direct { .. }
-            | Self::Everything(_) => Retry::Never,
+            | Self::UnlimitedDelete(_) => Retry::Never,
         }
     }
 

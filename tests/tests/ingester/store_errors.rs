@@ -42,7 +42,7 @@ fn errors() -> Vec<StoreError> {
             uid: "u".to_owned(),
             source: DirectError::Missing,
         },
-        StoreError::Everything(kind()),
+        StoreError::UnlimitedDelete(kind()),
     ];
     Cause::ALL.map(retryable).into_iter().chain(others).collect()
 }
@@ -59,7 +59,7 @@ fn expected(error: &StoreError) -> (Retry, &'static str) {
         StoreError::Continue(_) => (Retry::Never, "continue"),
         StoreError::Template(_) => (Retry::Never, "template"),
         StoreError::Direct { .. } => (Retry::Never, "direct"),
-        StoreError::Everything(_) => (Retry::Never, "everything"),
+        StoreError::UnlimitedDelete(_) => (Retry::Never, "everything"),
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) async fn delete<D: Driver>(
 ) -> Result<Collected, StoreError> {
     let kind = request.select.kind();
     if request.select.is_everything() && !request.everything {
-        return Err(StoreError::Everything(kind.name.to_owned()));
+        return Err(StoreError::UnlimitedDelete(kind.name.to_owned()));
     }
     let failed = |error| failure::<D>(kind.name, error);
     let select = request.select.undeleted_by_uid();

@@ -82,7 +82,7 @@ pub trait Direct: Send + Sync {
     /// Those that the cluster has are named and left alone: who deletes them there sees them deleted here.
     ///
     /// # Errors
-    /// [`StoreError::Everything`] for a query that asks for nothing, unless that is wanted;
+    /// [`StoreError::UnlimitedDelete`] for a query that asks for nothing, unless that is wanted;
     /// [`StoreError::Continue`] for a token of another query.
     async fn delete_collection(
         &self,

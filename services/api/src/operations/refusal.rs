@@ -181,9 +181,10 @@ pub(super) fn of_conversion(wanted: &Resource, error: &dyn std::fmt::Display) ->
 /// What a database error means for who asked for no object in particular.
 pub(super) fn of_query(error: &StoreError) -> Refusal {
     match error {
-        StoreError::Continue(_) | StoreError::NoHistory(_) | StoreError::Template(_) | StoreError::Everything(_) => {
-            Refusal::bad_request(error.to_string())
-        }
+        StoreError::Continue(_)
+        | StoreError::NoHistory(_)
+        | StoreError::Template(_)
+        | StoreError::UnlimitedDelete(_) => Refusal::bad_request(error.to_string()),
         StoreError::Retryable { .. } | StoreError::Schema(_) => {
             if error.is_outage() {
                 tracing::debug!(%error, "The database cannot answer");

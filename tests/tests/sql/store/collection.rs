@@ -118,7 +118,7 @@ async fn nothing_said_deletes_nothing(backend: Backend) {
     for select in [Select::all(&WIDGET), selecting("", ""), alive] {
         let refused = backend.store.delete_collection(&request(select), None, at(9)).await;
         let refused = refused.expect_err("refused");
-        assert!(matches!(refused, StoreError::Everything(_)), "{refused:?}");
+        assert!(matches!(refused, StoreError::UnlimitedDelete(_)), "{refused:?}");
         assert!(refused.to_string().contains("every object of the kind"), "{refused}");
     }
     assert_eq!(left(&backend).await.len(), 10);
