@@ -8,7 +8,7 @@ use kindex_model::causes::chain;
 use kindex_model::kind::Kind;
 use kube::core::Status;
 
-use super::{ClusterError, UNCLEAR};
+use super::{ClusterCause, ClusterError};
 
 /// What an API server's refusal means; `None` where there was no answer, or none that could be read.
 pub fn outcome(error: &kube::Error) -> Option<Outcome> {
@@ -47,8 +47,10 @@ pub fn classify(error: &kube::Error) -> ClusterError {
     };
     match error {
         kube::Error::Api(status) => classify_status(status),
-        kube::Error::HyperError(_) | kube::Error::Service(_) | kube::Error::ReadEvents(_) => retryable("connection"),
-        kube::Error::Auth(_) => retryable("authentication"),
+        kube::Error::HyperError(_) | kube::Error::Service(_) | kube::Error::ReadEvents(_) => {
+            retryable(ClusterCause::Connection)
+        }
+        kube::Error::Auth(_) => retryable(ClusterCause::Authentication),
         _ => ClusterError::Refused(chain(error)),
     }
 }
@@ -58,7 +60,7 @@ pub(super) fn classify_of(kind: &Kind, name: &str, error: &kube::Error) -> Clust
     match error {
         kube::Error::Api(status) if outcome_of(status) == Outcome::Absent && !is_about(status, kind, name) => {
             ClusterError::Retryable {
-                cause: UNCLEAR,
+                cause: ClusterCause::Unclear,
                 retry_after: None,
                 message: format!("asked for {name:?}: {}", status.message),
             }
@@ -89,15 +91,15 @@ pub(super) fn classify_status(status: &Status) -> ClusterError {
     match outcome_of(status) {
         Outcome::Absent => ClusterError::NotFound(message),
         // What stands before the server has pages of its own for that.
-        Outcome::Unserved => retryable("not_found"),
+        Outcome::Unserved => retryable(ClusterCause::NotFound),
         Outcome::AlreadyExists | Outcome::Conflict => ClusterError::Conflict(message),
         Outcome::Expired => ClusterError::Expired(message),
-        Outcome::TooManyRequests => retryable("too_many_requests"),
-        Outcome::Unauthorized => retryable("authentication"),
-        Outcome::Timeout => retryable("timeout"),
-        Outcome::Unavailable | Outcome::InternalError => retryable("server_error"),
+        Outcome::TooManyRequests => retryable(ClusterCause::TooManyRequests),
+        Outcome::Unauthorized => retryable(ClusterCause::Authentication),
+        Outcome::Timeout => retryable(ClusterCause::Timeout),
+        Outcome::Unavailable | Outcome::InternalError => retryable(ClusterCause::ServerError),
         // JSON of what stands before the server: the client library keeps no code but the one in it.
-        Outcome::Refused if is_unexplained(status) => retryable("server_error"),
+        Outcome::Refused if is_unexplained(status) => retryable(ClusterCause::ServerError),
         Outcome::Forbidden
         | Outcome::NamespaceTerminating
         | Outcome::Invalid
@@ -142,7 +144,10 @@ mod tests {
         }
         assert!(matches!(
             status(r#"{"code":504,"reason":"Timeout"}"#),
-            ClusterError::Retryable { cause: "timeout", .. }
+            ClusterError::Retryable {
+                cause: ClusterCause::Timeout,
+                ..
+            }
         ));
     }
 

@@ -20,7 +20,8 @@ use super::event;
 use super::notice::event_of;
 use super::wire::{parse_object, read_line, read_page};
 use super::{
-    ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchEvent, WatchStream, WriteApi,
+    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchEvent, WatchStream,
+    WriteApi,
 };
 
 /// Longest answer to anything but a watch.
@@ -146,7 +147,7 @@ impl KubeCluster {
 /// Nothing is known of what was asked for.
 fn in_doubt(message: String) -> ClusterError {
     ClusterError::Retryable {
-        cause: "not_found",
+        cause: ClusterCause::NotFound,
         retry_after: None,
         message,
     }
@@ -188,7 +189,7 @@ pub(super) fn built<T>(request: Result<T, kube::core::request::Error>) -> Result
 
 fn silence(waited: Duration) -> ClusterError {
     ClusterError::Retryable {
-        cause: "timeout",
+        cause: ClusterCause::Timeout,
         retry_after: None,
         message: format!("no answer within {} s", waited.as_secs()),
     }
@@ -218,7 +219,7 @@ async fn next_event(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<Result<W
             Err(_) => return Some(Err(silence(WATCH_SILENCE))),
             Ok(Err(error)) => {
                 return Some(Err(ClusterError::Retryable {
-                    cause: "connection",
+                    cause: ClusterCause::Connection,
                     retry_after: None,
                     message: error.to_string(),
                 }));

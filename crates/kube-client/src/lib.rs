@@ -8,6 +8,7 @@ use futures::stream::BoxStream;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
+mod cause;
 mod classify;
 mod connect;
 mod discovery;
@@ -27,6 +28,7 @@ mod patch;
 
 pub mod other_service;
 
+pub use cause::ClusterCause;
 pub use classify::{classify, outcome, outcome_of};
 pub use connect::connect;
 pub use create::CreateApi;
@@ -154,9 +156,6 @@ pub struct Notice {
     pub message: String,
 }
 
-/// The cause of a refusal from which nothing follows for the object that was asked about.
-const UNCLEAR: &str = "unclear";
-
 /// Why the cluster did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
@@ -181,8 +180,8 @@ pub enum ClusterError {
     /// The same call may succeed later; whether this one had an effect is unknown.
     #[error("{cause}: {message}")]
     Retryable {
-        /// Short label for metrics, such as `timeout` or `too_many_requests`.
-        cause: &'static str,
+        /// Why.
+        cause: ClusterCause,
         /// How long the server asks us to wait.
         retry_after: Option<Duration>,
         /// As the server or the connection says it.
@@ -207,7 +206,7 @@ impl ClusterError {
     /// else will be answered at this moment either. A refusal says something of the one object that was asked about.
     pub fn is_silence(&self) -> bool {
         match self {
-            Self::Retryable { cause, .. } => *cause != UNCLEAR,
+            Self::Retryable { cause, .. } => *cause != ClusterCause::Unclear,
             Self::NotFound(_) | Self::Unserved { .. } | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => {
                 false
             }

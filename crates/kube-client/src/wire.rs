@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::classify::classify_status;
-use super::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
+use super::{ClusterCause, ClusterError, ObjectName, Page, Unreadable, WatchEvent};
 
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClusterError> {
     serde_json::from_str(text).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof => ClusterError::Retryable {
-            cause: "connection",
+            cause: ClusterCause::Connection,
             retry_after: None,
             message: "the answer was cut off".to_owned(),
         },

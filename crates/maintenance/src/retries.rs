@@ -78,12 +78,14 @@ impl RetryBudget {
 
 #[cfg(test)]
 mod tests {
+    use kindex_kube_client::ClusterCause;
+
     use super::*;
 
     #[test]
     fn transient_errors_are_retried_after_retry_after_until_the_budget_is_spent() {
         let busy = ClusterError::Retryable {
-            cause: "too_many_requests",
+            cause: ClusterCause::TooManyRequests,
             retry_after: Some(Duration::from_secs(7)),
             message: "busy".to_owned(),
         };

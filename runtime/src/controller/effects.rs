@@ -203,7 +203,9 @@ impl Ended {
             // Another API server may know the CRD already. The list that follows its installation says what is there.
             ClusterError::Unserved { .. } => (None, "not_found", Duration::ZERO),
             ClusterError::Conflict(_) => (None, "conflict", Duration::ZERO),
-            ClusterError::Retryable { cause, retry_after, .. } => (Some(what), *cause, retry_after.unwrap_or_default()),
+            ClusterError::Retryable { cause, retry_after, .. } => {
+                (Some(what), cause.label(), retry_after.unwrap_or_default())
+            }
             ClusterError::Expired(_) | ClusterError::Refused(_) => (Some(what), "refused_by_cluster", Duration::ZERO),
         };
         Self::Failed {

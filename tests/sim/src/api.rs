@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kindex_kube_client::{ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
+use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, Page, ReadApi, Target, WriteApi};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 
@@ -63,9 +63,12 @@ impl SimApi {
 /// The error that the sender of a failed request receives.
 pub(crate) fn failure(failing: RequestFailure) -> ClusterError {
     let (cause, retry_after) = match failing {
-        RequestFailure::Silence | RequestFailure::LostAnswer => ("timeout", None),
-        RequestFailure::Throttled => ("too_many_requests", Some(Duration::from_secs(RETRY_AFTER_S.into()))),
-        RequestFailure::ServerError => ("server_error", None),
+        RequestFailure::Silence | RequestFailure::LostAnswer => (ClusterCause::Timeout, None),
+        RequestFailure::Throttled => (
+            ClusterCause::TooManyRequests,
+            Some(Duration::from_secs(RETRY_AFTER_S.into())),
+        ),
+        RequestFailure::ServerError => (ClusterCause::ServerError, None),
     };
     ClusterError::Retryable {
         cause,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kindex_kube_client::ClusterError;
+use kindex_kube_client::{ClusterCause, ClusterError};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::content_hash;
 use kindex_query::Life;
@@ -166,7 +166,7 @@ fn an_effect_of_unknown_outcome_is_asked_for_and_not_repeated() {
     let mut bench = Bench::watching(Settings::default());
     commit(&mut bench, &leaving(DELETING));
     let timeout = ClusterError::Retryable {
-        cause: "timeout",
+        cause: ClusterCause::Timeout,
         retry_after: Some(Duration::from_secs(7)),
         message: "no answer".to_owned(),
     };

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_kube_client::{
-    ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchStream, WriteApi,
+    ClusterCause, ClusterError, EventApi, Notice, ObjectName, Page, ReadApi, Target, WatchApi, WatchStream, WriteApi,
 };
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
@@ -112,7 +112,7 @@ impl<S: ClusterBinding + ?Sized> CheckedCluster<S> {
 
 fn unanswered(why: &dyn Display) -> ClusterError {
     ClusterError::Retryable {
-        cause: "connection",
+        cause: ClusterCause::Connection,
         retry_after: None,
         message: format!("the database does not say whose objects it has: {why}"),
     }

@@ -112,7 +112,13 @@ async fn a_page_is_an_outage_where_discovery_does_not_say_that_the_kind_is_not_s
             }),
         ] {
             let why = asked(&answers).await;
-            let is_outage = matches!(why, ClusterError::Retryable { cause: "not_found", .. });
+            let is_outage = matches!(
+                why,
+                ClusterError::Retryable {
+                    cause: ClusterCause::NotFound,
+                    ..
+                }
+            );
             assert!(is_outage, "{said}: {why:?}");
             let found = answers.find(&WIDGETS, &a()).await;
             assert!(found.is_err(), "{said}: {found:?}");
@@ -198,7 +204,13 @@ async fn who_may_not_read_the_discovery_waits_for_a_kind_and_doubts_of_an_object
     );
     assert!(waits && listed.to_string().contains("/apis and /apis/*"), "{listed}");
     let found = cluster.find(&WIDGETS, &a()).await.expect_err("nothing is known");
-    let is_outage = matches!(found, ClusterError::Retryable { cause: "not_found", .. });
+    let is_outage = matches!(
+        found,
+        ClusterError::Retryable {
+            cause: ClusterCause::NotFound,
+            ..
+        }
+    );
     assert!(is_outage && found.to_string().contains("/apis and /apis/*"), "{found}");
 }
 
@@ -216,7 +228,7 @@ async fn a_cluster_that_does_not_answer_for_its_discovery_says_when_to_come_agai
     });
     let cluster = KubeCluster::from(Client::new(service, "default"));
     let busy = ClusterError::Retryable {
-        cause: "too_many_requests",
+        cause: ClusterCause::TooManyRequests,
         retry_after: Some(Duration::from_secs(7)),
         message: "the cluster does not say whether it serves widgets.g.example: busy".to_owned(),
     };

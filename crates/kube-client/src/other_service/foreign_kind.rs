@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 use super::address::Address;
 use super::answer::{About, Unanswered, path, topic};
 use crate::classify::{is_unexplained, outcome_of};
-use crate::{ClusterError, ObjectName, UNCLEAR};
+use crate::{ClusterCause, ClusterError, ObjectName};
 
 /// How long a service may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -184,10 +184,10 @@ impl ForeignKind {
 
     /// The service does not answer, for this reason.
     pub fn unclear(&self, why: &str) -> ClusterError {
-        self.unknown("unavailable", why)
+        self.unknown(ClusterCause::Unavailable, why)
     }
 
-    fn unknown(&self, cause: &'static str, why: &str) -> ClusterError {
+    fn unknown(&self, cause: ClusterCause, why: &str) -> ClusterError {
         ClusterError::Retryable {
             cause,
             retry_after: None,
@@ -254,7 +254,7 @@ impl ForeignKind {
         // An expired token and a path that the service does not have are the same for every object.
         match outcome_of(status) {
             Outcome::AlreadyExists | Outcome::Conflict | Outcome::Absent | Outcome::Denied { again: true } => {
-                self.unknown(UNCLEAR, &status.message)
+                self.unknown(ClusterCause::Unclear, &status.message)
             }
             Outcome::Unauthorized
             | Outcome::Unserved

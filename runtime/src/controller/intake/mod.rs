@@ -170,7 +170,7 @@ impl Intake {
     /// Enters a phase after a backoff: its request failed.
     fn enter_later(&mut self, env: &mut Environment, next: Phase, what: &str, error: &ClusterError) {
         let (cause, at_least) = match error {
-            ClusterError::Retryable { cause, retry_after, .. } => (*cause, retry_after.unwrap_or_default()),
+            ClusterError::Retryable { cause, retry_after, .. } => (cause.label(), retry_after.unwrap_or_default()),
             // The whole kind is missing: its CRD is not installed, or does not serve this version.
             ClusterError::Unserved {
                 in_other_version,

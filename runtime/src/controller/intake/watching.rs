@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kindex_kube_client::{ClusterError, WatchEvent};
+use kindex_kube_client::{ClusterCause, ClusterError, WatchEvent};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 
@@ -189,7 +189,7 @@ impl Intake {
         };
         if events == 0 && env.now.elapsed - since < WATCH_LEAST {
             let error = ClusterError::Retryable {
-                cause: "watch_closed",
+                cause: ClusterCause::WatchClosed,
                 retry_after: None,
                 message: "the server closed the watch at once".to_owned(),
             };

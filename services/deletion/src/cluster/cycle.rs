@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use kindex_kube_client::ClusterError;
+use kindex_kube_client::{ClusterCause, ClusterError};
 use tokio::time::timeout;
 
 use super::follower::Follower;
-use super::{Cluster, OUTAGE, failed};
+use super::{Cluster, failed};
 use crate::archive::Archive;
 use crate::archive::cycle::Search;
 use crate::decide::Seen;
@@ -61,7 +61,10 @@ async fn in_time(object: &Object, search: impl Future<Output = Result<CycleAnswe
     let why = match timeout(TIME_MAX, search).await {
         Ok(Ok(answer)) => return answer,
         // That the database is away, the store says once for all.
-        Ok(Err(ClusterError::Retryable { cause: OUTAGE, .. })) => return CycleAnswer::Unread,
+        Ok(Err(ClusterError::Retryable {
+            cause: ClusterCause::ArchiveAway,
+            ..
+        })) => return CycleAnswer::Unread,
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {TIME_MAX:?}"),
     };

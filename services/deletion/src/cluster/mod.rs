@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_kube_client::{ClusterError, ObjectName, ReadApi as _, Target, WriteApi as _};
+use kindex_kube_client::{ClusterCause, ClusterError, ObjectName, ReadApi as _, Target, WriteApi as _};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object as Text, Uid};
 use kindex_model::reference_name::ReferenceName;
@@ -56,9 +56,6 @@ use clean_up::Callable;
 use limits::Limits;
 use refusals::Rounds;
 use status::Known;
-
-/// Why nothing of the archive can be read while its database is away.
-pub(crate) const OUTAGE: &str = "database";
 
 /// One cluster, and the kinds of the graph in it.
 #[derive(Clone)]
@@ -234,7 +231,10 @@ impl Cluster {
 
 fn failed(error: &ArchiveError) -> ClusterError {
     ClusterError::Retryable {
-        cause: if error.is_outage { OUTAGE } else { "archive" },
+        cause: match error.is_outage {
+            true => ClusterCause::ArchiveAway,
+            false => ClusterCause::Archive,
+        },
         retry_after: None,
         message: error.to_string(),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Request;
 use kindex_kube_client::other_service::Address;
-use kindex_kube_client::{ClusterError, outcome_of};
+use kindex_kube_client::{ClusterCause, ClusterError, outcome_of};
 use kindex_model::causes::chain;
 use kindex_model::object_state::State;
 use kindex_model::reference_name::ReferenceName;
@@ -54,7 +54,7 @@ impl Peers {
         let found = timeout(ANSWER_TIMEOUT, service.find(reference)).await;
         let found = found.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         found.map_err(|why| ClusterError::Retryable {
-            cause: "unavailable",
+            cause: ClusterCause::Unavailable,
             retry_after: None,
             message: format!(
                 "the service {} at {} does not answer: {why}",

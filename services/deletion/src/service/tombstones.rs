@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_kube_client::ClusterError;
+use kindex_kube_client::{ClusterCause, ClusterError};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::Cluster;
 use crate::cluster::cycle::CycleAnswer;
 use crate::cluster::follower::Follower;
 use crate::cluster::outcome::Unanswered;
 use crate::cluster::tombstone::TombstoneProgress;
-use crate::cluster::{Cluster, OUTAGE};
 use crate::decide::{Seen, Step, Wait};
 use crate::figures::Figures;
 use crate::kinds::name_of;
@@ -118,7 +118,13 @@ impl Walk {
                     self.walked.unread_kind(&name.kind);
                     is_whole = false;
                     // That the database is away, the store says once for all.
-                    if !matches!(error, ClusterError::Retryable { cause: OUTAGE, .. }) {
+                    if !matches!(
+                        error,
+                        ClusterError::Retryable {
+                            cause: ClusterCause::ArchiveAway,
+                            ..
+                        }
+                    ) {
                         tracing::warn!(kind = %name, %error, "Objects that are deleted in the archive cannot be read");
                     }
                 }

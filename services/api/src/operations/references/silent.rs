@@ -48,13 +48,15 @@ pub(super) fn has_answered<T, E>(asked: &Result<Result<T, ClusterError>, E>) -> 
 
 #[cfg(test)]
 mod tests {
+    use kindex_kube_client::ClusterCause;
+
     use super::*;
 
     #[test]
     fn a_service_that_refuses_one_object_is_asked_about_others() {
         let refused = |error| has_answered::<(), ()>(&Ok(Err(error)));
         let late = ClusterError::Retryable {
-            cause: "unavailable",
+            cause: ClusterCause::Unavailable,
             retry_after: None,
             message: String::new(),
         };
