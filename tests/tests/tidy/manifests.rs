@@ -254,6 +254,31 @@ fn crates_build_only_on_those_below_them() {
     expect_none(findings);
 }
 
+/// The crates of these folders that run kinds, but of which no list says what they may build on. Services have one.
+fn unlisted<'m>(members: impl IntoIterator<Item = &'m str>) -> Vec<String> {
+    let runs_kinds = |member: &str| member.starts_with("crates/") || ["runtime", "generated"].contains(&member);
+    let is_listed = |member: &str| BUILT_ON.iter().any(|(known, _)| *known == member);
+    let unlisted = members
+        .into_iter()
+        .filter(|member| runs_kinds(member) && !is_listed(member));
+    let findings =
+        unlisted.map(|member| format!("{member}/Cargo.toml: `BUILT_ON` does not say what {member} builds on"));
+    findings.collect()
+}
+
+#[test]
+fn every_crate_that_runs_kinds_says_what_it_builds_on() {
+    expect_none(unlisted(members().into_keys()));
+}
+
+/// As if only the crates in the list were asked for.
+#[test]
+fn a_crate_without_a_list_is_found() {
+    let members = ["codegen", "crates/model", "crates/planted", "services/planted", "tests"];
+    let finding = "crates/planted/Cargo.toml: `BUILT_ON` does not say what crates/planted builds on";
+    assert_eq!(unlisted(members), [finding]);
+}
+
 /// What is emitted is compiled by everybody who uses a kind, also where no database is.
 #[test]
 fn the_emitted_crate_builds_without_a_database_driver() {

@@ -10,6 +10,7 @@ mod dialects;
 mod empty;
 mod files;
 mod free_functions;
+mod globs;
 mod kubernetes;
 mod license;
 mod manifests;

@@ -16,6 +16,14 @@ fn a_module_imports_only_modules_above_it() {
     expect_none(found);
 }
 
+/// A `*` names no module: what it takes of a file above may come from any module there, also from one that is declared
+/// below.
+#[test]
+fn no_module_imports_everything_of_a_file_above_it() {
+    let found = crates().iter().flat_map(globs).collect();
+    expect_none(found);
+}
+
 /// A method may be called before its module is read, as the state of a type is declared above what uses it; but not
 /// where that module needs the caller in turn. A file and those below it are one in this.
 #[test]
@@ -59,6 +67,12 @@ fn upward_imports(tree: &Tree<'_>) -> BTreeSet<String> {
         }));
     }
     found
+}
+
+fn globs(tree: &Tree<'_>) -> BTreeSet<String> {
+    let globs = tree.globs_above().into_iter();
+    let found = globs.map(|(file, path)| format!("{file}: `{}::*` does not say what it imports", path.join("::")));
+    found.collect()
 }
 
 /// The calls to modules below that close circles. Every circle has one, or an import to a module below.
@@ -176,6 +190,45 @@ fn an_import_against_the_order_is_found_in_every_folder() {
         let of_tests = "#[cfg(test)]\nmod tests {\n    use super::b;\n    use crate::y::b;\n}\n";
         assert_eq!(upward("x/src/y/a.rs", of_tests), 0);
     }
+}
+
+/// As if only `super` itself, only a path without a group or only what stands at the top of a file counted.
+#[test]
+fn an_import_of_everything_above_is_found() {
+    let whole = |text: &str| {
+        let files = [
+            ("x/src/lib.rs", "mod y;\n"),
+            ("x/src/y/mod.rs", "mod a;\n\nmod b;\n\nenum Word {\n    One,\n}\n"),
+            ("x/src/y/a.rs", text),
+            ("x/src/y/b.rs", ""),
+        ];
+        found(globs, &files).into_iter().collect::<Vec<_>>()
+    };
+    let finding = |path: &str| [format!("x/src/y/a.rs: `{path}::*` does not say what it imports")];
+    assert_eq!(whole("use super::*;\n"), finding("super"));
+    assert_eq!(whole("use self::super::super::*;\n"), finding("super::super"));
+    assert_eq!(whole("use crate::*;\n"), finding("crate"));
+    assert_eq!(whole("use crate::y::*;\n"), finding("crate::y"), "by its name");
+    assert_eq!(whole("use super::{Word, *};\n"), finding("super"), "in a group");
+    assert_eq!(
+        whole("fn f() {\n    use super::*;\n}\n"),
+        finding("super"),
+        "in a function"
+    );
+    let none: [&str; 0] = [];
+    assert_eq!(whole("use super::Word::*;\n"), none, "the variants of a type");
+    assert_eq!(whole("use crate::y::b::*;\n"), none, "it names a module beside it");
+    assert_eq!(whole("use std::fmt::*;\n"), none, "of another crate");
+    assert_eq!(
+        whole("fn f() {\n    quote! { use super::*; }\n}\n"),
+        none,
+        "of what is emitted"
+    );
+    assert_eq!(
+        whole("#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"),
+        none,
+        "tests may"
+    );
 }
 
 /// As if calls did not count, or only those by `self`; and as if every call to a module below were a circle.

@@ -13,6 +13,7 @@ use syn::{Attribute, Expr, ExprStruct, ImplItem, Item, Macro, Member, Token, Use
 
 use super::declarations::{Declaration, declarations};
 use super::free_functions::FreeFunctions;
+use super::globs::globs;
 use super::methods::Methods;
 use super::tokens::{braces, each_sequence, is_punct, line};
 
@@ -34,6 +35,8 @@ pub(super) struct Rust {
     pub(super) exported: BTreeMap<String, Vec<String>>,
     /// Paths outside of tests that begin with `crate` or `super` and name something.
     pub(super) imports: BTreeSet<Vec<String>>,
+    /// Paths outside of tests of which everything is imported.
+    pub(super) globs: BTreeSet<Vec<String>>,
     pub(super) methods: Methods,
     pub(super) free_functions: FreeFunctions,
     /// The literals of structs that take nothing from a base.
@@ -74,6 +77,8 @@ impl Rust {
         functions.sort_unstable();
         let is_test = |line: usize| tests.lines.iter().any(|lines| lines.contains(&line));
         imports.retain(|(line, _)| !is_test(*line));
+        let globs = globs(&syntax).into_iter().filter(|(line, _)| !is_test(*line));
+        let globs = globs.map(|(_, path)| path).collect();
         let modules = declared(&syntax.items);
         let exported = exported(&syntax.items, &modules);
         let free_functions = FreeFunctions::read(&syntax, tokens.clone(), &modules, &exported, is_test);
@@ -86,6 +91,7 @@ impl Rust {
             exported,
             modules,
             imports: imports.into_iter().map(|(_, path)| path).collect(),
+            globs,
             methods: Methods::read(&syntax, tokens, is_test),
             free_functions,
             structs: structs.found,

@@ -132,6 +132,19 @@ impl<'r> Tree<'r> {
         found
     }
 
+    /// The files that import everything of a file in whose module they lie, each with the path in front of the `*`.
+    pub(super) fn globs_above(&self) -> Vec<(&str, &[String])> {
+        let mut found = Vec::new();
+        for (module, Module { file, rust }) in &self.modules {
+            let above = rust.globs.iter().filter(|path| {
+                let (other, rest) = self.resolve(module, path);
+                rest.is_empty() && module.starts_with(&other)
+            });
+            found.extend(above.map(|path| (*file, &path[..])));
+        }
+        found
+    }
+
     /// The calls of methods that one other module defines. What several files define says nothing: types and their
     /// methods may share a name.
     pub(super) fn calls(&self) -> Vec<Call<'_>> {
