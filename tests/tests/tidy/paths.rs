@@ -1,5 +1,5 @@
-//! Paths in backquotes on the pages about the tree: each leads to a file, a folder or a module. Knows nothing of links,
-//! nor of names without a slash.
+//! Paths in backquotes on the pages about the tree: each leads to a file, a folder or a module, and a file has the
+//! functions that are named in parentheses behind it. Knows nothing of links, nor of other names without a slash.
 
 use std::fs;
 use std::path::Path;
@@ -113,21 +113,98 @@ fn missing(page: &File) -> Vec<String> {
     findings
 }
 
-#[test]
-fn paths_on_the_pages_about_the_tree_lead_somewhere() {
+/// A file on a page with a function of it, as in `path` (`function`, `function`), each with the line from zero. A
+/// function of a type may be named with the type.
+fn functions(page: &File) -> Vec<(usize, &str, &str)> {
+    let mut found = Vec::new();
+    for (number, line) in page.text.lines().enumerate() {
+        let parts: Vec<&str> = line.split('`').collect();
+        let (mut file, mut is_behind) = (None, false);
+        for pair in parts.chunks_exact(2) {
+            let (before, quoted) = (pair[0], pair[1]);
+            is_behind = (is_behind || before == " (") && !before.contains(')');
+            let is_file = is_path(quoted) && [".rs", ".py"].iter().any(|ending| quoted.ends_with(ending));
+            match file {
+                _ if is_file => (file, is_behind) = (Some(quoted), false),
+                Some(file) if is_behind => found.push((number, file, quoted.rsplit("::").next().unwrap_or(quoted))),
+                _ => file = None,
+            }
+        }
+    }
+    found
+}
+
+/// Whether a text in Rust or Python has a function of that name.
+fn defines(text: &str, function: &str) -> bool {
+    ["fn ", "def "].iter().any(|word| {
+        let beginning = format!("{word}{function}");
+        let mut rests = text.split(beginning.as_str()).skip(1);
+        rests.any(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
+    })
+}
+
+/// The functions of a page that the files before them lack.
+fn missing_functions(page: &File) -> Vec<String> {
+    let gone = functions(page).into_iter().filter(|(_, file, function)| {
+        let text = fs::read_to_string(root().join(file));
+        !text.is_ok_and(|text| defines(&text, function))
+    });
+    let findings = gone.map(|(number, file, function)| page.finding(number, &format!("`{file}` has no `{function}`")));
+    findings.collect()
+}
+
+/// The pages about the tree.
+fn pages() -> Vec<File> {
     let mut pages = all(&[".md"]);
     pages.retain(|page| PAGES.iter().any(|known| page.path.starts_with(known)));
     for known in PAGES {
         assert!(pages.iter().any(|page| page.path.starts_with(known)), "{known}");
     }
-    expect_none(pages.iter().flat_map(missing).collect());
+    pages
+}
+
+#[test]
+fn paths_on_the_pages_about_the_tree_lead_somewhere() {
+    expect_none(pages().iter().flat_map(missing).collect());
+}
+
+#[test]
+fn functions_on_the_pages_about_the_tree_are_in_their_files() {
+    let pages = pages();
+    let architecture = pages.iter().find(|page| page.path == "ARCHITECTURE.md");
+    let named = architecture.map_or(0, |page| functions(page).len());
+    assert!(named > 40, "the steps of an object name functions, not only {named}");
+    expect_none(pages.iter().flat_map(missing_functions).collect());
+}
+
+fn page(text: &str) -> File {
+    File {
+        path: "p.md".to_owned(),
+        text: text.to_owned(),
+    }
 }
 
 fn missing_in(text: &str) -> Vec<String> {
-    missing(&File {
-        path: "p.md".to_owned(),
-        text: text.to_owned(),
-    })
+    missing(&page(text))
+}
+
+/// As if only the first function or the first file of a line counted, or a name that begins with that of another one.
+#[test]
+fn a_function_that_its_file_lacks_is_found() {
+    let text = concat!(
+        "| `tests/tests/tidy/tokens.rs` (`line`, then `gone`) → `tests/tests/tidy/files.rs` (`roo`, `File::finding`) |\n",
+        "`tests/tests/tidy/tokens.rs` and (`gone`); `tests/tests/tidy/gone.rs` (`f`), `g`; (`sdk/python`, `h`)\n",
+        "`sdk/python/src/kindex/_spool.py` (`points`, `gone`)\n",
+    );
+    assert_eq!(
+        missing_functions(&page(text)),
+        [
+            "p.md:1: `tests/tests/tidy/tokens.rs` has no `gone`",
+            "p.md:1: `tests/tests/tidy/files.rs` has no `roo`",
+            "p.md:2: `tests/tests/tidy/gone.rs` has no `f`",
+            "p.md:3: `sdk/python/src/kindex/_spool.py` has no `gone`"
+        ]
+    );
 }
 
 /// A check that reads only links, or only the first path of a line, would miss this one.
