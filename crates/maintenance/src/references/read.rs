@@ -190,8 +190,11 @@ impl Reader<'_> {
         // Rows may be in another version than that of whose fields the references are.
         let converted = kindex_convert::text_in(&self.registry.platform, kind, object, kind.version);
         let converted = converted.unwrap_or(Cow::Borrowed(object.text()));
-        // A text that is an object is JSON.
-        let text: Value = serde_json::from_str(&converted).unwrap_or_default();
+        let text: Value = serde_json::from_str(&converted).unwrap_or_else(|error| {
+            let uid = &object.metadata.uid;
+            tracing::warn!(kind = kind.name, %uid, %error, "What an object names cannot be read, and is not compared");
+            Value::Null
+        });
         let scope = |target: &Target| match (target.service, own(self.registry, target)) {
             (Some(service), _) if !service.has_namespaces(target.kind) => Scope::Cluster,
             (None, Some(kind)) => kind.scope,

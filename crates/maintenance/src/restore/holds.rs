@@ -56,7 +56,10 @@ impl Lookup<'_> {
             )));
         }
         let is_renamed = new_name.is_some_and(|name| name != archived.metadata.name);
-        let objects = named_by(self.registry, kind, archived);
+        let objects = match named_by(self.registry, kind, archived) {
+            Ok(objects) => objects,
+            Err(error) => return Ok(Some(format!("what it holds cannot be read from its text: {error}"))),
+        };
         let foreign = objects.iter().find(|one| is_renamed && one.target.service.is_some());
         Ok(foreign.map(|one| {
             let service = one.target.service.map_or("", |service| service.name);
@@ -75,7 +78,9 @@ impl Lookup<'_> {
             return Ok(());
         };
         let names = [name];
-        for object in named_by(self.registry, kind, archived) {
+        // `refusal` comes first, and refuses an object whose text cannot be read.
+        let objects = named_by(self.registry, kind, archived).unwrap_or_default();
+        for object in objects {
             let Some(target) = own(self.registry, object.target) else {
                 continue;
             };
@@ -128,21 +133,29 @@ impl Lookup<'_> {
 }
 
 /// The objects that the fields of an object name and whose deletion waits for it.
-fn named_by(registry: &Registry, kind: &'static Kind, object: &Object) -> Vec<NamedObject<'static>> {
+///
+/// # Errors
+/// A text that is too deep to be read, of a kind with such fields.
+fn named_by(
+    registry: &Registry,
+    kind: &'static Kind,
+    object: &Object,
+) -> Result<Vec<NamedObject<'static>>, serde_json::Error> {
+    if !kind.references.iter().any(|reference| reference.waits()) {
+        return Ok(Vec::new());
+    }
     // Rows may be in another version than that of whose fields the references are.
     let converted = kindex_convert::text_in(&registry.platform, kind, object, kind.version);
     let converted = converted.unwrap_or(Cow::Borrowed(object.text()));
-    // A text that is an object is JSON.
-    let text: Value = serde_json::from_str(&converted).unwrap_or_default();
+    let text: Value = serde_json::from_str(&converted)?;
     let scope = |target: &Target| match (target.service, own(registry, target)) {
         (Some(service), _) if !service.has_namespaces(target.kind) => Scope::Cluster,
         (None, Some(kind)) => kind.scope,
         (Some(_) | None, _) => Scope::Namespaced,
     };
     let waiting = kind.references.iter().filter(|reference| reference.waits());
-    waiting
-        .filter_map(|reference| named(kind, reference, &text, scope))
-        .collect()
+    let objects = waiting.filter_map(|reference| named(kind, reference, &text, scope));
+    Ok(objects.collect())
 }
 
 fn own(registry: &Registry, target: &Target) -> Option<&'static Kind> {

@@ -7,6 +7,7 @@ use kindex_kube_client::ObjectName;
 use kindex_model::deletion::{Annotations, BLOCKED_CONDITION, CONDITION_LISTS, PHASE_CONDITION, REFUSED_CONDITION};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
+use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -148,10 +149,15 @@ fn without_deletion(status: &RawValue) -> Result<Option<Box<RawValue>>, serde_js
 }
 
 fn is_of_deletion(condition: &RawValue) -> bool {
-    let condition: Value = serde_json::from_str(condition.get()).unwrap_or_default();
-    [PHASE_CONDITION, BLOCKED_CONDITION, REFUSED_CONDITION]
-        .iter()
-        .any(|name| condition["type"] == **name)
+    #[derive(Deserialize)]
+    struct Condition {
+        r#type: String,
+    }
+    // A condition whose type is no text is none of ours.
+    let condition = serde_json::from_str::<Condition>(condition.get());
+    condition.is_ok_and(|condition| {
+        [PHASE_CONDITION, BLOCKED_CONDITION, REFUSED_CONDITION].contains(&condition.r#type.as_str())
+    })
 }
 
 fn is_not_empty(status: &RawValue) -> bool {

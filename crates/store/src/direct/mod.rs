@@ -339,13 +339,15 @@ fn keeps_identity(
     }
 }
 
-/// What the text says it is one of; empty where it says nothing, as in a list.
+/// What the text says it is one of; empty where it says nothing, as in a list, and what is wrong with it where that is
+/// no text.
 fn named_kind(object: &Object) -> String {
-    #[derive(Default, Deserialize)]
+    #[derive(Deserialize)]
     struct TypeMeta {
-        #[serde(default)]
-        kind: String,
+        kind: Option<String>,
     }
-    let given: TypeMeta = serde_json::from_str(object.text()).unwrap_or_default();
-    given.kind
+    match serde_json::from_str::<TypeMeta>(object.text()) {
+        Ok(given) => given.kind.unwrap_or_default(),
+        Err(error) => error.to_string(),
+    }
 }

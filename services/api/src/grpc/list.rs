@@ -89,17 +89,16 @@ impl Written {
     fn add(&mut self, kind: &Kind, page: &Listed, ext: Option<&Ext>) {
         for text in &page.items {
             let shown = match ext {
-                Some(ext) if !ext.skip.is_empty() => ext.without_skipped(parsed(text)).to_string(),
-                Some(_) | None => text.clone(),
+                Some(ext) if !ext.skip.is_empty() => parsed(text).map(|object| ext.without_skipped(object).to_string()),
+                Some(_) | None => Ok(text.clone()),
             };
-            match object::write(kind, &shown) {
+            match shown.and_then(|shown| object::write(kind, &shown)) {
                 Ok((bytes, _)) => {
                     self.bytes += bytes.len();
                     self.list.items.push(bytes);
                 }
                 Err(refusal) => {
-                    let object = parsed(text);
-                    let (namespace, name) = (object::namespace(&object), object::name(&object));
+                    let (namespace, name) = object::place(text);
                     self.warnings
                         .push(format!("left out {namespace}/{name}: {}", refusal.message));
                 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use kindex_model::kind::{Kind, Scope};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::message::Parts;
@@ -52,6 +53,23 @@ pub(super) fn name(object: &Value) -> &str {
 /// The namespace in an object's metadata.
 pub(super) fn namespace(object: &Value) -> &str {
     object["metadata"]["namespace"].as_str().unwrap_or_default()
+}
+
+/// The namespace and the name in the text of an object, whether or not the rest of it can be read.
+pub(super) fn place(text: &str) -> (String, String) {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Named {
+        metadata: Metadata,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata {
+        namespace: String,
+        name: String,
+    }
+    let Metadata { namespace, name } = serde_json::from_str::<Named>(text).unwrap_or_default().metadata;
+    (namespace, name)
 }
 
 /// A place that is fit for a path.

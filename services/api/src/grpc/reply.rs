@@ -5,7 +5,7 @@ use prost::Message;
 use serde_json::Value;
 
 use super::status::{Violation, invalid};
-use crate::operations::Refusal;
+use crate::operations::{Reason, Refusal};
 
 /// A message, and what its reader should know.
 #[derive(Default)]
@@ -22,7 +22,13 @@ pub(super) fn decode<M: Message + Default>(request: Bytes) -> Result<M, Refusal>
     M::decode(request).map_err(|error| invalid(&[Violation::new("", format!("the request cannot be read: {error}"))]))
 }
 
-/// A text of JSON as a value; what the cluster or SQL sent is always some.
-pub(super) fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
+/// The fields of an object that the cluster or SQL sent.
+///
+/// # Errors
+/// `INTERNAL` for a text that is too deep to be read.
+pub(super) fn parsed(text: &str) -> Result<Value, Refusal> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!("Internal error occurred: the object cannot be read: {error}");
+        Refusal::new(Reason::InternalError, message)
+    })
 }

@@ -18,7 +18,7 @@ use super::deadline::Deadline;
 use super::list;
 use super::message::{WatchRequest, WatchResponse};
 use super::object;
-use super::reply::{decode, parsed};
+use super::reply::decode;
 use super::status::{self, Violation, invalid};
 use crate::operations::{Caller, Event, Operations, Refusal, WatchOptions};
 
@@ -59,7 +59,8 @@ fn broken(error: io::Error) -> Status {
 fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, Status> {
     let text = event.text();
     if event.r#type == EventType::Error {
-        let status: Value = parsed(text);
+        // A text that is no Status has no code.
+        let status: Value = serde_json::from_str(text).unwrap_or_default();
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         return Err(status::of(
             &Refusal::from_status(code.unwrap_or(500), text.as_bytes()),
@@ -75,8 +76,7 @@ fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, S
             Ok(Some(response.encode_to_vec()))
         }
         Err(refusal) => {
-            let object = parsed(text);
-            let (namespace, name) = (object::namespace(&object), object::name(&object));
+            let (namespace, name) = object::place(text);
             tracing::warn!(kind = kind.name, namespace, name, %refusal, "An event is left out of a watch");
             Ok(None)
         }

@@ -130,7 +130,7 @@ pub(super) async fn edit_stored(
         return Err(absent);
     };
     let view = backends.view(key.resource);
-    let old: Value = serde_json::from_str(&view.shown(&found)?).unwrap_or_default();
+    let old = view.shown_value(&found)?;
     let wanted = edit.apply(&old)?;
     edit.check_version(key, &old, &wanted)?;
     let new = match part {
@@ -195,10 +195,8 @@ impl Backends {
 fn as_seen(key: &ObjectKey<'_>, new: Value, seen: Result<Answer, Refusal>) -> Result<Value, Refusal> {
     match seen {
         Ok(answer) => {
-            let seen: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
-            let Value::Object(mut fields) = seen else {
-                return Ok(new);
-            };
+            let seen = serde_json::from_slice(&answer.text);
+            let mut fields: Map<String, Value> = seen.map_err(|error| Refusal::unreadable(&error))?;
             for kept in ["metadata", "status"] {
                 match new.get(kept) {
                     Some(value) => fields.insert(kept.to_owned(), value.clone()),

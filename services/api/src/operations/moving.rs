@@ -22,7 +22,7 @@ use super::references::TRIES;
 use super::references::fields::{choose, patch};
 use super::references::named_object::named;
 use super::references::on_named::{FailurePolicy, not_there};
-use super::{Caller, NamedObject, ObjectKey, Operations, Part, Refusal, State, WriteOptions};
+use super::{Caller, NamedObject, ObjectKey, Operations, Part, Reason, Refusal, State, WriteOptions};
 
 /// What a move has done, or would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -193,7 +193,10 @@ impl Operations {
 
     async fn holder_of_move(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Holder, Refusal> {
         let answer = self.get(caller, key, &GetOptions::default()).await?;
-        let text: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
+        let text: Value = serde_json::from_slice(&answer.text).map_err(|error| {
+            let message = format!("Internal error occurred: the object cannot be read: {error}");
+            Refusal::new(Reason::InternalError, message)
+        })?;
         let uid = text["metadata"]["uid"].as_str().unwrap_or_default();
         let found = self.backends.object_state(caller, key).await?;
         let found = found.filter(|found| *found.uid.0 == *uid);

@@ -35,16 +35,29 @@ struct Metadata<'a> {
     metadata: &'a RawValue,
 }
 
+/// The metadata of an object, whose other fields are not read.
+///
+/// # Errors
+/// A text without metadata.
+pub(super) fn metadata_of(text: &str) -> Result<Value, Refusal> {
+    let found = serde_json::from_str::<Metadata<'_>>(text);
+    let metadata = found.and_then(|found| serde_json::from_str(found.metadata.get()));
+    metadata.map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Refusal {
+    Refusal::bad_request(format!("the body is no object: {error}"))
+}
+
 /// The object with a finalizer of ours, its text otherwise the same to the byte: so that what a client gave twice, or
 /// misspelt, is seen by the cluster as it was sent. An object that is being deleted gets none.
 ///
 /// # Errors
 /// A text without metadata.
 pub(super) fn with_finalizer(text: &str, finalizer: &str) -> Result<String, Refusal> {
-    let unreadable = |error: serde_json::Error| Refusal::bad_request(format!("the body is no object: {error}"));
-    let found: Metadata<'_> = serde_json::from_str(text).map_err(unreadable)?;
+    let found: Metadata<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     let place = found.metadata.get();
-    let mut metadata: Value = serde_json::from_str(place).map_err(unreadable)?;
+    let mut metadata: Value = serde_json::from_str(place).map_err(|error| unreadable(&error))?;
     let Some(fields) = metadata.as_object_mut() else {
         return Err(Refusal::bad_request("metadata is no object"));
     };
@@ -73,6 +86,15 @@ pub(super) mod tests {
     use kindex_model::kind::Platform;
 
     use super::*;
+
+    /// As if an apply that created such an object had to fail after it.
+    #[test]
+    fn metadata_is_read_of_an_object_too_deep_to_be_read() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let text = format!(r#"{{"spec":{deep},"metadata":{{"name":"a","finalizers":["f"]}}}}"#);
+        assert_eq!(metadata_of(&text).expect("metadata")["finalizers"], json!(["f"]));
+        assert!(metadata_of(&format!(r#"{{"metadata":{deep}}}"#)).is_err());
+    }
 
     pub(in super::super) const PLATFORM: Platform = Platform {
         group: "g",

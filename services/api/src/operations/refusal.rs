@@ -47,6 +47,11 @@ impl Refusal {
         Self::try_again(Reason::ServiceUnavailable, message)
     }
 
+    /// 503: the cluster granted what was asked for, but its answer is not what that should be.
+    pub(super) fn unreadable(error: &serde_json::Error) -> Self {
+        Self::bad_gateway(format!("the cluster's answer cannot be read: {error}"))
+    }
+
     /// With a word of when to ask again.
     pub(crate) fn try_again(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(reason, message).with(Details {

@@ -335,7 +335,8 @@ async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, rev
              tokenreviews and subjectaccessreviews",
         )
     })?;
-    let mut reviewed: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
+    let reviewed = serde_json::from_slice(&answer.text);
+    let mut reviewed: Value = reviewed.map_err(|error| Refusal::unreadable(&error))?;
     Ok(reviewed["status"].take())
 }
 

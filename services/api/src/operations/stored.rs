@@ -53,6 +53,15 @@ impl View {
         Ok(object.to_string())
     }
 
+    /// The fields of a stored object as it is shown.
+    ///
+    /// # Errors
+    /// As [`shown`](Self::shown), and for a text that is too deep to be read.
+    pub(super) fn shown_value(&self, stored: &Stored) -> Result<Value, Refusal> {
+        let text = self.shown(stored)?;
+        serde_json::from_str(&text).map_err(|error| refusal::of_conversion(&self.resource, &error))
+    }
+
     /// The text of an object in the version: unread where it is in that already.
     ///
     /// # Errors

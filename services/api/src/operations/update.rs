@@ -6,11 +6,10 @@ use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::{Verb, parameter};
-use serde_json::Value;
 
 use super::cluster::Call;
 use super::edit::{Edit, edit_stored, may_move};
-use super::objects::{Head, with_finalizer};
+use super::objects::{Head, metadata_of, with_finalizer};
 use super::references::may_name_in;
 use super::references::picked::picked;
 use super::rights::RequiredPermission;
@@ -206,12 +205,12 @@ impl Backends {
         finalizer: &str,
     ) -> Result<Answer, Refusal> {
         let adopted = with_finalizer(&text_of(&applied), finalizer)?;
-        let mut object: Value = serde_json::from_str(&adopted).unwrap_or_default();
+        let mut metadata = metadata_of(&adopted)?;
         let head = Head::read(&applied.text).metadata;
         let patch = serde_json::json!({"metadata": {
             "uid": head.uid,
             "resourceVersion": head.resource_version,
-            "finalizers": object["metadata"]["finalizers"].take(),
+            "finalizers": metadata["finalizers"].take(),
         }});
         let call = Call {
             content_type: PatchType::Merge.media_type(),

@@ -77,7 +77,7 @@ pub(super) async fn clean_up(cluster: &Cluster, task: &Task, outcome: &mut Outco
     let deleted = deleted(kind, &found, &text, false);
     outcome.know(found);
     if may_be_called {
-        outcome.cleanup = Some(call(&**cleanup, &deleted).await);
+        outcome.cleanup = Some(call_with(&**cleanup, deleted).await);
     }
     Ok(())
 }
@@ -117,19 +117,28 @@ impl Cluster {
             return Ok(None);
         }
         let deleted = deleted(kind, &found, &text, true);
-        Ok(Some(call(&**cleanup, &deleted).await))
+        Ok(Some(call_with(&**cleanup, deleted).await))
     }
 }
 
-fn deleted(kind: &'static Kind, found: &Object, text: &Text, archived: bool) -> Deleted {
-    Deleted {
+/// # Errors
+/// A text that is too deep to be read.
+fn deleted(kind: &'static Kind, found: &Object, text: &Text, archived: bool) -> Result<Deleted, serde_json::Error> {
+    Ok(Deleted {
         kind,
         namespace: found.key.namespace.to_string(),
         name: found.key.name.to_string(),
         uid: found.uid.clone(),
         archived,
-        // A text that is an object is JSON.
-        object: serde_json::from_str(text.text()).unwrap_or_default(),
+        object: serde_json::from_str(text.text())?,
+    })
+}
+
+/// A cleanup that is called without the object would find nothing to remove, and say so.
+async fn call_with(cleanup: &dyn Cleanup, deleted: Result<Deleted, serde_json::Error>) -> CallOutcome {
+    match deleted {
+        Ok(deleted) => call(cleanup, &deleted).await,
+        Err(error) => CallOutcome::Failed(format!("the object cannot be read: {error}")),
     }
 }
 
@@ -180,6 +189,17 @@ mod tests {
         fn deadline(&self) -> Duration {
             Duration::MAX
         }
+    }
+
+    /// As if its cleanup had nothing to remove.
+    #[tokio::test]
+    async fn an_object_too_deep_to_be_read_is_not_cleaned_up() {
+        let unread = serde_json::from_str::<Value>(&"[".repeat(200)).expect_err("too deep");
+        let outcome = call_with(&Endless, Err(unread)).await;
+        assert!(
+            matches!(&outcome, CallOutcome::Failed(why) if why.starts_with("the object cannot be read: recursion limit")),
+            "{outcome:?}"
+        );
     }
 
     /// Otherwise 64 of these keep every other object of their kind from being cleaned up.
