@@ -151,7 +151,7 @@ fn value(model: &Model, placement: &Placement, kind: &Kind, column: &Column) -> 
     let (mut access, mut message) = start;
     let mut leaf = None;
     for segment in inner {
-        let current = model.message(message.expect("only the last field is no message"));
+        let current = model.message(message.expect("only the last field is not a message"));
         let field = field(current, segment);
         access = access.step(current, field, placement, model);
         message = message_of(field);

@@ -10,7 +10,7 @@ fn graph(text: &str) -> Graph {
     for (number, line) in text.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [holder, "->", target, effect, any @ ..] = words.as_slice() else {
-            panic!("`{line}` is no edge");
+            panic!("`{line}` is not an edge");
         };
         let (holder, target) = (kind(&mut graph, holder), kind(&mut graph, target));
         let on_delete = OnDelete::ALL.into_iter().find(|choice| choice.as_str() == *effect);

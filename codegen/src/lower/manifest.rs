@@ -101,7 +101,7 @@ pub(super) fn read(text: &str, path: &Text, kind: &Text, found: &mut Collector) 
         .map_err(|error| found.push(messages::bad_manifest(path, &error.to_string())))
         .ok()?;
     if definition.kind != "CustomResourceDefinition" {
-        found.push(messages::bad_manifest(path, "it is no CustomResourceDefinition"));
+        found.push(messages::bad_manifest(path, "it is not a CustomResourceDefinition"));
         return None;
     }
     let names = definition.spec.names;

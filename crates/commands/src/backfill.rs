@@ -83,6 +83,6 @@ fn judge(filled: &[Filled]) -> CommandResult {
     if quarantined + unreadable == 0 {
         return Ok(());
     }
-    let message = format!("{quarantined} objects are refused by the database, {unreadable} are no objects");
+    let message = format!("{quarantined} objects are refused by the database, {unreadable} are not objects");
     Err(CommandError::failure(message).hint("`kindex quarantine list` says why; the log has the others"))
 }

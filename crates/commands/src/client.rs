@@ -127,7 +127,7 @@ pub(crate) async fn from_environment() -> CommandResult<Access> {
             Some(kubeconfig) => chain(kubeconfig),
             None => chain(error),
         };
-        CommandError::usage(format_args!("no cluster: {why}, and this is no pod"))
+        CommandError::usage(format_args!("no cluster: {why}, and this is not a pod"))
             .hint("name one with --kubeconfig PATH, or run `kindex up` for an embedded one")
     };
     let config = Config::infer().await.map_err(|error| absent(&error))?;

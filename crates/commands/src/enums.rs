@@ -28,7 +28,7 @@ fn note(kind: &Kind, column: &str, text: &str) -> Option<String> {
         |name| format!("{column}={name}"),
     );
     Some(format!(
-        "note: {column} of {} holds full names, and {text:?} is none of them\n  hint: {hint}",
+        "note: {column} of {} holds full names, and {text:?} is not one of them\n  hint: {hint}",
         kind.name
     ))
 }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_name_is_no_name() {
-        let note = "note: state of PipelineRun holds full names, and \"failed\" is none of them\n  \
+        let note = "note: state of PipelineRun holds full names, and \"failed\" is not one of them\n  \
                     hint: state=PIPELINE_RUN_STATE_FAILED";
         assert_eq!(noted("state=failed"), [note]);
         assert!(

@@ -21,7 +21,7 @@ pub fn run(args: &PlanArgs) -> CommandResult {
         return rehash(args);
     }
     if let Some(name) = args.name.as_deref().filter(|name| !kindex_codegen::plan::is_name(name)) {
-        return Err(CommandError::usage(format_args!("{name:?} is no name of a migration"))
+        return Err(CommandError::usage(format_args!("{name:?} is not a migration name"))
             .hint("lower-case letters, digits and underscores, a letter first: model_budget"));
     }
     let allowed = args

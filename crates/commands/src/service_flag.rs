@@ -99,11 +99,11 @@ mod tests {
             ("=http://a", "--service =http://a: no NAME=URL"),
             (
                 "region=httpx",
-                "--service region=httpx: \"httpx\" is no http:// or https:// URL",
+                "--service region=httpx: \"httpx\" is not an http:// or https:// URL",
             ),
             (
                 "region.example.com=ftp://a",
-                "\"ftp://a\" is no http:// or https:// URL",
+                "\"ftp://a\" is not an http:// or https:// URL",
             ),
             (
                 "regio=http://a",

@@ -42,7 +42,7 @@ pub(crate) fn check_namespace(flag: &str, namespace: &str) -> CommandResult {
     };
     let wrong = match namespace {
         "" => format!("{flag}: the namespace is empty"),
-        named => format!("{flag} {named:?} is no namespace: {why}"),
+        named => format!("{flag} {named:?} is not a namespace: {why}"),
     };
     Err(CommandError::usage(wrong).hint(format_args!("write {flag} NAMESPACE, or leave it out for the default")))
 }
@@ -127,7 +127,7 @@ mod tests {
             ("", "--to-namespace: the namespace is empty"),
             (
                 "a/b",
-                "--to-namespace \"a/b\" is no namespace: a lowercase RFC 1123 label",
+                "--to-namespace \"a/b\" is not a namespace: a lowercase RFC 1123 label",
             ),
         ] {
             let refused = check_namespace("--to-namespace", namespace).expect_err("refused");

@@ -15,7 +15,7 @@ pub(crate) fn check(flag: impl Display, url: &str) -> CommandResult {
     if parsed.is_ok_and(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some()) {
         return Ok(());
     }
-    let wrong = CommandError::usage(format_args!("{flag}: {url:?} is no http:// or https:// URL"));
+    let wrong = CommandError::usage(format_args!("{flag}: {url:?} is not an http:// or https:// URL"));
     Err(wrong.hint("write it like https://region.example.com:6443"))
 }
 
@@ -30,7 +30,7 @@ mod tests {
         }
         for url in ["", "nonsense", "region:6443", "ftp://region", "http://", "http://a b"] {
             let refused = check("--url", url).expect_err("refused").to_string();
-            let why = format!("error: --url: {url:?} is no http:// or https:// URL\n");
+            let why = format!("error: --url: {url:?} is not an http:// or https:// URL\n");
             assert!(refused.starts_with(&why), "{refused}");
         }
     }

@@ -123,7 +123,7 @@ fn as_tables(report: &Report, findings: &[Finding]) -> String {
         if kind.unconverted > 0 {
             let (kind, rows) = (kind.kind, kind.unconverted);
             lines.push(format!(
-                "{kind}: {rows} rows are in another version, which is no difference"
+                "{kind}: {rows} rows are in another version, which is not a difference"
             ));
         }
     }
@@ -181,7 +181,7 @@ mod tests {
         let report = Report { kinds: vec![checked] };
         let text = as_tables(&report, &[]);
         let held = "\n\nModel default/one is held by example.com/hold\n";
-        let unconverted = "Model: 2 rows are in another version, which is no difference\n";
+        let unconverted = "Model: 2 rows are in another version, which is not a difference\n";
         assert!(text.ends_with(&format!("{held}{unconverted}")), "{text}");
     }
 }

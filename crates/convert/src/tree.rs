@@ -20,7 +20,7 @@ pub enum Problem {
     #[error(transparent)]
     Object(#[from] kindex_model::object::ObjectError),
     /// Its `apiVersion` is not one of the kind's.
-    #[error("apiVersion {0:?} is no version of this kind")]
+    #[error("apiVersion {0:?} is not a version of this kind")]
     UnknownVersion(String),
     /// A value belongs into an object, and something else is there.
     #[error("{0}: not an object")]

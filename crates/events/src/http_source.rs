@@ -144,7 +144,10 @@ impl Source for HttpSource {
         let content_type = answer.headers().get(header::CONTENT_TYPE);
         let is_stream = content_type.is_some_and(|value| value.as_bytes().starts_with(MEDIA_TYPE.as_bytes()));
         if !is_stream {
-            return Err(SourceError::Refused(format!("{} is no API server of Kindex", self.url)));
+            return Err(SourceError::Refused(format!(
+                "{} is not an API server of Kindex",
+                self.url
+            )));
         }
         let pieces = Pieces {
             body: answer.into_body(),

@@ -17,7 +17,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClusterE
             retry_after: None,
             message: "the answer was cut off".to_owned(),
         },
-        _ => ClusterError::Refused(format!("an answer that is none: {error}")),
+        _ => ClusterError::Refused(format!("the answer could not be read: {error}")),
     })
 }
 

@@ -25,7 +25,7 @@ pub enum Phase {
 
 /// A text that is no phase.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no phase of a deletion")]
+#[error("\"{0}\" is not a phase of a deletion")]
 pub struct UnknownPhase(String);
 
 impl Phase {

@@ -28,7 +28,7 @@ pub struct ReferenceName {
 pub enum InvalidReferenceName {
     /// There is no slash, or more than one.
     #[error(
-        "\"{0}\" is no reference: it has to be KIND.GROUP/UID, \
+        "\"{0}\" is not a reference: it has to be KIND.GROUP/UID, \
          like cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
     )]
     Form(String),
@@ -39,7 +39,7 @@ pub enum InvalidReferenceName {
     )]
     Prefix(String),
     /// The part after the slash is no uid.
-    #[error("\"{0}\" is no uid: letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends")]
+    #[error("\"{0}\" is not a uid: letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends")]
     Uid(String),
 }
 

@@ -158,7 +158,7 @@ fn typed(column: &'static str, ty: ColumnType, value: &Value) -> Result<Value, T
         }),
         (ty, value) => Err(TextError::Comparison {
             column,
-            message: format!("{value:?} is no value of {ty:?}"),
+            message: format!("{value:?} is not a value of {ty:?}"),
         }),
     }
 }

@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeadlineError {
     /// The header is no time.
-    #[error("{HEADER} {0:?} is no time: at most 8 digits and one of H, M, S, m, u, n")]
+    #[error("{HEADER} {0:?} is not a timeout: at most 8 digits and one of H, M, S, m, u, n")]
     Invalid(HeaderValue),
     /// It has passed.
     #[error("not done within the time that the request gave")]

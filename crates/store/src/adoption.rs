@@ -184,7 +184,7 @@ pub struct BrokenTable {
 impl fmt::Display for BrokenRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "everything else is done, but tables keep their old check because rows hold texts that are no JSON, which \
+            "everything else is done, but tables keep their old check because rows hold texts that are not JSON, which \
              somebody wrote past Kindex",
         )?;
         for broken in &self.0 {

@@ -127,7 +127,7 @@ fn the_role_serves_a_cluster_and_a_database_of_others_and_says_how_it_goes() {
             .is_err_and(|why| why.contains("the cluster does not answer"))
     });
     let (code, _) = scrape::get(role.health, "/healthz").expect("it lives");
-    assert_eq!(code, 200, "a cluster that is away is no reason to be started again");
+    assert_eq!(code, 200, "a cluster that is away is not a reason to be started again");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn an_archived_object_exists_for_who_follows_until_it_is_deleted() {
     });
     create(&run, "later");
     follower.sees("later", false);
-    assert!(!follower.printed.is_deleted("kept"), "an eviction is no deletion");
+    assert!(!follower.printed.is_deleted("kept"), "an eviction is not a deletion");
     let replayed = text_of(&events(&["project", "--nats", &address]).stdout);
     let exists = |line: &str| line.starts_with("Exists") && line.contains("default/kept");
     assert!(replayed.lines().any(exists), "{replayed}");

@@ -109,7 +109,7 @@ fn a_web_server_is_notified_once_over_a_restart() {
 #[test]
 fn an_address_that_nothing_can_be_posted_to_is_refused_at_the_start() {
     for (flags, why) in [
-        (["--notify", "hooks"].as_slice(), "it is no URL of a web server"),
+        (["--notify", "hooks"].as_slice(), "it is not the URL of a web server"),
         (
             &["--notify", "http://hooks", "--notify-token-file", "token"],
             "without TLS, no token is sent",

@@ -408,7 +408,7 @@ fn an_address_of_a_service_that_nothing_waits_for_is_refused() {
         (["--service", "nonsense"].as_slice(), "no NAME=URL"),
         (
             &["--service", "region=httpx"],
-            "\"httpx\" is no http:// or https:// URL",
+            "\"httpx\" is not an http:// or https:// URL",
         ),
         (
             &["--service", "region=http://127.0.0.1:1"],

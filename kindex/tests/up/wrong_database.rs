@@ -75,7 +75,7 @@ impl Stage {
 
     /// The address of a file that is no database.
     fn no_database(&self) -> String {
-        self.file(&"this is no database\n".repeat(100))
+        self.file(&"this is not a database\n".repeat(100))
     }
 
     fn command(&self, words: &[&str], database: &str) -> Command {

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(
             held.orphans,
             [orphan("missed", 3), orphan("pending", 4)],
-            "what was pending is no row"
+            "what was pending is not a row"
         );
         let allowed = swept(0, 1);
         assert!(allowed.on_demand && allowed.held.is_none());

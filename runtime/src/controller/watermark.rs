@@ -80,7 +80,7 @@ mod tests {
     fn there_is_no_watermark_below_the_first_version() {
         let mut unsettled = Unsettled::default();
         unsettled.begin(ResourceVersion(1), &Uid::from("a"));
-        assert_eq!(settled_up_to(1, &unsettled), None, "0 is no version to resume from");
+        assert_eq!(settled_up_to(1, &unsettled), None, "0 is not a version to resume from");
         unsettled.settle(ResourceVersion(1), &Uid::from("a"));
         assert_eq!(settled_up_to(1, &unsettled), Some(1));
     }

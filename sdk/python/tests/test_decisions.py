@@ -143,12 +143,12 @@ def test_warnings_of_one_kind_are_limited_and_counted(caplog: pytest.LogCaptureF
     now = [0.0]
     warn = Warner(lambda: now[0])
     for _ in range(1_000):
-        warn("nan", "a value is no number")
+        warn("nan", "a value is not a number")
     warn("other", "something else")
     now[0] = 11.0
-    warn("nan", "a value is no number")
+    warn("nan", "a value is not a number")
     assert [record.getMessage() for record in caplog.records] == [
-        "a value is no number",
+        "a value is not a number",
         "something else",
-        "a value is no number (999 more like this)",
+        "a value is not a number (999 more like this)",
     ]

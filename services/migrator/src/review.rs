@@ -77,7 +77,7 @@ fn converted(registry: &Registry, object: &str, desired: &str) -> Result<Box<Raw
     }
     let Named { kind } = serde_json::from_str(object).map_err(|error| error.to_string())?;
     let (group, version) = desired.split_once('/').unwrap_or(("", desired));
-    let kind = find(registry, group, &kind).ok_or_else(|| format!("{kind}.{group} is no kind of Kindex"))?;
+    let kind = find(registry, group, &kind).ok_or_else(|| format!("{kind}.{group} is not a kind of Kindex"))?;
     let text = convert(&registry.platform, kind, object, version).map_err(|error| error.to_string())?;
     RawValue::from_string(text).map_err(|error| error.to_string())
 }

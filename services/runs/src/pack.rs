@@ -11,13 +11,13 @@ const PACKED_BYTES_MIN: usize = 18;
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// It is no gzip, or not whole.
-    #[error("the body is no whole gzip member: {0}")]
+    #[error("the body is not a whole gzip member: {0}")]
     Broken(#[from] std::io::Error),
     /// It holds more than is read.
     #[error("the body has more than {0} bytes once it is unpacked")]
     TooLarge(usize),
     /// It holds more than its trailer says.
-    #[error("the body is no whole gzip member: its trailer says another length")]
+    #[error("the body is not a whole gzip member: its trailer says another length")]
     Length,
 }
 

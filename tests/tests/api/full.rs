@@ -58,7 +58,7 @@ async fn one_watch_too_many_is_told_to_come_again() {
         (429, &"1".parse().unwrap())
     );
     let (code, _) = send(&client_of(address), "GET", MODELS, &Value::Null).await;
-    assert_eq!(code, 200, "lists are no watches");
+    assert_eq!(code, 200, "lists are not watches");
     drop(first);
     eventually("a place for one more", async || watch(&path).await.status() == 200).await;
     assert_eq!(figures.watches_ended.get(), 0);

@@ -178,7 +178,10 @@ async fn a_table_carries_as_much_of_its_objects_as_is_asked_for() {
     let version = one["metadata"]["resourceVersion"].as_str().map(str::parse::<u64>);
     assert!(matches!(version, Some(Ok(_))), "{one}");
     let (_, done) = send_with(&stage.api, "DELETE", MODELS, &table, String::new()).await;
-    assert_eq!(done["kind"], "Status", "it is no object, and no row of a table: {done}");
+    assert_eq!(
+        done["kind"], "Status",
+        "it is neither an object nor a row of a table: {done}"
+    );
     stage.end().await;
 }
 

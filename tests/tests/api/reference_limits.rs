@@ -58,8 +58,8 @@ async fn an_answer_has_no_more_references_than_are_asked_for() {
     hold(&stage).await;
     limited(&stage).await;
     for (path, code, said) in [
-        (format!("{OF_A}?limit=x"), 400, "is no number of references"),
-        (format!("{OF_A}?limit=-1"), 400, "is no number of references"),
+        (format!("{OF_A}?limit=x"), 400, "is not a number of references"),
+        (format!("{OF_A}?limit=-1"), 400, "is not a number of references"),
         (
             "/api/v1/models/default/b/references?limit=0".to_owned(),
             404,

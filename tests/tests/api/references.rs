@@ -109,7 +109,7 @@ async fn stays_while_it_is_held(stage: Stage) {
     assert_eq!(
         stage.life("a").await,
         Some(Life::Live),
-        "a blocked object is no deleted one"
+        "a blocked object is not a deleted one"
     );
 
     for _ in 0..2 {
@@ -214,15 +214,15 @@ async fn errors_are_said(stage: Stage) {
         ("PUT", of("a") + "/cluster/uid", 400, "names no kind and group"),
         ("PUT", of("a") + "/a.b/c/d", 400, "it has to be KIND.GROUP/UID"),
         ("DELETE", of("a") + "/nonsense", 400, "it has to be KIND.GROUP/UID"),
-        ("PUT", of("a") + "/michelangelo.api/deletion", 400, "is no UUID"),
-        ("DELETE", of("a") + "/example.com/backup", 400, "is no UUID"),
+        ("PUT", of("a") + "/michelangelo.api/deletion", 400, "is not a UUID"),
+        ("DELETE", of("a") + "/example.com/backup", 400, "is not a UUID"),
         ("PUT", one("b", HOLDER), 404, "not found"),
         ("GET", of("b"), 404, "not found"),
         ("GET", one("a", HOLDER), 404, "has no reference"),
         ("PUT", one("a", &itself), 422, "the object itself"),
         ("POST", of("a"), 405, "does not allow this method"),
         ("DELETE", of("a"), 405, "does not allow this method"),
-        ("GET", of("a") + "?resolve=true&depth=0", 400, "no number of steps"),
+        ("GET", of("a") + "?resolve=true&depth=0", 400, "not a number of steps"),
         (
             "GET",
             of("a") + "?resolve=maybe",

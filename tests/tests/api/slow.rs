@@ -51,7 +51,7 @@ async fn send(address: SocketAddr, method: &str, path: &str, body: &Value) -> u1
     };
     let client = client_of(address);
     let answer = timeout(WAIT_MAX, send_with(&client, method, path, &headers, text)).await;
-    answer.expect("an answer that is no 429").0
+    answer.expect("an answer that is not a 429").0
 }
 
 const LARGE_BYTES: usize = 400 * 1024;

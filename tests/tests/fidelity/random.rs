@@ -22,7 +22,7 @@ pub fn object(root: &MessageDescriptor, seed: u64) -> Json {
     let mut members = Map::new();
     for field in root.fields().filter(|field| field.name() != "type_meta") {
         let Kind::Message(message) = field.kind() else {
-            panic!("{root:?} is no root message")
+            panic!("{root:?} is not a root message")
         };
         members.insert(field.json_name().to_owned(), random.members(&message, 0));
     }

@@ -272,7 +272,7 @@ async fn an_archived_model_goes_once_its_file_is_gone_over_failures_panics_and_a
 
     stage.model_of_a_family("b").await;
     stage.archive("b").await;
-    assert_eq!(stage.calls("b"), 0, "to be archived is no deletion");
+    assert_eq!(stage.calls("b"), 0, "to be archived is not a deletion");
     stage.delete_archived("b").await;
     eventually("the other model to go", async || stage.archived("b").await.is_none()).await;
     assert_eq!(stage.calls("b"), 1);

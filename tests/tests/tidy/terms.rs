@@ -68,6 +68,9 @@ const IN_PROSE: &[(&str, &str)] = &[
 /// What follows on `stored only` where it says when or how something is stored.
 const AFTER_STORED_ONLY: [&str; 7] = ["if", "when", "where", "once", "after", "by", "as"];
 
+/// What follows on `is no` where that is plain English.
+const AFTER_IS_NO: [&str; 5] = ["longer", "more", "less", "such", "other"];
+
 /// Where the retired terms stand because they are explained, or because that was what was said then.
 const EXCEPT: &[&str] = &[
     "CHANGELOG.md",
@@ -154,6 +157,23 @@ fn retired_in_lines(text: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Every `is no …` of a text that means `is not a …`. It may say that there is no such thing, and it may compare.
+fn denials(text: &str) -> Vec<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = |at: usize| {
+        let word = words.get(at).copied().unwrap_or_default();
+        word.trim_matches(|c: char| !c.is_alphabetic()).to_lowercase()
+    };
+    let is_denial = |at: &usize| {
+        let is_there = at.checked_sub(1).is_some_and(|before| plain(before) == "there");
+        let is_plain = AFTER_IS_NO.contains(&plain(at + 2).as_str()) || plain(at + 3) == "than";
+        matches!(words[*at], "is" | "are") && words[at + 1] == "no" && !is_there && !is_plain
+    };
+    let found = (0..words.len().saturating_sub(2)).filter(is_denial);
+    let finding = |at: usize| format!("`{} no {}`: say `not a`", words[at], words[at + 2]);
+    found.map(finding).collect()
+}
+
 /// Every place in a text of this file that has a retired term.
 fn findings_in(file: &File, text: &str) -> Vec<String> {
     let found = retired_in_lines(text).into_iter();
@@ -183,6 +203,17 @@ fn messages_use_the_terms_of_the_glossary() {
     for (file, rust) in sources() {
         for (line, text) in &rust.texts {
             findings.extend(retired_in(text).map(|what| file.finding(*line, &what)));
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn messages_say_that_something_is_not_a_thing_instead_of_no_thing() {
+    let mut findings = Vec::new();
+    for (file, rust) in sources() {
+        for (line, text) in &rust.texts {
+            findings.extend(denials(text).iter().map(|what| file.finding(*line, what)));
         }
     }
     expect_none(findings);
@@ -218,6 +249,33 @@ fn a_retired_term_is_found_in_any_case() {
         ["`in sql alone` is retired: say `archived, or of a SQL-only kind`"]
     );
     assert_eq!(retired_in("It is archived.").count(), 0);
+}
+
+/// As if every `no` after `is` denied a thing.
+#[test]
+fn a_denial_is_found_and_plain_english_is_not() {
+    for text in [
+        "{name:?} is no name",
+        "{0:?} is no \"UUID\".",
+        "the bodies are no objects",
+        "an answer that is no\n    429",
+        "There it is no name.",
+    ] {
+        assert_eq!(denials(text).len(), 1, "{text}");
+    }
+    for text in [
+        "{name:?} is not a name",
+        "there is no name",
+        "There are no kinds.",
+        "it is no longer there",
+        "of this name is no such, and of that is no other",
+        "the row is no newer than the object",
+        "the answer is no. Try again",
+        "this no name",
+        "it is no",
+    ] {
+        assert_eq!(denials(text), [""; 0], "{text}");
+    }
 }
 
 /// As if the end of a longer word, or its beginning, were the term.

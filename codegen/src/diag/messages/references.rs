@@ -45,7 +45,7 @@ pub(crate) fn not_an_identifier_column<'a>(
     candidates: impl Iterator<Item = &'a str>,
 ) -> Diagnostic {
     let title = if is_column {
-        format!("column \"{}\" is no ResourceIdentifier", text.value)
+        format!("column \"{}\" is not a ResourceIdentifier", text.value)
     } else {
         format!("unknown column \"{}\"", text.value)
     };

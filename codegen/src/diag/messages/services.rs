@@ -42,7 +42,7 @@ pub(crate) fn kind_listed_twice(text: &Text) -> Diagnostic {
 
 pub(crate) fn not_among_the_kinds(text: &Text, service: &Text) -> Diagnostic {
     let title = format!(
-        "\"{}\" is none of the kinds of service \"{}\"",
+        "\"{}\" is not one of the kinds of service \"{}\"",
         text.value, service.value
     );
     Diagnostic::at(text.span, title).help("list it in `kinds` as well")

@@ -101,7 +101,7 @@ pub struct VerifyArgs {
 
 const VERIFY_EXAMPLES: &str = "\
 The columns: OBJECTS that the cluster lists; ROWS of SQL, live, archived and deleted; DIFFERING, objects and rows with a
-difference; UNSETTLED, objects that changed at every look while their rows followed, which is no difference.
+difference; UNSETTLED, objects that changed at every look while their rows followed, which is not a difference.
 
 Without --kind and --namespace, references are compared as well: declared fields, references on objects, and rows.
 Other services are asked about their objects of the kinds that fields may name, and about holders of theirs. What was

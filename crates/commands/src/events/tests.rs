@@ -291,6 +291,6 @@ fn a_kind_of_another_service_is_named_with_its_group() {
 fn an_address_that_is_none_is_refused_by_the_name_of_its_flag() {
     let line = Line::parse_from(["kindex", TOPIC, "--url", "nonsense"]);
     let refused = over_http(&line.events).err().expect("refused").to_string();
-    let why = "error: --url: \"nonsense\" is no http:// or https:// URL";
+    let why = "error: --url: \"nonsense\" is not an http:// or https:// URL";
     assert!(refused.starts_with(why), "{refused}");
 }

@@ -115,7 +115,7 @@ impl Convert for Versions {
     fn convert(&self, group: &str, kind: &str, text: &str, version: &str) -> Result<String, String> {
         let kind = self
             .find(group, kind)
-            .ok_or_else(|| format!("{kind} is no kind of Kindex"))?;
+            .ok_or_else(|| format!("{kind} is not a kind of Kindex"))?;
         kindex_convert::convert(&self.0.platform, kind, text, version).map_err(|error| error.to_string())
     }
 }

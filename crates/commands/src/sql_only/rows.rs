@@ -43,7 +43,7 @@ impl Rows {
     /// The kind of a resource, which the API knows from its definition.
     fn kind(&self, resource: &str) -> Result<&'static Kind, ApiError> {
         let kind = self.kinds.iter().copied().find(|kind| kind.crd_name() == resource);
-        kind.ok_or_else(|| ApiError::Elsewhere(format!("{resource} is no kind without a cluster")))
+        kind.ok_or_else(|| ApiError::Elsewhere(format!("{resource} is not a kind without a cluster")))
     }
 
     async fn newest_of(&self, kind: &Kind) -> Result<ResourceVersion, ApiError> {

@@ -133,7 +133,7 @@ mod tests {
         let path = directory.path().join("old.lock");
         let text = "# head\n<<<<<<< HEAD\nfoo bar\n=======\n>>>>>>> next\n";
         std::fs::write(&path, text).expect("written");
-        let error = read(&path).expect_err("it is none").to_string();
+        let error = read(&path).expect_err("it is not a lock").to_string();
         let lines: Vec<&str> = error.lines().collect();
         assert_eq!(lines.len(), 2, "{error}");
         assert!(

@@ -164,16 +164,16 @@ fn what_cannot_be_converted_is_named() {
             "v1",
             "Trial : not JSON: EOF while parsing an object at line 1 column 1",
         ),
-        ("3", "v1", r#"Trial : apiVersion "" is no version of this kind"#),
+        ("3", "v1", r#"Trial : apiVersion "" is not a version of this kind"#),
         (
             r#"{"apiVersion":"test.kindex/v2","metadata":{"namespace":"n","name":"a"}}"#,
             "v3",
-            r#"Trial n/a: apiVersion "test.kindex/v3" is no version of this kind"#,
+            r#"Trial n/a: apiVersion "test.kindex/v3" is not a version of this kind"#,
         ),
         (
             r#"{"apiVersion":"other/v2","metadata":{"name":"a"}}"#,
             "v1",
-            r#"Trial a: apiVersion "other/v2" is no version of this kind"#,
+            r#"Trial a: apiVersion "other/v2" is not a version of this kind"#,
         ),
         (
             r#"{"apiVersion":"test.kindex/v1","metadata":{"name":"a"},"spec":{"timeout":"long"}}"#,

@@ -60,7 +60,7 @@ fn gone_with_archived_or_deleted_row_is_nothing_where_the_row_holds_all_that_was
             assert_eq!(
                 gone_since(Some(immutable(9)), seen, row),
                 Action::NOTHING,
-                "the delete event alone is no newer text"
+                "the delete event alone is not a newer text"
             );
         }
     }

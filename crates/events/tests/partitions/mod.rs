@@ -120,7 +120,7 @@ async fn a_set_that_shrinks_deletes_nothing_and_repeats_nothing() {
     let received = Received::until(&mut consumer, &later).await;
     assert_eq!(received.left, of(&uids, [0, 2, 3]));
     assert_eq!(received.events, [later]);
-    assert_eq!(received.cuts, 1, "a change of the set is no lost position");
+    assert_eq!(received.cuts, 1, "a change of the set is not a lost position");
     assert_eq!(consumer.held().len(), 3);
 }
 

@@ -44,7 +44,7 @@ fn read(path: &Path) -> Result<HeaderValue, String> {
     }
     let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| {
         format!(
-            "{}: this is no token: it has line breaks or control characters",
+            "{}: this is not a token: it has line breaks or control characters",
             path.display()
         )
     })?;
@@ -81,7 +81,7 @@ mod tests {
             TokenFile::open(path.to_str().unwrap()).unwrap_err()
         };
         assert!(refused(" \n").ends_with("the file is empty. Write the token into it"));
-        assert!(refused("two\nlines").contains("this is no token"));
+        assert!(refused("two\nlines").contains("this is not a token"));
         std::fs::remove_file(&path).unwrap();
         assert!(
             TokenFile::open(path.to_str().unwrap())

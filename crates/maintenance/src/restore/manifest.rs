@@ -308,7 +308,10 @@ pub(super) mod tests {
         assert_eq!(sent["apiVersion"], "test.kindex/v1");
         assert_eq!((&sent["spec"]["rate"], sent["spec"].get("pace")), (&15.0.into(), None));
         let refused = old("v9").expect_err("no version of the kind");
-        assert!(refused.to_string().contains("is no version of this kind"), "{refused}");
+        assert!(
+            refused.to_string().contains("is not a version of this kind"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn against_itself(kind: &Kind, row: &RowImage, found: &mut Vec<Difference>) {
         TextVersion::Other => {}
         TextVersion::Unknown => {
             let api_version = &version.object.metadata.api_version;
-            let detail = format!("{api_version:?} is no version of this kind");
+            let detail = format!("{api_version:?} is not a version of this kind");
             found.push(Difference::new(Class::Metadata, detail));
         }
     }

@@ -165,7 +165,7 @@ fn step<'a>(directive: &'a str, body: &'a str) -> Result<Step<'a>, String> {
             is_there: true,
         },
         ["change-column", table, column] => Effect::Changed { table, column },
-        _ => return Err(format!("`{directive}` is no step that this program knows")),
+        _ => return Err(format!("`{directive}` is not a step that this program knows")),
     };
     match statements(body).as_slice() {
         [sql] => Ok(Step::Statement { effect, sql }),
@@ -219,7 +219,7 @@ mod tests {
                 2,
                 "2 statements",
             ),
-            ("-- step: explode model\nSELECT 1;\n", 1, "no step"),
+            ("-- step: explode model\nSELECT 1;\n", 1, "not a step"),
             ("-- step: fill model a\nUPDATE model SET a = 1;\n", 1, "no statement"),
         ] {
             let error = parse(text).expect_err(text);

@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(
             read(&[packet]),
             (packet_bytes, false, false),
-            "a server that can be no node"
+            "a server that cannot be a node"
         );
         assert_eq!(read(&[packet, ("wsrep_on", "ON")]), (packet_bytes, true, true));
         for (is_on, sync_wait, is_behind) in [

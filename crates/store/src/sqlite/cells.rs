@@ -45,7 +45,7 @@ fn unsigned(row: &SqliteRow, index: usize) -> Result<Option<u64>, sqlx::Error> {
     if raw.is_null() {
         return Ok(None);
     }
-    let unreadable = |found: String| sqlx::Error::Decode(format!("{found} is no unsigned number").into());
+    let unreadable = |found: String| sqlx::Error::Decode(format!("{found} is not an unsigned number").into());
     let number = if raw.type_info().name() == "TEXT" {
         let text = row.text(index)?;
         text.parse().map_err(|_| unreadable(format!("{text:?}")))

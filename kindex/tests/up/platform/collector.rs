@@ -237,7 +237,7 @@ fn a_process_that_is_killed_in_every_state_keeps_the_order_beside_the_garbage_co
     let machines = tempfile::tempdir().expect("a temporary directory");
     let mut process = Process {
         run: &run,
-        kubeconfig: site.kubeconfig().expect("it is no embedded cluster"),
+        kubeconfig: site.kubeconfig().expect("it is not an embedded cluster"),
         machines: machines.path(),
         child: None,
     };

@@ -80,7 +80,7 @@ fn runs_are_listed_in_every_form_of_one_project_and_of_all() {
     let rest = json_of(&server.shows(&["list", "--limit", "2", "--continue", token, "-o", "json"]));
     assert_eq!(rest["runs"].as_array().map(Vec::len), Some(1), "{rest}");
     let refused = server.refuses(&["list", "--status", "done"]);
-    assert!(refused.contains("is no status"), "{refused}");
+    assert!(refused.contains("is not a status"), "{refused}");
 }
 
 #[test]

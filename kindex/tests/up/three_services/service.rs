@@ -86,7 +86,7 @@ impl Service {
             flags.push("--deletion".to_owned());
             flags.extend(beside(&places, at));
             let mut service = Self::start(name, address, &sites[at], flags);
-            let kubeconfig = sites[at].kubeconfig().expect("it is no embedded cluster");
+            let kubeconfig = sites[at].kubeconfig().expect("it is not an embedded cluster");
             let deletion = Deletion::start(&service.program, &service.run, kubeconfig, beside(&places, at));
             service.deletion = Some(deletion);
             service

@@ -136,7 +136,7 @@ def object_of(content: bytes) -> Dict[str, Any]:
     """The JSON object of an answer. Errors: `ValueError`."""
     body = json.loads(content or b"{}")
     if not isinstance(body, dict):
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the answer is not a JSON object")
     return body
 
 

@@ -120,7 +120,7 @@ class Run:
                 try:
                     spool.points(names, step, time_us, pack(*metrics.values()))
                     return
-                except Exception:  # noqa: BLE001 - one value is no number: the careful way finds it
+                except Exception:  # noqa: BLE001 - one value is not a number: the careful way finds it
                     pass
             self._log_carefully(spool, dict(metrics), step, time_us)
         except Exception as error:  # noqa: BLE001 - logging never ends a training
@@ -185,7 +185,7 @@ class Run:
         """
         try:
             if type not in ARTIFACT_TYPES:
-                self._complain("artifact", f"artifact type {type!r} is none of {_TYPES}: other is used")
+                self._complain("artifact", f"artifact type {type!r} is not one of {_TYPES}: other is used")
                 type = "other"
             pipeline = self._writable()
             if pipeline is not None:
@@ -200,7 +200,7 @@ class Run:
             elif os.path.isfile(full):
                 self._operation(ARTIFACT, {"path": full, "name": name, "type": type})
             else:
-                self._complain("artifact", f"artifact {full} is no file; it is left out")
+                self._complain("artifact", f"artifact {full} is not a file; it is left out")
         except Exception as error:  # noqa: BLE001
             self._complain("artifact", f"log_artifact: {error.__class__.__name__}: {error}")
 
@@ -229,7 +229,7 @@ class Run:
         if self._report is not None:
             return self._report
         if status not in _END_STATUSES:
-            self._complain("finish", f"status {status!r} is none of {', '.join(_END_STATUSES)}: failed is used")
+            self._complain("finish", f"status {status!r} is not one of {', '.join(_END_STATUSES)}: failed is used")
             status = "failed"
         if self._pipeline is None:
             self._report = FinishReport(True, 0, 0, 0, 0)

@@ -52,7 +52,7 @@ def step_of(step: Any) -> Tuple[int, str]:
         number = operator.index(step)
     except TypeError:
         if not (isinstance(step, numbers.Real) and float(step).is_integer()):
-            return 0, f"step {step!r} is no whole number"
+            return 0, f"step {step!r} is not a whole number"
         number = int(float(step))
     if not 0 <= number <= _STEP_MAX:
         return 0, f"step {number} is not between 0 and {_STEP_MAX}"
@@ -66,7 +66,7 @@ def time_us_of(timestamp: Any, now_us: int) -> Tuple[int, str]:
     try:
         time_us = int(round(float(timestamp) * 1_000_000))
     except (TypeError, ValueError, OverflowError):
-        return now_us, f"timestamp {timestamp!r} is no number of seconds since 1970: the current time is used"
+        return now_us, f"timestamp {timestamp!r} is not a number of seconds since 1970: the current time is used"
     if not _TIME_US_MIN <= time_us <= _TIME_US_MAX:
         return now_us, f"timestamp {timestamp!r} is outside of the years 1 to 9999: the current time is used"
     return time_us, ""
@@ -75,11 +75,11 @@ def time_us_of(timestamp: Any, now_us: int) -> Tuple[int, str]:
 def value_of(name: Any, value: Any) -> Tuple[Optional[float], str]:
     """The value as a float, or `None` and the reason."""
     if isinstance(value, (str, bytes)) or value is None:
-        return None, f"metric {name!r}: {value!r:.60} is no number"
+        return None, f"metric {name!r}: {value!r:.60} is not a number"
     try:
         return float(value), ""
     except Exception as error:  # noqa: BLE001 - a value's own __float__ may raise anything
-        return None, f"metric {name!r}: a {type(value).__name__} is no number: {error}"
+        return None, f"metric {name!r}: a {type(value).__name__} is not a number: {error}"
 
 
 def flatten(config: Mapping[Any, Any], prefix: str = "") -> Dict[str, Any]:

@@ -104,7 +104,7 @@ class Message:
     def integer(self, field: int) -> int:
         value = self._fields.get(field, [0])[-1]
         if not isinstance(value, int):
-            raise ValueError(f"field {field} is no integer")
+            raise ValueError(f"field {field} is not an integer")
         return value - (1 << 64) if value >> 63 else value
 
     def double(self, field: int) -> float:

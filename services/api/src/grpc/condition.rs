@@ -140,7 +140,7 @@ fn values(any: &Any) -> Result<Vec<Value>, String> {
         }
         other => {
             return Err(format!(
-                "{other:?} is none of google.protobuf.StringValue, BoolValue, Int32Value, Int64Value, UInt32Value, \
+                "{other:?} is not one of google.protobuf.StringValue, BoolValue, Int32Value, Int64Value, UInt32Value, \
                  UInt64Value, FloatValue, DoubleValue, Timestamp, Value and ListValue"
             ));
         }
@@ -163,9 +163,9 @@ fn elements(value: prost_types::Value, lists_too: bool) -> Result<Vec<Value>, St
         }
         Some(value::Kind::NumberValue(number)) => Ok(vec![Value::Double(number)]),
         Some(value::Kind::ListValue(list)) if lists_too => list_elements(list),
-        Some(value::Kind::ListValue(_)) => Err("a list within a list is no value".to_owned()),
-        Some(value::Kind::StructValue(_)) => Err("a struct is no value".to_owned()),
-        Some(value::Kind::NullValue(_)) | None => Err("null is no value: use IS_NULL".to_owned()),
+        Some(value::Kind::ListValue(_)) => Err("a list within a list is not a value".to_owned()),
+        Some(value::Kind::StructValue(_)) => Err("a struct is not a value".to_owned()),
+        Some(value::Kind::NullValue(_)) | None => Err("null is not a value: use IS_NULL".to_owned()),
     }
 }
 

@@ -146,7 +146,7 @@ pub(super) mod tests {
                 proto: None,
                 problems: vec![Problem {
                     path: "spec.price".to_owned(),
-                    message: "is no number".to_owned(),
+                    message: "is not a number".to_owned(),
                 }],
             },
         },

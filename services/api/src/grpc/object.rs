@@ -104,7 +104,7 @@ pub(super) fn check_namespace(kind: &Kind, namespace: &str) -> Result<(), Refusa
 /// As Kubernetes bounds what stands between the slashes of a path.
 fn check_segment(field: &str, text: &str) -> Result<(), Refusal> {
     if text == "." || text == ".." || text.contains(['/', '%']) {
-        let message = format!("{text:?} is no name: it may not be \".\" or \"..\" or contain \"/\" or \"%\"");
+        let message = format!("{text:?} is not a name: it may not be \".\" or \"..\" or contain \"/\" or \"%\"");
         return Err(invalid(&[Violation::new(field, message)]));
     }
     Ok(())

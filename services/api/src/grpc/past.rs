@@ -57,12 +57,12 @@ impl Past {
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err("is given more than once".to_owned());
         };
-        let text = value.to_str().map_err(|_| "is no text".to_owned())?;
+        let text = value.to_str().map_err(|_| "is not text".to_owned())?;
         match (name, text) {
             (AT, moment) => {
                 let time = moment.parse();
                 self.at = Some(time.map_err(|error| {
-                    format!("{moment:?} is no time: {error}: write it as RFC 3339, such as 2026-11-01T12:00:00Z")
+                    format!("{moment:?} is not a time: {error}: write it as RFC 3339, such as 2026-11-01T12:00:00Z")
                 })?);
             }
             (_, "true") => self.include_deleted = true,
@@ -111,7 +111,7 @@ mod tests {
             (
                 vec![("kindex-at", "yesterday")],
                 Action::Get,
-                "kindex-at: \"yesterday\" is no time",
+                "kindex-at: \"yesterday\" is not a time",
             ),
             (
                 vec![("kindex-include-deleted", "1")],

@@ -102,7 +102,7 @@ impl Served {
             }
             [] => Err(Refusal::new(
                 Reason::NotFound,
-                format!("{:?} is no resource", name.resource),
+                format!("{:?} is not a resource", name.resource),
             )),
             _ => Err(Refusal::bad_request(format!(
                 "{:?} is of several groups: add one",
@@ -285,7 +285,7 @@ fn bounds(depth: Option<u32>) -> Result<Bounds, Refusal> {
     let wanted = wanted.filter(|depth| (1..=most.depth).contains(depth));
     let depth = wanted.ok_or_else(|| {
         Refusal::bad_request(format!(
-            "depth {depth} is no number of steps: write 1 to {}",
+            "depth {depth} is not a number of steps: write 1 to {}",
             most.depth
         ))
     })?;

@@ -35,7 +35,7 @@ impl Edit {
     /// That it be the object of this text.
     pub(super) fn replace(text: &str) -> Result<Self, Refusal> {
         let read = decode::json(text.as_bytes());
-        let read = read.map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
+        let read = read.map_err(|error| Refusal::bad_request(format!("the body is not an object: {error}")))?;
         Ok(Self::Replace(read.value))
     }
 
@@ -147,8 +147,8 @@ pub(super) async fn edit_stored(
         named.refuse_moves(caller, key, &old, &new).await?;
     }
     let text = counted(&old, new).to_string();
-    let object =
-        Object::parse_str(&text).map_err(|error| Refusal::bad_request(format!("this would be no object: {error}")))?;
+    let object = Object::parse_str(&text)
+        .map_err(|error| Refusal::bad_request(format!("the result would not be an object: {error}")))?;
     let kept = view.kept(&object)?;
     // One without a form in the own version has no problems that are known. What is made of it must have none.
     let before = view.kept(&found.object).ok();

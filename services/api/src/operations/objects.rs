@@ -46,7 +46,7 @@ pub(super) fn metadata_of(text: &str) -> Result<Value, Refusal> {
 }
 
 fn unreadable(error: &serde_json::Error) -> Refusal {
-    Refusal::bad_request(format!("the body is no object: {error}"))
+    Refusal::bad_request(format!("the body is not an object: {error}"))
 }
 
 /// The object with a finalizer of ours, its text otherwise the same to the byte: so that what a client gave twice, or
@@ -59,7 +59,7 @@ pub(super) fn with_finalizer(text: &str, finalizer: &str) -> Result<String, Refu
     let place = found.metadata.get();
     let mut metadata: Value = serde_json::from_str(place).map_err(|error| unreadable(&error))?;
     let Some(fields) = metadata.as_object_mut() else {
-        return Err(Refusal::bad_request("metadata is no object"));
+        return Err(Refusal::bad_request("metadata is not an object"));
     };
     if fields.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
         return Ok(text.to_owned());
@@ -69,7 +69,7 @@ pub(super) fn with_finalizer(text: &str, finalizer: &str) -> Result<String, Refu
         *finalizers = json!([]);
     }
     let Some(list) = finalizers.as_array_mut() else {
-        return Err(Refusal::bad_request("metadata.finalizers is no list"));
+        return Err(Refusal::bad_request("metadata.finalizers is not a list"));
     };
     if list.iter().any(|known| known == finalizer) {
         return Ok(text.to_owned());

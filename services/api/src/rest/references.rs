@@ -234,7 +234,11 @@ fn limit(query: &Query) -> Result<Option<u32>, Refusal> {
         return Ok(None);
     };
     let wanted = limit.parse::<u32>();
-    let unclear = |_| Refusal::bad_request(format!("limit {limit:?} is no number of references: write 0 or more"));
+    let unclear = |_| {
+        Refusal::bad_request(format!(
+            "limit {limit:?} is not a number of references: write 0 or more"
+        ))
+    };
     wanted.map(Some).map_err(unclear)
 }
 
@@ -250,7 +254,7 @@ fn bounds(query: &Query) -> Result<Bounds, Refusal> {
         .filter(|depth| (1..=most.depth).contains(depth));
     let depth = wanted.ok_or_else(|| {
         Refusal::bad_request(format!(
-            "depth {depth:?} is no number of steps: write 1 to {}",
+            "depth {depth:?} is not a number of steps: write 1 to {}",
             most.depth
         ))
     })?;
@@ -361,7 +365,7 @@ mod tests {
         assert_eq!(
             own,
             Some(format!("nodes.g.example.com \"\" a {HELD}")),
-            "with its group it is no core resource"
+            "with its group it is not a core resource"
         );
     }
 

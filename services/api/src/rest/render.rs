@@ -163,7 +163,7 @@ fn parsed(text: &[u8]) -> Result<Value, Refusal> {
     serde_json::from_slice(text).map_err(|error| {
         Refusal::new(
             Reason::InternalError,
-            format!("Internal error occurred: an object that is no JSON: {error}"),
+            format!("Internal error occurred: an object that is not JSON: {error}"),
         )
     })
 }

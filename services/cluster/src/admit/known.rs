@@ -23,7 +23,7 @@ pub(crate) struct DecodedObject {
 pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<String>) -> Result<DecodedObject, Status> {
     let Value::Object(fields) = &mut value else {
         return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): it is no JSON object",
+            "the object provided is unrecognized (must be of type {}): it is not a JSON object",
             resource.names.kind
         )));
     };

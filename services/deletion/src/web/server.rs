@@ -31,7 +31,7 @@ pub struct Endpoint {
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     /// It is something else.
-    #[error("it is no URL of a web server")]
+    #[error("it is not the URL of a web server")]
     Url,
     /// Nobody would send them.
     #[error("user and password in a URL are not sent")]

@@ -74,11 +74,11 @@ impl FromStr for Address {
             return url(text).map(Self::Url);
         }
         let (service, port) = match text.rsplit_once(':') {
-            Some((service, port)) => (service, port.parse().map_err(|_| format!("\"{port}\" is no port"))?),
+            Some((service, port)) => (service, port.parse().map_err(|_| format!("\"{port}\" is not a port"))?),
             None => (text, HTTPS),
         };
         if port == 0 {
-            return Err("0 is no port of a Service".to_owned());
+            return Err("0 is not a port of a Service".to_owned());
         }
         let SecretName { namespace, name } = service
             .parse()

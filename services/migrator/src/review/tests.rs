@@ -87,9 +87,9 @@ fn one_object_without_a_form_fails_the_review_with_its_name() {
     for (version, message) in [
         (
             "test.kindex/v3",
-            r#"Widget n/a: apiVersion "test.kindex/v3" is no version of this kind"#,
+            r#"Widget n/a: apiVersion "test.kindex/v3" is not a version of this kind"#,
         ),
-        ("other/v2", "Widget.other is no kind of Kindex"),
+        ("other/v2", "Widget.other is not a kind of Kindex"),
     ] {
         let answered = answer(version, &objects);
         assert_eq!(

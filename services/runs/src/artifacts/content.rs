@@ -157,8 +157,13 @@ fn etag(checksum: &Checksum) -> Result<http::HeaderValue, Refusal> {
 }
 
 fn value(text: &str) -> Result<http::HeaderValue, Refusal> {
-    http::HeaderValue::from_str(text)
-        .map_err(|_| Refusal::new(Code::Internal, "HEADER", "The type of the artifact is no header."))
+    http::HeaderValue::from_str(text).map_err(|_| {
+        Refusal::new(
+            Code::Internal,
+            "HEADER",
+            "The type of the artifact is not a valid header value.",
+        )
+    })
 }
 
 /// The range that is asked for; none if it is one of another content.

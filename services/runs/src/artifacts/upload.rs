@@ -133,7 +133,7 @@ fn mime_type(sent: &str) -> Result<String, Refusal> {
     let is_printable = sent.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && sent.trim() == sent;
     if !limits::MIME_TYPE.holds(sent) || !is_printable || !sent.contains('/') {
         let message = format!(
-            "metadata.mime_type is no type such as text/plain of at most {} characters",
+            "metadata.mime_type is not a type such as text/plain of at most {} characters",
             limits::MIME_TYPE.max
         );
         return Err(invalid("INVALID_MIME_TYPE", message).at("metadata.mime_type"));

@@ -39,7 +39,7 @@ impl Scope {
 
 /// A text names no scopes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no scope; scopes are ingest, query and admin, with commas between them")]
+#[error("{0:?} is not a scope; scopes are ingest, query and admin, with commas between them")]
 pub struct ScopesError(String);
 
 /// Some scopes.

@@ -110,7 +110,7 @@ pub(crate) fn glob(pattern: &str) -> String {
 pub(super) fn bound(field: &str, time: Option<&Timestamp>) -> Result<Option<i64>, Refusal> {
     let of = |time: &Timestamp| {
         from_wire(time).ok_or_else(|| {
-            let message = format!("{field} is no time between the years 1677 and 2262");
+            let message = format!("{field} is not a time between the years 1677 and 2262");
             Refusal::new(Code::InvalidArgument, "INVALID_TIME", message).at(field)
         })
     };

@@ -65,7 +65,7 @@ pub(crate) fn read(fingerprint: &str, token: &str) -> Result<Option<PagePosition
         (token.of == fingerprint).then_some(token.position)
     };
     read().map(Some).ok_or_else(|| {
-        let message = "page_token is none of this list: send the next_page_token of the page before with the same \
+        let message = "page_token is not from this list: send the next_page_token of the page before with the same \
                        filters and order";
         Refusal::new(Code::InvalidArgument, "INVALID_PAGE_TOKEN", message).at("page_token")
     })

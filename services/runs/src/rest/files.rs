@@ -82,7 +82,7 @@ pub(super) async fn list(
     let types = words.map(|word| {
         let name = format!("ARTIFACT_TYPE_{}", word.to_ascii_uppercase());
         ArtifactType::from_str_name(&name).map(i32::from).ok_or_else(|| {
-            let message = format!("{word:?} is no type of artifacts; types are such as model and dataset");
+            let message = format!("{word:?} is not a type of artifacts; types are such as model and dataset");
             Refusal::new(Code::InvalidArgument, "INVALID_FIELD", message).at("types")
         })
     });

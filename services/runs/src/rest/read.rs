@@ -55,7 +55,8 @@ impl List {
         let statuses = words.map(|word| {
             let status = Status::of_word(word).map(|status| i32::from(status.to_wire()));
             status.ok_or_else(|| {
-                let message = format!("{word:?} is no status; a run is running, finished, failed, crashed or killed");
+                let message =
+                    format!("{word:?} is not a status; a run is running, finished, failed, crashed or killed");
                 Refusal::new(Code::InvalidArgument, "INVALID_STATUS", message).at("status")
             })
         });
@@ -70,7 +71,7 @@ impl List {
                 value: value.to_owned(),
             });
             split.ok_or_else(|| {
-                let message = format!("{pair:?} is no tag; write key:value, with commas between them");
+                let message = format!("{pair:?} is not a tag; write key:value, with commas between them");
                 Refusal::new(Code::InvalidArgument, "INVALID_FIELD", message).at("tags")
             })
         });

@@ -121,7 +121,7 @@ pub(super) async fn finish(
     let finish: Finish = body(&sent)?;
     let Some(status) = Status::of_word(&finish.status) else {
         let message = format!(
-            "{:?} is no status; a run ends as finished, failed or killed",
+            "{:?} is not a status; a run ends as finished, failed or killed",
             finish.status
         );
         return Err(Refusal::new(Code::InvalidArgument, "INVALID_STATUS", message)
@@ -130,7 +130,7 @@ pub(super) async fn finish(
     };
     let exit_code = finish.exit_code.map(|Whole(code)| i32::try_from(code)).transpose();
     let exit_code = exit_code.map_err(|_| {
-        let message = "exit_code is no number of 32 bits";
+        let message = "exit_code is not a number of 32 bits";
         Refusal::new(Code::InvalidArgument, "OUT_OF_RANGE", message).at("exit_code")
     })?;
     let request = FinishRunRequest {

@@ -61,7 +61,7 @@ mod tests {
         assert!(!health.works());
         assert!(health.fails("full"));
         assert!(!health.fails("full"));
-        assert!(!health.fails("gone"), "another reason alone is none");
+        assert!(!health.fails("gone"), "another reason alone is not news");
         assert_eq!(seen.borrow().as_deref(), Some("gone"));
         assert!(health.works());
         assert!(!health.is_failing());

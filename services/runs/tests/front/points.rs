@@ -192,7 +192,7 @@ async fn accepted_deduplicated_and_dropped_points_add_up_to_those_sent() {
         assert_eq!(
             first.counts,
             (2, 0),
-            "{run}: a and c; b has a negative step, 9 is no name, d is one metric too many"
+            "{run}: a and c; b has a negative step, 9 is not a name, d is one metric too many"
         );
         let again = client.log(run, "b", None, &points).await.expect("known");
         assert_eq!(

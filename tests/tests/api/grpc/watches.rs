@@ -60,7 +60,7 @@ async fn a_bookmark_has_the_version_and_a_watch_ends_when_it_was_asked_to() {
     assert_eq!(
         watch.next().await.unwrap(),
         None,
-        "the end that was asked for is no error"
+        "the end that was asked for is not an error"
     );
 
     let refused = client

@@ -60,7 +60,7 @@ async fn a_run_that_is_killed_at_every_step_is_gone_on_with(product: Product) {
         let refused = store.prepare().await.expect_err("nobody writes meanwhile");
         assert!(refused.to_string().contains("--adopt"), "{refused}");
         let refused = store.migrate(&Default::default(), progress.as_ref()).await;
-        let refused = refused.expect_err("it is no migration that lacks").to_string();
+        let refused = refused.expect_err("it is not a migration that is missing").to_string();
         assert!(refused.contains("--adopt"), "{refused}");
     }
     assert!(runs > 13, "it was killed {runs} times");

@@ -113,7 +113,7 @@ async fn a_text_that_is_no_object_is_found_behind_any_number_of_doubtful_ones(pr
         .store()
         .adoption()
         .await
-        .expect_err("one text is none")
+        .expect_err("one text is not JSON")
         .to_string();
     assert!(
         refused.contains("project.json: ") && refused.contains("`late`"),

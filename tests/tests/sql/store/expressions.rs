@@ -301,7 +301,7 @@ async fn what_cannot_be_compared_is_refused(_: Backend) {
             "order",
             Equal,
             vec![Value::Bool(true)],
-            "column order: Bool(true) is no value of Int32",
+            "column order: Bool(true) is not a value of Int32",
         ),
         (
             "order",
@@ -314,7 +314,7 @@ async fn what_cannot_be_compared_is_refused(_: Backend) {
         ("order", In, vec![], "In takes 1 or more values, not 0"),
         ("order", IsNull, vec![Value::Int(1)], "IsNull takes no value, not 1"),
         ("order", Like, vec![Value::Int(1)], "LIKE compares texts"),
-        ("rank", Equal, vec![Value::Double(f64::NAN)], "is no value of Double"),
+        ("rank", Equal, vec![Value::Double(f64::NAN)], "is not a value of Double"),
         (
             "spec.nothing",
             Equal,

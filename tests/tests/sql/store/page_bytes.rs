@@ -89,7 +89,7 @@ async fn a_page_of_columns_ends_at_its_bytes_too(backend: Backend) {
         let page = page.expect("a page");
         let names = page.items.iter().map(|cells| match &cells[0] {
             Value::Text(name) => name.clone(),
-            other => panic!("{other:?} is no name"),
+            other => panic!("{other:?} is not a name"),
         });
         pages.push(names.collect::<Vec<_>>());
         token = page.continue_token;

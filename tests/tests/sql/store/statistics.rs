@@ -41,7 +41,7 @@ async fn a_file_that_was_closed_has_statistics() {
     assert_eq!(known(&backend).await, [""; 0], "nothing is known of empty tables");
     let last = kindex_store::open(&backend.address, REGISTRY, &patient()).expect("an address");
     write(&*last, 1).await;
-    assert_eq!(known(&backend).await, [""; 0], "one write is none that matters");
+    assert_eq!(known(&backend).await, [""; 0], "one write does not matter");
     last.close().await;
     assert_eq!(known(&backend).await, ["widget", "widget_labels"]);
 }

@@ -12,7 +12,8 @@ pub(super) fn named(reference: &str) -> Result<ReferenceName, Refusal> {
     ReferenceName::of_finalizer(reference).ok_or_else(|| {
         let uid = parsed.uid();
         Refusal::bad_request(format!(
-            "{reference:?} is no reference: {uid:?} is no UUID, as uids are, like 7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
+            "{reference:?} is not a reference: {uid:?} is not a UUID, as uids are, \
+             like 7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
         ))
     })
 }

@@ -138,7 +138,7 @@ async fn ask(address: &Address, reference: &ReferenceName) -> Result<Node, PeerF
     if !code.is_success() {
         return Err(refused(code, &body, reference));
     }
-    serde_json::from_slice(&body).map_err(|error| PeerFailure::answered(format!("its answer is no tree: {error}")))
+    serde_json::from_slice(&body).map_err(|error| PeerFailure::answered(format!("its answer is not a tree: {error}")))
 }
 
 /// One that is overloaded or broken says nothing of other objects either. That it has no such object is said of this

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(
             figures.watches.get(),
             1.0,
-            "that nothing happens is no fault of the watcher"
+            "it is not the watcher's fault that nothing happens"
         );
         drop(quiet);
         ends(&figures).await;

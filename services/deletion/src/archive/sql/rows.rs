@@ -14,7 +14,7 @@ use crate::object::{Key, KindName};
 impl SqlArchive {
     pub(super) fn kind(&self, name: &KindName) -> Result<&'static Kind, ArchiveError> {
         let found = self.kinds.get(name);
-        found.ok_or_else(|| ArchiveError::wrong(format!("{name} is no kind of the graph")))
+        found.ok_or_else(|| ArchiveError::wrong(format!("{name} is not a kind of the graph")))
     }
 
     pub(super) fn holder(&self, kind: &'static Kind, stored: &Stored, reference: Option<ReferenceName>) -> Holder {

@@ -246,7 +246,7 @@ async fn a_row_that_does_not_convert_is_named_and_stops_no_other(backend: Backen
             .iter()
             .map(|it| (&*it.name, &*it.path, &*it.reason))
             .collect();
-        let version = "apiVersion \"traps.dev/v0\" is no version of this kind";
+        let version = "apiVersion \"traps.dev/v0\" is not a version of this kind";
         assert_eq!(
             named,
             [
