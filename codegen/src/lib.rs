@@ -120,7 +120,7 @@ pub fn plan(root: &Path, options: &plan::MigrationOptions) -> Result<Planned, Di
         return Err(broken.concluding("among the migrations; nothing was planned"));
     }
     let mut doubts = Collector::default();
-    plan::doubt_names(&spec, &lowered, &mut doubts);
+    plan::warn_of_unknown_was(&spec, &lowered, &mut doubts);
     let steps = plan::pending(&lowered.model, &lowered.lock, &planned);
     let added = (!steps.is_empty()).then(|| plan::add(steps, options, &planned, &lowered.model, &sources));
     let (next, lock, files) = match added {

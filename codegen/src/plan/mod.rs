@@ -165,9 +165,9 @@ fn artifacts(texts: BTreeMap<String, String>) -> Artifacts {
         .collect()
 }
 
-/// Reports every `was` of a new column that the planned migrations know nothing of: a slip, by which the column would
-/// be added and the old one dropped.
-pub(crate) fn doubt_names(spec: &Spec, lowered: &Lowered, found: &mut Collector) {
+/// Reports every `was` of a new column that names no column of the last migration. It is probably misspelt, and the
+/// column would be added and the old one dropped.
+pub(crate) fn warn_of_unknown_was(spec: &Spec, lowered: &Lowered, found: &mut Collector) {
     let locked = &lowered.lock.structure.columns;
     for (kind, spec) in lowered.model.kinds.iter().zip(&spec.kinds) {
         let Some(known) = locked.get(&kind.table) else { continue };

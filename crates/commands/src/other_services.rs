@@ -161,14 +161,15 @@ mod tests {
             "message": "not found", "code": 404, "details": {"name": "absent"}});
         let forbidden = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
             "message": "forbidden", "code": 403});
-        let bears = |state: &str| json!({"target": {"uid": "u", "state": state}, "references": [{"name": HELD}]});
+        let has_reference =
+            |state: &str| json!({"target": {"uid": "u", "state": state}, "references": [{"name": HELD}]});
         let at = |name: &str| format!("/api/v1/networks.region.example.com/default/{name}/references");
         let router = Router::new()
             .route("/apis", says(StatusCode::OK, groups))
             .route("/apis/region.example.com/v1", says(StatusCode::OK, resources))
             .route("/apis/region.example.com/v1/networks", get(listed))
-            .route(&at("blue"), says(StatusCode::OK, bears("Live")))
-            .route(&at("leaving"), says(StatusCode::OK, bears("Deleting")))
+            .route(&at("blue"), says(StatusCode::OK, has_reference("Live")))
+            .route(&at("leaving"), says(StatusCode::OK, has_reference("Deleting")))
             .route(&at("absent"), says(StatusCode::NOT_FOUND, absent))
             .route(&at("secret"), says(StatusCode::FORBIDDEN, forbidden));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");

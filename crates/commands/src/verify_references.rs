@@ -97,7 +97,7 @@ async fn holders(
 }
 
 /// Whether an object has a reference now; a note where that cannot be read.
-async fn bears(
+async fn has_reference(
     operations: &Operations,
     kind: &'static Kind,
     referenced: &ReferencedObject,
@@ -168,26 +168,26 @@ impl References {
             let (Some(kind), Some(holder)) = (kind, holders.get(&name)) else {
                 continue;
             };
-            let bearer = match referenced.namespace.as_str() {
+            let target = match referenced.namespace.as_str() {
                 "" => format!("{}/{}", kind.singular, referenced.name),
                 namespace => format!("{}/{namespace}/{}", kind.singular, referenced.name),
             };
             match judge(&name, holder) {
                 Finding::Holds => {}
-                Finding::Deleted(label) => deleted.push((bearer, kind, referenced, name, label)),
-                Finding::Unknown(why) => self.notes.push(format!("{bearer} has {name}: {why}")),
+                Finding::Deleted(label) => deleted.push((target, kind, referenced, name, label)),
+                Finding::Unknown(why) => self.notes.push(format!("{target} has {name}: {why}")),
             }
         }
         if !deleted.is_empty() {
             sleep(settle).await;
         }
-        for (bearer, kind, referenced, name, label) in deleted {
-            match bears(operations, kind, &referenced, &name).await {
+        for (target, kind, referenced, name, label) in deleted {
+            match has_reference(operations, kind, &referenced, &name).await {
                 Ok(true) => self.left_behind.push(format!(
-                    "{bearer} has {name}, and its service says that {label} is deleted"
+                    "{target} has {name}, and its service says that {label} is deleted"
                 )),
                 Ok(false) => {}
-                Err(why) => self.notes.push(format!("{bearer} has {name}: {why}")),
+                Err(why) => self.notes.push(format!("{target} has {name}: {why}")),
             }
         }
     }

@@ -47,7 +47,7 @@ fn start() -> Option<Running> {
     }
     let run = Running::start(&[]);
     run.kubectl(&["apply", "-f", "-"], OBJECTS);
-    wait_for("the reference", || bears(&run, "one"));
+    wait_for("the reference", || has_reference(&run, "one"));
     Some(run)
 }
 
@@ -56,7 +56,7 @@ fn finalizers(run: &Running, family: &str) -> String {
     run.kubectl(&["get", "modelfamily", family, "--ignore-not-found", "-o", path], "")
 }
 
-fn bears(run: &Running, family: &str) -> bool {
+fn has_reference(run: &Running, family: &str) -> bool {
     let path = "jsonpath={.metadata.uid}";
     let uid = run.kubectl(&["get", "model", "m", "--ignore-not-found", "-o", path], "");
     !uid.is_empty() && finalizers(run, family).contains(&format!("model.michelangelo.api/{uid}"))
@@ -85,7 +85,10 @@ fn a_move_takes_the_reference_along() {
     let tried = moved(&run, "two", &["--dry-run", "-o", "json"]);
     let answer: Value = serde_json::from_str(&text(&tried)).expect("JSON");
     assert_eq!(answer["dryRun"], true, "{answer}");
-    assert!(named(&run) == "one" && !bears(&run, "two"), "nothing was written");
+    assert!(
+        named(&run) == "one" && !has_reference(&run, "two"),
+        "nothing was written"
+    );
     let done = moved(&run, "two", &["-o", "json"]);
     let answer: Value = serde_json::from_str(&text(&done)).expect("JSON");
     assert_eq!(
@@ -93,8 +96,8 @@ fn a_move_takes_the_reference_along() {
         (&"model_family".into(), &false.into()),
         "{answer}"
     );
-    assert!(named(&run) == "two" && bears(&run, "two"), "{answer}");
-    wait_for("the old family to be free", || !bears(&run, "one"));
+    assert!(named(&run) == "two" && has_reference(&run, "two"), "{answer}");
+    wait_for("the old family to be free", || !has_reference(&run, "one"));
     assert!(text(&moved(&run, "two", &[])).contains("names modelfamily/default/two already"));
 
     // The old one goes, and does not take the model along.
@@ -102,7 +105,7 @@ fn a_move_takes_the_reference_along() {
     let gone = moved(&run, "one", &[]);
     assert_eq!(gone.status.code(), Some(1));
     assert!(notes(&gone).contains("not found"), "{}", notes(&gone));
-    assert!(named(&run) == "two" && bears(&run, "two"));
+    assert!(named(&run) == "two" && has_reference(&run, "two"));
 }
 
 #[test]
@@ -147,14 +150,17 @@ fn the_new_family_is_held_before_the_field_names_it_and_the_old_one_until_after_
     run.restart_with(&["--deletion=false"]);
     let done = moved(&run, "two", &[]);
     assert!(done.status.success(), "{}", notes(&done));
-    assert!(named(&run) == "two" && bears(&run, "two"));
+    assert!(named(&run) == "two" && has_reference(&run, "two"));
     let (held, written) = (version(&run, "modelfamily/two"), version(&run, "model/m"));
     assert!(held < written, "held in {held}, named in {written}");
-    assert!(bears(&run, "one"), "a move of a live model releases nothing itself");
+    assert!(
+        has_reference(&run, "one"),
+        "a move of a live model releases nothing itself"
+    );
 
     run.restart_with(&[]);
-    wait_for("the old family to be free", || !bears(&run, "one"));
-    assert!(bears(&run, "two"));
+    wait_for("the old family to be free", || !has_reference(&run, "one"));
+    assert!(has_reference(&run, "two"));
 }
 
 /// Versions of a cluster count the writes of all its objects.
@@ -207,7 +213,7 @@ fn assert_refused(run: &Running, to: &str, why: &str, see: &str) {
         let said = notes(&refused);
         assert!(said.contains(why) && said.contains(see), "{by}: {said}");
     }
-    assert!(named(run) == "one" && bears(run, "one") && !bears(run, to));
+    assert!(named(run) == "one" && has_reference(run, "one") && !has_reference(run, to));
 }
 
 /// A plain update by the API server.
@@ -271,7 +277,11 @@ fn a_move_against_a_deletion_has_one_winner() {
         let now = named(&run);
         let expected = if done.status.success() { &to } else { &from };
         assert_eq!(now, *expected, "{}", notes(&done));
-        assert!(bears(&run, &now), "what is named is held: {}", finalizers(&run, &now));
+        assert!(
+            has_reference(&run, &now),
+            "what is named is held: {}",
+            finalizers(&run, &now)
+        );
         if now == victim {
             // It waits for the model, which is let go by a field that names nothing.
             let free = r#"{"spec":{"modelFamily":null}}"#;
@@ -289,7 +299,7 @@ fn a_move_against_a_deletion_has_one_winner() {
             run.kubectl(&["apply", "-f", "-"], &family(&back));
             let named = json!({"spec": {"modelFamily": {"name": back, "namespace": "default"}}}).to_string();
             run.kubectl(&["patch", "model", "m", "--type=merge", "-p", &named], "");
-            wait_for("the reference", || bears(&run, &back));
+            wait_for("the reference", || has_reference(&run, &back));
         } else {
             run.kubectl(
                 &[

@@ -290,7 +290,7 @@ fn identity() -> (Running, String) {
     (run, format!("http://{address}"))
 }
 
-fn bears(run: &Running, project: &str, reference: &str) -> bool {
+fn has_reference(run: &Running, project: &str, reference: &str) -> bool {
     let path = "-o=jsonpath={.metadata.finalizers}";
     let finalizers = run.kubectl(&["get", "project", project, "--ignore-not-found", path], "");
     finalizers.contains(reference)
@@ -305,7 +305,9 @@ fn a_project_of_another_service_takes_its_clusters_along_and_goes_after_them() {
     let compute = Compute::start(url);
     let _working = compute.work();
     let (held, other) = (compute.create("c", "a"), compute.create("d", "b"));
-    wait_for("the references", || bears(&run, "a", &held) && bears(&run, "b", &other));
+    wait_for("the references", || {
+        has_reference(&run, "a", &held) && has_reference(&run, "b", &other)
+    });
     let finalizers = json!({"metadata": {"finalizers": ["compute.example.com/deletion", "example.com/machines"]}});
     let patch = |patch: Value| {
         let patched = compute.runtime.block_on(async {
@@ -321,7 +323,7 @@ fn a_project_of_another_service_takes_its_clusters_along_and_goes_after_them() {
     run.kubectl(&["delete", "project", "a", "--wait=false"], "");
     wait_for("the cluster to drain", || compute.phase("c") == "DRAINING");
     assert!(
-        bears(&run, "a", &held),
+        has_reference(&run, "a", &held),
         "the project is held until the cluster is through"
     );
     patch(json!({"metadata": {"finalizers": ["compute.example.com/deletion"]}}));
@@ -329,7 +331,7 @@ fn a_project_of_another_service_takes_its_clusters_along_and_goes_after_them() {
         compute.get("c").is_none() && run.kubectl(&["get", "projects", "-o=name"], "").lines().count() == 1
     });
     let left = compute.get("d").expect("nobody deleted what it names");
-    assert!(left.metadata.deletion_timestamp.is_none() && bears(&run, "b", &other));
+    assert!(left.metadata.deletion_timestamp.is_none() && has_reference(&run, "b", &other));
 }
 
 #[test]
@@ -341,7 +343,7 @@ fn a_cluster_stays_until_the_other_service_has_released_it() {
     let compute = Compute::start(url);
     let _working = compute.work();
     let held = compute.create("c", "a");
-    wait_for("the reference", || bears(&run, "a", &held));
+    wait_for("the reference", || has_reference(&run, "a", &held));
     run.kill();
     compute.delete("c");
     let why = "waits for the service identity at http://127.0.0.1:";
@@ -356,7 +358,7 @@ fn a_cluster_stays_until_the_other_service_has_released_it() {
     assert_eq!(compute.phase("c"), "FINALIZING");
     run.restart();
     wait_for("the cluster to go", || compute.get("c").is_none());
-    assert!(!bears(&run, "a", &held));
+    assert!(!has_reference(&run, "a", &held));
 }
 
 #[test]
@@ -394,12 +396,12 @@ fn what_moved_while_nobody_was_at_work_releases_its_former_project() {
     let compute = Compute::start(url);
     let working = compute.work();
     let held = compute.create("c", "a");
-    wait_for("the reference", || bears(&run, "a", &held));
+    wait_for("the reference", || has_reference(&run, "a", &held));
     drop(working);
     compute.move_to("c", "b");
     let _working = compute.work();
-    wait_for("the new project to be held", || bears(&run, "b", &held));
-    wait_for("the old project to be free", || !bears(&run, "a", &held));
+    wait_for("the new project to be held", || has_reference(&run, "b", &held));
+    wait_for("the old project to be free", || !has_reference(&run, "a", &held));
 }
 
 #[test]

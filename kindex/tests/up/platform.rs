@@ -168,10 +168,10 @@ fn assert_order(story: &BTreeMap<&str, Vec<Version>>) {
 /// The holder has cleaned up before it releases the target, and the target does nothing before that.
 fn assert_released(story: &BTreeMap<&str, Vec<Version>>, holder: &str, target: &str) {
     let prefix = format!("{holder}.{}/", group(holder));
-    let bears = |version: &Version| version.finalizers().any(|finalizer| finalizer.starts_with(&prefix));
+    let has_reference = |version: &Version| version.finalizers().any(|finalizer| finalizer.starts_with(&prefix));
     let released = story[target]
         .iter()
-        .find(|version| !bears(version))
+        .find(|version| !has_reference(version))
         .expect("it was released");
     let through = story[holder].iter().find(|version| version.phase() == "FINALIZING");
     assert!(

@@ -165,7 +165,7 @@ fn each_difference_of_references_is_found_and_nothing_else() {
 }
 
 /// A family that has references of holders of another service.
-fn borne(references: &[String]) -> Running {
+fn held_family(references: &[String]) -> Running {
     let run = Running::start(&["--deletion=false"]);
     let family = json!({"apiVersion": "michelangelo.api/v2", "kind": "ModelFamily", "spec": {"name": "one"},
         "metadata": {"name": "one", "namespace": "default", "finalizers": references}});
@@ -188,7 +188,7 @@ fn a_service_that_is_silent_is_asked_about_few_holders() {
         return;
     }
     let holder = |number: u32| format!("server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-{number:012}");
-    let run = borne(&(0..30).map(holder).collect::<Vec<_>>());
+    let run = held_family(&(0..30).map(holder).collect::<Vec<_>>());
     let output = verify_with(&run, &["--service", "other.example.com=http://127.0.0.1:1"]);
     let found = report(&output);
     let notes = notes(&found);
@@ -204,7 +204,7 @@ fn a_reference_that_its_holder_releases_meanwhile_is_no_difference() {
     if !kubectl_is_there() {
         return;
     }
-    let run = borne(&[FOREIGN.to_owned()]);
+    let run = held_family(&[FOREIGN.to_owned()]);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let service = format!("other.example.com={}", url_of(&listener));
     let mut left = finalizers(&run);
@@ -232,7 +232,7 @@ fn what_another_service_has_left_behind_is_a_difference() {
     if !kubectl_is_there() {
         return;
     }
-    let run = borne(&[FOREIGN.to_owned()]);
+    let run = held_family(&[FOREIGN.to_owned()]);
     let has_reference = format!("modelfamily/default/one has {FOREIGN}");
     let deleted = format!("{has_reference}, and its service says that server/prod/s is deleted");
     for (state, left_behind, code) in [("Live", json!([]), 0), ("Deleted", json!([deleted]), 1)] {

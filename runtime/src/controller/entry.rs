@@ -198,13 +198,13 @@ impl Entry {
     }
 
     /// Whether the object waits for a delay, and not because of a failure.
-    pub(super) fn waits_as_it_should(&self) -> bool {
+    pub(super) fn is_delayed(&self) -> bool {
         self.attempts == 0 && matches!(self.state, State::Waiting(..))
     }
 
     /// Whether it waits for finalizers of others, with its row up to date.
     pub(super) fn is_held(&self) -> bool {
-        self.held && self.waits_as_it_should()
+        self.held && self.is_delayed()
     }
 
     /// Replaces the known state. A decision that is in flight becomes outdated. The row of an object that is being

@@ -78,7 +78,7 @@ impl Pending {
     /// When the oldest arrived of those that do not wait for a delay, nor for a CRD that is not installed.
     pub(super) fn oldest_arrival(&self, env: &Environment, is_unserved: bool) -> Option<Timestamp> {
         let late = self.entries.values();
-        let late = late.filter(|entry| !(entry.waits_as_it_should() || is_unserved && entry.unserved.is_some()));
+        let late = late.filter(|entry| !(entry.is_delayed() || is_unserved && entry.unserved.is_some()));
         let age = env.now.elapsed.saturating_sub(late.map(|entry| entry.arrived).min()?);
         env.now.wall.checked_sub(age).ok()
     }

@@ -28,7 +28,7 @@ impl Run {
     /// An address, a key or a file of authorities that can never be used, and a thread that cannot be started.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let url = address(&settings.url)?;
-        let key = settings.api_key.as_deref().map(bearer).transpose()?;
+        let key = settings.api_key.as_deref().map(bearer_token).transpose()?;
         let trusted = match url.scheme_str() {
             Some("https") => Some(link::trusting(settings.ca_file.as_deref())?),
             _ => None,
@@ -111,7 +111,7 @@ fn address(text: &str) -> Result<Uri, Error> {
     }
 }
 
-fn bearer(key: &str) -> Result<MetadataValue<Ascii>, Error> {
+fn bearer_token(key: &str) -> Result<MetadataValue<Ascii>, Error> {
     let mut value: MetadataValue<Ascii> = format!("Bearer {key}").parse().map_err(|_| Error::Key)?;
     value.set_sensitive(true);
     Ok(value)

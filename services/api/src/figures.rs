@@ -86,7 +86,7 @@ pub enum RejectionReason {
 pub struct Figures {
     requests: IntCounterVec,
     seconds: HistogramVec,
-    turned_away: IntCounterVec,
+    rejections: IntCounterVec,
     /// Open connections.
     pub connections: Gauge,
     /// Watches under way.
@@ -109,7 +109,7 @@ impl Figures {
         let collectors: [Box<dyn Collector>; 8] = [
             Box::new(figures.requests.clone()),
             Box::new(figures.seconds.clone()),
-            Box::new(figures.turned_away.clone()),
+            Box::new(figures.rejections.clone()),
             Box::new(figures.connections.clone()),
             Box::new(figures.watches.clone()),
             Box::new(figures.subscriptions.clone()),
@@ -131,7 +131,7 @@ impl Figures {
     }
 
     /// Counts a request that was not let in.
-    pub(crate) fn turned_away(&self, why: RejectionReason) {
+    pub(crate) fn count_rejection(&self, why: RejectionReason) {
         self.of(why).inc();
     }
 
@@ -143,7 +143,7 @@ impl Figures {
             RejectionReason::BodyBytes => "body_bytes",
             RejectionReason::Watches => "watches",
         };
-        self.turned_away.with_label_values(&[why])
+        self.rejections.with_label_values(&[why])
     }
 }
 
@@ -165,7 +165,7 @@ impl Default for Figures {
                 &["verb", "kind", "code"],
             ),
             seconds: HistogramVec::new(seconds.buckets(SECONDS.to_vec()), &["verb", "kind"]).expect("names are valid"),
-            turned_away: vector(
+            rejections: vector(
                 "kindex_api_turned_away_total",
                 "Requests rejected because of a limit, by cause.",
                 &["cause"],

@@ -8,12 +8,12 @@ use crate::operations::{Caller, Impersonation, Reason, Refusal};
 
 /// Who asks.
 pub(crate) fn caller(headers: &HeaderMap) -> Caller {
-    let bearer = text(headers, header::AUTHORIZATION).and_then(|value| {
+    let bearer_token = text(headers, header::AUTHORIZATION).and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
     });
     let user_agent = text(headers, header::USER_AGENT).map(str::to_owned);
-    Caller::new(bearer, impersonation(headers), user_agent)
+    Caller::new(bearer_token, impersonation(headers), user_agent)
 }
 
 /// Refuses what a browser sends for a page of somebody else: a server that asks for no credentials would do it.

@@ -157,11 +157,11 @@ mod tests {
     #[test]
     fn every_request_but_those_for_health_shows_the_token() {
         let token = "a1".repeat(16);
-        let bearer = format!("bearer {token}");
+        let bearer_token = format!("bearer {token}");
         let password = format!("Basic {}", STANDARD.encode(format!("kindex:{token}")));
         for path in ["/api", "/api/v1/secrets", "/version", "/openapi/v3", "/nothing", "/"] {
             assert_eq!(code(None, path), 401, "{path}");
-            assert_eq!(code(Some(&bearer), path), 200, "{path}");
+            assert_eq!(code(Some(&bearer_token), path), 200, "{path}");
             assert_eq!(code(Some(&password), path), 200, "{path}");
         }
         for path in ["/healthz", "/livez", "/readyz"] {
@@ -188,12 +188,20 @@ mod tests {
 
     #[test]
     fn the_ingester_is_who_shows_its_token() {
-        let bearer = |pair: &str| format!("Bearer {}", pair.repeat(16));
+        let bearer_token = |pair: &str| format!("Bearer {}", pair.repeat(16));
         for path in ["/api", "/healthz"] {
-            assert_eq!(checked(Some(&bearer("b2")), path).unwrap(), Holder::Ingester, "{path}");
-            assert_eq!(checked(Some(&bearer("a1")), path).unwrap(), Holder::Anybody, "{path}");
+            assert_eq!(
+                checked(Some(&bearer_token("b2")), path).unwrap(),
+                Holder::Ingester,
+                "{path}"
+            );
+            assert_eq!(
+                checked(Some(&bearer_token("a1")), path).unwrap(),
+                Holder::Anybody,
+                "{path}"
+            );
         }
-        assert_eq!(checked(Some(&bearer("c3")), "/healthz").unwrap(), Holder::Anybody);
+        assert_eq!(checked(Some(&bearer_token("c3")), "/healthz").unwrap(), Holder::Anybody);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Graph {
     /// Of each uid, where its object is.
     uids: BTreeMap<String, Key>,
     /// Of each reference, the objects that have it.
-    bearers: BTreeMap<ReferenceName, BTreeSet<Key>>,
+    targets: BTreeMap<ReferenceName, BTreeSet<Key>>,
     /// Of each name, the objects with a field that has it.
     namers: BTreeMap<Key, BTreeSet<Key>>,
     gone: Gone,
@@ -79,8 +79,8 @@ impl Graph {
     }
 
     /// Where the objects are that have a reference.
-    pub fn bearers(&self, name: &ReferenceName) -> impl Iterator<Item = &Key> {
-        self.bearers.get(name).into_iter().flatten()
+    pub fn targets(&self, name: &ReferenceName) -> impl Iterator<Item = &Key> {
+        self.targets.get(name).into_iter().flatten()
     }
 
     /// All objects.
@@ -111,8 +111,8 @@ impl Graph {
         let mut concerned = self.take(&object.key.clone());
         self.uids.insert(object.uid.clone(), object.key.clone());
         for name in &object.references {
-            let bearers = self.bearers.entry(name.clone()).or_default();
-            bearers.insert(object.key.clone());
+            let targets = self.targets.entry(name.clone()).or_default();
+            targets.insert(object.key.clone());
         }
         for edge in &object.edges {
             let namers = self.namers.entry(edge.target.clone()).or_default();
@@ -135,8 +135,8 @@ impl Graph {
             concerned.extend(self.uids.get(name.uid()).cloned());
             concerned.extend(self.refusing(name, &key).into_iter().cloned());
             match object.references.contains(name) {
-                true => _ = self.bearers.entry(name.clone()).or_default().insert(key.clone()),
-                false => forget(&mut self.bearers, name, &key),
+                true => _ = self.targets.entry(name.clone()).or_default().insert(key.clone()),
+                false => forget(&mut self.targets, name, &key),
             }
         }
         if (known.state, known.phase) != (object.state, object.phase) {
@@ -239,16 +239,16 @@ impl Graph {
     pub fn input(&self, key: &Key, cleanup: CleanupState) -> Option<Input<'_>> {
         let object = self.objects.get(key)?;
         let name = object.reference_name();
-        let bearers = name.as_ref().and_then(|name| self.bearers.get(name));
-        let bearers = bearers.into_iter().flatten().filter_map(|key| self.objects.get(key));
-        let bearers = bearers.filter(|target| object.is_leaving() || self.may_name(object, target));
+        let held = name.as_ref().and_then(|name| self.targets.get(name));
+        let held = held.into_iter().flatten().filter_map(|key| self.objects.get(key));
+        let held = held.filter(|target| object.is_leaving() || self.may_name(object, target));
         let holders = self.declared.iter().filter(|edge| edge.target == key.kind);
         let targets = self.declared.iter().filter(|edge| edge.holder == key.kind);
         let edges = object.edges.iter();
         Some(Input {
             object,
             named: edges.map(|edge| self.named(object, name.as_ref(), edge)).collect(),
-            bearers: bearers.map(Seen::of).collect(),
+            targets: held.map(Seen::of).collect(),
             has_former: self.has_former(object),
             claims: object.references.iter().map(|name| self.claim(object, name)).collect(),
             missing: self.missing(object),
@@ -272,7 +272,7 @@ impl Graph {
         match self.objects.get(&edge.target) {
             Some(target) => Named::Present {
                 seen: Seen::of(target),
-                bears: name.is_some_and(|name| target.references.contains(name)),
+                has_reference: name.is_some_and(|name| target.references.contains(name)),
                 leaving: target.state != DeletionState::Live,
                 phase: target
                     .phase
@@ -318,7 +318,7 @@ impl Graph {
         };
         self.uids.remove(&object.uid);
         for name in &object.references {
-            forget(&mut self.bearers, name, key);
+            forget(&mut self.targets, name, key);
         }
         for edge in &object.edges {
             forget(&mut self.namers, &edge.target, key);
@@ -359,8 +359,8 @@ impl Graph {
     /// Those whom an object names, and those that have its reference.
     fn named_or_held_by(&self, object: &Object) -> BTreeSet<Key> {
         let named = object.edges.iter().map(|edge| &edge.target);
-        let bearers = object.reference_name().and_then(|name| self.bearers.get(&name));
-        named.chain(bearers.into_iter().flatten()).cloned().collect()
+        let targets = object.reference_name().and_then(|name| self.targets.get(&name));
+        named.chain(targets.into_iter().flatten()).cloned().collect()
     }
 
     /// As if no object had gone.

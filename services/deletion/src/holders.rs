@@ -92,11 +92,11 @@ impl Holders {
 
     /// The objects whose holders are to be asked for again. What holds nothing any more, or was seen, is forgotten.
     pub fn due(&mut self, graph: &Graph, now: Instant) -> BTreeSet<Key> {
-        let is_of_use = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.bearers(name).next().is_some();
+        let is_of_use = |name: &ReferenceName| graph.find(name.uid()).is_none() && graph.targets(name).next().is_some();
         self.answers.retain(|name, _| is_of_use(name));
         self.questions.retain(is_of_use);
         let due = self.answers.iter().filter(|(_, answer)| answer.again <= now);
-        due.flat_map(|(name, _)| graph.bearers(name).cloned()).collect()
+        due.flat_map(|(name, _)| graph.targets(name).cloned()).collect()
     }
 
     /// The services of these holders are to be asked, unless they were lately. The first ones are enough.
@@ -176,7 +176,7 @@ mod tests {
         let mut input = Input {
             object: &object,
             named: Vec::new(),
-            bearers: Vec::new(),
+            targets: Vec::new(),
             has_former: false,
             claims: vec![claim],
             missing: Vec::new(),

@@ -176,7 +176,7 @@ mod tests {
         let mut input = Input {
             object,
             named: vec![Named::Absent],
-            bearers: Vec::new(),
+            targets: Vec::new(),
             has_former: false,
             claims: Vec::new(),
             missing: Vec::new(),
@@ -259,7 +259,7 @@ mod tests {
             let mut input = Input {
                 object,
                 named: Vec::new(),
-                bearers: Vec::new(),
+                targets: Vec::new(),
                 has_former: false,
                 claims: Vec::new(),
                 missing,

@@ -295,11 +295,11 @@ impl Suspect {
 
     /// The object whose event it is, and what that says.
     fn report(self, graph: &Graph) -> Option<(Object, Notice)> {
-        let bearer = self.holder.as_ref().filter(|holder| holder.has_event);
-        let bearer = bearer.map(|holder| graph.get(&holder.seen.key).cloned());
+        let subject = self.holder.as_ref().filter(|holder| holder.has_event);
+        let subject = subject.map(|holder| graph.get(&holder.seen.key).cloned());
         let notice = notice(&self);
         Some((
-            bearer.unwrap_or_else(|| Some(Arc::unwrap_or_clone(self.target)))?,
+            subject.unwrap_or_else(|| Some(Arc::unwrap_or_clone(self.target)))?,
             notice,
         ))
     }

@@ -82,7 +82,7 @@ pub struct Figures {
     seconds: HistogramVec,
     points: IntCounterVec,
     warnings: IntCounterVec,
-    turned_away: IntCounterVec,
+    rejections: IntCounterVec,
     connections: Gauge,
 }
 
@@ -99,7 +99,7 @@ impl Figures {
             Box::new(figures.seconds.clone()),
             Box::new(figures.points.clone()),
             Box::new(figures.warnings.clone()),
-            Box::new(figures.turned_away.clone()),
+            Box::new(figures.rejections.clone()),
             Box::new(figures.connections.clone()),
         ];
         for collector in collectors {
@@ -117,7 +117,7 @@ impl Figures {
             self.warnings.with_label_values(&[code]);
         }
         for reason in RejectionReason::ALL {
-            self.turned_away.with_label_values(&[reason.as_str()]);
+            self.rejections.with_label_values(&[reason.as_str()]);
         }
     }
 
@@ -145,8 +145,8 @@ impl Figures {
     }
 
     /// Counts a request that was not let in.
-    pub(crate) fn turned_away(&self, reason: RejectionReason) {
-        self.turned_away.with_label_values(&[reason.as_str()]).inc();
+    pub(crate) fn count_rejection(&self, reason: RejectionReason) {
+        self.rejections.with_label_values(&[reason.as_str()]).inc();
     }
 }
 
@@ -175,7 +175,7 @@ impl Default for Figures {
                 "Warnings in the answers to batches, by code.",
                 &["code"],
             ),
-            turned_away: counter(
+            rejections: counter(
                 "kindex_runs_turned_away_total",
                 "Requests that were not let in, by reason.",
                 &["reason"],

@@ -38,7 +38,7 @@ pub struct Witness {
 #[derive(Clone)]
 struct Post {
     cluster: Client,
-    bearer: String,
+    bearer_token: String,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -63,7 +63,7 @@ impl Witness {
         });
         let post = Post {
             cluster,
-            bearer: format!("Bearer {token}"),
+            bearer_token: format!("Bearer {token}"),
             seen: seen.clone(),
         };
         let router = axum::Router::new().fallback(pass).with_state(post);
@@ -83,7 +83,7 @@ async fn pass(State(post): State<Post>, request: Request) -> Response {
     let is_own = parts
         .headers
         .get(AUTHORIZATION)
-        .is_some_and(|value| *value == post.bearer);
+        .is_some_and(|value| *value == post.bearer_token);
     let permission = permission(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default());
     let body = to_bytes(body, usize::MAX).await.expect("requests are short");
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));

@@ -150,16 +150,19 @@ async fn a_reference_that_an_object_of_another_service_lacks_is_a_difference() {
     let (code, created) = send(&stage.cluster, "POST", MODELS, &body).await;
     assert_eq!(code, 201, "{created}");
     let held: ReferenceName = reference("model", &created).parse().unwrap();
-    let bears = |references: BTreeSet<ReferenceName>, leaving: bool| {
+    let with_references = |references: BTreeSet<ReferenceName>, leaving: bool| {
         Says::of(Ok(Some(ReferencedState {
             uid: "n".to_owned(),
             leaving,
             references,
         })))
     };
-    let report = verified(&stage, &bears(BTreeSet::new(), false)).await;
+    let report = verified(&stage, &with_references(BTreeSet::new(), false)).await;
     assert_eq!(found(&report), ["Network blue: reference-missing"], "{report:?}");
-    for others in [bears(BTreeSet::from([held]), false), bears(BTreeSet::new(), true)] {
+    for others in [
+        with_references(BTreeSet::from([held]), false),
+        with_references(BTreeSet::new(), true),
+    ] {
         let report = verified(&stage, &others).await;
         assert!(report.differences.is_empty(), "{report:?}");
     }

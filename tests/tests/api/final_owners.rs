@@ -84,7 +84,7 @@ async fn create_owned(graph: &Graph, owner: &str) -> String {
 
 async fn until_placed(graph: &Graph, reference: &str) {
     eventually("the owner has the reference", async || {
-        graph.bears(&pipeline::KIND, "owner", reference).await
+        graph.has_finalizer(&pipeline::KIND, "owner", reference).await
     })
     .await;
 }
@@ -143,7 +143,7 @@ async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
     let owner = graph.create(&pipeline::KIND, "owner", json!({})).await;
     let ours = format!("{}/deletion", pipeline::KIND.group);
     eventually("the owner is of the graph", async || {
-        graph.bears(&pipeline::KIND, "owner", &ours).await
+        graph.has_finalizer(&pipeline::KIND, "owner", &ours).await
     })
     .await;
     let (go_on, halted) = oneshot::channel::<()>();
@@ -157,7 +157,10 @@ async fn an_owner_leaves_last_without_a_reference(stage: Stage, is_late: bool) {
     eventually("the reference is about to be placed", async || proxy.has_overtaken()).await;
     make_owner_final(&graph).await;
     expect_both_live(&graph).await;
-    assert!(!graph.bears(&pipeline::KIND, "owner", &reference).await, "it is halted");
+    assert!(
+        !graph.has_finalizer(&pipeline::KIND, "owner", &reference).await,
+        "it is halted"
+    );
     if is_late {
         expect_the_owner_last(&graph).await;
         let _is_over = go_on.send(());

@@ -112,7 +112,7 @@ impl Both {
     }
 
     /// Whether a model has a reference.
-    pub(super) async fn bears(&self, model: &str, reference: &str) -> bool {
+    pub(super) async fn has_reference(&self, model: &str, reference: &str) -> bool {
         let path = format!("/api/v1/models/default/{model}/references");
         let (code, answer) = send(&self.region.api, "GET", &path, &Value::Null).await;
         assert_eq!(code, 200, "{answer}");
@@ -173,12 +173,12 @@ async fn the_new_target_is_held_at_its_service_before_the_field_names_it() {
         (Some("model/default/a"), "model/default/b", false)
     );
     assert!(
-        both.named().await == "a" && !both.bears("b", &held).await,
+        both.named().await == "a" && !both.has_reference("b", &held).await,
         "nothing was written"
     );
 
     both.try_to_move(&both.operations, "b", false).await.expect("moved");
-    assert!(both.named().await == "b" && both.bears("b", &held).await);
+    assert!(both.named().await == "b" && both.has_reference("b", &held).await);
     let again = both.try_to_move(&both.operations, "b", false).await.expect("it is so");
     assert!(again.unchanged);
     let absent = both
@@ -206,7 +206,7 @@ async fn nothing_moves_from_or_to_what_another_service_deletes() {
     assert!(refused.code == 409 && refused.message.ends_with(why), "{refused}");
     let refused = update(&both.operations, "b").await.expect_err("deleted");
     assert!(refused.code == 409 && refused.message.ends_with(why), "{refused}");
-    assert!(both.named().await == "a" && !both.bears("b", &held).await);
+    assert!(both.named().await == "a" && !both.has_reference("b", &held).await);
 
     both.region.create("c", json!({}), json!({})).await;
     both.delete("a").await;
@@ -221,7 +221,7 @@ async fn nothing_moves_from_or_to_what_another_service_deletes() {
                 .contains("spec.description named model/default/a, which is being"),
         "{refused}"
     );
-    assert!(both.named().await == "a" && !both.bears("c", &held).await);
+    assert!(both.named().await == "a" && !both.has_reference("c", &held).await);
     both.end().await;
 }
 
@@ -259,8 +259,8 @@ async fn an_archived_holder_releases_the_former_target_at_its_service() {
     both.place("a", &held).await;
     let moved = both.try_to_move(&both.operations, "b", false).await.expect("moved");
     assert_eq!(moved.state.as_str(), "Archived");
-    assert!(both.named().await == "b" && both.bears("b", &held).await);
-    assert!(!both.bears("a", &held).await);
+    assert!(both.named().await == "b" && both.has_reference("b", &held).await);
+    assert!(!both.has_reference("a", &held).await);
     both.end().await;
 }
 

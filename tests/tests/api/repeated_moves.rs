@@ -7,9 +7,12 @@ async fn a_reference_that_is_lacking_is_placed() {
     let both = Both::start().await;
     let held = both.create_archived().await;
     let tried = both.try_to_move(&both.operations, "a", true).await.expect("it is so");
-    assert!(tried.unchanged && !both.bears("a", &held).await, "nothing was written");
+    assert!(
+        tried.unchanged && !both.has_reference("a", &held).await,
+        "nothing was written"
+    );
     let moved = both.try_to_move(&both.operations, "a", false).await.expect("it is so");
-    assert!(moved.unchanged && both.bears("a", &held).await);
+    assert!(moved.unchanged && both.has_reference("a", &held).await);
     both.end().await;
 }
 

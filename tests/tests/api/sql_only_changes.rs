@@ -54,8 +54,8 @@ fn naming(field: &str, name: &str) -> Value {
 /// Until the reference has followed the field from one family to another.
 async fn until_moved(graph: &Graph, holder: &str, from: &str, to: &str) {
     eventually(&format!("{to} is held, and {from} is not"), async || {
-        let is_held = graph.bears(&model_family::KIND, to, holder).await;
-        is_held && !graph.bears(&model_family::KIND, from, holder).await
+        let is_held = graph.has_finalizer(&model_family::KIND, to, holder).await;
+        is_held && !graph.has_finalizer(&model_family::KIND, from, holder).await
     })
     .await;
 }
@@ -70,7 +70,7 @@ async fn the_field_of_an_sql_only_holder_changes_and_its_reference_follows() {
     let uid = graph.create(&MODEL, "m", naming("modelFamily", "a")).await;
     let (holder, at) = (finalizer(&MODEL, &uid), path(&MODEL, "m"));
     eventually("the first family is held", async || {
-        graph.bears(&model_family::KIND, "a", &holder).await
+        graph.has_finalizer(&model_family::KIND, "a", &holder).await
     })
     .await;
     eventually("the replacement is taken", async || {
@@ -133,7 +133,7 @@ async fn what_is_being_deleted_is_named_by_no_new_sql_only_object() {
     let uid = graph.create(&MODEL, "m", naming("modelFamily", "f")).await;
     let holder = finalizer(&MODEL, &uid);
     eventually("the family is held", async || {
-        graph.bears(&model_family::KIND, "f", &holder).await
+        graph.has_finalizer(&model_family::KIND, "f", &holder).await
     })
     .await;
     graph.delete(&model_family::KIND, "f").await;
@@ -241,7 +241,7 @@ async fn a_final_sql_only_object_is_deleted_with_what_cascades() {
     let run = graph.create(&pipeline_run::KIND, "r", naming("pipeline", "p")).await;
     let holder = finalizer(&pipeline_run::KIND, &run);
     eventually("the pipeline is held", async || {
-        graph.bears(&PIPELINE, "p", &holder).await
+        graph.has_finalizer(&PIPELINE, "p", &holder).await
     })
     .await;
     let last = json!({"metadata": {"annotations": {FINAL: "true"}}});

@@ -100,7 +100,7 @@ impl Graph {
         (code == 200).then(|| found["metadata"].clone())
     }
 
-    pub(super) async fn bears(&self, kind: &Kind, name: &str, finalizer: &str) -> bool {
+    pub(super) async fn has_finalizer(&self, kind: &Kind, name: &str, finalizer: &str) -> bool {
         let metadata = self.metadata(kind, name).await;
         metadata.is_some_and(|metadata| metadata["finalizers"].to_string().contains(finalizer))
     }
@@ -178,7 +178,7 @@ async fn an_sql_only_object_goes_after_its_holders_in_the_cluster_and_takes_alon
     let trigger = graph.create(&TRIGGER, "t", pipeline).await;
     for holder in [finalizer(&pipeline_run::KIND, &run), finalizer(&TRIGGER, &trigger)] {
         eventually("the pipeline has the reference", async || {
-            graph.bears(&PIPELINE, "p", &holder).await
+            graph.has_finalizer(&PIPELINE, "p", &holder).await
         })
         .await;
     }
@@ -205,14 +205,14 @@ async fn archived_holders_of_an_sql_only_object_are_deleted_with_it() {
         .await;
     let holder = finalizer(&pipeline_run::KIND, &run);
     eventually("the pipeline has the reference", async || {
-        graph.bears(&PIPELINE, "p", &holder).await
+        graph.has_finalizer(&PIPELINE, "p", &holder).await
     })
     .await;
     let done = json!({"metadata": {"annotations": {FINAL: "true"}}});
     let (code, answer) = send(graph.api(), "PATCH", &path(&pipeline_run::KIND, "done"), &done).await;
     assert_eq!(code, 200, "{answer}");
     eventually("the reference is a row", async || {
-        !graph.bears(&PIPELINE, "p", &holder).await
+        !graph.has_finalizer(&PIPELINE, "p", &holder).await
     })
     .await;
     graph.delete(&PIPELINE, "p").await;
@@ -241,12 +241,15 @@ async fn an_sql_only_object_waits_for_what_blocks_it() {
         .await;
     let holder = finalizer(&model::KIND, &model);
     eventually("the family has the reference", async || {
-        graph.bears(&FAMILY, "f", &holder).await
+        graph.has_finalizer(&FAMILY, "f", &holder).await
     })
     .await;
     graph.delete(&FAMILY, "f").await;
     graph.until_in(&FAMILY, "f", "DELETING").await;
-    assert!(graph.bears(&FAMILY, "f", &holder).await, "nobody takes the reference");
+    assert!(
+        graph.has_finalizer(&FAMILY, "f", &holder).await,
+        "nobody takes the reference"
+    );
     graph.delete(&model::KIND, "m").await;
     graph.until_gone(&FAMILY, "f").await;
     graph.end().await;
@@ -266,7 +269,7 @@ async fn an_object_of_the_cluster_waits_for_an_sql_only_holder_and_takes_along_w
         .await;
     let holder = finalizer(&MODEL, &model);
     eventually("the family has the reference", async || {
-        graph.bears(&model_family::KIND, "f", &holder).await
+        graph.has_finalizer(&model_family::KIND, "f", &holder).await
     })
     .await;
     graph.delete(&model_family::KIND, "f").await;
@@ -279,7 +282,7 @@ async fn an_object_of_the_cluster_waits_for_an_sql_only_holder_and_takes_along_w
     let trigger = graph.create(&TRIGGER, "t", pipeline).await;
     let holder = finalizer(&TRIGGER, &trigger);
     eventually("the pipeline has the reference", async || {
-        graph.bears(&pipeline::KIND, "p", &holder).await
+        graph.has_finalizer(&pipeline::KIND, "p", &holder).await
     })
     .await;
     graph.delete(&pipeline::KIND, "p").await;
@@ -324,7 +327,7 @@ async fn release_takes_the_finalizer_of_the_graph_off_sql_only_objects() {
     let graph = Graph::of(TARGETS, &Cleanups::none()).await;
     graph.create(&PIPELINE, "p", json!({})).await;
     eventually("the pipeline has the finalizer", async || {
-        graph.bears(&PIPELINE, "p", "/deletion").await
+        graph.has_finalizer(&PIPELINE, "p", "/deletion").await
     })
     .await;
     let stage = graph.stopped().await;
@@ -381,7 +384,7 @@ async fn what_an_sql_only_object_has_outside_is_cleaned_up_before_it_goes() {
     let graph = Graph::of(TARGETS, &cleanups).await;
     graph.create(&PIPELINE, "p", json!({"description": "TRAIN"})).await;
     eventually("the pipeline has the finalizer", async || {
-        graph.bears(&PIPELINE, "p", "/deletion").await
+        graph.has_finalizer(&PIPELINE, "p", "/deletion").await
     })
     .await;
     graph.delete(&PIPELINE, "p").await;

@@ -159,7 +159,7 @@ impl Stage {
         deleted.expect("it is there");
     }
 
-    async fn bears(&self, plural: &str, name: &str, finalizer: &str) -> bool {
+    async fn has_finalizer(&self, plural: &str, name: &str, finalizer: &str) -> bool {
         let found = self.get(plural, name).await;
         found.is_some_and(|found| found.finalizers().iter().any(|one| one.starts_with(finalizer)))
     }
@@ -184,7 +184,7 @@ impl Stage {
         self.create(FAMILIES, name, json!({"name": name})).await;
         let family = json!({"modelFamily": {"name": name, "namespace": "default"}});
         self.create(MODELS, name, family).await;
-        let held = async || self.bears(FAMILIES, name, "model.michelangelo.api/").await;
+        let held = async || self.has_finalizer(FAMILIES, name, "model.michelangelo.api/").await;
         eventually("the reference", held).await;
     }
 
@@ -242,7 +242,7 @@ async fn a_model_goes_once_its_file_is_gone_over_failures_panics_and_a_kill() {
     assert_eq!(stage.calls("b"), 1);
     let model = stage.get(MODELS, "a").await.expect("it waits");
     assert_eq!(model.annotations()["michelangelo.api/deletion-phase"], "DRAINING");
-    let held = stage.bears(FAMILIES, "a", "model.michelangelo.api/").await;
+    let held = stage.has_finalizer(FAMILIES, "a", "model.michelangelo.api/").await;
     assert!(held, "the family of a model whose file is there");
 
     fs::remove_file(&file).expect("it is there");

@@ -6,6 +6,10 @@ use super::terms::{others, sources};
 
 /// What no type, function or variable has in its name, with the term for it.
 const IN_NAMES: &[(&str, &str)] = &[
+    ("bearer", "target, or bearer_token"),
+    ("bearers", "targets"),
+    ("bears", "has_reference or has_finalizer"),
+    ("borne", "has_reference, or references"),
     ("buried", "tombstone"),
     ("buries", "needs_tombstone"),
     ("bury", "make_tombstone"),
@@ -112,11 +116,25 @@ const AT_THE_END: &[&str] = &["Place", "Said", "Seat", "Trouble", "Way", "Words"
 /// What no function is called, although its parameters and variables may be, with the term for it.
 const AS_FUNCTIONS: &[(&str, &str)] = &[
     ("be_brief", "what is limited"),
+    ("becomes_another", "differs_in_content"),
+    ("begin_along", "begin_sweep"),
     ("blame", "find_cause"),
+    ("doubt_names", "warn_of_unknown_was"),
     ("doubtful", "what is not sure"),
     ("farewell", "end_message"),
+    ("goes_along", "is_deleted_with"),
+    ("gone_is_fine", "ignore_not_found"),
+    ("heard", "on_watch_event"),
+    ("know_and_again", "observe_and_repeat"),
+    ("may_not_speak", "forbidden_holder"),
+    ("on_its_way_out", "leaving_object"),
+    ("outlasts", "keeps_direct_change"),
     ("stands_still", "is_stalled, or wait_until_stalled"),
+    ("sweep_along", "sweep_holders"),
+    ("take_along", "delete_with_holders"),
+    ("turned_away", "count_rejection"),
     ("unhurried", "without the limit"),
+    ("waits_as_it_should", "is_delayed"),
 ];
 
 /// Names with such words that are not chosen here: those of libraries, of lock guards, and of fields, values and
@@ -165,6 +183,12 @@ fn ends_with(name: &str, word: &str) -> bool {
         .is_some_and(|last| *last == word.to_ascii_lowercase())
 }
 
+/// Whether a word is among those of a name. The bearer of a token is HTTP's.
+fn has_word(words: &[String], word: &str) -> bool {
+    let mut at = words.iter().enumerate().filter(|(_, own)| *own == word);
+    at.any(|(at, _)| word != "bearer" || words.get(at + 1).is_none_or(|next| next != "token"))
+}
+
 /// The retired terms among the names of a line of code, with what to call them.
 fn retired_names(line: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -181,9 +205,7 @@ fn retired_names(line: &str) -> Vec<String> {
         found.extend(as_function.map(|(_, instead)| (*name, *instead)));
         let words = words_of(name);
         if words.len() <= NAME_WORDS_MAX && !GIVEN.contains(name) {
-            let retired = IN_NAMES
-                .iter()
-                .filter(|(retired, _)| words.iter().any(|word| word == retired));
+            let retired = IN_NAMES.iter().filter(|(retired, _)| has_word(&words, retired));
             found.extend(retired.map(|(_, instead)| (*name, *instead)));
         }
     }
@@ -251,6 +273,14 @@ fn a_retired_term_is_found_in_compounds() {
         "pub struct UnderWay;",
         "enum StoreTrouble {",
         "    async fn stands_still(&self) {",
+        "let bearer = target();",
+        "self.keep_bearer(place);",
+        "graph.bearers(&name)",
+        "let bearer_of_token = target();",
+        "if object.is_borne_by(name) {",
+        "Named::Present { bears, .. } => {}",
+        "fn waits_as_it_should(&self) -> bool {",
+        "    fn goes_along(edges: &[Edge]) -> bool {",
     ] {
         assert_eq!(retired_names(line).len(), 1, "{line}: {:?}", retired_names(line));
     }
@@ -276,6 +306,10 @@ fn terms_of_the_field_and_sentences_are_no_retired_names() {
         "evicted: rule.evicted,",
         "row.evicted_time.is_some()",
         "let outstanding = 1;",
+        "caller.bearer_token.is_some()",
+        "struct BearerToken;",
+        "forbears();",
+        "let heard = self.heard;",
         "fn what_is_evicted_twice_stays_archived()",
     ] {
         assert_eq!(retired_names(line), [""; 0], "{line}");

@@ -295,17 +295,17 @@ fn what_was_deleted_on_its_way_to_the_archive_takes_its_references_along() {
         immutable: true,
         ..terminating(7)
     };
-    let borne = [(true, false), (false, true)].map(|(has_references, has_deletion_finalizer)| Head {
+    let held = [(true, false), (false, true)].map(|(has_references, has_deletion_finalizer)| Head {
         has_references,
         has_deletion_finalizer,
         ..archived
     });
-    let stripped = borne.map(|head| Head {
+    let stripped = held.map(|head| Head {
         has_finalizer: false,
         ..head
     });
     let expected = action(stored(Life::Deleted), FollowUp::ReleaseArchived);
-    for head in borne.into_iter().chain(stripped) {
+    for head in held.into_iter().chain(stripped) {
         for known in [accepted, context()] {
             let decided_by = |owns| decide(&Observed::Present(head), deleted.as_ref(), &Context { owns, ..known });
             assert_eq!(decided_by(false), expected);

@@ -355,8 +355,8 @@ fn stands_in(restored: &Restored<'_>, place: &FullName, referenced: &ReferencedS
     let mut restored = restored.get(name.uid()).into_iter().flatten();
     restored.any(|(uid, holder)| {
         let own = ReferenceName::new(holder.kind.name, holder.kind.group, uid);
-        let bears = own.is_ok_and(|own| referenced.references.contains(&own));
-        holder.names(place) && !bears
+        let has_reference = own.is_ok_and(|own| referenced.references.contains(&own));
+        holder.names(place) && !has_reference
     })
 }
 

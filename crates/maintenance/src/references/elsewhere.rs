@@ -26,7 +26,7 @@ pub(super) struct OtherServicesState {
     /// Whether their objects were listed.
     is_listed: bool,
     /// Those that had references of our holders.
-    bearers: BTreeSet<FullName>,
+    targets: BTreeSet<FullName>,
     /// Of which kinds not all objects were read, and why.
     unlisted: BTreeSet<String>,
     /// Why nothing is heard of kinds, by group and kind: nobody asks about these any more.
@@ -48,7 +48,7 @@ impl OtherServicesState {
             true => all.named_elsewhere(),
             false => BTreeSet::new(),
         };
-        places.extend(self.bearers.iter().cloned());
+        places.extend(self.targets.iter().cloned());
         let places: Vec<FullName> = places.into_iter().collect();
         for of_kind in places.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
             self.look(all, of_kind, others).await;
@@ -79,7 +79,7 @@ impl OtherServicesState {
         for places in unread.chunks(LOOKED_AT_ONCE) {
             for (place, answer) in places.iter().zip(looked_at(places, others).await) {
                 match answer {
-                    Ok(Some(found)) => self.keep_bearer(all, place, found),
+                    Ok(Some(found)) => self.keep_target(all, place, found),
                     // It is gone since it was listed.
                     Ok(None) => {}
                     Err(failure) => {
@@ -121,10 +121,10 @@ impl OtherServicesState {
         }
     }
 
-    fn keep_bearer(&mut self, all: &mut Everything, place: &FullName, found: ReferencedState) {
+    fn keep_target(&mut self, all: &mut Everything, place: &FullName, found: ReferencedState) {
         let found = of_ours(all, found);
         if !found.references.is_empty() {
-            self.bearers.insert(place.clone());
+            self.targets.insert(place.clone());
             all.elsewhere.insert(place.clone(), found);
         }
     }
@@ -142,7 +142,7 @@ impl OtherServicesState {
                     Ok(Some(found)) => {
                         let found = of_ours(all, found);
                         if !found.references.is_empty() {
-                            self.bearers.insert(place.clone());
+                            self.targets.insert(place.clone());
                         }
                         all.elsewhere.insert(place.clone(), found);
                     }

@@ -254,10 +254,10 @@ impl Restorer<'_> {
         references: &[String],
         object: &Object,
     ) -> Result<(), RestoreError> {
-        let borne = |name: &&String| object.metadata.finalizers.contains(name);
+        let has_reference = |name: &&String| object.metadata.finalizers.contains(name);
         let names = references
             .iter()
-            .filter(borne)
+            .filter(has_reference)
             .filter_map(|name| name.parse::<ReferenceName>().ok());
         for name in names {
             let (storage, uid) = (&self.sides.storage, &manifest.old_uid);

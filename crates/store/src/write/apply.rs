@@ -17,7 +17,7 @@ use crate::row::{RowWrite, Written, row_version};
 use crate::statements::{KindSql, LIST_MAX, padded_list, padded_pairs};
 use crate::write::batch::{Batch, Work};
 use crate::write::events::{Event, Events};
-use crate::write::feed::{FeedEntry, becomes_another};
+use crate::write::feed::{FeedEntry, differs_in_content};
 use crate::write::main_row::{main_row, side_rows};
 use crate::write::plan::{NewRow, Plan, plan};
 use crate::write::references::Carried;
@@ -96,9 +96,9 @@ impl Superseded {
     }
 }
 
-/// Whether an archived object has become another one for watches, and has not only gone its way.
+/// Whether the content of an archived object changed, so that watches have to report it.
 fn changes_for_watches(held: &Object, new: &Object) -> bool {
-    becomes_another(held.text(), new.text())
+    differs_in_content(held.text(), new.text())
 }
 
 /// The same for those who follow the outbox. Its entry may say of an object that it is being deleted, and what is

@@ -20,8 +20,8 @@ const CHANGES_DROPPED: u64 = 1_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
-/// What an object goes through while it leaves a cluster, without becoming another one.
-const ON_THE_WAY: [&str; 6] = [
+/// The fields of the metadata that an eviction changes, while the content of the object stays the same.
+const FIELDS_CHANGED_BY_EVICTION: [&str; 6] = [
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
     "finalizers",
@@ -32,11 +32,11 @@ const ON_THE_WAY: [&str; 6] = [
 
 /// Whether two texts of an object differ in other fields than those. Of texts that are too deep to be read, each
 /// difference counts: an event too many does no harm.
-pub(crate) fn becomes_another(before: &str, after: &str) -> bool {
+pub(crate) fn differs_in_content(before: &str, after: &str) -> bool {
     let substance = |text: &str| -> Option<Value> {
         let mut object: Value = serde_json::from_str(text).ok()?;
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.retain(|field, _| !ON_THE_WAY.contains(&field.as_str()));
+            metadata.retain(|field, _| !FIELDS_CHANGED_BY_EVICTION.contains(&field.as_str()));
         }
         Some(object)
     };
@@ -163,7 +163,7 @@ mod tests {
         let kept = r#"{"metadata":{"name":"a","labels":{"n":"1"},"resourceVersion":"7","finalizers":["f"]},"spec":{}}"#;
         let released = r#"{"spec":{},"metadata":{"name":"a","labels":{"n":"1"},"resourceVersion":"9",
             "deletionTimestamp":"2026-11-01T12:00:00Z","deletionGracePeriodSeconds":0,"generation":2}}"#;
-        assert!(!becomes_another(kept, released));
+        assert!(!differs_in_content(kept, released));
         for (of, by) in [
             (r#""n":"1""#, r#""n":"2""#),
             (r#""name":"a""#, r#""name":"a","annotations":{"n":"1"}"#),
@@ -171,7 +171,7 @@ mod tests {
             (r#""spec":{}"#, r#""spec":{"a":1}"#),
             ("}}", r#"},"status":{}}"#),
         ] {
-            assert!(becomes_another(kept, &released.replace(of, by)), "{by}");
+            assert!(differs_in_content(kept, &released.replace(of, by)), "{by}");
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
                 "]".repeat(200)
             )
         };
-        assert!(becomes_another(&of(1), &of(2)));
-        assert!(!becomes_another(&of(1), &of(1)));
+        assert!(differs_in_content(&of(1), &of(2)));
+        assert!(!differs_in_content(&of(1), &of(1)));
     }
 }

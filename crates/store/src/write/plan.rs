@@ -103,7 +103,7 @@ fn plan_store<'a>(
     }
     let numbered = row.res_version.pack() == offered;
     let same = row.hash == Some(version.hash) && numbered;
-    if same || outlasts(row, version, life) {
+    if same || keeps_direct_change(row, version, life) {
         return if row.life() == life {
             Plan::Nothing(Written::Unchanged)
         } else {
@@ -143,7 +143,7 @@ fn begins_anew(version: &Version, row: &FoundRow, own: &str) -> bool {
 /// Whether a row that was changed in SQL keeps what it holds: nothing that the cluster's object goes
 /// through on the way out replaces it. A cluster in which the object lives on, or was changed before it was
 /// asked to leave, is newer.
-fn outlasts(row: &FoundRow, version: &Version, life: Life) -> bool {
+fn keeps_direct_change(row: &FoundRow, version: &Version, life: Life) -> bool {
     let metadata = &version.object.metadata;
     let is_same_version = metadata.resource_version == row.res_version.of_cluster();
     row.res_version.is_direct() && life != Life::Live && (is_same_version || metadata.deletion_timestamp.is_some())

@@ -50,9 +50,9 @@ fn what_is_archived_goes_with_the_target_of_another_service() {
     };
     let references = ["prod", "second"].map(|name| format!("cluster.compute.example.com/{}", uid(name)));
     let [prod, second] = &references;
-    let bears = |object: &Object, reference: &str| region.finalizers(object).contains(reference);
+    let has_reference = |object: &Object, reference: &str| region.finalizers(object).contains(reference);
     wait_for("the references", || {
-        let all = |reference: &String| bears(&NETWORK, reference) && bears(&SERVER_GROUP, reference);
+        let all = |reference: &String| has_reference(&NETWORK, reference) && has_reference(&SERVER_GROUP, reference);
         references.iter().all(all)
     });
     let immutable = "compute.example.com/immutable=true";
@@ -67,9 +67,9 @@ fn what_is_archived_goes_with_the_target_of_another_service() {
         .run
         .kubectl(&["--server", &compute.url, "delete", "cluster", "second"], "");
     wait_for("its references to be released", || {
-        !bears(&NETWORK, second) && !bears(&SERVER_GROUP, second)
+        !has_reference(&NETWORK, second) && !has_reference(&SERVER_GROUP, second)
     });
-    assert!(bears(&NETWORK, prod) && bears(&SERVER_GROUP, prod));
+    assert!(has_reference(&NETWORK, prod) && has_reference(&SERVER_GROUP, prod));
 
     // The compute service learns of the deletion once it is back.
     compute.kill();
@@ -78,7 +78,7 @@ fn what_is_archived_goes_with_the_target_of_another_service() {
     compute.restart();
     until("the archived cluster to go", &compute, "cluster", "Erased");
     until("the network to go", &region, "network", "Erased");
-    assert!(!bears(&SERVER_GROUP, prod), "it holds nothing any more");
+    assert!(!has_reference(&SERVER_GROUP, prod), "it holds nothing any more");
 }
 
 fn until(what: &str, service: &Service, kind: &str, event: &str) {
@@ -121,12 +121,12 @@ fn a_cloud_identity_moves_to_another_project_which_stays() {
         );
         identity.run.kubectl(&["apply", "-f", "-"], &project);
     }
-    let bears = |project| {
+    let has_reference = |project| {
         identity
             .finalizers(project)
             .contains("cloudidentity.region.example.com/")
     };
-    wait_for("the reference", || bears(&PROJECT));
+    wait_for("the reference", || has_reference(&PROJECT));
     let service = format!("identity.example.com={}", identity.url);
     let moved = |to: &str| {
         let words = ["move", "cloudidentity/openstack", "--to", to, "--service", &service];
@@ -139,8 +139,8 @@ fn a_cloud_identity_moves_to_another_project_which_stays() {
         "{}",
         text_of(&done.stderr)
     );
-    assert!(done.status.success() && bears(&OTHER_PROJECT));
-    wait_for("the former project to be free", || !bears(&PROJECT));
+    assert!(done.status.success() && has_reference(&OTHER_PROJECT));
+    wait_for("the former project to be free", || !has_reference(&PROJECT));
 
     identity.begin_cleanup(&LEAVING_PROJECT);
     identity.delete(&LEAVING_PROJECT);
@@ -153,7 +153,7 @@ fn a_cloud_identity_moves_to_another_project_which_stays() {
     let server = ["--server", region.url.as_str()];
     let said = region.run.refused(&[&server[..], &patch[..]].concat(), "");
     assert!(said.contains(why), "{said}");
-    assert!(bears(&OTHER_PROJECT) && !bears(&LEAVING_PROJECT));
+    assert!(has_reference(&OTHER_PROJECT) && !has_reference(&LEAVING_PROJECT));
     let named = region.run.kubectl(
         &["get", "cloudidentity", "openstack", "-o=jsonpath={.spec.project}"],
         "",

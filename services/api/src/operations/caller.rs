@@ -32,7 +32,7 @@ pub enum RightsOf {
 #[derive(Clone, Default)]
 pub struct Caller {
     /// The bearer token, if one was sent.
-    pub bearer: Option<String>,
+    pub bearer_token: Option<String>,
     /// Whom the caller wants to be taken for.
     pub impersonate: Option<Impersonation>,
     /// What the client calls itself; names the field manager where the request does not.
@@ -56,9 +56,9 @@ pub struct Impersonation {
 
 impl Caller {
     /// Somebody with these credentials.
-    pub fn new(bearer: Option<String>, impersonate: Option<Impersonation>, user_agent: Option<String>) -> Self {
+    pub fn new(bearer_token: Option<String>, impersonate: Option<Impersonation>, user_agent: Option<String>) -> Self {
         Self {
-            bearer,
+            bearer_token,
             impersonate,
             user_agent,
             vouched: None,
@@ -77,7 +77,7 @@ impl Caller {
 
     /// Whether it has presented an identity.
     pub(crate) fn is_identified(&self) -> bool {
-        self.bearer.is_some() || self.vouched.is_some()
+        self.bearer_token.is_some() || self.vouched.is_some()
     }
 
     /// Whether requests go to the cluster with the server's credentials.
@@ -88,7 +88,7 @@ impl Caller {
     /// The server, acting for this caller.
     pub(super) fn on_behalf(&self) -> Self {
         Self {
-            bearer: None,
+            bearer_token: None,
             impersonate: None,
             user_agent: self.user_agent.clone(),
             vouched: None,
@@ -101,7 +101,7 @@ impl Caller {
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Caller")
-            .field("bearer", &self.bearer.as_ref().map(|_| "…"))
+            .field("bearer_token", &self.bearer_token.as_ref().map(|_| "…"))
             .field("impersonate", &self.impersonate)
             .field("user_agent", &self.user_agent)
             .field("vouched", &self.vouched)
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_token_is_never_shown() {
         let caller = Caller {
-            bearer: Some("secret".to_owned()),
+            bearer_token: Some("secret".to_owned()),
             ..Caller::default()
         };
         assert!(!format!("{caller:?}").contains("secret"));

@@ -185,7 +185,7 @@ impl Upstream {
 /// Puts the caller's credentials on a request.
 fn identify(caller: &Caller, headers: &mut HeaderMap) -> Result<(), Refusal> {
     let unusable = |_| Refusal::bad_request("a header of the request cannot be handed on");
-    if let Some(token) = &caller.bearer {
+    if let Some(token) = &caller.bearer_token {
         let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(unusable)?;
         value.set_sensitive(true);
         headers.insert(header::AUTHORIZATION, value);

@@ -247,7 +247,7 @@ impl Streams {
     /// 429 where there are as many as may be.
     fn slot(&self) -> Result<WatchSlot, Refusal> {
         self.watches.begin().ok_or_else(|| {
-            self.figures.turned_away(RejectionReason::Watches);
+            self.figures.count_rejection(RejectionReason::Watches);
             let message = "too many watches; try again later";
             Refusal::try_again(Reason::TooManyRequests, message)
         })

@@ -156,7 +156,7 @@ impl Rights {
         }
         let key = |token: &String| -> [u8; 32] { Sha256::digest(token).into() };
         let user = caller
-            .bearer
+            .bearer_token
             .as_ref()
             .and_then(|token| self.users.get(&key(token), Instant::now()));
         let user = user.map_or_else(|| "unknown".to_owned(), |user| user.username);
@@ -181,7 +181,7 @@ impl Rights {
     /// Refuses who may not speak for the holder of a reference.
     pub(super) async fn allow_holder(&self, caller: &Caller, holder: &HolderResource) -> Result<(), Refusal> {
         let denied = self.denied(caller, holder.attributes()).await?;
-        denied.map_or(Ok(()), |(user, why)| Err(may_not_speak(&user, holder, &why)))
+        denied.map_or(Ok(()), |(user, why)| Err(forbidden_holder(&user, holder, &why)))
     }
 
     /// Who may not, and why; nobody where it is allowed.
@@ -216,7 +216,7 @@ impl Rights {
             return Ok(user.clone());
         }
         let unauthorized = || Refusal::from(Status::unauthorized());
-        let token = caller.bearer.as_deref().ok_or_else(unauthorized)?;
+        let token = caller.bearer_token.as_deref().ok_or_else(unauthorized)?;
         let key: [u8; 32] = Sha256::digest(token).into();
         if let Some(user) = self.users.get(&key, Instant::now()) {
             return Ok(user);
@@ -340,7 +340,7 @@ async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, rev
     Ok(reviewed["status"].take())
 }
 
-fn may_not_speak(user: &User, holder: &HolderResource, why: &str) -> Refusal {
+fn forbidden_holder(user: &User, holder: &HolderResource, why: &str) -> Refusal {
     let HolderResource {
         group,
         resource,

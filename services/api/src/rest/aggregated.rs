@@ -162,7 +162,7 @@ mod tests {
             "it says of nobody who it is"
         );
         let reported = format!("{:?}", caller(Some(&peer(true)), &headers()).unwrap());
-        for part in ["\"jane\"", "[\"a\", \"b\"]", "example.org/scope", "bearer: None"] {
+        for part in ["\"jane\"", "[\"a\", \"b\"]", "example.org/scope", "bearer_token: None"] {
             assert!(reported.contains(part), "{part} in {reported}");
         }
     }

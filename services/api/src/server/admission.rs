@@ -155,7 +155,7 @@ impl Terms for ApiTerms {
             Denied::Body(error) => of_a_body(head, error),
         };
         if let Some(why) = counted {
-            self.figures.turned_away(why);
+            self.figures.count_rejection(why);
         }
         refusal
     }

@@ -56,7 +56,7 @@ pub enum Held {
     /// This object has it.
     By {
         /// Which one.
-        bearer: Seen,
+        target: Seen,
         /// Whether it did not before.
         is_new: bool,
     },
@@ -150,7 +150,7 @@ pub trait Archive: Send + Sync {
     async fn hold(&self, target: &Key, reference: &ReferenceName, now: Timestamp) -> Result<Held, ArchiveError>;
 
     /// Whether the archived object of that name has a reference.
-    async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;
+    async fn has_reference(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError>;
 
     /// Whether an archived object names this one by a field; `None` where it is not archived.
     async fn names(&self, holder: &Object, target: &Key) -> Result<Option<bool>, ArchiveError>;
@@ -232,14 +232,14 @@ pub enum HolderAction {
 pub fn action_on(holder: &Holder, target: &Key, phase: Option<Phase>) -> HolderAction {
     let mut edges = holder.edges.iter().filter(|edge| edge.target == *target).peekable();
     match edges.peek().is_some() && edges.all(|edge| edge.owned) {
-        _ if holder.version.is_some() && goes_along(&holder.edges, target, phase) => HolderAction::Delete,
+        _ if holder.version.is_some() && is_deleted_with(&holder.edges, target, phase) => HolderAction::Delete,
         true => HolderAction::WaitForOwned,
         false => HolderAction::WaitFor,
     }
 }
 
 /// Whether an object with these fields goes with a target that is deleted and has recorded this phase.
-pub(crate) fn goes_along(edges: &[Edge], target: &Key, phase: Option<Phase>) -> bool {
+pub(crate) fn is_deleted_with(edges: &[Edge], target: &Key, phase: Option<Phase>) -> bool {
     let mut naming = edges.iter().filter(|edge| edge.target == *target);
     naming.any(|edge| match phase {
         None => false,

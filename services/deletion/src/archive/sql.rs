@@ -214,7 +214,7 @@ impl Archive for SqlArchive {
         let placed = self.store.place_reference(kind, &uid, reference, PLACED_BY, now).await;
         match placed {
             Ok(placed) => Ok(Held::By {
-                bearer: Seen {
+                target: Seen {
                     key: target.clone(),
                     uid: uid.to_string(),
                 },
@@ -229,7 +229,7 @@ impl Archive for SqlArchive {
         }
     }
 
-    async fn bears(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError> {
+    async fn has_reference(&self, target: &Key, reference: &ReferenceName) -> Result<bool, ArchiveError> {
         let kind = self.kind(&target.kind)?;
         let found = self.store.get_by_name(kind, &target.namespace, &target.name).await;
         let found = found.map_err(failed)?.filter(|found| found.life == Life::Archived);

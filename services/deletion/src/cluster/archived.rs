@@ -13,7 +13,7 @@ use super::remaining::RemainingHolders;
 use super::waiting::Waiting;
 use super::{Cluster, failed};
 use crate::answers::Swept;
-use crate::archive::{Archive, Held, Holder, HolderAction, HolderScope, HolderState, action_on, goes_along};
+use crate::archive::{Archive, Held, Holder, HolderAction, HolderScope, HolderState, action_on, is_deleted_with};
 use crate::decide::{Archived, Seen};
 use crate::object::{DeletionState, Edge, Key, Object};
 use crate::targets::Answer;
@@ -61,10 +61,10 @@ pub(super) async fn hold(
         return Ok(());
     };
     let held = archive.hold(target, &name, now).await.map_err(|error| failed(&error))?;
-    if let Held::By { bearer, is_new: true } = &held {
-        let stays = may_stay(cluster, archive, task, bearer, &name, now, outcome).await;
+    if let Held::By { target, is_new: true } = &held {
+        let stays = may_stay(cluster, archive, task, target, &name, now, outcome).await;
         if !matches!(stays, Ok(true)) {
-            let released = archive.release(bearer, &name).await;
+            let released = archive.release(target, &name).await;
             released.map_err(|error| failed(&error))?;
             return stays.map(drop);
         }
@@ -83,12 +83,12 @@ async fn may_stay(
     cluster: &Cluster,
     archive: &dyn Archive,
     task: &Task,
-    bearer: &Seen,
+    target: &Seen,
     name: &ReferenceName,
     now: Timestamp,
     outcome: &mut Outcome,
 ) -> Result<bool, ClusterError> {
-    if let Some(live) = cluster.get(&bearer.key).await? {
+    if let Some(live) = cluster.get(&target.key).await? {
         outcome.know(live);
         return Ok(false);
     }
@@ -96,7 +96,7 @@ async fn may_stay(
     if holder.is_some_and(|holder| holder.state != DeletionState::Deleting) {
         return Ok(true);
     }
-    let states = archive.keep(bearer, std::slice::from_ref(name), now).await;
+    let states = archive.keep(target, std::slice::from_ref(name), now).await;
     let states = states.map_err(|error| failed(&error))?;
     Ok(states == [HolderState::Archived])
 }
@@ -284,7 +284,7 @@ impl HolderSweep<'_> {
         phase: Option<Phase>,
     ) -> Result<LiveAction, ClusterError> {
         let key = &self.target.key;
-        let goes = |phase| goes_along(&holder.edges, key, phase);
+        let goes = |phase| is_deleted_with(&holder.edges, key, phase);
         if holder.reference.is_none() && !goes(Some(Phase::Finalizing)) {
             return Ok(LiveAction::Stays);
         }
@@ -380,7 +380,7 @@ async fn live_holder(
     let found = cluster.get(key).await?;
     Ok(found.filter(|found| {
         let stays = found.state == DeletionState::Live && found.has_deletion_finalizer;
-        stays && found.uid == holder.uid && goes_along(&found.edges, target, phase)
+        stays && found.uid == holder.uid && is_deleted_with(&found.edges, target, phase)
     }))
 }
 

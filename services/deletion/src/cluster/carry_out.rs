@@ -336,9 +336,9 @@ async fn free(
             continue;
         };
         let name = task.object.reference_name();
-        let bears = name.is_some_and(|name| found.references.contains(&name));
+        let has_reference = name.is_some_and(|name| found.references.contains(&name));
         outcome.know(found);
-        if bears {
+        if has_reference {
             return Ok(());
         }
     }

@@ -157,11 +157,11 @@ impl Cluster {
     }
 
     /// Whether the archived object of that name has a reference. The archives of other services are theirs.
-    async fn bears_in_archive(&self, target: &Key, name: &ReferenceName) -> Result<bool, ClusterError> {
+    async fn has_reference_in_archive(&self, target: &Key, name: &ReferenceName) -> Result<bool, ClusterError> {
         match &self.archive {
             Some(archive) if self.peers.of(&target.kind).is_none() => {
-                let bears = archive.bears(target, name).await;
-                bears.map_err(|error| failed(&error))
+                let answer = archive.has_reference(target, name).await;
+                answer.map_err(|error| failed(&error))
             }
             Some(_) | None => Ok(false),
         }

@@ -170,15 +170,15 @@ pub(super) async fn holds_all(cluster: &Cluster, holder: &Object, outcome: &mut 
             outcome.unanswered = peer.map(|peer| Unanswered::by(peer.place(), error));
         }
         let Some(found) = found? else {
-            if cluster.bears_in_archive(&edge.target, &name).await? {
+            if cluster.has_reference_in_archive(&edge.target, &name).await? {
                 continue;
             }
             outcome.held = Some((edge.target.clone(), Answer::Absent));
             return Ok(false);
         };
-        let bears = found.references.contains(&name);
+        let has_reference = found.references.contains(&name);
         outcome.know(found);
-        if !bears {
+        if !has_reference {
             return Ok(false);
         }
     }

@@ -57,7 +57,7 @@ pub enum Named {
         /// Which one.
         seen: Seen,
         /// Whether it has the reference.
-        bears: bool,
+        has_reference: bool,
         /// Whether it is leaving, so that no reference can be placed on it.
         leaving: bool,
         /// The phase that is recorded on it. None where its service is not to be trusted.
@@ -160,7 +160,7 @@ pub struct Input<'a> {
     pub named: Vec<Named>,
     /// The objects that have its reference, whether a field names them or not. As long as it stays, those alone that
     /// its fields may name: other references were placed by others, in its name.
-    pub bearers: Vec<Seen>,
+    pub targets: Vec<Seen>,
     /// Whether one of these is named by no field and is not being deleted: the object was moved from there. One whose
     /// service is not to be trusted counts as one that stays. So does an archived one, of which the archive is asked
     /// right before the object would be deleted.

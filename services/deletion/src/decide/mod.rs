@@ -60,7 +60,10 @@ fn decide_live(input: &Input<'_>) -> Step {
     let (mut refused, mut unasked) = (Vec::new(), None);
     for (edge, named) in edges(input) {
         let why = match named {
-            Named::Present { bears: true, .. } | Named::Archived { leaving: false } => continue,
+            Named::Present {
+                has_reference: true, ..
+            }
+            | Named::Archived { leaving: false } => continue,
             Named::Present {
                 leaving: false, seen, ..
             } => {
@@ -92,7 +95,7 @@ fn decide_live(input: &Input<'_>) -> Step {
         };
     }
     // While a new target is not held, the object may still use the old one.
-    match input.bearers.iter().find(|bearer| !is_named(input, bearer)) {
+    match input.targets.iter().find(|target| !is_named(input, target)) {
         Some(former) if refused.is_empty() => Step::Release(former.clone()),
         Some(_) | None => Step::Rest(refused),
     }
@@ -105,13 +108,13 @@ fn cause(input: &Input<'_>) -> Option<Cause> {
     edges(input).find_map(|(edge, named)| match named {
         Named::Present {
             seen,
-            bears,
+            has_reference,
             leaving: true,
             phase: Some(phase),
-        } if (*bears || has_no_former(input)) && goes_in(edge, *phase) => Some(Cause::Target {
+        } if (*has_reference || has_no_former(input)) && goes_in(edge, *phase) => Some(Cause::Target {
             reference: edge.reference,
             target: seen.clone(),
-            held: *bears,
+            held: *has_reference,
         }),
         Named::Present { .. }
         | Named::Archived { .. }
@@ -174,9 +177,9 @@ fn decide_deleting(input: &Input<'_>) -> Step {
         CleanupState::Remaining(left) => return Step::Wait(Wait::Cleanup(left.clone())),
         CleanupState::Gone => {}
     }
-    match input.bearers.first() {
+    match input.targets.first() {
         Some(_) if recorded < Some(Phase::Finalizing) => Step::Record(Phase::Finalizing, Vec::new()),
-        Some(bearer) => Step::Release(bearer.clone()),
+        Some(target) => Step::Release(target.clone()),
         None if !input.targets_unknown.is_empty() => Step::Wait(Wait::Unknown(input.targets_unknown.clone())),
         None => free(input),
     }
@@ -213,7 +216,9 @@ fn free(input: &Input<'_>) -> Step {
 fn takes_no_reference(named: &Named) -> bool {
     match named {
         Named::Itself => true,
-        Named::Present { bears, phase, .. } => !bears && phase.is_some(),
+        Named::Present {
+            has_reference, phase, ..
+        } => !has_reference && phase.is_some(),
         Named::Archived { .. } | Named::Unasked | Named::Unknown | Named::Absent => false,
     }
 }

@@ -53,10 +53,10 @@ fn cascade(name: &'static str) -> Edge {
     edge(name, false, OnDelete::Cascade)
 }
 
-fn present(name: &str, bears: bool, leaving: bool, phase: Option<Phase>) -> Named {
+fn present(name: &str, has_reference: bool, leaving: bool, phase: Option<Phase>) -> Named {
     Named::Present {
         seen: seen("Target", name),
-        bears,
+        has_reference,
         leaving,
         phase,
     }
@@ -82,7 +82,7 @@ fn input(object: &Object) -> Input<'_> {
     Input {
         object,
         named: Vec::new(),
-        bearers: Vec::new(),
+        targets: Vec::new(),
         has_former: false,
         claims: Vec::new(),
         missing: Vec::new(),
@@ -182,7 +182,7 @@ fn the_old_target_is_released_after_the_new_one_is_held() {
     let moved = |named: Named| {
         decide(&Input {
             named: vec![named],
-            bearers: vec![seen("Target", "new"), seen("Target", "old")],
+            targets: vec![seen("Target", "new"), seen("Target", "old")],
             ..input(&object)
         })
     };
@@ -200,7 +200,7 @@ fn a_target_that_was_created_anew_under_the_name_is_another_one() {
     };
     let step = decide(&Input {
         named: vec![placed("a")],
-        bearers: vec![seen("Target", "a"), old.clone()],
+        targets: vec![seen("Target", "a"), old.clone()],
         ..input(&object)
     });
     assert_eq!(step, Step::Release(old));
@@ -212,7 +212,7 @@ fn a_deletion_waits_while_a_reference_is_left() {
     let step = |phase| {
         decide(&Input {
             claims: claims.clone(),
-            bearers: vec![seen("Target", "a")],
+            targets: vec![seen("Target", "a")],
             ..input(&deleting(phase))
         })
     };
@@ -256,7 +256,7 @@ fn no_phase_is_recorded_again() {
         for claims in [vec![claim("h", false)], vec![claim("c", true)], Vec::new()] {
             let step = decide(&Input {
                 claims,
-                bearers: vec![seen("Target", "a")],
+                targets: vec![seen("Target", "a")],
                 ..input(&deleting(Some(phase)))
             });
             let is_again = matches!(step, Step::Record(recorded, _) if recorded <= phase);
@@ -298,7 +298,7 @@ fn an_owner_drains_before_it_releases() {
         decide(&Input {
             claims,
             missing,
-            bearers: vec![seen("Target", "a")],
+            targets: vec![seen("Target", "a")],
             ..input(&deleting(phase))
         })
     };
@@ -327,7 +327,7 @@ fn nothing_is_released_before_the_cleanup_outside_is_confirmed() {
         };
         decide(&Input {
             cleanup,
-            bearers: vec![seen("Target", "a")],
+            targets: vec![seen("Target", "a")],
             ..input(&object)
         })
     };
@@ -377,9 +377,9 @@ fn nothing_is_cleaned_up_outside_before_holders_and_what_is_owned_are_gone() {
 
 #[test]
 fn all_references_are_released_before_the_object_is_freed() {
-    let step = |phase, bearers, targets_unknown| {
+    let step = |phase, targets, targets_unknown| {
         decide(&Input {
-            bearers,
+            targets,
             targets_unknown,
             ..input(&deleting(phase))
         })

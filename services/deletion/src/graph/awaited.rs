@@ -27,7 +27,7 @@ impl Graph {
         let namers = self.namers.get(&object.key).into_iter().flatten();
         let namers = namers.filter(|key| **key != object.key);
         let placed: HashSet<&str> = object.references.iter().map(ReferenceName::uid).collect();
-        let bears = |holder: &Object| {
+        let has_reference = |holder: &Object| {
             let name = || holder.reference_name();
             placed.contains(holder.uid.as_str()) && name().is_some_and(|name| object.references.contains(&name))
         };
@@ -36,7 +36,7 @@ impl Graph {
         let waiting = LazyCell::new(|| self.waiting_for(object));
         let waits = |holder: &Object| holder.state == DeletionState::Deleting && waiting.contains(&holder.key);
         let missing = namers.filter_map(|key| self.objects.get(key));
-        let missing = missing.filter(|holder| !bears(holder) && !waits(holder));
+        let missing = missing.filter(|holder| !has_reference(holder) && !waits(holder));
         let named = missing.map(|holder| {
             let edges = || holder.edges.iter().filter(|edge| edge.target == object.key);
             MissingReference {
@@ -81,9 +81,9 @@ impl Graph {
 
     /// The objects that have the reference of a holder, and those that it names and goes with.
     fn held_by<'g>(&'g self, holder: &'g Object) -> impl Iterator<Item = &'g Object> {
-        let bearers = holder.reference_name().and_then(|name| self.bearers.get(&name));
+        let targets = holder.reference_name().and_then(|name| self.targets.get(&name));
         let goes_with = holder.edges.iter().filter(|edge| edge.owned || edge.cascades());
-        let keys = bearers.into_iter().flatten().chain(goes_with.map(|edge| &edge.target));
+        let keys = targets.into_iter().flatten().chain(goes_with.map(|edge| &edge.target));
         keys.filter_map(|key| self.objects.get(key))
     }
 }

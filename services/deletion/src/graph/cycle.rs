@@ -137,9 +137,9 @@ impl Graph {
     /// The objects that are being deleted and have the reference of a holder, live or not: they wait for it.
     pub fn waiting_on(&self, holder: &Seen) -> Vec<Seen> {
         let name = holder.reference_name();
-        let bearers = name.as_ref().into_iter().flat_map(|name| self.bearers(name));
-        let bearers = bearers.filter_map(|key| self.objects.get(key));
-        let waiting = bearers.filter(|object| object.state == DeletionState::Deleting);
+        let targets = name.as_ref().into_iter().flat_map(|name| self.targets(name));
+        let targets = targets.filter_map(|key| self.objects.get(key));
+        let waiting = targets.filter(|object| object.state == DeletionState::Deleting);
         waiting.map(Seen::of).collect()
     }
 }

@@ -16,8 +16,8 @@ impl Graph {
     /// not. That it is being deleted is not believed of a service that is doubted.
     pub(super) fn has_former(&self, object: &Object) -> bool {
         let name = object.reference_name();
-        let bearers = name.as_ref().and_then(|name| self.bearers.get(name));
-        let others = bearers.into_iter().flatten().filter(|key| **key != object.key);
+        let targets = name.as_ref().and_then(|name| self.targets.get(name));
+        let others = targets.into_iter().flatten().filter(|key| **key != object.key);
         let former = others.filter(|key| object.edges.iter().all(|edge| edge.target != **key));
         let mut former = former.filter_map(|key| self.objects.get(key));
         former.any(|former| {

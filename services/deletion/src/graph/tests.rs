@@ -33,8 +33,8 @@ fn new() -> Object {
 }
 
 /// The network that it was moved from.
-fn old(version: u64, state: DeletionState, bears: bool) -> Object {
-    let name = cluster().reference_name().filter(|_| bears);
+fn old(version: u64, state: DeletionState, has_reference: bool) -> Object {
+    let name = cluster().reference_name().filter(|_| has_reference);
     Object {
         version: ResourceVersion(version),
         state,
@@ -97,10 +97,10 @@ fn who_refuses_a_holder_is_concerned_by_all_that_happens_to_its_former_target() 
         (4, DeletionState::Evicting, false),
         (5, DeletionState::Evicting, true),
     ];
-    for (version, state, bears) in changes {
-        let concerned = graph.apply(old(version, state, bears));
+    for (version, state, has_reference) in changes {
+        let concerned = graph.apply(old(version, state, has_reference));
         assert!(concerned.contains(&network("new")), "{version}: {concerned:?}");
-        assert_eq!(stays(&graph), bears, "{version}");
+        assert_eq!(stays(&graph), has_reference, "{version}");
     }
     let concerned = graph.remove(&network("old"), "old");
     assert!(concerned.contains(&network("new")), "{concerned:?}");

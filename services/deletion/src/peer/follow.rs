@@ -82,7 +82,7 @@ async fn follow_once(
                 };
                 PeerEvent::Happened(key, is_deleted)
             }
-            Item::Replayed { .. } => PeerEvent::Replayed(kind.clone(), peer.bearers(holders).await?),
+            Item::Replayed { .. } => PeerEvent::Replayed(kind.clone(), peer.targets(holders).await?),
             // Nothing of the other service is held but what `held` says.
             Item::Left(_) => continue,
             Item::Cut(error) => PeerEvent::Silent(kind.clone(), peer.service.unclear(&error.to_string()).to_string()),

@@ -206,8 +206,8 @@ impl Peer {
     }
 
     /// The objects that have a reference of one of these kinds.
-    async fn bearers(&self, holders: &[KindName]) -> Result<Vec<Key>, ClusterError> {
-        let (mut bearers, mut token) = (Vec::new(), None);
+    async fn targets(&self, holders: &[KindName]) -> Result<Vec<Key>, ClusterError> {
+        let (mut targets, mut token) = (Vec::new(), None);
         loop {
             let listed = self.listed(token).await?;
             for object in &listed.items {
@@ -216,12 +216,12 @@ impl Peer {
                     .iter()
                     .filter_map(|one| ReferenceName::of_finalizer(one));
                 if names.any(|name| is_of(&name, holders)) {
-                    bearers.push(self.key(object));
+                    targets.push(self.key(object));
                 }
             }
             token = next(&listed);
             if token.is_none() {
-                return Ok(bearers);
+                return Ok(targets);
             }
         }
     }

@@ -26,12 +26,12 @@ struct Queue {
     /// The uid with which this walk begins to call.
     first: String,
     /// The first one for whom this walk had no room.
-    turned_away: Option<String>,
+    rejected: Option<String>,
 }
 
 impl Queue {
     fn begin_walk(&mut self) {
-        self.first = self.turned_away.take().unwrap_or_default();
+        self.first = self.rejected.take().unwrap_or_default();
     }
 
     /// Whether a tombstone is called that this walk has come to.
@@ -40,7 +40,7 @@ impl Queue {
             return false;
         }
         if self.called.len() >= CALLS_MAX {
-            self.turned_away.get_or_insert_with(|| uid.to_owned());
+            self.rejected.get_or_insert_with(|| uid.to_owned());
             return false;
         }
         self.called.insert(uid.to_owned())

@@ -248,14 +248,14 @@ impl Deletion {
         match report {
             Report::Listed(kind, version, objects) => {
                 self.readiness_failures.end(&kind);
-                work.listed(&kind, version, objects);
+                work.on_list(&kind, version, objects);
             }
-            Report::Applied(kind, text) => work.heard(self.cluster.kinds(), kind, &text, Instant::now()),
+            Report::Applied(kind, text) => work.on_watch_event(self.cluster.kinds(), kind, &text, Instant::now()),
             Report::Deleted(key, uid) => work.gone(&key, &uid, Instant::now()),
             Report::Lost(kind, why) => {
                 self.readiness_failures
                     .begin(&kind, format!("{kind} cannot be followed: {why}"));
-                work.lost(&kind);
+                work.on_watch_lost(&kind);
             }
         }
     }

@@ -117,8 +117,8 @@ impl Peers {
     pub(super) fn take(&mut self, input: PeerInput, work: &mut Work, readiness_failures: &ReadinessFailures) {
         match input {
             PeerInput::Event(PeerEvent::Happened(key, is_deleted)) => work.happened(key, is_deleted),
-            PeerInput::Event(PeerEvent::Replayed(kind, bearers)) => {
-                work.replayed(&kind, bearers);
+            PeerInput::Event(PeerEvent::Replayed(kind, targets)) => {
+                work.replayed(&kind, targets);
                 if work.doubts(&kind) {
                     let all = format!("all that matter here were looked up: the events of {kind} are complete again");
                     readiness_failures.begin(&kind, doubted_until(&kind, &all));
@@ -254,7 +254,7 @@ mod tests {
             }],
             ..live(key("Cluster", "c"), "c")
         };
-        work.listed(&key("Cluster", "c").kind, ResourceVersion(6), vec![cluster]);
+        work.on_list(&key("Cluster", "c").kind, ResourceVersion(6), vec![cluster]);
         work
     }
 

@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    pub(super) fn listed(&mut self, kind: &KindName, version: ResourceVersion, objects: Vec<Object>) {
+    pub(super) fn on_list(&mut self, kind: &KindName, version: ResourceVersion, objects: Vec<Object>) {
         let concerned = self.graph.replace(kind, version, objects);
         self.vanished.forget_unknown(&self.graph);
         for object in self.graph.objects().filter(|object| object.key.kind == *kind) {
@@ -91,13 +91,13 @@ impl Work {
         self.changed(concerned);
     }
 
-    pub(super) fn lost(&mut self, kind: &KindName) {
+    pub(super) fn on_watch_lost(&mut self, kind: &KindName) {
         self.graph.lose(kind);
     }
 
     /// A watch reports an object. One that is known in this version or a later one is not read again: most of what
     /// watches report is the echo of our own writes. Still, an older version may say what was released.
-    pub(super) fn heard(&mut self, kinds: &Kinds, kind: &Kind, text: &Text, now: Instant) {
+    pub(super) fn on_watch_event(&mut self, kinds: &Kinds, kind: &Kind, text: &Text, now: Instant) {
         let metadata = &text.metadata;
         let known = self.graph.get(&key_of(kind, text));
         let known = known.filter(|known| *known.uid == *metadata.uid.0);
@@ -159,11 +159,11 @@ impl Work {
 
     /// What its service says of a holder.
     pub(super) fn found(&mut self, name: ReferenceName, found: Option<FoundHolder>, now: Instant) {
-        let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
+        let targets: Vec<_> = self.graph.targets(&name).cloned().collect();
         if self.knowledge.holders.answered(name, found, now) {
-            self.waiting.look_again(&bearers, now);
+            self.waiting.look_again(&targets, now);
         }
-        self.queue.add(bearers);
+        self.queue.add(targets);
     }
 
     /// Its service does not say, and is asked again.
@@ -256,7 +256,7 @@ impl Work {
 
     fn decide(&mut self, key: &Key, now: Instant) -> Option<Task> {
         if self.setup.foreign.contains(&key.kind) {
-            return self.sweep_along(key, now);
+            return self.sweep_holders(key, now);
         }
         let Some(input) = self.knowledge.input(&self.graph, &self.setup, key, now) else {
             self.queue.forget_failures(key);
@@ -288,7 +288,7 @@ impl Work {
 
     /// What is archived and names an object of another service goes with that one. Whoever is in the cluster decides on
     /// itself.
-    fn sweep_along(&self, key: &Key, now: Instant) -> Option<Task> {
+    fn sweep_holders(&self, key: &Key, now: Instant) -> Option<Task> {
         let object = self.graph.get(key)?;
         let is_deleted = object.phase.is_some() && object.is_leaving() && !self.graph.doubts(&key.kind);
         let is_due = self.setup.archives && is_deleted && self.knowledge.answers.is_due(object, now);

@@ -115,7 +115,7 @@ pub(super) enum Bug {
     /// What is archived, held itself and without a row on what is deleted stays as it is.
     SpareUnplaced,
     /// Nobody asks the archive for what is deleted with an object of another service.
-    LeaveAlong,
+    LeaveCascade,
     /// What archived holders that were moved have left at another service stays there when that deletes its object.
     LeaveMoved,
     /// Their rows stay on what their own service deletes in the cluster.
@@ -258,7 +258,7 @@ impl Bug {
         Self::EndUnheld,
         Self::SweepRowsAlone,
         Self::SpareUnplaced,
-        Self::LeaveAlong,
+        Self::LeaveCascade,
         Self::EndUnreleased,
         Self::EndUnanswered,
     ];

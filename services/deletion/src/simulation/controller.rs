@@ -14,7 +14,7 @@ mod queue;
 
 mod moved;
 
-mod along;
+mod cascade;
 
 mod lost;
 
@@ -153,7 +153,7 @@ impl Controller {
 
     fn wake(&mut self, concerned: BTreeSet<Key>) {
         let own = concerned.into_iter();
-        let own = own.filter(|key| key.kind.group == self.group || self.sweeps_along(key));
+        let own = own.filter(|key| key.kind.group == self.group || self.sweeps_holders(key));
         let own: Vec<Key> = own.collect();
         self.queue.wake(own);
     }
@@ -206,7 +206,7 @@ impl Controller {
             return;
         }
         if key.kind.group != self.group {
-            return self.begin_along(&object, bug);
+            return self.begin_sweep(&object, bug);
         }
         let step = self.step_of(&object, bug);
         if matches!(step, Step::Wait(_) | Step::Rest(_)) {
@@ -264,7 +264,7 @@ impl Controller {
             Step::Request(cause) | Step::Delete(cause) => self.delete(world, task, cause, lost, bug),
             Step::Hold { target, .. } => self.hold(world, task, target, bug),
             Step::Keep(names) => self.keep(world, task, names, lost, bug),
-            Step::Sweep if task.key.kind.group != self.group => self.sweep_along(world, task, bug),
+            Step::Sweep if task.key.kind.group != self.group => self.sweep_holders(world, task, bug),
             Step::Sweep => self.sweep(world, task, bug),
             Step::CleanUp => self.clean_up(world, task, lost, bug),
             Step::Free { confirm } => match confirm.get(task.done) {
@@ -286,7 +286,7 @@ impl Controller {
         }
     }
 
-    fn know_and_again(&mut self, world: &World, object: Option<Stored>) -> Progress {
+    fn observe_and_repeat(&mut self, world: &World, object: Option<Stored>) -> Progress {
         if let Some(object) = object {
             self.know(world, &object);
         }
@@ -330,9 +330,9 @@ impl Controller {
             Err(_) => Progress::Again,
             Ok(None) => Progress::Next,
             Ok(Some(found)) => {
-                let bears = found.bears(&task.reference);
+                let has_reference = found.has_finalizer(&task.reference);
                 self.know(world, &found);
-                match bears {
+                match has_reference {
                     true => Progress::Again,
                     false => Progress::Next,
                 }

@@ -73,7 +73,7 @@ impl Move {
                 .servers
                 .objects
                 .get(&self.to)
-                .is_some_and(|to| to.bears(&reference));
+                .is_some_and(|to| to.has_finalizer(&reference));
             if held && bug == Bug::MoveWithoutWriting {
                 self.placed = true;
                 return None;
@@ -83,7 +83,7 @@ impl Move {
                 return Some(Ended::Refused);
             }
             let written = world.write(&self.to, None, read, |to| {
-                if !to.bears(&reference) {
+                if !to.has_finalizer(&reference) {
                     to.finalizers.push(reference);
                 }
             });
@@ -97,7 +97,7 @@ impl Move {
             Err(refusal) => refused(refusal),
             Ok(_) => {
                 let to = world.servers.objects.get(&self.to);
-                if judged && to.is_none_or(|to| !to.bears(&self.reference)) {
+                if judged && to.is_none_or(|to| !to.has_finalizer(&self.reference)) {
                     world.judge.broken(format!(
                         "{} moved to {} without a reference on it",
                         self.holder, self.to

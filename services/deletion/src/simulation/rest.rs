@@ -8,7 +8,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::Play;
 use super::world::{Stored, World};
-use crate::archive::goes_along;
+use crate::archive::is_deleted_with;
 use crate::object::Key;
 
 /// Rounds in which everybody does all they can, after which nothing changes any more.
@@ -177,13 +177,13 @@ impl Play {
             else {
                 continue;
             };
-            let bears = target.bears(&object.reference());
-            if !target.terminating && !target.requested && !bears {
+            let has_reference = target.has_finalizer(&object.reference());
+            if !target.terminating && !target.requested && !has_reference {
                 return Err(format!("{} has no reference on {}", object.key, target.key));
             }
             let drains = target.phase >= Some(Phase::Draining);
             let takes = target.asked && target.phase.is_some() && (edge.cascades() || (edge.owned && drains));
-            if takes && (bears || !self.world.has_former(object)) {
+            if takes && (has_reference || !self.world.has_former(object)) {
                 return Err(format!("{} outlives {}", object.key, target.key));
             }
         }
@@ -218,7 +218,7 @@ impl Play {
                 Some(edge) if edge.cascades() => false,
                 Some(edge) if edge.owned => object.phase < Some(Phase::Draining),
                 Some(_) => true,
-                None => edges.iter().any(|edge| !self.is_borne(holder, &edge.target)),
+                None => edges.iter().any(|edge| !self.holds_target(holder, &edge.target)),
             };
             if !may_stay {
                 return Err(format!("{} holds {} and should not", holder.key, object.key));
@@ -237,16 +237,16 @@ impl Play {
         if !is_named && self.setting.strict() && !self.world.judge.is_excused(name.uid(), &object.uid) {
             return Err(format!("{} holds {} and does not name it", row.object.key, object.key));
         }
-        let goes = object.asked && goes_along(&edges, &object.key, object.phase);
+        let goes = object.asked && is_deleted_with(&edges, &object.key, object.phase);
         match goes && !row.tombstone {
             true => Err(format!("{} holds {} and should not", row.object.key, object.key)),
             false => Ok(()),
         }
     }
 
-    fn is_borne(&self, holder: &Stored, target: &Key) -> bool {
+    fn holds_target(&self, holder: &Stored, target: &Key) -> bool {
         let target = self.world.servers.objects.get(target);
-        target.is_some_and(|target| target.bears(&holder.reference()))
+        target.is_some_and(|target| target.has_finalizer(&holder.reference()))
     }
 }
 

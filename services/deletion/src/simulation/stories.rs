@@ -186,7 +186,7 @@ fn what_moved_before_its_old_target_is_deleted_stays() {
     play.settled();
     assert!(play.erased(&old) && !play.erased(&network));
     let reference = play.world.servers.objects[&network].reference();
-    assert!(play.world.servers.objects[&new].bears(&reference));
+    assert!(play.world.servers.objects[&new].has_finalizer(&reference));
 }
 
 /// A move was given up once it had placed the reference. While the controller releases that one again, somebody begins
@@ -287,7 +287,10 @@ fn a_move_to_what_is_going_is_refused_and_the_old_target_stays_held() {
     play.settled();
     assert!(matches!(play.decided(&moved), Step::Rest(refused) if refused.len() == 1));
     let reference = play.world.servers.objects[&moved].reference();
-    assert!(play.world.servers.objects[&old].bears(&reference) && !play.world.servers.objects[&new].bears(&reference));
+    assert!(
+        play.world.servers.objects[&old].has_finalizer(&reference)
+            && !play.world.servers.objects[&new].has_finalizer(&reference)
+    );
     play.delete(&keeps);
     play.settled();
     assert!(play.erased(&new) && !play.erased(&moved));
@@ -311,7 +314,7 @@ fn a_holder_under_the_name_of_another_has_no_claim_to_its_reference() {
     assert_ne!(first, second);
     let project = &play.world.servers.objects[&project];
     assert!(
-        project.bears(&first) && project.bears(&second),
+        project.has_finalizer(&first) && project.has_finalizer(&second),
         "references do not lapse"
     );
 }
@@ -335,7 +338,7 @@ fn what_leaves_for_the_archive_takes_nothing_along_and_goes_on_holding() {
     play.settled();
     assert!(play.erased(&cluster) && play.erased(&network));
     let found = &play.world.servers.objects[&identity];
-    assert!(!found.bears(&reference), "etcd has no room for all of them");
+    assert!(!found.has_finalizer(&reference), "etcd has no room for all of them");
     let mut rows = play.world.archives.references.iter();
     assert!(rows.any(|(held, name)| *held == found.uid && name.to_string() == reference));
     play.delete(&identity);

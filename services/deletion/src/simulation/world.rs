@@ -243,7 +243,7 @@ impl World {
     }
 
     fn is_drained(&self, object: &Stored) -> bool {
-        let others = object.bears(FOREIGN) || object.references().next().is_some();
+        let others = object.has_finalizer(FOREIGN) || object.references().next().is_some();
         object.terminating && object.asked && !others && !self.outside.contains_key(&object.uid)
     }
 
@@ -263,10 +263,10 @@ impl World {
                 .objects
                 .get(&edge.target)
                 .filter(|named| named.key != holder.key);
-            let unheld =
-                named.is_some_and(|named| !named.bears(&reference) && !self.archives.has_row(named, &reference));
+            let unheld = named
+                .is_some_and(|named| !named.has_finalizer(&reference) && !self.archives.has_row(named, &reference));
             // A namesake of an archived one that has it was created since that was read.
-            let unheld = unheld && !self.bears_as_row(&edge.target, &reference);
+            let unheld = unheld && !self.has_row_of(&edge.target, &reference);
             edge.target == target.key || (unheld && !self.judge.lenient)
         });
         if lapses || holder.terminating {
@@ -290,7 +290,11 @@ impl World {
                 .broken(format!("{} is freed before it is drained", object.key));
         }
         let reference = object.reference();
-        let mut left = self.servers.objects.values().filter(|other| other.bears(&reference));
+        let mut left = self
+            .servers
+            .objects
+            .values()
+            .filter(|other| other.has_finalizer(&reference));
         let left = left.find(|other| !strict || !self.judge.is_excused(&object.uid, &other.uid));
         match left.map(|left| left.key.clone()) {
             Some(left) if strict => {

@@ -102,7 +102,7 @@ impl Server {
     pub async fn open(place: &Endpoint) -> Result<Self, Unusable> {
         let url = place.check()?;
         if let Some(path) = &place.token_file {
-            let read = bearer(path).await;
+            let read = bearer_token(path).await;
             read.map_err(|why| Unusable::Token {
                 path: path.display().to_string(),
                 why,
@@ -149,7 +149,7 @@ impl Server {
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, AGENT);
         if let Some(path) = &self.token_file {
-            request = request.header(AUTHORIZATION, bearer(path).await?);
+            request = request.header(AUTHORIZATION, bearer_token(path).await?);
         }
         let request = request.body(Body::from(body.to_vec()));
         request.map_err(|error| error.to_string())
@@ -157,7 +157,7 @@ impl Server {
 }
 
 /// The header with the token that a file has now.
-async fn bearer(path: &Path) -> Result<HeaderValue, String> {
+async fn bearer_token(path: &Path) -> Result<HeaderValue, String> {
     let read = tokio::fs::read_to_string(path).await;
     let text = read.map_err(|error| error.to_string())?;
     let token = text.trim();

@@ -21,9 +21,9 @@ impl Stage {
         self.create("Zone", "z", json!({"region": "r"})).await;
         for ((kind, name), target) in [(REGION, NETWORK), (ZONE, REGION)] {
             let reference = self.reference(kind, name).await;
-            self.until(|| self.bears(target, &reference)).await;
+            self.until(|| self.has(target, &reference)).await;
         }
-        self.until(|| self.bears(ZONE, "platform.example.com/deletion")).await;
+        self.until(|| self.has(ZONE, "platform.example.com/deletion")).await;
         self.set_cleanup(true).await;
     }
 
@@ -56,11 +56,11 @@ impl Stage {
         self.until(|| self.is_deleted(ZONE)).await;
         let zone = "zone.platform.example.com default/z";
         self.until(|| self.is_reported("r", "DeletionBlocked", zone)).await;
-        assert!(self.bears(REGION, &of_zone).await && self.bears(NETWORK, &of_region).await);
+        assert!(self.has(REGION, &of_zone).await && self.has(NETWORK, &of_region).await);
         self.set_cleanup(false).await;
         self.until_gone(REGION).await;
         assert!(self.get("Zone", "z").await.is_none(), "it goes first");
-        self.until(|| async { !self.bears(NETWORK, &of_region).await }).await;
+        self.until(|| async { !self.has(NETWORK, &of_region).await }).await;
         assert!(!self.is_deleted(NETWORK).await, "the region only used it");
         self.delete("Network", "n").await;
         self.until_gone(NETWORK).await;
@@ -75,7 +75,7 @@ impl Stage {
         let region = "region.platform.example.com r";
         self.until(|| self.is_reported("n", "DeletionBlocked", region)).await;
         assert!(self.is_deleted(REGION).await, "it is deleted with its network");
-        assert!(self.bears(NETWORK, &of_region).await);
+        assert!(self.has(NETWORK, &of_region).await);
         self.set_cleanup(false).await;
         self.until_gone(NETWORK).await;
         for (kind, name) in [ZONE, REGION] {

@@ -21,7 +21,7 @@ impl Stage {
         }
         for (holder, target) in CYCLE {
             let reference = self.reference("Zone", holder).await;
-            self.until(|| self.bears(("Zone", target), &reference)).await;
+            self.until(|| self.has(("Zone", target), &reference)).await;
         }
     }
 
@@ -83,7 +83,7 @@ async fn a_cycle_ends(field: &str, deleted: &[&str], dropped: (&str, &str)) {
     for (holder, target) in CYCLE {
         let reference = stage.reference("Zone", holder).await;
         assert!(
-            stage.bears(("Zone", target), &reference).await,
+            stage.has(("Zone", target), &reference).await,
             "{holder} holds {target} still"
         );
     }

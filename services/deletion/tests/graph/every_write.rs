@@ -82,7 +82,7 @@ impl Stage {
         self.create("Cluster", "c", json!({"network": "n"})).await;
         for (holder, target) in CHAIN.into_iter().zip(CHAIN.into_iter().skip(1)) {
             let reference = self.reference(holder.0, holder.1).await;
-            self.until(|| self.bears(target, &reference)).await;
+            self.until(|| self.has(target, &reference)).await;
         }
     }
 

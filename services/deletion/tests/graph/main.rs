@@ -168,9 +168,9 @@ impl Stage {
         format!("{}.{GROUP}/{uid}", kind.to_lowercase())
     }
 
-    async fn bears(&self, (kind, name): (&str, &str), reference: &str) -> bool {
+    async fn has(&self, (kind, name): (&str, &str), finalizer: &str) -> bool {
         let found = self.get(kind, name).await;
-        found.is_some_and(|found| found.finalizers().iter().any(|one| one == reference))
+        found.is_some_and(|found| found.finalizers().iter().any(|one| one == finalizer))
     }
 
     /// The objects of a project, each held by those that name it.
@@ -190,7 +190,7 @@ impl Stage {
         ];
         for (holder, target) in held {
             let reference = self.reference(holder.0, holder.1).await;
-            self.until(|| self.bears(target, &reference)).await;
+            self.until(|| self.has(target, &reference)).await;
         }
     }
 
@@ -382,9 +382,9 @@ async fn what_moved_is_held_by_its_new_target_and_outlives_the_old_one() {
     stage
         .patch("Network", "n", json!({"spec": {"cloudIdentity": "j"}}))
         .await;
-    stage.until(|| stage.bears(("CloudIdentity", "j"), &reference)).await;
+    stage.until(|| stage.has(("CloudIdentity", "j"), &reference)).await;
     stage
-        .until(|| async { !stage.bears(("CloudIdentity", "i"), &reference).await })
+        .until(|| async { !stage.has(("CloudIdentity", "i"), &reference).await })
         .await;
     stage
         .patch("Cluster", "c", json!({"spec": {"serverGroup": null}}))
@@ -415,7 +415,7 @@ async fn what_leaves_for_the_archive_takes_nothing_along() {
 
     // Whatever follows from that would have followed by the time that a later deletion is through.
     stage.create("Project", "other", json!({})).await;
-    let has_deletion_finalizer = || stage.bears(("Project", "other"), "platform.example.com/deletion");
+    let has_deletion_finalizer = || stage.has(("Project", "other"), "platform.example.com/deletion");
     stage.until(has_deletion_finalizer).await;
     stage.delete("Project", "other").await;
     stage
@@ -442,7 +442,7 @@ async fn what_leaves_for_the_archive_takes_nothing_along() {
     let is_gone = || async { stage.get("Network", "n").await.is_none() };
     stage.until(is_gone).await;
     assert!(
-        stage.bears(("CloudIdentity", "i"), &reference).await,
+        stage.has(("CloudIdentity", "i"), &reference).await,
         "what is archived goes on holding"
     );
     stop.cancel();

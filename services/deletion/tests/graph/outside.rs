@@ -137,14 +137,14 @@ async fn an_object_goes_once_its_cleanup_has_confirmed_whatever_came_of_it_befor
         cloud.goes("c", behavior);
         stage.until(|| stage.is_reported("c", "CleanupFailed", said)).await;
     }
-    assert!(stage.bears(("Network", "n"), &reference).await, "it is not confirmed");
+    assert!(stage.has(("Network", "n"), &reference).await, "it is not confirmed");
     stop.cancel();
     running.await.expect("it ends");
 
     // The next process knows nothing of all that.
     cloud.goes("c", Behavior::Pending);
     let (stop, running) = stage.run_with(&cloud.cleanups());
-    assert!(stage.bears(("Network", "n"), &reference).await);
+    assert!(stage.has(("Network", "n"), &reference).await);
     cloud.goes("c", Behavior::Removed);
     stage.until(|| stage.is_empty()).await;
     assert_order(&stage.order(&before).await);
@@ -161,13 +161,13 @@ async fn a_cleanup_that_hangs_keeps_no_other_object_and_ends_with_the_service() 
     for number in 0..70 {
         let name = format!("c{number}");
         stage.create("Cluster", &name, json!({})).await;
-        let has_deletion_finalizer = || stage.bears(("Cluster", &name), "platform.example.com/deletion");
+        let has_deletion_finalizer = || stage.has(("Cluster", &name), "platform.example.com/deletion");
         stage.until(has_deletion_finalizer).await;
         cloud.goes(&name, Behavior::Hangs);
         stage.delete("Cluster", &name).await;
     }
     stage.create("Project", "other", json!({})).await;
-    let has_deletion_finalizer = || stage.bears(("Project", "other"), "platform.example.com/deletion");
+    let has_deletion_finalizer = || stage.has(("Project", "other"), "platform.example.com/deletion");
     stage.until(has_deletion_finalizer).await;
     stage.delete("Project", "other").await;
     stage

@@ -21,7 +21,7 @@ impl Stage {
         let user = self.reference("Zone", "user").await;
         let owned = self.reference("Zone", "owned").await;
         for finalizer in [&*user, &*owned, "platform.example.com/deletion"] {
-            self.until(|| self.bears(owner, finalizer)).await;
+            self.until(|| self.has(owner, finalizer)).await;
         }
         let before = self.version().await;
         self.delete("Zone", "owner").await;

@@ -34,10 +34,10 @@ async fn a_reference_on_what_no_field_can_name_stays_until_its_holder_goes() {
     // Of two that it would release, the identity comes first.
     stage.place(identity, &reference).await;
     stage.place(network, &reference).await;
-    stage.until(|| async { !stage.bears(network, &reference).await }).await;
-    assert!(stage.bears(identity, &reference).await, "no field can name an identity");
+    stage.until(|| async { !stage.has(network, &reference).await }).await;
+    assert!(stage.has(identity, &reference).await, "no field can name an identity");
     stage.delete("Cluster", "c").await;
-    stage.until(|| async { !stage.bears(identity, &reference).await }).await;
+    stage.until(|| async { !stage.has(identity, &reference).await }).await;
     stop.cancel();
     running.await.expect("it ends");
 }
@@ -100,7 +100,7 @@ async fn a_reference_that_is_placed_once_its_holder_was_freed_is_taken_back() {
     stage.create("Network", "n", json!({})).await;
     let network = ("Network", "n");
     stage
-        .until(|| stage.bears(network, "platform.example.com/deletion"))
+        .until(|| stage.has(network, "platform.example.com/deletion"))
         .await;
     let cluster = json!({
         "apiVersion": format!("{GROUP}/v1"),
@@ -115,7 +115,7 @@ async fn a_reference_that_is_placed_once_its_holder_was_freed_is_taken_back() {
         .until(|| async { meanwhile.is_taken_back.load(Ordering::SeqCst) })
         .await;
     let reference = format!("cluster.{GROUP}/{uid}");
-    stage.until(|| async { !stage.bears(network, &reference).await }).await;
+    stage.until(|| async { !stage.has(network, &reference).await }).await;
     stop.cancel();
     running.await.expect("it ends");
 }

@@ -177,7 +177,7 @@ async fn what_a_live_object_cannot_hold_is_in_its_conditions_until_it_is_placed(
         .until_condition(cluster, refused, "False", "ReferencesPlaced", "")
         .await;
     let reference = stage.reference("Cluster", "d").await;
-    assert!(stage.bears(("Network", "m"), &reference).await);
+    assert!(stage.has(("Network", "m"), &reference).await);
     stop.cancel();
     running.await.expect("it ends");
 }

@@ -23,7 +23,7 @@ async fn a_reference_that_is_taken_off_by_hand_is_placed_again_and_reported() {
     stage
         .patch("Network", "n", json!({"metadata": {"finalizers": left}}))
         .await;
-    stage.until(|| stage.bears(("Network", "n"), &reference)).await;
+    stage.until(|| stage.has(("Network", "n"), &reference)).await;
     let events: Api<Event> = Api::default_namespaced(stage.client.clone());
     let reported = || async {
         let events = events.list(&ListParams::default()).await.expect("events").items;

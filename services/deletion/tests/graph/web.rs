@@ -143,7 +143,7 @@ impl Stage {
         self.create("Network", network, json!({})).await;
         self.create("Cluster", cluster, json!({"network": network})).await;
         let reference = self.reference("Cluster", cluster).await;
-        self.until(|| self.bears(("Network", network), &reference)).await;
+        self.until(|| self.has(("Network", network), &reference)).await;
         let found = self.get("Cluster", cluster).await.expect("it is there");
         let finalizers = [found.finalizers(), &[CLEANUP.to_owned()]].concat();
         self.patch("Cluster", cluster, json!({"metadata": {"finalizers": finalizers}}))

@@ -211,7 +211,7 @@ async fn apply_one(
                 resource_version: None,
             });
             let deleted = cluster.migrations().delete(&name, &params).await.map(drop);
-            gone_is_fine(deleted).map_err(|source| write("storageversionmigration", name, source))
+            ignore_not_found(deleted).map_err(|source| write("storageversionmigration", name, source))
         }
         Effect::Start => {
             let migration = migration_of(round, resource);
@@ -232,7 +232,7 @@ async fn apply_one(
                 resource_version: None,
             });
             let deleted = cluster.states().delete(&name, &params).await.map(drop);
-            gone_is_fine(deleted).map_err(|source| write("storagestate", name, source))?;
+            ignore_not_found(deleted).map_err(|source| write("storagestate", name, source))?;
             put(cluster, resource, None, &state, finding).await
         }
     }
@@ -316,7 +316,7 @@ fn migration_of(round: &Round, resource: &GroupResource) -> StorageVersionMigrat
     }
 }
 
-fn gone_is_fine(deleted: Result<(), kube::Error>) -> Result<(), kube::Error> {
+fn ignore_not_found(deleted: Result<(), kube::Error>) -> Result<(), kube::Error> {
     match deleted {
         Err(error) if outcome(&error) == Some(Outcome::Absent) => Ok(()),
         other => other,

@@ -116,7 +116,7 @@ impl Terms for RunsTerms {
 /// What a request gets that is not let in, which is counted.
 pub(super) fn denied(why: Denied, figures: &Figures) -> Refusal {
     let reason = rejection(&why);
-    figures.turned_away(reason);
+    figures.count_rejection(reason);
     let busy = |message: String| {
         let message = format!("{message}; try again");
         Refusal::new(Code::ResourceExhausted, reason.as_str(), message).again_after(AGAIN)

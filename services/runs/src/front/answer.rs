@@ -245,11 +245,11 @@ fn check_page(exposure: Exposure, asked: CorsRequest, head: &Head) -> Result<(),
 
 /// What a request shows as its key.
 fn secret(headers: &HeaderMap) -> Option<&str> {
-    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+    let bearer_token = headers.get(header::AUTHORIZATION).and_then(|value| {
         let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
     });
-    bearer.or_else(|| headers.get("x-api-key")?.to_str().ok())
+    bearer_token.or_else(|| headers.get("x-api-key")?.to_str().ok())
 }
 
 /// A body as it is once it is unpacked, and a head that says so.

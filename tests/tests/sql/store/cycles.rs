@@ -241,7 +241,7 @@ async fn a_field_of_a_live_object_that_goes_with_nothing_holds_only_what_bears_i
         ["t"],
         "its field holds without one"
     );
-    let bears = vec![name(LIVE).to_string()];
-    backend.write(leaving(11, bears).live(), at(1)).await;
+    let references = vec![name(LIVE).to_string()];
+    backend.write(leaving(11, references).live(), at(1)).await;
     assert_eq!(waiting_for(&archive, LIVE).await, ["t"]);
 }

@@ -103,8 +103,8 @@ async fn what_was_moved_from_an_object_that_was_just_restored_is_held_by_the_new
         finalizers,
         ..widget("restored", "old", version).annotation("test/RestoredFrom", "old")
     };
-    let bears = vec![name(UNKNOWN).to_string()];
-    linked.backend.write(restored(80, bears).live(), at(2)).await;
+    let references = vec![name(UNKNOWN).to_string()];
+    linked.backend.write(restored(80, references).live(), at(2)).await;
     assert_eq!(linked.backend.life("old").await, Some(Life::Deleted));
     assert!(has_former(&linked, UNKNOWN, "new").await);
     assert!(!has_former(&linked, UNKNOWN, "old").await, "its field names that");

@@ -194,21 +194,21 @@ fn what_an_object_of_another_service_bears_is_compared_as_far_as_that_says_so() 
     all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", network.clone())];
     assert_eq!(all.named_elsewhere(), BTreeSet::from([network.clone()]));
     assert!(compare(&all).is_empty(), "nobody has said what it has");
-    all.elsewhere.insert(network.clone(), bears(&[]));
+    all.elsewhere.insert(network.clone(), with_references(&[]));
     let detail = format!("cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
     assert_eq!(found(&all), [(Class::ReferenceMissing, detail)]);
     let leaving = ReferencedState {
         leaving: true,
-        ..bears(&[])
+        ..with_references(&[])
     };
     all.elsewhere.insert(network.clone(), leaving);
     assert!(compare(&all).is_empty(), "it takes no new references");
-    all.elsewhere.insert(network, bears(&[HOLDER]));
+    all.elsewhere.insert(network, with_references(&[HOLDER]));
     assert!(compare(&all).is_empty());
 }
 
 /// The network `a` of the region, which has the references of clusters with these uids.
-fn bears(holders: &[&str]) -> ReferencedState {
+fn with_references(holders: &[&str]) -> ReferencedState {
     let names = holders
         .iter()
         .map(|uid| ReferenceName::new("Cluster", GROUP, uid).expect("a name"));
@@ -251,7 +251,7 @@ fn hosted() -> Everything {
     Everything {
         kinds: vec![&HOSTED, &NOTE],
         objects: BTreeMap::from([(HOLDER.to_owned(), cluster)]),
-        elsewhere: BTreeMap::from([(in_region("a"), bears(&[HOLDER]))]),
+        elsewhere: BTreeMap::from([(in_region("a"), with_references(&[HOLDER]))]),
         ..Everything::default()
     }
 }
@@ -274,7 +274,7 @@ fn an_archived_holder_needs_its_reference_at_another_service_until_it_is_deleted
         change(all.objects.get_mut(HOLDER).expect("it is there"));
         assert_eq!(!all.named_elsewhere().is_empty(), needs);
         assert!(compare(&all).is_empty(), "it is there");
-        all.elsewhere.insert(in_region("a"), bears(&[]));
+        all.elsewhere.insert(in_region("a"), with_references(&[]));
         let detail = format!("archived cluster n/c names it in network, and it lacks cluster.{GROUP}/{HOLDER}");
         let missing = needs.then_some((Class::ReferenceMissing, detail));
         assert_eq!(found(&all), missing.into_iter().collect::<Vec<_>>());
@@ -295,7 +295,7 @@ fn a_reference_at_another_service_of_a_holder_that_names_another_object_was_left
     let moved = || {
         let mut all = hosted();
         all.objects.get_mut(HOLDER).expect("it is there").names = vec![("network", in_region("b"))];
-        all.elsewhere.insert(in_region("b"), bears(&[HOLDER]));
+        all.elsewhere.insert(in_region("b"), with_references(&[HOLDER]));
         all
     };
     let detail = |holder: &str| format!("it has cluster.{GROUP}/{HOLDER}, and {holder} n/c names Network b");
@@ -348,13 +348,13 @@ fn who_holds_at_another_service_without_a_declared_field_is_not_judged() {
 #[test]
 fn the_reference_of_a_restored_holder_stands_in_until_the_new_object_has_placed_its_own() {
     const NEW: &str = "11c215ab-f1cc-4f3b-b1c0-232ae8d852ce";
-    let restored = |bearing: &[&str], named: &str| {
+    let restored = |holders: &[&str], named: &str| {
         let mut all = hosted();
         let mut holder = all.objects.remove(HOLDER).expect("it is there");
         holder.restored_from = Some(HOLDER.to_owned());
         holder.names = vec![("network", in_region(named))];
         all.objects.insert(NEW.to_owned(), holder);
-        all.elsewhere.insert(in_region("a"), bears(bearing));
+        all.elsewhere.insert(in_region("a"), with_references(holders));
         classes(&all)
     };
     assert_eq!(restored(&[HOLDER], "a"), [Class::ReferenceMissing]);

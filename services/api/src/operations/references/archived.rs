@@ -98,22 +98,22 @@ impl Backends {
         &self,
         kind: &'static Kind,
         uid: &Uid,
-        mut borne: Vec<ReferenceName>,
+        mut references: Vec<ReferenceName>,
         limit: u32,
     ) -> Result<Vec<ReferenceName>, Refusal> {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         // Some of these rows may be of references that it has: there are enough all the same.
-        if borne.len() < most
+        if references.len() < most
             && let Storage::On { store, .. } = &self.storage
         {
             let rows = store.first_references(kind, uid, limit).await;
             let rows = rows.map_err(|error| refusal::of_query(&error))?;
             let names = rows.iter().filter_map(|row| row.name.parse::<ReferenceName>().ok());
-            let more: Vec<_> = names.filter(|name| !borne.contains(name)).collect();
-            borne.extend(more);
+            let more: Vec<_> = names.filter(|name| !references.contains(name)).collect();
+            references.extend(more);
         }
-        borne.truncate(most);
-        Ok(borne)
+        references.truncate(most);
+        Ok(references)
     }
 
     /// Releases what an eviction may have stored of a live object's references.

@@ -154,11 +154,11 @@ impl Operations {
         let found = self.backends.location(caller, key).await?;
         let found = found.ok_or_else(|| Refusal::not_found(key))?;
         let ObjectState { uid, state } = self.backends.object_state_at(key, &found).await?;
-        let (target, borne) = match &found {
+        let (target, placed) = match &found {
             Location::Cluster(found) => (found.shown(key), found.references()),
             Location::Sql(_) => (Target::archived(key, &uid.0, state), Vec::new()),
         };
-        let references = self.backends.first_of(key.resource.kind, &uid, borne, limit).await?;
+        let references = self.backends.first_of(key.resource.kind, &uid, placed, limit).await?;
         Ok(References {
             target,
             references: held(&self.backends, &self.rights, caller, references).await?,

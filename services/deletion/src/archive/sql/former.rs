@@ -39,17 +39,17 @@ impl SqlArchive {
     /// The same of an object that has a row of the holder. One in the cluster has it since the holder was archived. One
     /// that has just been restored has left it to the new object, which has the reference as a finalizer: who follows
     /// the cluster may not have seen that yet.
-    async fn is_former(&self, holder: &Object, kind: &'static Kind, bearer: &Stored) -> Result<bool, ArchiveError> {
+    async fn is_former(&self, holder: &Object, kind: &'static Kind, target: &Stored) -> Result<bool, ArchiveError> {
         let read = |stored: &Stored| self.kinds.read_stored(&self.registry.platform, kind, &stored.object);
-        let former = match bearer.life {
-            Life::Live | Life::Archived => read(bearer),
+        let former = match target.life {
+            Life::Live | Life::Archived => read(target),
             Life::Deleted => {
-                let restored = self.restored(kind, bearer).await?;
+                let restored = self.restored(kind, target).await?;
                 let restored = restored.filter(|restored| restored.life == Life::Live);
                 let restored = restored.map(|restored| read(&restored));
                 let name = holder.reference_name();
-                let bears = |object: &Object| name.is_some_and(|name| object.references.contains(&name));
-                let Some(restored) = restored.filter(bears) else {
+                let has_reference = |object: &Object| name.is_some_and(|name| object.references.contains(&name));
+                let Some(restored) = restored.filter(has_reference) else {
                     return Ok(false);
                 };
                 restored
@@ -58,8 +58,8 @@ impl SqlArchive {
         if holder.edges.iter().any(|edge| edge.target == former.key) {
             return Ok(false);
         }
-        if bearer.life == Life::Archived {
-            let uids = [bearer.object.metadata.uid.clone()];
+        if target.life == Life::Archived {
+            let uids = [target.object.metadata.uid.clone()];
             let deleted = self.store.tombstones(kind, &uids).await.map_err(failed)?;
             return Ok(deleted.is_empty());
         }

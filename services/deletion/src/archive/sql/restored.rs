@@ -25,11 +25,11 @@ impl SqlArchive {
             return Ok(false);
         };
         let restored = self.kinds.read_stored(&self.registry.platform, kind, &found.object);
-        let bears = restored
+        let has_reference = restored
             .reference_name()
             .is_some_and(|name| target.references.contains(&name));
         let names = restored.edges.iter().any(|edge| edge.target == target.key);
-        Ok(names && !bears)
+        Ok(names && !has_reference)
     }
 
     /// The object that has the name of another one which was archived, and was restored from that, or from one that

@@ -20,7 +20,7 @@ impl SqlArchive {
             if let Some(kind) = kind
                 && let Some(stored) = self.store.get_by_id(kind, &row.uid).await.map_err(failed)?
             {
-                waiting.extend(self.on_its_way_out(kind, &stored).await?);
+                waiting.extend(self.leaving_object(kind, &stored).await?);
             }
         }
         Ok(waiting)
@@ -39,7 +39,7 @@ impl SqlArchive {
         let is_archived = stored.life == Life::Archived;
         let object = self.kinds.read_stored(&self.registry.platform, kind, &stored.object);
         let reference = object.reference_name();
-        let bears = |target: &Object| reference.as_ref().is_some_and(|name| target.references.contains(name));
+        let has_reference = |target: &Object| reference.as_ref().is_some_and(|name| target.references.contains(name));
         let mut waiting = Vec::new();
         for edge in &object.edges {
             let named = &edge.target;
@@ -50,16 +50,16 @@ impl SqlArchive {
             let Some(found) = found.map_err(failed)? else {
                 continue;
             };
-            let target = self.on_its_way_out(kind, &found).await?;
+            let target = self.leaving_object(kind, &found).await?;
             let target = target.filter(|target| target.uid != object.uid);
             let goes_with = edge.owned || edge.cascades();
-            waiting.extend(target.filter(|target| is_archived || goes_with || bears(target)));
+            waiting.extend(target.filter(|target| is_archived || goes_with || has_reference(target)));
         }
         Ok(waiting)
     }
 
     /// The object of a row, if it is deleted and not gone yet.
-    async fn on_its_way_out(&self, kind: &'static Kind, stored: &Stored) -> Result<Option<Object>, ArchiveError> {
+    async fn leaving_object(&self, kind: &'static Kind, stored: &Stored) -> Result<Option<Object>, ArchiveError> {
         let object = self.kinds.read_stored(&self.registry.platform, kind, &stored.object);
         let leaves = match stored.life {
             Life::Deleted => false,

@@ -72,7 +72,7 @@ impl Archive for Rows {
         unasked()
     }
 
-    async fn bears(&self, _: &Key, _: &ReferenceName) -> Result<bool, ArchiveError> {
+    async fn has_reference(&self, _: &Key, _: &ReferenceName) -> Result<bool, ArchiveError> {
         unasked()
     }
 

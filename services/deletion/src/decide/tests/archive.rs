@@ -9,7 +9,7 @@ fn what_leaves_for_the_archive_releases_nothing_and_takes_nothing_along() {
         ..object(DeletionState::Evicting)
     };
     let evicting = Input {
-        bearers: vec![seen("Target", "a")],
+        targets: vec![seen("Target", "a")],
         ..input(&object)
     };
     assert_eq!(decide(&evicting), Step::Free { confirm: Vec::new() });

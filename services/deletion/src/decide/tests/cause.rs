@@ -31,7 +31,7 @@ fn a_holder_of_two_that_are_deleted_goes_once_and_releases_both() {
     let step = |object: &Object, left: &[&str]| {
         decide(&Input {
             named: named.clone(),
-            bearers: left.iter().map(|name| seen("Target", name)).collect(),
+            targets: left.iter().map(|name| seen("Target", name)).collect(),
             ..input(object)
         })
     };
@@ -100,11 +100,11 @@ fn a_holder_that_was_moved_to_what_is_being_deleted_stays_where_it_is_held() {
         (true, Phase::Draining),
     ] {
         let edge = || edge("new", owned, OnDelete::Cascade);
-        let step = |bears, has_former| {
-            let (object, named) = live(vec![(edge(), present("new", bears, true, Some(phase)))]);
+        let step = |has_reference, has_former| {
+            let (object, named) = live(vec![(edge(), present("new", has_reference, true, Some(phase)))]);
             decide(&Input {
                 named,
-                bearers: vec![seen("Target", "old")],
+                targets: vec![seen("Target", "old")],
                 has_former,
                 ..input(&object)
             })
@@ -162,8 +162,8 @@ fn what_is_being_deleted_does_not_wait_for_who_stays_with_a_former_target() {
 #[test]
 fn what_does_not_hold_an_object_takes_it_along_only_once_all_are_known_that_may_hold_it() {
     for (owned, phase) in [(false, Phase::Deleting), (true, Phase::Draining)] {
-        let step = |bears, unknown: &[&str]| {
-            let named = present("new", bears, true, Some(phase));
+        let step = |has_reference, unknown: &[&str]| {
+            let named = present("new", has_reference, true, Some(phase));
             let (object, named) = live(vec![(edge("new", owned, OnDelete::Cascade), named)]);
             decide(&Input {
                 named,

@@ -33,7 +33,7 @@ fn the_time_of_a_deletion_is_no_input_of_a_decision() {
                     };
                     decide(&Input {
                         claims: claims.clone(),
-                        bearers: vec![seen("Target", "a")],
+                        targets: vec![seen("Target", "a")],
                         ..input(&object)
                     })
                 };

@@ -125,15 +125,15 @@ fn a_search_ends_at_so_many_references_on_all_objects_together() {
 
 #[test]
 fn who_bears_a_reference_waits_for_its_holder_with_or_without_a_field() {
-    let bears = |name: &str, state| Object {
+    let with_reference = |name: &str, state| Object {
         state,
         ..going(name, &["h"])
     };
     let graph = graph(vec![
-        bears("a", DeletionState::Deleting),
-        bears("b", DeletionState::Requested),
-        bears("c", DeletionState::Evicting),
-        bears("d", DeletionState::Live),
+        with_reference("a", DeletionState::Deleting),
+        with_reference("b", DeletionState::Requested),
+        with_reference("c", DeletionState::Evicting),
+        with_reference("d", DeletionState::Live),
         going("e", &["other"]),
     ]);
     let waiting = graph.waiting_on(&Seen::of(&live(node("h"), "h")));

@@ -21,13 +21,13 @@ impl Work {
     }
 
     /// All objects of another service's kind were heard of; these have references of ours.
-    pub(in super::super) fn replayed(&mut self, kind: &KindName, bearers: Vec<Key>) {
+    pub(in super::super) fn replayed(&mut self, kind: &KindName, targets: Vec<Key>) {
         let known = self
             .graph
             .objects()
             .map(|object| &object.key)
             .filter(|key| key.kind == *kind);
-        let matter = known.chain(self.graph.names_of(kind)).cloned().chain(bearers).collect();
+        let matter = known.chain(self.graph.names_of(kind)).cloned().chain(targets).collect();
         if self.look_ups.replayed(kind, matter) {
             self.queue.add(self.graph.complete(kind));
         }

@@ -59,8 +59,8 @@ impl Stage {
             ..deleting(network(), "n")
         };
         let mut work = Work::new(vec![declared.clone()], setup, BLOCKED_AFTER);
-        work.listed(&declared.holder, ResourceVersion(6), Vec::new());
-        work.listed(&declared.target, ResourceVersion(6), vec![object]);
+        work.on_list(&declared.holder, ResourceVersion(6), Vec::new());
+        work.on_list(&declared.target, ResourceVersion(6), vec![object]);
         Self {
             work,
             begun: Instant::now(),
@@ -235,7 +235,7 @@ impl Placed {
     fn new() -> Self {
         let at = key("Cluster", "c");
         let mut work = Work::new(Vec::new(), Setup::default(), BLOCKED_AFTER);
-        work.listed(&at.kind, ResourceVersion(6), Vec::new());
+        work.on_list(&at.kind, ResourceVersion(6), Vec::new());
         Self {
             work,
             at,
@@ -308,9 +308,9 @@ fn what_was_placed_on_an_object_that_a_listing_lacks_is_forgotten() {
         "it was named before it was placed"
     );
     let kind = &network().kind;
-    work.listed(kind, ResourceVersion(4), vec![named(3, std::slice::from_ref(&name))]);
+    work.on_list(kind, ResourceVersion(4), vec![named(3, std::slice::from_ref(&name))]);
     assert_ne!(format!("{:?}", work.vanished), nothing, "it is still there");
-    work.listed(kind, ResourceVersion(5), Vec::new());
+    work.on_list(kind, ResourceVersion(5), Vec::new());
     assert_eq!(format!("{:?}", work.vanished), nothing);
 }
 

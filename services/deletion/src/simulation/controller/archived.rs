@@ -62,7 +62,7 @@ impl Controller {
                 Some(answer) => self.answered(task, target, answer),
             };
         }
-        let Some(Held::By { bearer, .. }) = &task.held else {
+        let Some(Held::By { target: held, .. }) = &task.held else {
             return Progress::Done;
         };
         let (Ok(live), Ok(holder)) = (world.servers.get(target), world.servers.get(&task.key)) else {
@@ -71,12 +71,12 @@ impl Controller {
         let holder = holder.filter(|found| found.uid == task.uid);
         let stays = holder.is_some_and(|found| !(found.terminating && found.asked));
         let stays = live.is_none() && (stays || world.archives.is_archived(&task.uid));
-        let (live, bearer) = (live.cloned(), bearer.uid.clone());
+        let (live, uid) = (live.cloned(), held.uid.clone());
         if stays || bug == Bug::HoldUnread {
             return self.answered(task, target, Answer::Held);
         }
-        world.archives.references.remove(&(bearer, name));
-        self.know_and_again(world, live)
+        world.archives.references.remove(&(uid, name));
+        self.observe_and_repeat(world, live)
     }
 
     fn answered(&mut self, task: &Task, target: &Key, answer: Answer) -> Progress {

@@ -31,7 +31,7 @@ impl Controller {
                 return false;
             }
         };
-        self.wake(self.graph.bearers(&name).cloned().collect());
+        self.wake(self.graph.targets(&name).cloned().collect());
         self.holder_answered(name, found, bug);
         true
     }
@@ -41,9 +41,9 @@ impl Controller {
         if bug == Bug::BelieveOneAnswer && found.is_none() {
             self.knowledge.holders.answered(name.clone(), None, self.now);
         }
-        let bearers: Vec<_> = self.graph.bearers(&name).cloned().collect();
+        let targets: Vec<_> = self.graph.targets(&name).cloned().collect();
         if self.knowledge.holders.answered(name, found, self.now) {
-            self.reports.waiting.look_again(&bearers, self.now);
+            self.reports.waiting.look_again(&targets, self.now);
         }
     }
 }

@@ -90,7 +90,7 @@ impl Controller {
         let is_own = target.key.kind.group == self.group;
         let written = self.write_target(world, target, is_own, task.read, |object| {
             for member in members {
-                if !object.bears(&member.reference) {
+                if !object.has_finalizer(&member.reference) {
                     object.finalizers.push(member.reference.clone());
                 }
             }

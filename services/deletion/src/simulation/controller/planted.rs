@@ -42,8 +42,8 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
             };
         }
         Bug::ReleaseEarly if object.state == DeletionState::Deleting && object.phase.is_some() => {
-            if let Some(bearer) = input.bearers.first() {
-                return Step::Release(bearer.clone());
+            if let Some(target) = input.targets.first() {
+                return Step::Release(target.clone());
             }
         }
         Bug::AbsentIsDeleted if live && input.named.contains(&Named::Absent) => return target(&Seen::of(object)),
@@ -54,8 +54,8 @@ pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step
             }
         }
         Bug::OldFirst if live => {
-            let is_named = |bearer: &Seen| object.edges.iter().any(|edge| edge.target == bearer.key);
-            if let Some(former) = input.bearers.iter().find(|bearer| !is_named(bearer)) {
+            let is_named = |target: &Seen| object.edges.iter().any(|edge| edge.target == target.key);
+            if let Some(former) = input.targets.iter().find(|target| !is_named(target)) {
                 return Step::Release(former.clone());
             }
         }
@@ -91,7 +91,7 @@ fn forget_archived_targets(input: &mut Input<'_>, graph: &Graph) {
 fn forget_at_peer(mut input: Input<'_>) -> Step {
     let own = &input.object.key.kind.group;
     let is_own = |key: &Key| key.kind.group == *own;
-    input.bearers.retain(|bearer| is_own(&bearer.key));
+    input.targets.retain(|target| is_own(&target.key));
     match decide(&input) {
         Step::Free { confirm } => Step::Free {
             confirm: confirm.into_iter().filter(is_own).collect(),

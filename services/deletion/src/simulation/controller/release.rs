@@ -27,7 +27,7 @@ impl Controller {
         }
         if task.leaves {
             let members = task.members();
-            let found = self.borne(world, target, task.read);
+            let found = self.find_target(world, target, task.read);
             if let Some(found) = found.filter(|found| found.uid == target.uid) {
                 judge(world, &members, &found);
             }
@@ -43,7 +43,7 @@ impl Controller {
             // The holder is read again: a field that changed may name the target again.
             let holder = holder.filter(|holder| holder.uid == task.uid).cloned();
             if holder.as_ref().is_some_and(|holder| holder.version != task.version) {
-                return self.know_and_again(world, holder);
+                return self.observe_and_repeat(world, holder);
             }
             if holder.is_none() && world.is_elsewhere(&target.key, &self.group) {
                 return self.take_off_peer(world, task, target, lost, bug);
@@ -71,8 +71,9 @@ impl Controller {
             }
             2 => {
                 // From here on, whoever lets the holder name the target again has placed the reference anew.
-                let found = self.borne(world, target, None).filter(|found| found.uid == target.uid);
-                if let Some(found) = found.filter(|found| found.bears(&task.reference)) {
+                let found = self.find_target(world, target, None);
+                let found = found.filter(|found| found.uid == target.uid && found.has_finalizer(&task.reference));
+                if let Some(found) = found {
                     world.judge_release(&task.uid, &found);
                 }
                 self.detach(world, task)
@@ -83,7 +84,7 @@ impl Controller {
     }
 
     /// What is about to lose references, wherever it is, in a version that is known.
-    fn borne(&self, world: &World, target: &Seen, version: Option<u64>) -> Option<Stored> {
+    fn find_target(&self, world: &World, target: &Seen, version: Option<u64>) -> Option<Stored> {
         let found = match world.is_elsewhere(&target.key, &self.group) {
             true => world.shown(&target.key),
             false => world.servers.objects.get(&target.key).cloned(),
@@ -99,11 +100,11 @@ impl Controller {
         for edge in world.services.edges(holder) {
             let found = match world.look(&edge.target, &self.group) {
                 Ok(Some(found)) => found,
-                Ok(None) if is_own(&edge.target) && world.bears_as_row(&edge.target, &task.reference) => continue,
+                Ok(None) if is_own(&edge.target) && world.has_row_of(&edge.target, &task.reference) => continue,
                 Ok(None) | Err(_) => return Progress::Again,
             };
             self.know(world, &found);
-            if !found.bears(&task.reference) {
+            if !found.has_finalizer(&task.reference) {
                 return Progress::Again;
             }
         }
@@ -175,7 +176,7 @@ impl Controller {
         lost: bool,
     ) -> Progress {
         if version.is_none()
-            && let Some(found) = self.borne(world, target, None)
+            && let Some(found) = self.find_target(world, target, None)
         {
             judge(world, members, &found);
         }
@@ -195,7 +196,7 @@ impl Controller {
 }
 
 fn judge(world: &mut World, members: &[Member], target: &Stored) {
-    for member in members.iter().filter(|member| target.bears(&member.reference)) {
+    for member in members.iter().filter(|member| target.has_finalizer(&member.reference)) {
         world.judge_release(&member.uid, target);
     }
 }

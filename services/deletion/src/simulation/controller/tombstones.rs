@@ -10,7 +10,7 @@ use super::moved::{moved_from, release_row};
 use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
 use crate::archive::tombstone::decide;
-use crate::archive::{Holder, HolderAction, action_on, goes_along};
+use crate::archive::{Holder, HolderAction, action_on, is_deleted_with};
 use crate::cleanup_states::{ArchivedCleanupStates, CallOutcome};
 use crate::decide::{Archived, CleanupState, Step};
 use crate::object::{DeletionState, Key, Object};
@@ -225,7 +225,7 @@ impl Controller {
             let is_sure = holder.reference.is_some() || self.has_former(&read) == Some(false);
             let stays = read.state == DeletionState::Live && read.has_deletion_finalizer && read.uid == holder.uid;
             let may_go = stays && (is_sure || bug == Bug::TakeFromFormer);
-            (may_go && goes_along(&read.edges, &visit.key, phase)).then(|| Holder {
+            (may_go && is_deleted_with(&read.edges, &visit.key, phase)).then(|| Holder {
                 version: Some(read.version),
                 edges: read.edges,
                 ..holder.clone()

@@ -33,15 +33,15 @@ impl Oracle {
         };
         let at: BTreeMap<&str, usize> = objects.iter().map(|(object, _)| &*object.uid).zip(0..).collect();
         for (target, held) in objects.iter().enumerate() {
-            let borne = borne(world, held);
-            for name in borne.iter().filter(|name| !at.contains_key(name.uid())) {
+            let names = references_on(world, held);
+            for name in names.iter().filter(|name| !at.contains_key(name.uid())) {
                 let unknown = Node::new(name.to_string(), name.group(), name.uid(), Location::Unknown);
                 oracle.nodes.push(unknown);
                 oracle.tie(oracle.nodes.len() - 1, target, Tie::Blocks);
             }
-            let is_borne: BTreeSet<&str> = borne.iter().map(ReferenceName::uid).collect();
+            let holding: BTreeSet<&str> = names.iter().map(ReferenceName::uid).collect();
             for (holder, other) in objects.iter().enumerate().filter(|(holder, _)| *holder != target) {
-                if is_borne.contains(&*other.0.uid) {
+                if holding.contains(&*other.0.uid) {
                     if !world.is_left(other.0, held.0) {
                         oracle.tie(holder, target, by_reference(world, other, held));
                     }
@@ -84,7 +84,7 @@ fn begun(world: &World, object: &Stored, place: Location) -> End {
 
 /// The references on an object. Rows of what was deleted in the archive count for nothing, as far as its service can
 /// release them.
-fn borne(world: &World, (object, place): &Placed<'_>) -> BTreeSet<ReferenceName> {
+fn references_on(world: &World, (object, place): &Placed<'_>) -> BTreeSet<ReferenceName> {
     let rows = world.archives.references.iter().filter(|(held, _)| *held == object.uid);
     let is_over = |name: &ReferenceName| world.archives.rows.get(name.uid()).is_some_and(|row| row.deleted);
     let can_go = |name: &ReferenceName| name.group() == object.key.kind.group || world.is_shown(object);
@@ -132,12 +132,12 @@ fn by_field(world: &World, (holder, of_holder): &Placed<'_>, (target, place): &P
     let is_own = holder.key.kind.group == target.key.kind.group;
     let field = naming(world, holder, target).filter(|_| is_own)?;
     let tie = tie_of(field);
-    let goes_along = || tie != Tie::Blocks && (holder.terminating || !world.has_former(holder));
+    let may_go = || tie != Tie::Blocks && (holder.terminating || !world.has_former(holder));
     let holds = match (*place, *of_holder) {
         (Location::Archive, Location::Archive) => world.has_its_name(&target.key, &target.uid),
-        (Location::Archive, _) => world.has_its_name(&target.key, &target.uid) && goes_along(),
+        (Location::Archive, _) => world.has_its_name(&target.key, &target.uid) && may_go(),
         (_, Location::Archive) => true,
-        _ => target.terminating && target.asked && goes_along(),
+        _ => target.terminating && target.asked && may_go(),
     };
     holds.then_some(tie)
 }

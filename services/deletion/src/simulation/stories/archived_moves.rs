@@ -118,7 +118,7 @@ impl ArchivedBudget {
     fn is_held_there(&self, world: &World) -> bool {
         let name = &world.archives.rows[&self.uid].object.named[self.field];
         let mut targets = self.targets.iter();
-        targets.any(|target| *target.name == **name && world.is_borne_by(target, &self.reference))
+        targets.any(|target| *target.name == **name && world.has_reference(target, &self.reference))
     }
 }
 

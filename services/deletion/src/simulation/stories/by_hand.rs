@@ -16,7 +16,7 @@ impl Play {
 
     fn is_held_by(&self, target: &Key, holder: &Key) -> bool {
         let reference = self.world.servers.objects[holder].reference();
-        self.world.servers.objects[target].bears(&reference)
+        self.world.servers.objects[target].has_finalizer(&reference)
     }
 }
 

@@ -295,7 +295,9 @@ fn held(play: &Play, budget: &Key, targets: &[Key; 3]) -> usize {
     let targets = targets
         .iter()
         .filter_map(|target| play.world.servers.objects.get(target));
-    targets.filter(|target| target.bears(&budget.reference())).count()
+    targets
+        .filter(|target| target.has_finalizer(&budget.reference()))
+        .count()
 }
 
 #[test]
@@ -312,7 +314,7 @@ fn a_crash_between_two_releases_leaves_no_reference_behind() {
         assert!(play.erased(&budget), "{left}");
         for target in &targets {
             assert!(
-                !play.world.servers.objects[target].bears(&reference),
+                !play.world.servers.objects[target].has_finalizer(&reference),
                 "{left}: {target}"
             );
             assert_eq!(play.needless_writes(target, before), 0, "{left}: {target}");

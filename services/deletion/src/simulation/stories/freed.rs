@@ -36,13 +36,13 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
         object.finalizers.retain(|finalizer| *finalizer != own);
     });
     let reference = freed.expect("it is there").reference();
-    let bears = |play: &super::super::Play| play.world.servers.objects[&project].bears(&reference);
+    let has_reference = |play: &super::super::Play| play.world.servers.objects[&project].has_finalizer(&reference);
     play.controllers[at].send(&mut play.world, 0, false, true, bug);
-    if !bears(&play) {
+    if !has_reference(&play) {
         return Err("the slow controller places it".to_owned());
     }
     play.controllers[at].send(&mut play.world, 0, false, true, bug);
-    match bears(&play) {
+    match has_reference(&play) {
         false => play.hold(),
         true => Err(format!("{project} has {reference}, whose holder was freed")),
     }

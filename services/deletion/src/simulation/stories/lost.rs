@@ -42,7 +42,10 @@ fn of_two_holders_that_had_one_name_the_first_is_reported_once_and_the_second_ho
         assert!(names(&budget.to_string()) && !names(&second), "{notice:?}");
 
         let found = &play.world.servers.objects[&cluster];
-        assert!(found.bears(&first) && found.bears(&second), "references do not lapse");
+        assert!(
+            found.has_finalizer(&first) && found.has_finalizer(&second),
+            "references do not lapse"
+        );
         let dropped = play.world.write(&cluster, None, None, |cluster| {
             cluster.finalizers.retain(|finalizer| *finalizer != first);
         });

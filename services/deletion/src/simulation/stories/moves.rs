@@ -24,15 +24,15 @@ impl Play {
         written.expect("it is there");
     }
 
-    fn bears(&self, target: &Key, holder: &Key) -> bool {
-        self.world.servers.objects[target].bears(&self.world.servers.objects[holder].reference())
+    fn has_reference(&self, target: &Key, holder: &Key) -> bool {
+        self.world.servers.objects[target].has_finalizer(&self.world.servers.objects[holder].reference())
     }
 
     /// Whether a target that was deleted is there, and waits for a holder that is there.
     fn waits(&self, target: &Key, holder: &Key) -> bool {
         let objects = &self.world.servers.objects;
         let found = objects.get(target).zip(objects.get(holder));
-        found.is_some_and(|(target, holder)| target.terminating && target.bears(&holder.reference()))
+        found.is_some_and(|(target, holder)| target.terminating && target.has_finalizer(&holder.reference()))
     }
 
     fn hear_all(&mut self, of: &Key) {
@@ -52,7 +52,7 @@ pub(in super::super) fn come_back(bug: Bug) -> Result<(), String> {
     play.bug = bug;
     play.name(&budget, "b");
     for _ in 0..40 {
-        if !play.bears(&old, &budget) {
+        if !play.has_reference(&old, &budget) {
             break;
         }
         play.hear_all(&budget);
@@ -68,7 +68,7 @@ pub(in super::super) fn come_back(bug: Bug) -> Result<(), String> {
         play.hold()?;
     }
     play.settle()?;
-    match play.bears(&old, &budget) && !play.bears(&new, &budget) {
+    match play.has_reference(&old, &budget) && !play.has_reference(&new, &budget) {
         true => play.hold(),
         false => Err(format!("{budget} is not held where it came back to")),
     }
@@ -199,12 +199,15 @@ fn a_late_release_takes_nothing_at_another_service() {
     for is_deleted in [false, true] {
         let mut play = calm(true);
         let [old, new, budget] = come_back_elsewhere(&mut play, Bug::None);
-        assert!(play.bears(&old, &budget), "{is_deleted}: it came late");
+        assert!(play.has_reference(&old, &budget), "{is_deleted}: it came late");
         if is_deleted {
             play.delete(&old);
         }
         play.settled();
-        assert!(play.bears(&old, &budget) && !play.bears(&new, &budget), "{is_deleted}");
+        assert!(
+            play.has_reference(&old, &budget) && !play.has_reference(&new, &budget),
+            "{is_deleted}"
+        );
         assert_eq!(play.waits(&old, &budget), is_deleted);
     }
 }
@@ -218,15 +221,18 @@ fn what_a_late_release_takes_at_a_service_of_an_older_version_is_placed_again_or
     for is_deleted in [false, true] {
         let mut play = calm(true);
         let [old, new, budget] = come_back_elsewhere(&mut play, Bug::MoveWithoutWriting);
-        assert!(!play.bears(&old, &budget), "{is_deleted}: it came late");
+        assert!(!play.has_reference(&old, &budget), "{is_deleted}: it came late");
         if !is_deleted {
             play.settled();
-            assert!(play.bears(&old, &budget) && !play.bears(&new, &budget), "it is seen");
+            assert!(
+                play.has_reference(&old, &budget) && !play.has_reference(&new, &budget),
+                "it is seen"
+            );
             continue;
         }
         play.delete(&old);
         play.settled();
-        assert!(play.erased(&old) && play.bears(&new, &budget));
+        assert!(play.erased(&old) && play.has_reference(&new, &budget));
         assert!(
             !play.world.servers.objects[&budget].terminating,
             "nothing follows from absence"
@@ -266,7 +272,7 @@ pub(in super::super) fn refused(bug: Bug) -> Result<(), String> {
             .get(&identity)
             .filter(|found| !found.terminating);
         let found = found.zip(play.world.servers.objects.get(&old));
-        if !found.is_some_and(|(identity, old)| old.bears(&identity.reference())) {
+        if !found.is_some_and(|(identity, old)| old.has_finalizer(&identity.reference())) {
             return Err(format!("{identity} goes with a project that never held it"));
         }
         play.hold()?;
@@ -319,7 +325,7 @@ fn stays_with(play: &Play, old: &Key, identity: &Key) -> Result<(), String> {
     let is_held = found.is_some_and(|found| {
         let reference = found.reference();
         let live = play.world.servers.objects.get(old);
-        live.is_some_and(|old| old.bears(&reference)) || play.world.bears_as_row(old, &reference)
+        live.is_some_and(|old| old.has_finalizer(&reference)) || play.world.has_row_of(old, &reference)
     });
     match is_held {
         true => play.hold(),
@@ -394,10 +400,10 @@ fn what_is_moved_to_a_target_that_is_being_deleted_stays_held_by_its_former_one(
         let [old, new, keeps, identity] = one_that_goes(&mut play);
         play.name(&identity, "b");
         play.rest().expect("nothing is broken");
-        assert!(!play.world.servers.objects[&identity].terminating && play.bears(&old, &identity));
+        assert!(!play.world.servers.objects[&identity].terminating && play.has_reference(&old, &identity));
         play.delete(&keeps);
         play.rest().expect("nothing is broken");
-        assert!(play.erased(&new) && play.bears(&old, &identity), "{divided}");
+        assert!(play.erased(&new) && play.has_reference(&old, &identity), "{divided}");
         let Step::Rest(refused) = play.decided(&identity) else {
             panic!("it rests");
         };

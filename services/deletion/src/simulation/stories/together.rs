@@ -43,12 +43,12 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     let references = budgets
         .each_ref()
         .map(|budget| play.world.servers.objects[budget].reference());
-    let bears = |play: &Play| {
+    let has_reference = |play: &Play| {
         references
             .each_ref()
-            .map(|name| play.world.servers.objects[&project].bears(name))
+            .map(|name| play.world.servers.objects[&project].has_finalizer(name))
     };
-    if bears(&play) != [true, true] {
+    if has_reference(&play) != [true, true] {
         return Err("one write places both".to_owned());
     }
     play.world
@@ -59,7 +59,7 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
         .expect("it is there");
     send(&mut play);
     send(&mut play);
-    match bears(&play) {
+    match has_reference(&play) {
         [true, false] => Ok(()),
         other => Err(format!("{project} has {other:?}")),
     }

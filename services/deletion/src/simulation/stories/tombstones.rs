@@ -12,14 +12,14 @@ use crate::object::Key;
 
 /// All of these.
 pub(in super::super) fn all(bug: Bug) -> Result<(), String> {
-    take_along(bug)?;
+    delete_with_holders(bug)?;
     keep_the_name(bug)?;
     change_while_read(bug)?;
     change_before(bug)?;
     keep_what_is_owned(bug)?;
     wait_for_each_other(bug)?;
     record_late(bug)?;
-    clean_up_what_goes_along(bug)?;
+    clean_up_what_is_deleted_with_it(bug)?;
     clean_up_over_crashes(bug)
 }
 
@@ -35,7 +35,7 @@ fn archived_objects_that_wait_for_each_other_go_once_one_of_their_references_is_
 
 #[test]
 fn an_archived_object_goes_once_what_it_has_outside_is_gone_whenever_the_process_dies() {
-    clean_up_what_goes_along(Bug::None).expect("nothing is broken");
+    clean_up_what_is_deleted_with_it(Bug::None).expect("nothing is broken");
     clean_up_over_crashes(Bug::None).expect("nothing is broken");
 }
 
@@ -112,7 +112,7 @@ fn demand(is_so: bool, what: &str) -> Result<(), String> {
 }
 
 /// An archived network with a live cluster, and an archived one that a budget holds. Their identity is live.
-fn take_along(bug: Bug) -> Result<(), String> {
+fn delete_with_holders(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
     let identity = play.with("Identity", "a", &[]);
     let network = play.with("Network", "a", &[("identity", "a")]);
@@ -296,7 +296,7 @@ fn record_late(bug: Bug) -> Result<(), String> {
 
 /// An archived cluster of an archived network, with machines outside. The cluster is deleted with it, and the network
 /// waits for it as long as a machine is there.
-fn clean_up_what_goes_along(bug: Bug) -> Result<(), String> {
+fn clean_up_what_is_deleted_with_it(bug: Bug) -> Result<(), String> {
     let mut play = calm(false);
     let network = play.with("Network", "a", &[]);
     let cluster = play.archived("Cluster", "a", &[("network", "a")]);

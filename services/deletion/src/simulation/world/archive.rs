@@ -134,21 +134,21 @@ impl World {
         let Some(row) = of_name.max_by_key(|row| row.object.born) else {
             return Held::Absent;
         };
-        let bearer = Seen {
+        let target = Seen {
             key: target.clone(),
             uid: row.object.uid.clone(),
         };
-        let place = (bearer.uid.clone(), reference.clone());
+        let place = (target.uid.clone(), reference.clone());
         if row.tombstone && !self.archives.references.contains(&place) {
             return Held::Leaving;
         }
         let is_new = self.archives.references.insert(place);
         self.servers.version += u64::from(is_new);
-        Held::By { bearer, is_new }
+        Held::By { target, is_new }
     }
 
     /// Whether what is archived under a name has a reference.
-    pub(in super::super) fn bears_as_row(&self, target: &Key, reference: &str) -> bool {
+    pub(in super::super) fn has_row_of(&self, target: &Key, reference: &str) -> bool {
         let archived = self.archives.rows.values().filter(|row| !row.deleted);
         let of_name = archived.filter(|row| row.object.key == *target);
         let named = of_name.max_by_key(|row| row.object.born);

@@ -50,7 +50,7 @@ impl World {
         let mut shown = live.or(archived.map(|row| &row.object))?.clone();
         let rows = self.archives.references.iter().filter(|(held, _)| *held == shown.uid);
         let rows: Vec<String> = rows.map(|(_, name)| name.to_string()).collect();
-        let rows = rows.into_iter().filter(|name| !shown.bears(name));
+        let rows = rows.into_iter().filter(|name| !shown.has_finalizer(name));
         let rows: Vec<String> = rows.collect();
         shown.finalizers.extend(rows);
         shown.version = self.servers.version;
@@ -90,8 +90,8 @@ impl World {
             return Err(Refusal::Invalid);
         }
         let in_rows = live.is_none_or(|live| live.terminating && !live.asked);
-        let is_borne = live.is_some_and(|live| removed.iter().any(|name| live.bears(name)));
-        if is_borne || (!in_rows && !added.is_empty()) {
+        let has_reference = live.is_some_and(|live| removed.iter().any(|name| live.has_finalizer(name)));
+        if has_reference || (!in_rows && !added.is_empty()) {
             self.write(key, Some(&known.uid), None, |live| {
                 live.finalizers.retain(|finalizer| !removed.contains(finalizer));
                 live.finalizers.extend(added.iter().filter(|_| !in_rows).cloned());
@@ -222,7 +222,8 @@ impl World {
         }
         let reference = object.reference();
         let named = self.named_elsewhere(object).into_iter();
-        let is_left = |shown: Stored| shown.bears(&reference) && !self.judge.is_excused(&object.uid, &shown.uid);
+        let is_left =
+            |shown: Stored| shown.has_finalizer(&reference) && !self.judge.is_excused(&object.uid, &shown.uid);
         let left = named.filter(|target| self.shown(target).is_some_and(is_left));
         if let Some(target) = left.collect::<Vec<_>>().first() {
             self.judge.broken(format!(

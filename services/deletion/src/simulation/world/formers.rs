@@ -12,7 +12,11 @@ impl World {
     /// follows the fields of an archived holder: a former target of another service keeps the reference.
     pub(super) fn excuse_unnamed(&mut self, holder: &Stored) {
         let (reference, edges) = (holder.reference(), self.services.edges(holder));
-        let bearing = self.servers.objects.values().filter(|other| other.bears(&reference));
+        let bearing = self
+            .servers
+            .objects
+            .values()
+            .filter(|other| other.has_finalizer(&reference));
         let unnamed = bearing.filter(|other| edges.iter().all(|edge| edge.target != other.key));
         let unnamed: Vec<_> = unnamed.map(|other| (holder.uid.clone(), other.uid.clone())).collect();
         self.judge.excused.extend(unnamed);
@@ -26,7 +30,7 @@ impl World {
         let mut others = self.servers.objects.values().filter(|other| other.key != object.key);
         let in_cluster = others.any(|former| {
             let is_named = edges.iter().any(|edge| edge.target == former.key);
-            !is_named && !former.asked && may_name(&former.key.kind) && former.bears(&reference)
+            !is_named && !former.asked && may_name(&former.key.kind) && former.has_finalizer(&reference)
         });
         in_cluster || self.is_held_in_archive(object, |_| true)
     }
@@ -111,7 +115,7 @@ impl World {
         let mut targets = self.named_elsewhere(holder).into_iter();
         targets.all(|target| {
             let found = self.look(&target, group).ok().flatten();
-            found.is_some_and(|found| found.bears(&reference))
+            found.is_some_and(|found| found.has_finalizer(&reference))
         })
     }
 }

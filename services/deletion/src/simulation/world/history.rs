@@ -46,7 +46,7 @@ impl History {
     /// An object is about to be stored.
     pub(super) fn note(&mut self, services: &Services, object: &Stored) {
         self.note_fields(services, object);
-        let has_deletion_finalizer = object.bears(&names(&object.key.kind.group).finalizer);
+        let has_deletion_finalizer = object.has_finalizer(&names(&object.key.kind.group).finalizer);
         let past = self.objects.get_mut(&object.uid);
         let past =
             past.filter(|past| object.terminating && object.asked && has_deletion_finalizer && past.begun.is_none());

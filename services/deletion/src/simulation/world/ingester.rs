@@ -12,14 +12,14 @@ impl World {
         let Some(object) = self.servers.objects.get(key) else {
             return;
         };
-        let only = object.finalizers.len() == 1 && object.bears(INGESTER);
+        let only = object.finalizers.len() == 1 && object.has_finalizer(INGESTER);
         let is_requested = object.requested && !self.services.is_sql_only(&key.kind);
         let result = match object.terminating {
             false if is_requested || (object.immutable && !self.owns(object)) => {
                 self.write(key, None, None, |object| object.terminating = true)
             }
             true if only => self.write(key, None, None, |object| object.finalizers.clear()),
-            true if clean && object.bears(FOREIGN) => self.write(key, None, None, |object| {
+            true if clean && object.has_finalizer(FOREIGN) => self.write(key, None, None, |object| {
                 object.finalizers.retain(|finalizer| finalizer != FOREIGN);
             }),
             true if self.is_archived_in_use(object) => self.take_references(key),
@@ -40,7 +40,8 @@ impl World {
     /// Whether nothing keeps what leaves for the archive but those who refer to it. Where nothing archived is held from
     /// other services, these release their references before, and no row is played of them.
     fn is_archived_in_use(&self, object: &Stored) -> bool {
-        let leaves = !object.asked && object.bears(INGESTER) && !object.bears(FOREIGN) && !self.owns(object);
+        let leaves =
+            !object.asked && object.has_finalizer(INGESTER) && !object.has_finalizer(FOREIGN) && !self.owns(object);
         let is_own = |name: ReferenceName| name.group() == object.key.kind.group;
         self.services.takes_references && leaves && (self.archives.across || object.references().all(is_own))
     }

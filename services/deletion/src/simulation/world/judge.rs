@@ -50,7 +50,7 @@ impl Judge {
 
     /// Notes whether the deletion of an object is through with this.
     fn note_end(&mut self, object: &Stored) {
-        let has_deletion_finalizer = object.bears(&names(&object.key.kind.group).finalizer);
+        let has_deletion_finalizer = object.has_finalizer(&names(&object.key.kind.group).finalizer);
         let is_through = object.phase == Some(Phase::Finalizing) || !has_deletion_finalizer;
         if !object.asked || !object.terminating || !is_through {
             return;

@@ -56,8 +56,8 @@ impl World {
         self.servers.answers(target)?;
         let found = self.find_object(target).ok_or(Refusal::Gone)?;
         let row = row_on(&found.object, reference);
-        let is_borne = found.in_cluster && found.object.bears(reference);
-        if found.is_deleting && !is_borne && !self.archives.references.contains(&row) {
+        let has_reference = found.in_cluster && found.object.has_finalizer(reference);
+        if found.is_deleting && !has_reference && !self.archives.references.contains(&row) {
             return Err(Refusal::Invalid);
         }
         if !found.in_cluster {
@@ -66,7 +66,7 @@ impl World {
             return Ok(());
         }
         let written = self.write(target, Some(&found.object.uid), None, |object| {
-            if !found.is_deleting && !object.bears(reference) {
+            if !found.is_deleting && !object.has_finalizer(reference) {
                 object.finalizers.push(reference.to_owned());
             }
         });
@@ -85,8 +85,8 @@ impl World {
             return Ok(());
         };
         let row = row_on(&found.object, reference);
-        let is_borne = found.in_cluster && found.object.bears(reference);
-        if !is_borne && !self.archives.references.contains(&row) {
+        let has_reference = found.in_cluster && found.object.has_finalizer(reference);
+        if !has_reference && !self.archives.references.contains(&row) {
             return Ok(());
         }
         if at.is_some_and(|at| !found.in_cluster || found.object.version != at) {
@@ -132,10 +132,10 @@ impl World {
     }
 
     /// Whether the object of a name has a reference.
-    pub(in super::super) fn is_borne_by(&self, target: &Key, reference: &str) -> bool {
+    pub(in super::super) fn has_reference(&self, target: &Key, reference: &str) -> bool {
         self.find_object(target).is_some_and(|found| {
-            let is_borne = found.in_cluster && found.object.bears(reference);
-            is_borne || self.archives.references.contains(&row_on(&found.object, reference))
+            let has_reference = found.in_cluster && found.object.has_finalizer(reference);
+            has_reference || self.archives.references.contains(&row_on(&found.object, reference))
         })
     }
 
@@ -150,17 +150,17 @@ impl World {
         let keys: BTreeSet<&Key> = live.chain(archived).collect();
         for found in keys.into_iter().filter_map(|key| self.find_object(key)) {
             let target = &found.object;
-            let bears = self.is_borne_by(&target.key, &reference);
+            let has_reference = self.has_reference(&target.key, &reference);
             let is_named = !row.deleted && target.uid != holder.uid && Self::names(holder, &target.key);
             let pair = (holder.uid.clone(), target.uid.clone());
             let may_lack = row.tombstone || found.is_deleting || self.archives.may_lack.contains(&pair);
-            if is_named && !bears && !may_lack {
+            if is_named && !has_reference && !may_lack {
                 return Err(format!(
                     "{} has no reference on {}, which it names",
                     holder.key, target.key
                 ));
             }
-            if bears && !is_named && !self.judge.is_excused(&holder.uid, &target.uid) {
+            if has_reference && !is_named && !self.judge.is_excused(&holder.uid, &target.uid) {
                 return Err(format!("{} holds {} and does not name it", holder.key, target.key));
             }
         }

@@ -66,7 +66,7 @@ impl World {
     /// A controller calls the cleanup of an object that is still there.
     fn judge_cleanup(&mut self, object: &Stored) {
         let drains = object.terminating && object.asked && object.phase >= Some(Phase::Draining);
-        if !drains || object.bears(FOREIGN) || object.references().next().is_some() {
+        if !drains || object.has_finalizer(FOREIGN) || object.references().next().is_some() {
             self.judge
                 .broken(format!("{} is cleaned up before its time", object.key));
         }

@@ -35,8 +35,8 @@ impl Stored {
         name.expect("a name").to_string()
     }
 
-    pub(in super::super) fn bears(&self, reference: &str) -> bool {
-        self.finalizers.iter().any(|finalizer| finalizer == reference)
+    pub(in super::super) fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|one| one == finalizer)
     }
 
     pub(in super::super) fn references(&self) -> impl Iterator<Item = ReferenceName> {

@@ -36,9 +36,13 @@ impl World {
             return true;
         };
         let reference = name.to_string();
-        let bearers = self.servers.objects.values().filter(|object| object.bears(&reference));
-        let bearers: Vec<Key> = bearers.map(|object| object.key.clone()).collect();
-        for key in &bearers {
+        let targets = self
+            .servers
+            .objects
+            .values()
+            .filter(|object| object.has_finalizer(&reference));
+        let targets: Vec<Key> = targets.map(|object| object.key.clone()).collect();
+        for key in &targets {
             let written = self.write(key, None, None, |object| {
                 object.finalizers.retain(|finalizer| *finalizer != reference);
             });

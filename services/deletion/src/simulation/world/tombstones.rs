@@ -7,7 +7,7 @@ use kindex_model::reference_name::ReferenceName;
 
 use super::archive::Row;
 use super::{Stored, World};
-use crate::archive::{Holder, goes_along};
+use crate::archive::{Holder, is_deleted_with};
 use crate::decide::Seen;
 use crate::object::{DeletionState, Edge, Key};
 
@@ -93,7 +93,7 @@ impl World {
         holders.extend(self.live_holders(key, uid));
         holders.extend(self.orphaned_holders(uid));
         holders.retain(|holder| {
-            let goes = || goes_along(&holder.edges, key, Some(Phase::Finalizing));
+            let goes = || is_deleted_with(&holder.edges, key, Some(Phase::Finalizing));
             let matters = holder.reference.is_some() || (is_named && (holder.version.is_some() || goes()));
             matters && holder.uid != uid
         });
@@ -109,8 +109,8 @@ impl World {
         let read = self.read(found, true);
         let reference = found.reference();
         let holds = |edge: &Edge| match self.servers.objects.get(&edge.target) {
-            Some(live) => live.bears(&reference),
-            None => edge.target.kind.group == key.kind.group && self.bears_as_row(&edge.target, &reference),
+            Some(live) => live.has_finalizer(&reference),
+            None => edge.target.kind.group == key.kind.group && self.has_row_of(&edge.target, &reference),
         };
         let stays =
             read.state == DeletionState::Live && read.has_deletion_finalizer && !self.servers.is_down(&key.kind.group);
@@ -126,7 +126,7 @@ impl World {
         let found = holder.key.as_ref().and_then(|key| self.servers.objects.get(key));
         let found = found.filter(|found| found.uid == holder.uid && !found.terminating && !found.requested)?;
         let is_unheld = holder.version.is_none() && holder.reference.is_none();
-        (is_unheld && goes_along(&self.services.edges(found), target, phase)).then_some(found)
+        (is_unheld && is_deleted_with(&self.services.edges(found), target, phase)).then_some(found)
     }
 
     /// The row of a live holder is released.
@@ -155,7 +155,7 @@ impl World {
         };
         if let Some(name) = ReferenceName::of_finalizer(&holder.reference()) {
             // Nobody releases it for a holder that goes before it has the deletion finalizer.
-            let has_deletion_finalizer = holder.bears(&super::names(&holder.key.kind.group).finalizer);
+            let has_deletion_finalizer = holder.has_finalizer(&super::names(&holder.key.kind.group).finalizer);
             let excused = (!has_deletion_finalizer).then(|| (holder.uid.clone(), target.clone()));
             self.judge.excused.extend(excused);
             self.servers.version += 1;
@@ -264,7 +264,7 @@ impl World {
                     Some(live) => !live.terminating && !live.requested,
                     None => !self.archives.waits(&holder.uid),
                 };
-                is_named && stays && goes_along(&holder.edges, key, phase)
+                is_named && stays && is_deleted_with(&holder.edges, key, phase)
             });
             if let Some(holder) = late.next() {
                 return Err(format!("{holder} outlives {key}, which is deleted in the archive"));
@@ -280,5 +280,5 @@ fn is_tombstone(row: &Row) -> bool {
 
 /// Whether a field goes with a target in the phase of that.
 fn takes(target: &Stored, edge: &Edge) -> bool {
-    goes_along(std::slice::from_ref(edge), &target.key, target.phase)
+    is_deleted_with(std::slice::from_ref(edge), &target.key, target.phase)
 }

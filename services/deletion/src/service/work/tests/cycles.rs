@@ -56,7 +56,7 @@ impl Networks {
             ..Setup::default()
         };
         let mut work = Work::new(Vec::new(), setup, BLOCKED_AFTER);
-        work.listed(&at(0).kind, ResourceVersion(6), objects);
+        work.on_list(&at(0).kind, ResourceVersion(6), objects);
         Self {
             work,
             begun: Instant::now(),

@@ -142,7 +142,7 @@ fn what_an_object_of_another_service_owns_goes_as_soon_as_that_is_deleted() {
     let (mut work, now) = (work_with_clusters_of(true), Instant::now());
     let mut owned = cluster();
     owned.edges.iter_mut().for_each(|edge| edge.owned = true);
-    work.listed(&owned.key.kind, ResourceVersion(6), vec![owned.clone()]);
+    work.on_list(&owned.key.kind, ResourceVersion(6), vec![owned.clone()]);
     work.replayed(&project().kind, Vec::new());
     assert_eq!(work.next_look_up(), Some(project()));
     let held_in = |version, phase| Object {
@@ -164,7 +164,7 @@ fn what_an_object_of_another_service_owns_goes_as_soon_as_that_is_deleted() {
 #[test]
 fn nothing_goes_with_an_object_of_a_service_that_is_doubted_until_all_is_known_again() {
     let (mut work, now) = (work_with_clusters(), Instant::now());
-    work.listed(&cluster().key.kind, ResourceVersion(6), vec![cluster()]);
+    work.on_list(&cluster().key.kind, ResourceVersion(6), vec![cluster()]);
     let look_up = |work: &mut Work, version| {
         assert_eq!(work.next_look_up(), Some(project()), "{version}");
         work.looked_up(&project(), Some(held(version)), now);
@@ -268,7 +268,7 @@ fn a_service_that_is_asked_by_some_keeps_no_others_waiting() {
         edges: Vec::new(),
         ..live(asked.clone(), "z")
     });
-    work.listed(&cluster().key.kind, ResourceVersion(6), objects);
+    work.on_list(&cluster().key.kind, ResourceVersion(6), objects);
     work.replayed(&project().kind, Vec::new());
     assert_eq!(work.next_look_up(), Some(project()));
     let held = Object {
@@ -336,8 +336,8 @@ fn live_holders_that_name_objects_of_a_silent_service_keep_no_others_waiting() {
         references: clusters.iter().filter_map(Object::reference_name).collect(),
         ..in_phase(1, None)
     };
-    work.listed(&former(0).kind, ResourceVersion(6), held);
-    work.listed(&cluster().key.kind, ResourceVersion(6), clusters);
+    work.on_list(&former(0).kind, ResourceVersion(6), held);
+    work.on_list(&cluster().key.kind, ResourceVersion(6), clusters);
     work.replayed(&project().kind, Vec::new());
     assert_eq!(work.next_look_up(), Some(project()));
     work.looked_up(&project(), Some(project_of_all), now);

@@ -68,7 +68,7 @@ fn what_is_known_is_not_read_again_and_what_is_newer_is() {
         ("v", 7, true),
         ("v", 7, false),
     ] {
-        work.heard(&kinds, &CLUSTER, &text(json!({"name": "c", "uid": uid}), version), now);
+        work.on_watch_event(&kinds, &CLUSTER, &text(json!({"name": "c", "uid": uid}), version), now);
         // What an object names is looked up once that is read.
         let named = work.next_look_up();
         assert_eq!(named.is_some(), is_read, "{uid} in version {version}");
@@ -83,7 +83,7 @@ fn what_is_known_is_not_read_again_and_what_is_newer_is() {
 /// As if a version that is older than what is known said nothing.
 #[test]
 fn a_release_is_known_from_an_older_version_that_says_it() {
-    let bears = |version: u64, references: &[ReferenceName]| Object {
+    let with_references = |version: u64, references: &[ReferenceName]| Object {
         version: ResourceVersion(version),
         references: references.iter().cloned().collect(),
         ..live(network(), "n")
@@ -93,10 +93,10 @@ fn a_release_is_known_from_an_older_version_that_says_it() {
     let said = json!({released: format!("{}@7", reference(GROUP))});
     for (annotations, reported) in [(said, 0), (json!({}), 1)] {
         let mut work = Work::new(Vec::new(), Setup::default(), BLOCKED_AFTER);
-        work.seen(bears(6, &[reference(GROUP)]), now);
-        work.seen(bears(8, &[]), now);
+        work.seen(with_references(6, &[reference(GROUP)]), now);
+        work.seen(with_references(8, &[]), now);
         let between = text(json!({"name": "a", "uid": "n", "annotations": annotations}), 7);
-        work.heard(&kinds, &NETWORK, &between, now);
+        work.on_watch_event(&kinds, &NETWORK, &between, now);
         let vanished = work.vanished(now + Duration::from_secs(60));
         assert_eq!(vanished.len(), reported, "{}", between.text());
     }

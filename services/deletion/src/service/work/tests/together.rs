@@ -47,8 +47,8 @@ fn work(held_by: &[&str], holders: Vec<Object>) -> Work {
         owned: false,
     };
     let mut work = Work::new(vec![declared], Setup::default(), BLOCKED_AFTER);
-    work.listed(&network().kind, ResourceVersion(5), vec![target(held_by, 5)]);
-    work.listed(&key("Cluster", "a").kind, ResourceVersion(6), holders);
+    work.on_list(&network().kind, ResourceVersion(5), vec![target(held_by, 5)]);
+    work.on_list(&key("Cluster", "a").kind, ResourceVersion(6), holders);
     work
 }
 

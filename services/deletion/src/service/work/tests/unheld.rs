@@ -55,7 +55,7 @@ fn after_a_restart_what_was_moved_stays_until_all_are_known_that_may_hold_it() {
             references: name.into_iter().collect(),
             ..live(project("old"), "old")
         };
-        work.listed(&moved().key.kind, ResourceVersion(6), vec![moved()]);
+        work.on_list(&moved().key.kind, ResourceVersion(6), vec![moved()]);
         assert_eq!(work.next_look_up(), Some(project("new")));
         work.looked_up(&project("new"), Some(new(1)), now);
         assert!(work.next(now).is_none(), "{is_held}: nobody names the other project");
@@ -100,7 +100,7 @@ fn around(live_one: &str) -> Vec<Object> {
 fn known(live_one: &str) -> Work {
     let link = key("Link", "h");
     let mut work = Work::new(vec![declared(&link, &link)], Setup::default(), BLOCKED_AFTER);
-    work.listed(&link.kind, ResourceVersion(6), around(live_one));
+    work.on_list(&link.kind, ResourceVersion(6), around(live_one));
     work
 }
 
@@ -171,8 +171,8 @@ fn moved_to_network() -> (Work, Object) {
         ..Setup::default()
     };
     let mut work = Work::new(vec![declared(&cluster.key, &network())], setup, BLOCKED_AFTER);
-    work.listed(&cluster.key.kind, ResourceVersion(6), vec![cluster.clone()]);
-    work.listed(&network().kind, ResourceVersion(6), vec![new]);
+    work.on_list(&cluster.key.kind, ResourceVersion(6), vec![cluster.clone()]);
+    work.on_list(&network().kind, ResourceVersion(6), vec![new]);
     (work, cluster)
 }
 
@@ -226,6 +226,6 @@ fn nothing_is_said_of_what_holds_an_object_until_all_is_known_that_may_hold_it()
     }
     work.seen(old, Instant::now());
     assert_eq!(work.has_former(&cluster), Some(true));
-    work.lost(&network().kind);
+    work.on_watch_lost(&network().kind);
     assert_eq!(work.has_former(&cluster), None, "its targets are not followed");
 }

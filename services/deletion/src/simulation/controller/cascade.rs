@@ -14,7 +14,7 @@ use crate::object::{DeletionState, Key, Object};
 
 impl Controller {
     /// Whether the archive is to be asked who is deleted with an object.
-    pub(super) fn sweeps_along(&self, key: &Key) -> bool {
+    pub(super) fn sweeps_holders(&self, key: &Key) -> bool {
         let known = self
             .graph
             .get(key)
@@ -60,15 +60,15 @@ impl Controller {
     }
 
     /// Begins to ask.
-    pub(super) fn begin_along(&mut self, object: &Object, bug: Bug) {
-        if bug != Bug::LeaveAlong && self.sweeps_along(&object.key) {
+    pub(super) fn begin_sweep(&mut self, object: &Object, bug: Bug) {
+        if bug != Bug::LeaveCascade && self.sweeps_holders(&object.key) {
             self.queue.begin(Task::new(object, Step::Sweep, &[], None));
         }
     }
 
     /// The object is read, what deleted holders have left on it is released, then what moved ones have, and those that
     /// name it are deleted one by one.
-    pub(super) fn sweep_along(&mut self, world: &mut World, task: &mut Task, bug: Bug) -> Progress {
+    pub(super) fn sweep_holders(&mut self, world: &mut World, task: &mut Task, bug: Bug) -> Progress {
         match task.done {
             0 => {
                 let Ok(found) = world.look(&task.key, &self.group) else {
