@@ -50,10 +50,10 @@ pub enum Token {
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody can be trusted by it.
+    /// The file contains no certificate.
     #[error("the certificates cannot be read: {0}")]
     Certificates(#[from] rustls_pki_types::pem::Error),
-    /// One of them is none that can be trusted.
+    /// A certificate is invalid as a trust anchor.
     #[error("a certificate cannot be used: {0}")]
     Certificate(#[from] rustls::Error),
 }
@@ -71,7 +71,7 @@ impl HttpSource {
     /// certificates (PEM) those instead.
     ///
     /// # Errors
-    /// Certificates that are none.
+    /// Fails if the PEM text has no valid certificate.
     pub fn new(url: &str, certificates: Option<&[u8]>, token: Option<Token>) -> Result<Self, ClientError> {
         let mut roots = RootCertStore::empty();
         match certificates {

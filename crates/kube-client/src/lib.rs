@@ -187,7 +187,7 @@ pub enum ClusterError {
         /// As the server or the connection says it.
         message: String,
     },
-    /// The cluster will not do this: forbidden, invalid, or an answer that is none.
+    /// The cluster rejected the request, or its answer could not be read.
     #[error("refused: {0}")]
     Refused(String),
 }
@@ -281,8 +281,8 @@ pub trait EventApi: Send + Sync {
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError>;
 }
 
-/// The Kubernetes API of all kinds, in all roles of an ingester. Who needs less takes less: a `&dyn ClusterApi` is a
-/// `&dyn ReadApi`.
+/// The Kubernetes API of all kinds, in all roles of an ingester. Callers that need fewer roles take a narrower trait: a
+/// `&dyn ClusterApi` is a `&dyn ReadApi`.
 pub trait ClusterApi: WriteApi + WatchApi + EventApi {}
 
 impl<C: WriteApi + WatchApi + EventApi> ClusterApi for C {}

@@ -137,7 +137,7 @@ pub trait IngesterStorage: Prepare + Rows + Rewind + Checkpoints + Quarantine + 
 impl<S: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName + Owners> IngesterStorage for S {}
 
 /// The SQL store of all kinds, in all its roles: what [`open`] gives. Named after the interface of the same purpose
-/// in Michelangelo. Who needs less takes less: a `&dyn MetadataStorage` is a `&dyn Objects`.
+/// in Michelangelo. Callers that need fewer roles take a narrower trait: a `&dyn MetadataStorage` is a `&dyn Objects`.
 pub trait MetadataStorage:
     IngesterStorage
     + Database

@@ -19,7 +19,7 @@ pub(super) fn row_version(life: Life, number: ResourceVersion) -> RowVersion {
     }
 }
 
-/// One change to one row: of an object as it was told, or, as a store takes it, with its projection.
+/// One change to one row. `V` is the object as received, or its projection, which is what stores take.
 #[derive(Clone, Debug)]
 pub enum RowWrite<V = Arc<Version>> {
     /// Stores this version, unless the row already holds a newer one. The row's own version stored
