@@ -27,8 +27,8 @@ pub fn own_field(kind: &Kind, version: &str, field: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::convert::tests::KIND;
     use super::*;
+    use crate::convert::tests::KIND;
 
     #[test]
     fn a_field_has_the_name_that_it_has_in_the_own_version() {

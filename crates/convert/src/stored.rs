@@ -65,8 +65,8 @@ pub fn object_in(platform: &Platform, kind: &Kind, object: &Object, version: &st
 
 #[cfg(test)]
 mod tests {
-    use super::super::convert::tests::{KIND, PLATFORM};
     use super::*;
+    use crate::convert::tests::{KIND, PLATFORM};
 
     fn object(api_version: &str) -> Object {
         let text = format!(

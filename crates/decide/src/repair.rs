@@ -130,8 +130,8 @@ mod tests {
     use jiff::Timestamp;
     use kindex_model::row_version::RowVersion;
 
-    use super::super::row::RowText;
     use super::*;
+    use crate::row::RowText;
 
     fn row(version: u64, life: Life, text: RowText) -> Row {
         Row {

@@ -239,12 +239,12 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Dispatch, Event, Metadata, Subscriber};
 
-    use super::super::connections::Connections;
-    use super::super::driver::Driver;
-    use super::super::mysql::MySqlDriver;
-    use super::super::sqlite::SqliteDriver;
-    use super::super::{PoolConfig, SqliteLocation};
     use super::*;
+    use crate::connections::Connections;
+    use crate::driver::Driver;
+    use crate::mysql::MySqlDriver;
+    use crate::sqlite::SqliteDriver;
+    use crate::{PoolConfig, SqliteLocation};
 
     const WAIT_MAX: Duration = Duration::from_secs(10);
 

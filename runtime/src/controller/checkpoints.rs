@@ -5,7 +5,7 @@ use std::time::Duration;
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 
-use super::super::message::Output;
+use crate::message::Output;
 
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {

@@ -11,10 +11,10 @@ use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_store::RowWrite;
 
-use super::super::message::{Output, StoreFailure, Ticket};
 use super::entry::{Entry, Observation};
 use super::environment::Environment;
 use super::records::{Records, Taken};
+use crate::message::{Output, StoreFailure, Ticket};
 
 #[derive(Debug, Default)]
 pub(super) struct Commit {

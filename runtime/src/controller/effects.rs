@@ -10,10 +10,10 @@ use kindex_kube_client::{ClusterError, Target};
 use kindex_model::head::is_of_use;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
-use super::super::message::{Effect, EffectDone, Output, StoreFailure};
 use super::entry::Observation;
 use super::environment::Environment;
 use super::intake::Sent;
+use crate::message::{Effect, EffectDone, Output, StoreFailure};
 
 #[derive(Debug, Default)]
 pub(super) struct EffectQueue {

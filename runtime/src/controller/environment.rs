@@ -14,9 +14,9 @@ use kindex_store::backoff;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::super::message::{Now, Output, StoreFailure};
-use super::super::settings::Settings;
+use crate::message::{Now, Output, StoreFailure};
 use crate::metrics::KindMetrics;
+use crate::settings::Settings;
 
 pub(super) struct Environment {
     pub(super) kind: &'static Kind,

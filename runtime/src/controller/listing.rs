@@ -9,8 +9,8 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::seen::{Seen, SeenBuilder};
 use kindex_store::RowState;
 
-use super::super::message::Output;
-use super::super::settings::Settings;
+use crate::message::Output;
+use crate::settings::Settings;
 
 /// A list that is being read.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::seen::Seen;
 
-use super::super::settings::Settings;
 use super::entry::{Entry, Observation, ObservedObject, Resume, State, UnservedCount};
 use super::environment::Environment;
 use super::sweep::Orphan;
 use super::watermark::Unsettled;
+use crate::settings::Settings;
 
 /// Everything that is not settled.
 #[derive(Debug, Default)]

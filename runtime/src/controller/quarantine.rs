@@ -6,9 +6,9 @@ use std::time::Duration;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_store::QuarantineRecord;
 
-use super::super::message::{Output, StoreFailure};
 use super::entry::{Entry, Observation};
 use super::environment::Environment;
+use crate::message::{Output, StoreFailure};
 
 /// No column holds a later version.
 pub(super) const VERSION_MAX: ResourceVersion = ResourceVersion(i64::MAX.cast_unsigned());

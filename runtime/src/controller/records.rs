@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_store::RowWrite;
 
-use super::super::message::StoreFailure;
 use super::entry::Observation;
 use super::environment::Environment;
+use crate::message::StoreFailure;
 
 /// One version of one object.
 type Key = (ResourceVersion, Uid);

@@ -7,9 +7,9 @@ use kindex_kube_client::{Notice, Target};
 use kindex_model::kind::Problem;
 use kindex_model::object::Uid;
 
-use super::super::message::Output;
 use super::entry::Entry;
 use super::environment::Environment;
+use crate::message::Output;
 
 /// Most uids whose reported problems are remembered; beyond it a report may repeat.
 const REPORTED_MAX: usize = 10_000;

@@ -6,9 +6,9 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_store::{Arrival, RowState};
 
-use super::super::message::Output;
-use super::super::settings::Settings;
 use super::checkpoints::Checkpoints;
+use crate::message::Output;
+use crate::settings::Settings;
 
 /// A restoration in progress.
 #[derive(Clone, Debug)]

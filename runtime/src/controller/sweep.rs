@@ -9,9 +9,9 @@ use kindex_model::seen::Seen;
 use kindex_query::Life;
 use kindex_store::{Arrival, RowState};
 
-use super::super::message::Output;
-use super::super::settings::{OrphanLimits, Settings};
-use super::super::status::HeldOrphans;
+use crate::message::Output;
+use crate::settings::{OrphanLimits, Settings};
+use crate::status::HeldOrphans;
 
 /// The scan of the rows after a list.
 #[derive(Debug)]

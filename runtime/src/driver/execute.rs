@@ -14,7 +14,7 @@ use kindex_store::{IngesterStorage, RowWrite, StoreError, Written};
 use tracing::field::Empty;
 use tracing::{Instrument, Span, debug_span};
 
-use super::super::message::{Effect, EffectDone, Input, Outcome, Output, Saved, StoreFailure, Ticket};
+use crate::message::{Effect, EffectDone, Input, Outcome, Output, Saved, StoreFailure, Ticket};
 
 /// Carries out the outputs of one kind.
 #[derive(Clone)]

@@ -12,10 +12,10 @@ use kindex_model::object::ResourceVersion;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use super::super::controller::Controller;
-use super::super::message::{Input, Now, Output};
-use super::super::status::KindStatus;
 use super::execute::Executor;
+use crate::controller::Controller;
+use crate::message::{Input, Now, Output};
+use crate::status::KindStatus;
 
 /// Least time between two copies of the status.
 const STATUS_PERIOD: Duration = Duration::from_millis(50);

@@ -223,9 +223,9 @@ mod tests {
     use kindex_query::Life;
     use kindex_store::RowWrite;
 
-    use super::super::harness::{Harness, Parts};
-    use super::super::past::SimHistory;
     use super::*;
+    use crate::harness::{Harness, Parts};
+    use crate::past::SimHistory;
 
     /// The row is rewound and its version is stored again, but only in later turns.
     #[test]

@@ -8,8 +8,8 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 
-use super::super::row::{Row, RowText};
 use super::{Action, Context, FollowUp, Observed, OwnDelete, OwnedRows, Write, decide};
+use crate::row::{Row, RowText};
 
 pub(super) const DELAY: Duration = Duration::from_secs(10);
 

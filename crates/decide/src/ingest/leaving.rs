@@ -8,10 +8,10 @@ use kindex_model::head::Head;
 use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
 
-use super::super::row::Row;
 use super::staying::{decide_live, decide_sync};
 use super::write::{differs, needed, store};
 use super::{Action, Context, FollowUp, OwnDelete, OwnedRows, Write};
+use crate::row::Row;
 
 /// The deletion of an object that has our finalizer. An eviction ends here too: our own delete was its deletion.
 pub(super) fn decide_deletion(

@@ -3,9 +3,9 @@
 use kindex_model::head::Head;
 use kindex_query::Life;
 
-use super::super::row::Row;
 use super::write::differs;
 use super::{Action, Context, FollowUp, Write};
+use crate::row::Row;
 
 /// The object stays, and gets our finalizer if objects are adopted.
 pub(super) fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {

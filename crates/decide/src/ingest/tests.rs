@@ -2,9 +2,9 @@
 
 mod invariants;
 
-use super::super::row::RowText;
 use super::fixture::{action, at, context, decided, head, immutable, marked, revived, row, stored, terminating};
 use super::*;
+use crate::row::RowText;
 
 fn gone(last: Option<u64>, row: Option<Row>) -> Action {
     gone_since(last.map(head), None, row)

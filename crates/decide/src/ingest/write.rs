@@ -3,8 +3,8 @@
 use kindex_model::head::Head;
 use kindex_query::Life;
 
-use super::super::row::{Row, TextComparison};
 use super::{Context, OwnDelete, Write};
+use crate::row::{Row, TextComparison};
 
 /// The write after which the row holds this version in this state. The version that our own delete made differs from
 /// the stored one only by its deletionTimestamp; it is not stored unless finalizers of others hold the object.

@@ -84,8 +84,8 @@ mod tests {
     use async_trait::async_trait;
     use tokio::time::Instant;
 
-    use super::super::absences::LOOK_UP_AGAIN_AFTER;
     use super::*;
+    use crate::consumer::absences::LOOK_UP_AGAIN_AFTER;
     use crate::source::Share;
 
     const TOPIC: &str = "runs.example.com";

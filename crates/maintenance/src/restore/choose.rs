@@ -53,8 +53,8 @@ fn is_restored(holder: &Stored, row: &Stored, platform: &Platform) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manifest::tests::PLATFORM;
     use super::*;
+    use crate::restore::manifest::tests::PLATFORM;
     use kindex_model::object::Object;
 
     fn row(uid: &str, life: Life) -> Stored {

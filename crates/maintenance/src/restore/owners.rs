@@ -132,8 +132,8 @@ fn judge(reference: &Value, owner: Option<&Object>, restored_from: &str) -> Foun
 
 #[cfg(test)]
 mod tests {
-    use super::super::manifest::tests::{KIND, PLATFORM};
     use super::*;
+    use crate::restore::manifest::tests::{KIND, PLATFORM};
 
     #[test]
     fn an_owner_is_the_one_of_its_uid_or_what_that_one_came_back_as() {

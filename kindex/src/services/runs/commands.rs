@@ -3,9 +3,9 @@
 use clap::Subcommand;
 use kindex_commands::error::CommandResult;
 
-use super::super::row::Group;
 use super::key::KeyCommand;
 use super::questions::{self, Question};
+use crate::services::row::Group;
 
 /// The commands about runs.
 #[derive(Clone, Debug, Subcommand)]

@@ -4,9 +4,9 @@
 use kindex_model::kind::Kind;
 use serde_json::{Value, json};
 
-use super::super::process::wait_for;
 use super::roles::granted;
 use super::{Release, SAMPLES, kindex_samples, kindex_samples_backwards, kinds};
+use crate::process::wait_for;
 
 const FOREIGN: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 /// The name of the objects that it holds.

@@ -6,8 +6,8 @@ use kindex_harness::require::require;
 use kindex_harness::scrape;
 use serde_json::Value;
 
-use super::super::process::wait_for;
 use super::pod::{Pod, Volumes};
+use crate::process::wait_for;
 
 const ADMIN: &str = "0123456789abcdef0123456789abcdef";
 

@@ -6,13 +6,13 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::seen::Seen;
 use kindex_store::{RowState, Saving};
 
-use super::super::super::marks::found_beside;
-use super::super::super::message::StoreFailure;
-use super::super::environment::Environment;
-use super::super::listing::Listing;
-use super::super::restoration::Restoration;
-use super::super::sweep::{Closing, Judgment, Orphan, Sweep};
 use super::{Event, Intake, Phase, has_room, report_unreadable};
+use crate::controller::environment::Environment;
+use crate::controller::listing::Listing;
+use crate::controller::restoration::Restoration;
+use crate::controller::sweep::{Closing, Judgment, Orphan, Sweep};
+use crate::marks::found_beside;
+use crate::message::StoreFailure;
 
 impl Intake {
     pub(super) fn begin_list(&mut self, env: &mut Environment, restored: bool) -> Event {

@@ -8,9 +8,6 @@ use kindex_kube_client::{ClusterError, Unreadable};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 
-use super::super::marks::joined;
-use super::super::message::{Output, StoreFailure};
-use super::super::status::HeldOrphans;
 use super::checkpoints::Checkpoints;
 use super::entry::ObservedObject;
 use super::environment::Environment;
@@ -18,6 +15,9 @@ use super::listing::{Compared, Listed, Listing};
 use super::restoration::Restoration;
 use super::sweep::{Closing, Sweep};
 use super::watermark::Oldest;
+use crate::marks::joined;
+use crate::message::{Output, StoreFailure};
+use crate::status::HeldOrphans;
 
 mod gaps;
 

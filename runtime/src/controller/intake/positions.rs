@@ -6,12 +6,12 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 use kindex_store::Saving;
 
-use super::super::super::marks::found_beside;
-use super::super::super::message::StoreFailure;
-use super::super::super::status::HeldOrphans;
-use super::super::environment::Environment;
-use super::super::watermark::{Oldest, watermark};
 use super::{Backlog, Event, Intake, Phase, WAITS_FOR_CRD};
+use crate::controller::environment::Environment;
+use crate::controller::watermark::{Oldest, watermark};
+use crate::marks::found_beside;
+use crate::message::StoreFailure;
+use crate::status::HeldOrphans;
 
 /// A write to the cluster that is in flight.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,11 @@ use kindex_kube_client::{ClusterCause, ClusterError, WatchEvent};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 
-use super::super::super::message::StoreFailure;
-use super::super::entry::ObservedObject;
-use super::super::environment::Environment;
-use super::super::listing::Next;
 use super::{Backlog, Event, Intake, Phase, has_room, report_unreadable};
+use crate::controller::entry::ObservedObject;
+use crate::controller::environment::Environment;
+use crate::controller::listing::Next;
+use crate::message::StoreFailure;
 
 /// A watch that ends sooner without an event counts as failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);

@@ -9,12 +9,12 @@ use kindex_decide::row::Row;
 use kindex_model::object::Uid;
 use kindex_store::{RowState, Written};
 
-use super::super::super::message::{Outcome, StoreFailure, Ticket};
-use super::super::commit::{Item, RetryPlan, planned};
-use super::super::entry::{Observation, Resume, State};
-use super::super::environment::Environment;
-use super::super::reports::Reports;
 use super::Objects;
+use crate::controller::commit::{Item, RetryPlan, planned};
+use crate::controller::entry::{Observation, Resume, State};
+use crate::controller::environment::Environment;
+use crate::controller::reports::Reports;
+use crate::message::{Outcome, StoreFailure, Ticket};
 
 impl Objects {
     pub(in super::super) fn begin_batches(&mut self, env: &mut Environment) {

@@ -9,7 +9,6 @@ use kindex_kube_client::{ClusterError, ObjectName, Target};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Life;
 
-use super::super::message::{Effect, EffectDone};
 use super::commit::Commit;
 use super::effects::{EffectQueue, Ended, InFlight, release_archived, set_finalizer};
 use super::entry::{Entry, Observation, ObservedObject, Resume, State};
@@ -21,6 +20,7 @@ use super::quarantine::{Quarantine, VERSION_MAX};
 use super::reports::Reports;
 use super::sweep::Orphan;
 use super::watermark::Oldest;
+use crate::message::{Effect, EffectDone};
 
 mod batches;
 

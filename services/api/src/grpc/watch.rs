@@ -85,8 +85,8 @@ fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, S
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::tests::KIND;
     use super::*;
+    use crate::grpc::list::tests::KIND;
     use kindex_serve::watches::{WatchLimits, Watches};
     use tonic::Code;
 

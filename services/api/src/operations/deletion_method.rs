@@ -73,9 +73,9 @@ pub(super) fn mark(object: &Object, platform: &Platform) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::objects::tests::PLATFORM;
-    use super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::objects::tests::PLATFORM;
+    use crate::operations::token::tests::KIND;
 
     fn object(more: &Value) -> Object {
         let mut metadata = json!({"name": "a", "uid": "u", "resourceVersion": "7"});

@@ -311,8 +311,8 @@ fn check_shape(kind: &Kind, old: Option<&str>, new: &str) -> Result<(), Refusal>
 mod tests {
     use kindex_model::reference::{Named, OnDelete, Reference};
 
-    use super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     static HOLDERS: Kind = Kind {
         references: &[Reference {

@@ -200,8 +200,8 @@ mod tests {
 
     use tokio::sync::oneshot::error::TryRecvError;
 
-    use super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     /// As if a line stood still for ever.
     #[test]

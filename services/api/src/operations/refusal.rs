@@ -216,8 +216,8 @@ mod tests {
     use kindex_model::object::ResourceVersion;
     use serde_json::json;
 
-    use super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     #[test]
     fn an_object_that_is_absent_is_told_from_a_resource_that_is_not_served() {

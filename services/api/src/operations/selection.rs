@@ -86,8 +86,8 @@ pub(super) fn selectors(options: &ListOptions) -> Vec<(&'static str, String)> {
 mod tests {
     use kindex_model::kind::{FieldMap, Kind, MapRule, Version};
 
-    use super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     const MAP: [FieldMap; 2] = [
         FieldMap {

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_version_is_of_one_kind_in_one_namespace_at_one_version() {
-        use super::super::token::tests::KIND;
+        use crate::operations::token::tests::KIND;
         static OTHER: Kind = Kind { table: "other", ..KIND };
         let versions = [
             CollectionVersion::new(&KIND, None, "7"),

@@ -228,11 +228,11 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
-    use super::super::work::Setup;
     use super::*;
     use crate::fixture::{key, key_in, live};
     use crate::kinds::Kinds;
     use crate::object::Edge;
+    use crate::service::work::Setup;
 
     fn project() -> Key {
         key_in("identity.example.com", "Project", "a")

@@ -111,9 +111,9 @@ fn unavailable(error: KeyStoreError) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::{Key, NewKey, Secret};
-    use super::super::scope::Scopes;
     use super::*;
+    use crate::keys::key::{Key, NewKey, Secret};
+    use crate::keys::scope::Scopes;
 
     #[tokio::test]
     async fn a_key_counts_once_it_is_made_and_no_longer_once_it_is_revoked() {

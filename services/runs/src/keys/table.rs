@@ -162,8 +162,8 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::{NewKey, Secret};
     use super::*;
+    use crate::keys::key::{NewKey, Secret};
 
     const NOW: i64 = 1_000;
 

@@ -129,8 +129,8 @@ impl From<Logged> for BatchAnswer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json;
     use super::*;
+    use crate::rest::json;
     use crate::wire::v1::LogMetricsRequest;
     use crate::{domain, validate};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::coverage::Coverage;
+use crate::coverage::Coverage;
 
 /// What happened.
 #[derive(Debug)]

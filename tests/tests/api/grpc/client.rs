@@ -15,7 +15,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::super::stage::CERTIFICATE;
+use crate::api::stage::CERTIFICATE;
 
 #[derive(Clone)]
 pub(in crate::api) struct Client {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::super::stage::{MODELS, Stage, send};
 use super::client::Client;
+use crate::api::stage::{MODELS, Stage, send};
 
 async fn refused(client: &Client, call: &str, request: Value) -> Status {
     let answer = client.call(&model::KIND, call, request.clone()).await;

@@ -9,9 +9,9 @@ use prost_reflect::{DescriptorPool, MethodDescriptor};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::events::{OF_THE_CLUSTER, SQL_ONLY, TOPIC, Transport};
-use super::super::stage::{Stage, send};
 use super::client::{Body, Client};
+use crate::api::events::{OF_THE_CLUSTER, SQL_ONLY, TOPIC, Transport};
+use crate::api::stage::{Stage, send};
 
 fn method(name: &str) -> MethodDescriptor {
     let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../services/api/proto");

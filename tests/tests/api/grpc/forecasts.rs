@@ -4,9 +4,9 @@ use kindex_generated::kinds::pipeline;
 use kindex_kube_api::headers::warning_text;
 use serde_json::{Value, json};
 
-use super::super::reference_tree::pipeline_with_holders;
-use super::super::stage::{Stage, send};
 use super::client::{Body, Client};
+use crate::api::reference_tree::pipeline_with_holders;
+use crate::api::stage::{Stage, send};
 
 const PIPELINES: &str = "/apis/michelangelo.api/v2/namespaces/default/pipelines";
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use super::super::stage::Stage;
 use super::client::Client;
+use crate::api::stage::Stage;
 
 async fn list(client: &Client, request: Value) -> Value {
     let answer = client.call(&model::KIND, "List*", request.clone()).await;

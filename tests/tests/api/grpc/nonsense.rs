@@ -6,8 +6,8 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{MODELS, Stage, send};
 use super::client::{Body, Client, encoded};
+use crate::api::stage::{MODELS, Stage, send};
 
 const ROUNDS: usize = 300;
 

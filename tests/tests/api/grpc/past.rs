@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::super::stage::{Stage, send};
 use super::client::Client;
+use crate::api::stage::{Stage, send};
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/how-to/grpc.md"));
 

@@ -6,9 +6,9 @@ use prost_reflect::DescriptorPool;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use super::super::cluster_scoped::{PROJECTS, create, kinds};
-use super::super::stage::{MODELS, Stage, model, send};
 use super::client::{Body, Client};
+use crate::api::cluster_scoped::{PROJECTS, create, kinds};
+use crate::api::stage::{MODELS, Stage, model, send};
 
 const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";

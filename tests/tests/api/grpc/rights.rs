@@ -7,9 +7,9 @@ use kindex_query::Life;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::real::grant;
-use super::super::stage::{FINAL, Stage, send};
 use super::client::Client;
+use crate::api::real::grant;
+use crate::api::stage::{FINAL, Stage, send};
 
 fn named(namespace: &str, name: &str) -> Value {
     json!({"model": {"metadata": {"name": name, "namespace": namespace, "annotations": {FINAL: "true"}},

@@ -7,8 +7,8 @@ use kindex_harness::wait::eventually;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{MODELS, Stage, manifest, send, serve};
 use super::client::Client;
+use crate::api::stage::{MODELS, Stage, manifest, send, serve};
 
 async fn list(client: &Client, options: Value, ext: Value) -> Value {
     let request = json!({"namespace": "default", "listOptions": options, "listOptionsExt": ext});

@@ -17,8 +17,8 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_reflection::pb::{v1, v1alpha};
 use tonic_types::StatusExt;
 
-use super::super::stage::{MODELS, Stage, send, send_with};
 use super::client::{Body, Client};
+use crate::api::stage::{MODELS, Stage, send, send_with};
 
 macro_rules! reflected {
     ($client:expr, $version:ident, $request:ident($argument:expr), $response:ident) => {{

@@ -4,8 +4,8 @@ use kindex_generated::kinds::model;
 use serde_json::json;
 use tonic::Code;
 
-use super::super::storage_off::Through;
 use super::client::Client;
+use crate::api::storage_off::Through;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_handed_on_and_searches_are_refused_with_the_reason() {

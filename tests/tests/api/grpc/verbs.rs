@@ -7,8 +7,8 @@ use prost_reflect::{DynamicMessage, SerializeOptions};
 use serde_json::{Value, json};
 use tonic::Code;
 
-use super::super::stage::{Stage, send};
 use super::client::Client;
+use crate::api::stage::{Stage, send};
 
 /// The samples, each with its kind.
 fn samples() -> Vec<(&'static Kind, Value)> {

@@ -3,8 +3,8 @@
 use kindex_generated::kinds::model;
 use serde_json::{Value, json};
 
-use super::super::stage::{FINAL, Stage, model, send};
 use super::client::Client;
+use crate::api::stage::{FINAL, Stage, model, send};
 
 async fn version(client: &Client) -> Value {
     let mut list = client.call(&model::KIND, "List*", json!({})).await.unwrap();

@@ -1,9 +1,9 @@
 //! A test for each case of an object that leaves the cluster.
 
-use super::super::fixture::{
+use crate::ingest::fixture::{
     DELAY, action, at, context, decided, head, immutable, marked, revived, row, stored, terminating,
 };
-use super::super::*;
+use crate::ingest::*;
 
 // deletionTimestamp, our finalizer there
 

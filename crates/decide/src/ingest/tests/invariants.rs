@@ -2,9 +2,9 @@
 
 use kindex_model::row_version::RowVersion;
 
-use super::super::super::row::RowText;
-use super::super::fixture::{at, context, row};
-use super::super::*;
+use crate::ingest::fixture::{at, context, row};
+use crate::ingest::*;
+use crate::row::RowText;
 
 fn all_rows() -> Vec<Option<Row>> {
     let mut rows = vec![None];

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::take_managed_fields;
 use super::{SCHEMA, apply_as, at, object, update};
+use crate::fields::take_managed_fields;
 
 fn texts() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", "b", "c", "d"]).prop_map(str::to_owned)

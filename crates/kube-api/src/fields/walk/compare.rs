@@ -4,11 +4,11 @@ use std::cell::{Cell, LazyCell};
 
 use serde_json::{Map, Value};
 
-use super::super::TooLarge;
-use super::super::element::Element;
-use super::super::set::{Branch, FieldSet};
-use super::super::shape::{ListShape, MapShape, Merging, Shape};
 use super::{entries, fields_of, is_bare, items_of};
+use crate::fields::TooLarge;
+use crate::fields::element::Element;
+use crate::fields::set::{Branch, FieldSet};
+use crate::fields::shape::{ListShape, MapShape, Merging, Shape};
 
 /// What a value differs in from another. No path is in more than one of the sets.
 #[derive(Debug, Default)]

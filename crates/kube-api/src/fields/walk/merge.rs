@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::element::Element;
-use super::super::shape::{ListShape, MapShape, Merging, Shape};
+use crate::fields::element::Element;
+use crate::fields::shape::{ListShape, MapShape, Merging, Shape};
 
 /// `applied` merged into `live`: leaves of `applied` win, everything else of `live` stays. Lists keep the order of
 /// `live` where `applied` does not say another.

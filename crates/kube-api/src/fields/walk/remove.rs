@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::super::element::Element;
-use super::super::set::FieldSet;
-use super::super::shape::{Merging, Shape};
+use crate::fields::element::Element;
+use crate::fields::set::FieldSet;
+use crate::fields::shape::{Merging, Shape};
 
 /// `value` without the members of `set`. What becomes empty by it becomes null.
 pub(in super::super) fn remove(shape: Shape<'_>, value: &Value, set: &FieldSet) -> Value {

@@ -231,8 +231,8 @@ impl Clauses {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::definitions;
     use super::*;
+    use crate::mysql::adoption::definition::definitions;
 
     const SCRIPT: &str = "CREATE TABLE IF NOT EXISTS `model` (\n    `uid` VARCHAR(64) NOT NULL,\n    \
         `json` LONGTEXT NOT NULL,\n    `tier` INT,\n    `owner` VARCHAR(255),\n    \

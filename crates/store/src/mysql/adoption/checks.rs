@@ -89,8 +89,8 @@ fn plain(condition: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::definitions;
     use super::*;
+    use crate::mysql::adoption::definition::definitions;
 
     const OURS: &str = "CREATE TABLE IF NOT EXISTS `model` (\n    `json` LONGTEXT NOT NULL,\n    \
         `content_hash` BINARY(32),\n    PRIMARY KEY (`seq`),\n    \

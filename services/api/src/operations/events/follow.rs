@@ -16,10 +16,10 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Reason, Refusal, refusal};
 use super::hub::{CHANGES_AT_ONCE, Found, Hubs};
 use super::outbox_position::{OutboxPosition, later};
 use super::page::{Page, Sent, event, topic};
+use crate::operations::{Reason, Refusal, refusal};
 
 /// Objects of the replay that are read together.
 const OBJECTS_AT_ONCE: u32 = 1000;

@@ -184,8 +184,8 @@ mod tests {
     use kindex_model::object::Uid;
     use kindex_store::{OutboxEntry, Position};
 
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     fn mark(position: usize) -> Mark {
         Mark {

@@ -120,8 +120,8 @@ mod tests {
     use kindex_model::object::Uid;
     use kindex_store::Position;
 
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     fn mark(position: u64) -> Mark {
         Mark {

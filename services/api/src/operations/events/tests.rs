@@ -14,12 +14,12 @@ use kindex_serve::watches::{WatchLimits, Watches};
 use kindex_store::{Mark, Outbox, OutboxEntry, Position, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use super::super::Refusal;
-use super::super::token::tests::KIND;
 use super::follow::{Follow, Messages};
 use super::hub::Hubs;
 use super::outbox_position::OutboxPosition;
 use super::page::topic;
+use crate::operations::Refusal;
+use crate::operations::token::tests::KIND;
 use tokio::time::sleep;
 
 static KINDS: &[&Kind] = &[&KIND];

@@ -7,7 +7,7 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
 use serde::Serialize;
 
-use super::super::{Answer, ObjectKey};
+use crate::operations::{Answer, ObjectKey};
 
 /// An object and the references on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

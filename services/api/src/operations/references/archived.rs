@@ -7,9 +7,9 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 use kindex_store::{DirectError, StoreError};
 
-use super::super::{Backends, ObjectKey, Refusal, Storage, refusal};
 use super::answer::{State, Target};
 use super::decide::{Decision, Presence, Seen, is_of};
+use crate::operations::{Backends, ObjectKey, Refusal, Storage, refusal};
 
 /// An archived object with its references.
 pub(in super::super) struct ArchivedObject {

@@ -12,12 +12,12 @@ use kindex_model::reference::Reference;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::super::{Caller, ObjectKey, Part, Refusal, Resource};
 use super::answer::State;
 use super::fields::changed;
 use super::named_object::NamedObject;
 use super::on_named::{FailurePolicy, NamedObjects};
 use super::picked::picked;
+use crate::operations::{Caller, ObjectKey, Part, Refusal, Resource};
 
 impl NamedObjects<'_> {
     /// Refuses a change by which a field names another object, while one of the three is being deleted. Nobody waits

@@ -100,8 +100,8 @@ pub(in super::super) fn is_of_kind(reference: &ReferenceName, kind: &Kind) -> bo
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     #[test]
     fn each_cell() {

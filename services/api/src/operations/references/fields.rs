@@ -5,8 +5,8 @@ use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::reference::{Named, Reference};
 use serde_json::{Map, Value, json};
 
-use super::super::Refusal;
 use super::named_object::{NamedObject, named};
+use crate::operations::Refusal;
 
 /// The reference that a move means: the one of that name, else the only one that may name objects of the kind.
 pub(in super::super) fn choose(
@@ -141,10 +141,10 @@ mod tests {
     use kindex_model::kind::{Column, ColumnType};
     use kindex_model::reference::{OnDelete, Target};
 
-    use super::super::super::ObjectKey;
-    use super::super::super::objects::tests::PLATFORM;
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::ObjectKey;
+    use crate::operations::objects::tests::PLATFORM;
+    use crate::operations::token::tests::KIND;
 
     const fn target(kind: &'static str) -> Target {
         Target {

@@ -145,9 +145,9 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::Field;
-    use super::super::tree::tests::node;
     use super::*;
+    use crate::operations::references::tree::Field;
+    use crate::operations::references::tree::tests::node;
 
     fn field(on_delete: &str, owned: bool) -> Field {
         Field {

@@ -4,12 +4,12 @@ use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
-use super::super::cluster::Call;
-use super::super::{Backends, Caller, ObjectKey, Refusal};
 use super::answer::{State, Target};
 use super::archived::ArchivedObject;
 use super::decide::{Change, Presence, Seen};
 use super::object::LiveObject;
+use crate::operations::cluster::Call;
+use crate::operations::{Backends, Caller, ObjectKey, Refusal};
 
 /// Where an object is.
 pub(super) enum Location {

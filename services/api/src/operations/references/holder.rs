@@ -7,10 +7,10 @@ use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Stored;
 
-use super::super::rights::{HolderResource, Rights};
-use super::super::{Backends, Caller, Refusal, Storage, refusal};
 use super::answer::{Held, Holder, State, state_of};
 use super::decide::is_of_kind;
+use crate::operations::rights::{HolderResource, Rights};
+use crate::operations::{Backends, Caller, Refusal, Storage, refusal};
 
 /// Holders that are looked up at the same time.
 const AT_ONCE: usize = 8;

@@ -6,10 +6,10 @@ use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::status::Outcome;
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::cluster::Call;
-use super::super::{Answer, Backends, Caller, ObjectKey, Refusal};
 use super::LiveObject;
 use super::decide::Decision;
+use crate::operations::cluster::Call;
+use crate::operations::{Answer, Backends, Caller, ObjectKey, Refusal};
 
 impl Backends {
     /// Carries out a decision in the cluster. Whether it is done; if not, the object changed in between.

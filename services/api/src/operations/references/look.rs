@@ -13,15 +13,15 @@ use kindex_model::reference::Reference;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Stored};
 
-use super::super::cluster::Call;
-use super::super::rights::Rights;
-use super::super::{Backends, Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 use super::answer::State;
 use super::naming::{TargetKey, by_fields, field, names, select, targets};
 use super::object::references_among;
 use super::peers::Peers;
 use super::question::Question;
 use super::tree::{Bounds, FindHolders, Found, NamingField, Node};
+use crate::operations::cluster::Call;
+use crate::operations::rights::Rights;
+use crate::operations::{Backends, Caller, ObjectKey, Operations, Refusal, Storage, refusal};
 
 /// Objects of a kind that are read in search of a field that has no column.
 const SCANNED_MAX: usize = 10_000;
@@ -434,8 +434,8 @@ fn unknown(kind: &str, group: &str, uid: &str, state: State) -> Node {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::objects::tests::PLATFORM;
     use super::*;
+    use crate::operations::objects::tests::PLATFORM;
 
     #[test]
     fn finalizers_of_controllers_are_told_from_references() {

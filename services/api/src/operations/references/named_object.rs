@@ -6,7 +6,7 @@ use kindex_model::named_object;
 use kindex_model::reference::{Reference, Service, Target};
 use serde_json::Value;
 
-use super::super::ObjectKey;
+use crate::operations::ObjectKey;
 
 /// The kind of an object that a field names.
 #[derive(Clone, Copy, Debug)]
@@ -202,8 +202,8 @@ fn known(registry: &Registry, target: &Target) -> Option<NamedKind> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     static IDENTITY: Service = Service {
         name: "identity",

@@ -97,9 +97,9 @@ mod tests {
     use kindex_model::reference::{OnDelete, Service, Target};
     use serde_json::json;
 
-    use super::super::super::token::tests::KIND;
-    use super::super::tree::tests::node;
     use super::*;
+    use crate::operations::references::tree::tests::node;
+    use crate::operations::token::tests::KIND;
 
     const PIPELINE: Reference = Reference {
         name: "pipeline",

@@ -9,9 +9,9 @@ use kindex_model::reference_name::ReferenceName;
 use kindex_model::releases::Releases;
 use serde_json::{Value, json};
 
-use super::super::{ObjectKey, Refusal};
 use super::answer::{State, Target};
 use super::decide::{Presence, Seen, is_of};
+use crate::operations::{ObjectKey, Refusal};
 
 /// A live object.
 pub(in super::super) struct LiveObject {
@@ -128,9 +128,9 @@ pub(in super::super) fn references_among(finalizers: &[String]) -> Vec<Reference
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::objects::tests::PLATFORM;
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::objects::tests::PLATFORM;
+    use crate::operations::token::tests::KIND;
 
     fn object(finalizers: &Value, more: &Value) -> LiveObject {
         let mut object = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {"name": "a", "namespace": "n",

@@ -13,8 +13,6 @@ use kindex_model::reference_name::ReferenceName;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::super::cluster::Call;
-use super::super::{Backends, Caller, ObjectKey, Operations, Refusal};
 use super::answer::{References, State};
 use super::decide::{Change, Decision, decide};
 use super::found::FoundObject;
@@ -24,6 +22,8 @@ use super::parse::named_in_lower_case;
 use super::peers::Peers;
 use super::silent::has_answered;
 use super::{TRIES, refused};
+use crate::operations::cluster::Call;
+use crate::operations::{Backends, Caller, ObjectKey, Operations, Refusal};
 
 /// How long a write waits for another service.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(2);

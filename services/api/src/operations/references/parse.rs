@@ -2,7 +2,7 @@
 
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::Refusal;
+use crate::operations::Refusal;
 
 /// What a request names. Finalizers of controllers may have the same form with a word in the place of the uid: nobody
 /// releases these as references.

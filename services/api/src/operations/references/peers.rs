@@ -17,10 +17,10 @@ use kindex_model::reference_name::ReferenceName;
 use kube::client::Body;
 use tokio::time::Instant;
 
-use super::super::Refusal;
 use super::question::PeerFailure;
 use super::silent::SilentServices;
 use super::tree::Node;
+use crate::operations::Refusal;
 
 /// How long a service may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);

@@ -119,8 +119,8 @@ mod tests {
     use kindex_model::reference::OnDelete;
     use serde_json::json;
 
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     const NETWORK: Reference = Reference {
         name: "network",

@@ -4,12 +4,12 @@ use kindex_kube_api::request::Verb;
 use kindex_model::reference_name::ReferenceName;
 use tokio::time::Instant;
 
-use super::super::rights::RequiredPermission;
-use super::super::{Caller, ObjectKey, Operations, Refusal};
 use super::holder::no_holder;
 use super::look::HolderLookup;
 use super::question::Question;
 use super::tree::{Bounds, Node, grow};
+use crate::operations::rights::RequiredPermission;
+use crate::operations::{Caller, ObjectKey, Operations, Refusal};
 
 impl Operations {
     /// An object with all that hold it or name it by a declared field, and those that hold them.

@@ -9,9 +9,9 @@ use kindex_serve::watches::Watches;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::super::Refusal;
 use super::{Event, Events};
 use crate::figures::{Figures, GaugeIncrement};
+use crate::operations::Refusal;
 
 /// A watcher that takes no event for so long, while there is one, is left alone. It loses nothing: who asks again from
 /// the last version that it saw misses no event.

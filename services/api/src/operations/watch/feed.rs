@@ -18,9 +18,9 @@ use kindex_store::{Changes, MetadataStorage, Position, StoreError};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::timeout;
 
-use super::super::cluster::Upstream;
-use super::super::{Caller, Reason, Refusal, refusal};
 use super::moved::{self, Chunk};
+use crate::operations::cluster::Upstream;
+use crate::operations::{Caller, Reason, Refusal, refusal};
 
 /// How long a watch waits for a database that does not answer.
 const WAIT: Duration = Duration::from_secs(30);
@@ -336,8 +336,8 @@ impl Watermarks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     fn answer(began: Instant, seconds: [u64; 2], position: u64) -> Answer {
         let [sent, received] = seconds.map(|second| began + Duration::from_secs(second));

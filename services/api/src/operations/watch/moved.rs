@@ -17,12 +17,12 @@ use kindex_query::{Life, Stored};
 use kindex_store::{Change, MetadataStorage, Objects, Position};
 use serde_json::{Value, json};
 
-use super::super::cluster::{Call, Upstream};
-use super::super::list::Page;
-use super::super::objects::Head;
-use super::super::stored::View;
-use super::super::{Caller, ListOptions, ObjectKey, Refusal, Resource};
 use super::Event;
+use crate::operations::cluster::{Call, Upstream};
+use crate::operations::list::Page;
+use crate::operations::objects::Head;
+use crate::operations::stored::View;
+use crate::operations::{Caller, ListOptions, ObjectKey, Refusal, Resource};
 
 /// How many are looked for at once.
 const LOOKUPS: usize = 8;
@@ -290,8 +290,8 @@ fn text_at<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::token::tests::KIND;
     use super::*;
+    use crate::operations::token::tests::KIND;
 
     const VIEW: View = View {
         platform: crate::operations::objects::tests::PLATFORM,

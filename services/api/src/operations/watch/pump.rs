@@ -15,14 +15,14 @@ use kindex_query::Life;
 use kindex_serve::pages::PageSize;
 use serde_json::Value;
 
-use super::super::cluster::{self, Call};
-use super::super::objects::{Head, HeadMetadata};
-use super::super::selection::selectors;
-use super::super::{Caller, ListOptions, Operations, Refusal, Resource};
 use super::event_sender::{EventSender, StreamEnd};
 use super::feed::Follower;
 use super::moved::Filter;
 use super::{Event, WatchOptions};
+use crate::operations::cluster::{self, Call};
+use crate::operations::objects::{Head, HeadMetadata};
+use crate::operations::selection::selectors;
+use crate::operations::{Caller, ListOptions, Operations, Refusal, Resource};
 
 /// What is asked for, and by whom.
 pub(super) struct Stream {

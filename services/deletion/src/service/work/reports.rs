@@ -12,8 +12,8 @@ use crate::notice::Notice;
 use crate::object::{Key, Object};
 use crate::vanished::{Ended, Lost};
 
-use super::super::waiting::{AGAIN_AFTER, Overdue};
 use super::Work;
+use crate::service::waiting::{AGAIN_AFTER, Overdue};
 
 impl Work {
     /// What a step is about to take off is not taken off by somebody else.

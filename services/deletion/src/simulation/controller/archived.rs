@@ -6,14 +6,14 @@ use std::time::Duration;
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::Bug;
-use super::super::world::{Stored, World};
 use super::moved::{ROW_REQUESTS, moved_from, release_row};
 use super::{Controller, HOLDERS, Progress, Task};
 use crate::answers::Swept;
 use crate::archive::{Held, HolderAction, HolderState, action_on};
 use crate::decide::Archived;
 use crate::object::{Key, Object};
+use crate::simulation::Bug;
+use crate::simulation::world::{Stored, World};
 use crate::targets::Answer;
 
 impl Controller {

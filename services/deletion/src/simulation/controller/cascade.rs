@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::Bug;
-use super::super::world::{Refusal, Stored, World};
 use super::moved::{PEER_REQUESTS, release_at_peer, was_moved};
 use super::{Controller, Progress, Task, read};
 use crate::decide::{Seen, Step};
 use crate::object::{DeletionState, Key, Object};
+use crate::simulation::Bug;
+use crate::simulation::world::{Refusal, Stored, World};
 
 impl Controller {
     /// Whether the archive is to be asked who is deleted with an object.

@@ -2,11 +2,11 @@
 
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::Bug;
-use super::super::world::World;
 use super::Controller;
 use crate::decide::{FoundHolder, Step};
 use crate::service::waiting::claims;
+use crate::simulation::Bug;
+use crate::simulation::world::World;
 
 impl Controller {
     /// Other services are to be asked for holders that an object waits for.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::super::Bug;
-use super::super::world::{World, was_moved_from};
 use super::{Progress, Task};
 use crate::archive::Holder;
 use crate::object::Key;
+use crate::simulation::Bug;
+use crate::simulation::world::{World, was_moved_from};
 
 /// Of a holder of the same service: it is written, and its row is released.
 pub(super) const ROW_REQUESTS: usize = 2;

@@ -1,9 +1,9 @@
 //! The cleanup outside, request by request.
 
-use super::super::Bug;
-use super::super::world::World;
 use super::{Controller, Progress, Task};
 use crate::cleanup_states::{CallOutcome, is_due};
+use crate::simulation::Bug;
+use crate::simulation::world::World;
 
 impl Controller {
     /// The object is read, then its cleanup is called. Whether the call or its answer gets lost, nobody knows.

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::Bug;
-use super::super::world::{Stored, World};
 use super::task::Member;
 use super::{Controller, Progress, Task};
 use crate::cluster::outcome::go_together;
 use crate::decide::{Seen, Step};
 use crate::object::Object;
+use crate::simulation::Bug;
+use crate::simulation::world::{Stored, World};
 
 impl Controller {
     /// Others of the queue whose step the same write does for. Another service is asked for each by itself.

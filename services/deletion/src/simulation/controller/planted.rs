@@ -2,11 +2,11 @@
 
 use kindex_model::deletion::Phase;
 
-use super::super::Bug;
-use super::super::world::{Stored, World};
 use crate::decide::{Archived, Cause, CleanupState, HolderLocation, Input, Named, Seen, Step, decide};
 use crate::graph::Graph;
 use crate::object::{DeletionState, Key};
+use crate::simulation::Bug;
+use crate::simulation::world::{Stored, World};
 
 /// The decision, with the bug in it.
 pub(super) fn decide_with(bug: Bug, mut input: Input<'_>, graph: &Graph) -> Step {

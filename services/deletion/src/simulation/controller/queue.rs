@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::super::Bug;
 use super::CONCERNED;
 use super::task::Task;
 use crate::object::Key;
+use crate::simulation::Bug;
 
 /// What a controller has to do, as far as it knows.
 pub(super) struct Queue {

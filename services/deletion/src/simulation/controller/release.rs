@@ -1,12 +1,12 @@
 //! A release, request by request.
 
-use super::super::Bug;
-use super::super::world::{Refusal, Stored, World};
 use super::planted::counts_as_gone;
 use super::task::{Member, PeerRelease};
 use super::{Controller, Progress, Task};
 use crate::decide::Seen;
 use crate::object::Key;
+use crate::simulation::Bug;
+use crate::simulation::world::{Refusal, Stored, World};
 
 impl Controller {
     /// Of a live holder, all that its fields name is read, then the target, the holder is written, and the target loses

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::Bug;
-use super::super::world::World;
 use super::Controller;
 use crate::archive::cycle;
 use crate::cluster::event::digest;
@@ -15,6 +13,8 @@ use crate::notice::{Notice, cycle_notice};
 use crate::object::{Key, Object};
 use crate::service::notices::{Due, Notices, Search};
 use crate::service::waiting::WaitingObjects;
+use crate::simulation::Bug;
+use crate::simulation::world::World;
 
 /// What objects wait for, and what is to be reported of it.
 pub(super) struct Reports {

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use kindex_model::deletion::Phase;
 
-use super::super::Bug;
-use super::super::world::{Refusal, World, has_cleanup};
 use super::moved::{moved_from, release_row};
 use super::{Controller, TOMBSTONES};
 use crate::answers::Swept;
@@ -14,6 +12,8 @@ use crate::archive::{Holder, HolderAction, action_on, is_deleted_with};
 use crate::cleanup_states::{ArchivedCleanupStates, CallOutcome};
 use crate::decide::{Archived, CleanupState, Step};
 use crate::object::{DeletionState, Key, Object};
+use crate::simulation::Bug;
+use crate::simulation::world::{Refusal, World, has_cleanup};
 
 /// The walk of one controller.
 #[derive(Default)]

@@ -5,10 +5,10 @@
 
 use kindex_model::settling::{Naming, SettlingStep, settling_step};
 
-use super::super::Bug;
-use super::super::world::{Refusal, World};
 use super::Ended;
 use crate::object::Key;
+use crate::simulation::Bug;
+use crate::simulation::world::{Refusal, World};
 
 /// What is sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::world::{FIELDS, Field, Stored, World, fields};
 use super::{End, Location, Node, Oracle, Tie, tie_of};
+use crate::simulation::world::{FIELDS, Field, Stored, World, fields};
 
 /// An object, and where it is.
 type Placed<'w> = (&'w Stored, Location);

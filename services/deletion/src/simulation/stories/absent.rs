@@ -1,9 +1,9 @@
 //! Targets that went while nobody looked.
 
-use super::super::{Bug, Controller, Play};
 use super::calm;
 use crate::decide::{RefusalReason, Step};
 use crate::object::Key;
+use crate::simulation::{Bug, Controller, Play};
 
 impl Play {
     /// Somebody deletes an object and takes off all that keeps it.

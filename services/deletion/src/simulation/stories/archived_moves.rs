@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::mover::{ArchivedMove, Ended};
-use super::super::world::World;
-use super::super::{Bug, Controller, Play};
 use super::calm;
 use super::moves::RELEASE_REQUESTS;
 use crate::object::Key;
+use crate::simulation::mover::{ArchivedMove, Ended};
+use crate::simulation::world::World;
+use crate::simulation::{Bug, Controller, Play};
 
 /// A move that meets nobody takes fewer.
 pub(super) const REQUESTS: usize = 18;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::{Bug, Play};
 use super::calm;
 use crate::notice::Notice;
 use crate::object::Key;
+use crate::simulation::{Bug, Play};
 
 /// Seconds between two looks.
 const LOOK_EVERY: u64 = 10;

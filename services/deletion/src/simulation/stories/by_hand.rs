@@ -1,9 +1,9 @@
 //! References that somebody takes off by hand, and no holder has released.
 
-use super::super::Play;
 use super::calm;
 use crate::decide::{RefusalReason, Step};
 use crate::object::Key;
+use crate::simulation::Play;
 
 impl Play {
     fn take_off_by_hand(&mut self, target: &Key, holder: &Key) {

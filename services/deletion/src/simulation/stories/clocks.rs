@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::super::Play;
 use super::{calm, project};
 use crate::object::Key;
+use crate::simulation::Play;
 
 /// Behind every other clock, ahead of every other clock, and in between.
 const TIMES: [Timestamp; 3] = [Timestamp::MIN, Timestamp::UNIX_EPOCH, Timestamp::MAX];

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use kindex_model::deletion::Phase;
 
-use super::super::world::Event;
-use super::super::{Bug, Controller, Play};
 use super::calm;
 use crate::decide::{Step, Wait};
 use crate::object::Key;
+use crate::simulation::world::Event;
+use crate::simulation::{Bug, Controller, Play};
 
 /// Requests that follow from one decision on each of two objects, at most.
 const DECIDED_MAX: usize = 16;

@@ -2,11 +2,11 @@
 
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::Play;
 use super::calm;
 use crate::decide::Seen;
 use crate::notice::cycle_notice;
 use crate::object::Key;
+use crate::simulation::Play;
 
 #[test]
 fn objects_that_own_each_other_wait_and_the_path_names_both() {

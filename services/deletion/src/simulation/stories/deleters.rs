@@ -1,9 +1,9 @@
 //! Several who delete the same objects: the first deletion of each one counts, and watches hear of no other.
 
-use super::super::world::Refusal;
-use super::super::{Bug, Play};
 use super::calm;
 use crate::object::Key;
+use crate::simulation::world::Refusal;
+use crate::simulation::{Bug, Play};
 
 /// Up to so many steps of each service, the others delete. By then the network waits for nobody but its ingester.
 const STEPS: usize = 32;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::super::Play;
 use super::{calm, project};
 use crate::object::Key;
+use crate::simulation::Play;
 
 /// More requests than the deletion takes.
 const REQUESTS_MAX: usize = 2000;

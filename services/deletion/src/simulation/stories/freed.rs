@@ -1,8 +1,8 @@
 //! References that are placed for holders which have released what they held.
 
-use super::super::Bug;
-use super::super::world::names;
 use super::calm;
+use crate::simulation::Bug;
+use crate::simulation::world::names;
 
 #[test]
 fn the_reference_of_a_holder_that_was_freed_before_it_was_placed_is_taken_back() {
@@ -36,7 +36,7 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
         object.finalizers.retain(|finalizer| *finalizer != own);
     });
     let reference = freed.expect("it is there").reference();
-    let has_reference = |play: &super::super::Play| play.world.servers.objects[&project].has_finalizer(&reference);
+    let has_reference = |play: &crate::simulation::Play| play.world.servers.objects[&project].has_finalizer(&reference);
     play.controllers[at].send(&mut play.world, 0, false, true, bug);
     if !has_reference(&play) {
         return Err("the slow controller places it".to_owned());

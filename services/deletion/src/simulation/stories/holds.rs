@@ -1,8 +1,8 @@
 //! References on what is archived.
 
-use super::super::Bug;
-use super::super::world::names;
 use super::calm;
+use crate::simulation::Bug;
+use crate::simulation::world::names;
 
 #[test]
 fn the_reference_of_a_holder_that_went_before_it_was_placed_is_taken_back() {

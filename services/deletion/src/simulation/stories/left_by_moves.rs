@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::super::world::World;
-use super::super::{Bug, Controller, Play};
 use super::archived_moves::{ArchivedBudget, REQUESTS, REQUESTS_MAX, across, go_on, send};
 use crate::object::Key;
+use crate::simulation::world::World;
+use crate::simulation::{Bug, Controller, Play};
 
 /// A kind of former targets, the field that names them, and whether they are archived.
 type Former = (&'static str, &'static str, bool);

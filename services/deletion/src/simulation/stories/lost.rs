@@ -3,10 +3,10 @@
 
 use kindex_model::deletion::Phase;
 
-use super::super::{Bug, Play};
 use super::calm;
 use crate::notice::Notice;
 use crate::object::Key;
+use crate::simulation::{Bug, Play};
 
 /// As if a single answer were believed, which may come too early; as if a reference lapsed with the last answer, or as
 /// if a service that is silent had answered.

@@ -1,12 +1,12 @@
 //! Fields that change while a controller knows little of what they name, or past the server that would refuse it, or
 //! while a reference is being released.
 
-use super::super::mover::{Ended, Move};
-use super::super::world::fields;
-use super::super::{Bug, Controller, Play};
 use super::calm;
 use crate::decide::{RefusalReason, Step, Wait};
 use crate::object::Key;
+use crate::simulation::mover::{Ended, Move};
+use crate::simulation::world::fields;
+use crate::simulation::{Bug, Controller, Play};
 
 /// A live holder, what its fields name, and its former target are read, the holder is written, and then that target.
 pub(super) const RELEASE_REQUESTS: usize = 4;

@@ -1,10 +1,10 @@
 //! Events that come once more: whoever has heard of a change dies before it has dealt with that, and whoever publishes
 //! an end dies before that is noted.
 
-use super::super::world::Event;
-use super::super::{Bug, Play};
 use super::{calm, project};
 use crate::object::Key;
+use crate::simulation::world::Event;
+use crate::simulation::{Bug, Play};
 
 impl Play {
     /// Each process hears of everything, and then of all of it again.

@@ -1,8 +1,8 @@
 //! A service that is restored from a backup while another one knows its project as deleted.
 
-use super::super::{Bug, Play};
 use super::calm;
 use crate::object::Key;
+use crate::simulation::{Bug, Play};
 
 #[test]
 fn nothing_is_deleted_with_a_project_that_was_restored_before_that_began() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::Play;
 use super::calm;
 use crate::object::Key;
+use crate::simulation::Play;
 
 impl Play {
     /// The only controller and those beside it work until something is written. Whether something was.

@@ -1,8 +1,8 @@
 //! Several references that one write places.
 
-use super::super::{Bug, Play};
 use super::calm;
 use crate::object::Key;
+use crate::simulation::{Bug, Play};
 
 #[test]
 fn of_references_that_are_placed_together_that_of_a_holder_that_is_gone_is_taken_back() {
@@ -30,8 +30,8 @@ pub(in super::super) fn place(bug: Bug) -> Result<(), String> {
     play.bug = bug;
     let project = play.with("Project", "a", &[]);
     let budgets = ["a", "b"].map(|name| play.with("Budget", name, &[("project", "a")]));
-    let add_finalizer = |object: &mut super::super::world::Stored| {
-        let own = super::super::world::names(&object.key.kind.group).finalizer;
+    let add_finalizer = |object: &mut crate::simulation::world::Stored| {
+        let own = crate::simulation::world::names(&object.key.kind.group).finalizer;
         object.finalizers.push(own);
     };
     for key in [&project, &budgets[0], &budgets[1]] {

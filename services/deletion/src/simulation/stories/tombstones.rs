@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use kindex_model::deletion::Phase;
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::{Bug, Play};
 use super::calm;
 use crate::decide::Seen;
 use crate::object::Key;
+use crate::simulation::{Bug, Play};
 
 /// All of these.
 pub(in super::super) fn all(bug: Bug) -> Result<(), String> {

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use kindex_model::object::ResourceVersion;
 use kindex_model::reference_name::ReferenceName;
 
-use super::super::bug::Bug;
 use super::{Refusal, Stored, World, has_cleanup};
 use crate::archive::{Held, Holder, HolderAction, HolderState, action_on};
 use crate::decide::{FoundHolder, Seen};
 use crate::object::Key;
+use crate::simulation::bug::Bug;
 
 /// An object that left the cluster.
 #[derive(Clone, Debug)]

@@ -11,11 +11,11 @@ use kindex_store::{Address, Cause, Deletion, DirectError, MetadataStorage, Place
 use kindex_tests::databases::mariadb::Flavor;
 use kindex_tests::databases::patient;
 
-use super::super::backend::Backend;
-use super::super::cut_off::advance;
-use super::super::references::{delete, holder, place};
-use super::super::widget::{REGISTRY, WIDGET, at};
 use super::{archived, one_has_won};
+use crate::store::backend::Backend;
+use crate::store::cut_off::advance;
+use crate::store::references::{delete, holder, place};
+use crate::store::widget::{REGISTRY, WIDGET, at};
 
 /// So often all points are gone through until each of the two changes has waited.
 const ROUNDS_MAX: u32 = 20;

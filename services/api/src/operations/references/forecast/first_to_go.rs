@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::answer::State;
-use super::super::tree::Node;
 use super::DeletionOrder;
+use crate::operations::references::answer::State;
+use crate::operations::references::tree::Node;
 
 /// Kind, group and uid.
 type Identity<'a> = (String, &'a str, &'a str);
@@ -91,9 +91,9 @@ fn identity(node: &Node) -> Identity<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::tree::Field;
-    use super::super::super::tree::tests::node;
     use super::*;
+    use crate::operations::references::tree::Field;
+    use crate::operations::references::tree::tests::node;
 
     fn named(name: &str, on_delete: &str, holders: Vec<Node>) -> Node {
         Node {
