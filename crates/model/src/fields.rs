@@ -1,4 +1,4 @@
-//! The fields of an object as a JSON value, from which columns and references are read. Knows no kind.
+//! The fields of an object as a JSON value, from which columns are read. Knows no kind.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use serde_json::{Error, Map, Value};
 
 use crate::object::Object;
 
-/// Says who has written which field. It is often the largest part of an object, and a list: no path of a column or a
-/// reference leads into one.
+/// Says who has written which field. It is often the largest part of an object, and a list: no path of a column leads
+/// into one.
 const LEFT_OUT: &[&str] = &["metadata", "managedFields"];
 
 /// Reads the fields of an object, without `metadata.managedFields`.
 ///
 /// # Errors
 /// Where a number is too large for a value, or fields are nested too deeply.
-pub fn fields_of(object: &Object) -> Result<Value, Error> {
+pub(crate) fn fields_of(object: &Object) -> Result<Value, Error> {
     let mut text = serde_json::Deserializer::from_str(object.text());
     Without(LEFT_OUT).deserialize(&mut text)
 }

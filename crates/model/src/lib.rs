@@ -1,7 +1,7 @@
 //! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with its metadata,
-//! its fields as values, the projection into columns, and the message encoding; how far an object is, the record of its
-//! deletion, the references that an API has released, and what is left to do after a move; and errors as texts. Knows
-//! no kind, no SQL and no network.
+//! its fields as values, all or those at some paths, the projection into columns, and the message encoding; how far an
+//! object is, the record of its deletion, the references that an API has released, and what is left to do after a move;
+//! and errors as texts. Knows no kind, no SQL and no network.
 //! Modules are in reading order: each imports only those above it.
 
 pub mod causes;
@@ -24,6 +24,8 @@ pub mod tables;
 
 pub mod spelling;
 
+pub mod picked;
+
 pub mod named_object;
 
 pub mod value;
@@ -38,7 +40,7 @@ pub mod object;
 
 pub mod object_state;
 
-pub mod fields;
+mod fields;
 
 pub mod row_version;
 

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kindex_model::deletion::{CONDITION_LISTS, REFUSED_CONDITION};
-use kindex_model::fields::fields_of;
 use kindex_model::kind::{Kind, Platform, Registry, Scope};
+use kindex_model::named_object::naming_paths;
 use kindex_model::object::Object as Text;
+use kindex_model::picked::{Step, picked};
 use kindex_model::reference::{Reference, Service, Target};
 use kindex_model::reference_name::ReferenceName;
 use serde_json::Value;
@@ -127,8 +128,10 @@ impl Kinds {
 
     /// Reads an object.
     pub fn read(&self, kind: &Kind, object: &Text) -> Object {
-        // A text that is an object is JSON.
-        let text = fields_of(object).unwrap_or_default();
+        let mut paths = naming_paths(kind);
+        paths.extend(condition_paths());
+        // A text that is an object is JSON, and none is too deep for this.
+        let fields = picked(object.text(), &paths).unwrap_or_default();
         let scope = |target: &Target| match target.service {
             Some(service) if !service.has_namespaces(target.kind) => Scope::Cluster,
             Some(_) => Scope::Namespaced,
@@ -137,14 +140,14 @@ impl Kinds {
                 own.map_or(Scope::Namespaced, |kind| kind.scope)
             }
         };
-        let edges = edges(kind, &text, scope);
+        let edges = edges(kind, &fields, scope);
         let recorded = self.names.recorded.status_in(&object.metadata.annotations);
         let names = match kind.cluster {
             true => &self.names,
             false => &self.names_of_sql_only,
         };
         Object {
-            refused: says_refused(&text["status"]) || says_refused(&recorded),
+            refused: says_refused(&fields["status"]) || says_refused(&recorded),
             ..Object::read(name_of(kind), &object.metadata, names, kind.immutable, edges)
         }
     }
@@ -160,6 +163,14 @@ pub fn in_own_version<'a>(platform: &Platform, kind: &Kind, object: &'a Text) ->
             Cow::Borrowed(object)
         }
     }
+}
+
+/// Where an object has what [`says_refused`] reads of its status.
+fn condition_paths() -> Vec<Vec<Step>> {
+    let of_list = |list| {
+        ["type", "status"].map(|part| vec![Step::Field("status"), Step::Field(list), Step::Items, Step::Field(part)])
+    };
+    CONDITION_LISTS.into_iter().flat_map(of_list).collect()
 }
 
 /// Whether a condition says that the object cannot hold what it names, in whichever list and spelling.
@@ -296,6 +307,29 @@ mod tests {
         assert_eq!(targets("v2", "network"), [key("Network", "blue")]);
         assert_eq!(targets("v1", "net"), [key("Network", "blue")]);
         assert!(targets("v9", "net").is_empty(), "nobody knows such a version");
+    }
+
+    /// As if such a holder protected nothing, and could hold whatever it names.
+    #[test]
+    fn what_an_object_names_is_read_however_deeply_the_rest_of_it_is_nested() {
+        let kinds = Kinds::of(&Registry {
+            platform: PLATFORM,
+            kinds: &KINDS,
+            ..Registry::EMPTY
+        });
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for (version, field) in [("v2", "network"), ("v1", "net")] {
+            let text = format!(
+                r#"{{"apiVersion":"{GROUP}/{version}","kind":"Cluster","spec":{{"deep":{deep},"{field}":"blue"}},
+                    "status":{{"deep":{deep},"conditions":[{deep},
+                        {{"type":"ReferenceRefused","deep":{deep},"status":"True"}}]}},
+                    "metadata":{{"name":"a","namespace":"default","uid":"u","resourceVersion":"7"}}}}"#
+            );
+            let stored = Text::parse_str(&text).expect("an object");
+            let read = kinds.read_stored(&PLATFORM, &CLUSTER, &stored);
+            assert_eq!(read.edges[0].target, key("Network", "blue"), "{version}");
+            assert!(read.refused, "{version}");
+        }
     }
 
     /// As if any reference that no field backs were left by a move, also one that somebody has placed by hand.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry, Scope};
-use kindex_model::named_object::named;
+use kindex_model::named_object::{named, naming_fields};
 use kindex_model::object::{Object, Uid};
 use kindex_model::reference::Target;
 use kindex_model::reference_name::ReferenceName;
@@ -190,7 +190,7 @@ impl Reader<'_> {
         // Rows may be in another version than that of whose fields the references are.
         let converted = kindex_convert::text_in(&self.registry.platform, kind, object, kind.version);
         let converted = converted.unwrap_or(Cow::Borrowed(object.text()));
-        let text: Value = serde_json::from_str(&converted).unwrap_or_else(|error| {
+        let fields = naming_fields(kind, &converted).unwrap_or_else(|error| {
             let uid = &object.metadata.uid;
             tracing::warn!(kind = kind.name, %uid, %error, "What an object names cannot be read, and is not compared");
             Value::Null
@@ -202,7 +202,7 @@ impl Reader<'_> {
         };
         let waiting = kind.references.iter().filter(|reference| reference.waits());
         let names = waiting.filter_map(|reference| {
-            let found = named(kind, reference, &text, scope)?;
+            let found = named(kind, reference, &fields, scope)?;
             let target = found.target;
             let is_known = target.service.is_some() || own(self.registry, target).is_some();
             is_known.then_some((reference.name, (target.group, target.kind, found.namespace, found.name)))

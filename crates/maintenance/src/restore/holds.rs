@@ -10,12 +10,11 @@ use jiff::Timestamp;
 use kindex_kube_client::ObjectName;
 use kindex_model::head::is_deletion_finalizer;
 use kindex_model::kind::{Kind, Registry, Scope};
-use kindex_model::named_object::{NamedObject, named};
+use kindex_model::named_object::{NamedObject, named, naming_fields};
 use kindex_model::object::{Object, Uid};
 use kindex_model::reference::Target;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
-use serde_json::Value;
 
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
@@ -135,7 +134,7 @@ impl Lookup<'_> {
 /// The objects that the fields of an object name and whose deletion waits for it.
 ///
 /// # Errors
-/// A text that is too deep to be read, of a kind with such fields.
+/// A text of which not even these fields can be read.
 fn named_by(
     registry: &Registry,
     kind: &'static Kind,
@@ -147,14 +146,14 @@ fn named_by(
     // Rows may be in another version than that of whose fields the references are.
     let converted = kindex_convert::text_in(&registry.platform, kind, object, kind.version);
     let converted = converted.unwrap_or(Cow::Borrowed(object.text()));
-    let text: Value = serde_json::from_str(&converted)?;
+    let fields = naming_fields(kind, &converted)?;
     let scope = |target: &Target| match (target.service, own(registry, target)) {
         (Some(service), _) if !service.has_namespaces(target.kind) => Scope::Cluster,
         (None, Some(kind)) => kind.scope,
         (Some(_) | None, _) => Scope::Namespaced,
     };
     let waiting = kind.references.iter().filter(|reference| reference.waits());
-    let objects = waiting.filter_map(|reference| named(kind, reference, &text, scope));
+    let objects = waiting.filter_map(|reference| named(kind, reference, &fields, scope));
     Ok(objects.collect())
 }
 

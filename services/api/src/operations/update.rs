@@ -6,12 +6,12 @@ use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::{Verb, parameter};
+use kindex_model::named_object::naming_fields;
 
 use super::cluster::Call;
 use super::edit::{Edit, edit_stored, may_move};
 use super::objects::{Head, metadata_of, with_finalizer};
 use super::references::may_name_in;
-use super::references::picked::picked;
 use super::rights::RequiredPermission;
 use super::{Answer, Backends, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 
@@ -47,7 +47,7 @@ impl Operations {
         };
         let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
         if may_name_in(key.resource, part) {
-            match picked(key.resource.kind, text).is_object() {
+            match naming_fields(key.resource.kind, text).is_ok_and(|fields| fields.is_object()) {
                 true => self.look_at_replacement(caller, key, part, text).await?,
                 // The cluster may read it all the same.
                 false => drop(self.try_change(caller, key, &call, options).await?),

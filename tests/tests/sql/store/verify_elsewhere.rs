@@ -26,6 +26,7 @@ use super::widget::{REGISTRY, Widget, at, soft_delete, widget};
 scenarios!(
     what_is_held_at_another_service_as_fields_say_is_no_difference,
     an_archived_holder_whose_reference_is_missing_there_is_reported_until_it_is_deleted,
+    a_holder_is_compared_however_deeply_it_is_nested,
     a_reference_there_of_a_holder_that_names_another_object_is_reported,
     a_reference_there_of_a_holder_that_is_gone_is_reported_though_nobody_places_any,
     what_a_holder_releases_meanwhile_is_no_difference,
@@ -127,18 +128,18 @@ fn holder(uid: &str, network: &str) -> Widget {
     }
 }
 
-/// One that was deleted in the cluster to be archived.
-async fn archive(backend: &Backend, uid: &str, network: &str) {
+/// Archives one that was deleted in the cluster for that.
+async fn archive(backend: &Backend, holder: Widget) {
     let archived = Widget {
         deletion: Some("2024-03-01T00:00:00Z".to_owned()),
-        ..holder(uid, network).annotation("test/Immutable", "true")
+        ..holder.annotation("test/Immutable", "true")
     };
     backend.write(archived.store(Life::Archived, false), at(1)).await;
 }
 
 /// A live holder of the network `blue` and an archived one of `red`.
 async fn holders(backend: &Backend) -> Arc<Shelf> {
-    archive(backend, ARCHIVED, "red").await;
+    archive(backend, holder(ARCHIVED, "red")).await;
     let shelf = Arc::new(Shelf::default());
     shelf.put(&holder(LIVE, "blue"));
     backend.write(holder(LIVE, "blue").live(), at(1)).await;
@@ -198,6 +199,19 @@ async fn an_archived_holder_whose_reference_is_missing_there_is_reported_until_i
     assert_eq!(differing(&backend, &shelf, &region).await, []);
     let held = Region::of(&[("blue", &[LIVE]), ("red", &[ARCHIVED])]);
     assert_eq!(differing(&backend, &shelf, &held).await, [], "it releases it at last");
+}
+
+/// As if one that is too deep for a value named nothing: the archived one lacked no reference, and that of the live one
+/// were left behind.
+async fn a_holder_is_compared_however_deeply_it_is_nested(backend: Backend) {
+    archive(&backend, holder(ARCHIVED, "red").nested()).await;
+    let live = holder(LIVE, "blue").nested();
+    let shelf = Arc::new(Shelf::default());
+    shelf.put(&live);
+    backend.write(live.live(), at(1)).await;
+    let region = Region::of(&[("blue", &[LIVE]), ("red", &[])]);
+    let missing = (Class::ReferenceMissing, "red".to_owned());
+    assert_eq!(differing(&backend, &shelf, &region).await, [missing]);
 }
 
 async fn a_reference_there_of_a_holder_that_names_another_object_is_reported(backend: Backend) {

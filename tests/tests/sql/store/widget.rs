@@ -208,6 +208,12 @@ impl Widget {
         self
     }
 
+    /// With a field beside the others that is too deep for a value to be read from its text.
+    pub(crate) fn nested(mut self) -> Self {
+        self.spec["nested"] = (0..200).fold(json!(1), |inner, _| json!([inner]));
+        self
+    }
+
     pub(crate) fn status(mut self, status: Value) -> Self {
         self.status = status;
         self

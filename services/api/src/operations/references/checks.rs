@@ -8,6 +8,7 @@ use futures::future::try_join_all;
 use kindex_kube_api::status::{Outcome, Reason};
 use kindex_kube_client::ClusterError;
 use kindex_model::kind::{Kind, Platform};
+use kindex_model::named_object::naming_fields;
 use kindex_model::reference::Reference;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -16,7 +17,6 @@ use super::answer::State;
 use super::fields::changed;
 use super::named_object::NamedObject;
 use super::on_named::{FailurePolicy, NamedObjects};
-use super::picked::picked;
 use crate::operations::{Caller, ObjectKey, Part, Refusal, Resource};
 
 impl NamedObjects<'_> {
@@ -69,8 +69,8 @@ impl NamedObjects<'_> {
         let (platform, kind) = (&self.backends.registry.platform, key.resource.kind);
         let converted = texts.map(|text| in_own_version(platform, key.resource, text));
         let fields = match &converted {
-            [Some(old), Some(new)] => [picked(kind, old), picked(kind, new)],
-            _ => texts.map(|text| picked(kind, text)),
+            [Some(old), Some(new)] => [fields_in(kind, old), fields_in(kind, new)],
+            _ => texts.map(|text| fields_in(kind, text)),
         };
         let [old, sent] = fields.map(|fields| in_namespace(fields, key.namespace));
         let new = match sent_for {
@@ -125,7 +125,7 @@ impl NamedObjects<'_> {
         text: &str,
     ) -> Result<(), Refusal> {
         let converted = in_own_version(&self.backends.registry.platform, key.resource, text);
-        let fields = picked(key.resource.kind, converted.as_deref().unwrap_or(text));
+        let fields = fields_in(key.resource.kind, converted.as_deref().unwrap_or(text));
         let new = in_namespace(fields, key.namespace);
         let named = changed(&self.backends.registry, key.resource.kind, &Value::Null, &new);
         let named = named.into_iter();
@@ -206,6 +206,11 @@ pub(in super::super) fn waiting_paths(kind: &Kind) -> impl Iterator<Item = &'sta
     })
 }
 
+/// The fields of a text that name objects. Null of a text that is no object.
+fn fields_in(kind: &Kind, text: &str) -> Value {
+    naming_fields(kind, text).unwrap_or_default()
+}
+
 /// What was read of an object that may leave the namespace to the path.
 fn in_namespace(mut fields: Value, namespace: &str) -> Value {
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -253,10 +258,11 @@ fn with_version(text: &str, api_version: &str) -> Result<String, serde_json::Err
     serde_json::to_string(&fields)
 }
 
-/// An object that was read in its kind's own version; nothing where its text would not be there.
+/// The fields by which an object that was read names others, in its kind's own version; nothing where its text would
+/// not be there.
 fn value_in_own_version(platform: &Platform, resource: Resource, object: &Value) -> Option<Value> {
     if resource.version == resource.kind.version {
         return None;
     }
-    serde_json::from_str(&in_own_version(platform, resource, &object.to_string())?).ok()
+    naming_fields(resource.kind, &in_own_version(platform, resource, &object.to_string())?).ok()
 }

@@ -35,8 +35,6 @@ mod resolve;
 
 pub(super) mod fields;
 
-pub(super) mod picked;
-
 pub(super) mod on_named;
 
 mod checks;

@@ -2,9 +2,9 @@
 //! object's text, for fields that have no columns. And the reverse: which objects one names. Pure.
 
 use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::named_object::{naming_field, naming_fields};
 use kindex_model::reference::{Named, Reference};
 use kindex_query::select::Select;
-use serde_json::Value;
 
 use super::named_object::named;
 use super::tree::{Field, NamingField, Node};
@@ -27,7 +27,7 @@ pub(in super::super) fn select(holder: &'static Kind, reference: &Reference, key
 /// Whether an object, in the version of its kind that has the field, names another one by a reference. Its kind has
 /// been checked where a column has it.
 pub(in super::super) fn names(reference: &Reference, holder: &str, key: TargetKey<'_>) -> bool {
-    let Ok(object) = serde_json::from_str::<Value>(holder) else {
+    let Ok(object) = naming_field(reference, holder) else {
         return false;
     };
     let field = reference.path.iter().fold(&object, |value, part| &value[*part]);
@@ -45,12 +45,11 @@ pub(in super::super) fn names(reference: &Reference, holder: &str, key: TargetKe
 
 /// The fields by which an object, in the version of its kind that has them, holds others.
 pub(in super::super) fn targets(registry: &Registry, holder: &'static Kind, object: &str) -> Vec<NamingField> {
-    let waiting = holder.references.iter().filter(|reference| reference.waits());
-    let waiting: Vec<_> = waiting.collect();
+    let waiting: Vec<_> = holder.references.iter().filter(|reference| reference.waits()).collect();
     if waiting.is_empty() {
         return Vec::new();
     }
-    let Ok(object) = serde_json::from_str::<Value>(object) else {
+    let Ok(object) = naming_fields(holder, object) else {
         return Vec::new();
     };
     let naming = waiting.into_iter().filter_map(|reference| {
@@ -95,7 +94,7 @@ pub(in super::super) fn field(reference: &Reference) -> Field {
 #[cfg(test)]
 mod tests {
     use kindex_model::reference::{OnDelete, Service, Target};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::operations::references::tree::tests::node;
@@ -289,6 +288,22 @@ mod tests {
         );
         assert!(targets(&REGISTRY, &HOLDERS, "no JSON").is_empty());
         assert!(targets(&REGISTRY, &KIND, &holder(&json!({"name": "a"}))).is_empty());
+    }
+
+    /// As if it held nothing.
+    #[test]
+    fn a_holder_that_is_nested_too_deeply_for_a_value_names_what_it_names() {
+        let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+        let spec = json!({"pipeline": {"name": "a", "deep": deep}, "zone": "c", "deep": deep});
+        let plain = json!({"pipeline": {"name": "a"}, "zone": "c"});
+        assert_eq!(targets_of(&spec), targets_of(&plain));
+        let holder = json!({"metadata": {"namespace": "n"}, "spec": spec}).to_string();
+        let key = TargetKey {
+            kind: &KIND,
+            namespace: "n",
+            name: "a",
+        };
+        assert!(names(&PIPELINE, &holder, key));
     }
 
     #[test]
