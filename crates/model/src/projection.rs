@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::fields::fields_of;
 use crate::kind::{Column, ColumnType, Kind, Problem};
 use crate::object::{Metadata, Object};
+use crate::picked::{picked, steps};
 use crate::value::Value;
 
 /// Hashes of an object's parts, by which an unchanged part is recognized.
@@ -114,18 +115,17 @@ fn hash_map(map: &std::collections::BTreeMap<String, String>) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Reads every column from the object's JSON text.
+/// Reads every column from the object's JSON text. One that is nested too deeply to be a value, which is a problem, has
+/// its columns all the same: by these, holders of what is deleted are found.
 pub fn extract(columns: &[Column], object: &Object, problems: &mut Vec<Problem>) -> Vec<Value> {
-    let root = match fields_of(object) {
-        Ok(root) => root,
-        Err(error) => {
-            problems.push(Problem {
-                path: String::new(),
-                message: error.to_string(),
-            });
-            return vec![Value::Null; columns.len()];
-        }
-    };
+    let root = fields_of(object).unwrap_or_else(|error| {
+        problems.push(Problem {
+            path: String::new(),
+            message: error.to_string(),
+        });
+        let paths: Vec<_> = columns.iter().map(|column| steps(column.path)).collect();
+        picked(object.text(), &paths).unwrap_or_default()
+    });
     let own = &object.metadata.namespace;
     columns
         .iter()
@@ -219,5 +219,62 @@ fn summary(json: &Json) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn column(name: &'static str, path: &'static [&'static str], ty: ColumnType) -> Column {
+        Column {
+            name,
+            path,
+            ty,
+            own_namespace: false,
+        }
+    }
+
+    /// As if the row named nothing, so that nobody found it as a holder.
+    #[test]
+    fn the_columns_of_an_object_are_read_however_deeply_the_rest_of_it_is_nested() {
+        let columns = [
+            column("network", &["spec", "network", "name"], ColumnType::Text { chars: 63 }),
+            Column {
+                own_namespace: true,
+                ..column(
+                    "network_namespace",
+                    &["spec", "network", "namespace"],
+                    ColumnType::Text { chars: 63 },
+                )
+            },
+            column("size", &["spec", "size"], ColumnType::Int64),
+            column("ready", &["status", "ready"], ColumnType::Bool),
+            column("absent", &["spec", "absent"], ColumnType::Int32),
+        ];
+        let read = |deep: &str| {
+            let text = format!(
+                r#"{{"metadata":{{"name":"a","namespace":"n","uid":"u","resourceVersion":"7"}},
+                    "status":{{"ready":true}},"spec":{{"deep":{deep},"size":"12",
+                        "network":{{"deep":{deep},"name":"blue"}}}}}}"#
+            );
+            let mut problems = Vec::new();
+            let values = extract(&columns, &Object::parse_str(&text).expect("an object"), &mut problems);
+            (values, problems.len())
+        };
+        let expected = vec![
+            Value::Text("blue".to_owned()),
+            Value::Text("n".to_owned()),
+            Value::Int(12),
+            Value::Bool(true),
+            Value::Null,
+        ];
+        assert_eq!(read("1"), (expected.clone(), 0));
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        assert_eq!(
+            read(&deep),
+            (expected, 1),
+            "people are told that there is something wrong"
+        );
     }
 }

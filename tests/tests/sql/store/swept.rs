@@ -23,13 +23,15 @@ use kube::Client;
 
 use super::absent::absent;
 use super::backend::Backend;
+use super::direct::evict;
 use super::owners::OWNING;
-use super::tombstones::{KINDS, Linked, registry};
+use super::tombstones::{KINDS, Linked, child, registry};
 use super::widget::{Widget, at, widget};
 
 scenarios!(
     an_object_that_nobody_holds_out_of_the_archive_is_not_read_again,
     what_is_archived_goes_only_with_an_object_that_was_read_again,
+    what_is_archived_goes_however_deeply_it_is_nested,
     what_is_archived_and_owned_goes_once_its_owner_drains,
 );
 
@@ -104,6 +106,15 @@ async fn what_is_archived_goes_only_with_an_object_that_was_read_again(backend: 
     assert_eq!(linked.backend.life("h").await, Some(Life::Archived));
     let (swept, reads) = sweep(&linked, true).await;
     assert_eq!((swept.map(|swept| swept.goes_on), reads), (Some(true), 1));
+    assert_eq!(linked.backend.life("h").await, Some(Life::Deleted));
+}
+
+/// As if a holder that is too deep for a value named nothing, and its row had no columns.
+async fn what_is_archived_goes_however_deeply_it_is_nested(backend: Backend) {
+    let linked = Linked::on(backend).await;
+    evict(&linked.backend, &child("h", "t").nested()).await;
+    let (swept, _) = sweep(&linked, true).await;
+    assert_eq!(swept.map(|swept| swept.goes_on), Some(true));
     assert_eq!(linked.backend.life("h").await, Some(Life::Deleted));
 }
 
