@@ -87,20 +87,10 @@ impl SqlArchive {
         let Some(found) = found.map_err(failed)?.filter(is_as_read) else {
             return Ok(false);
         };
-        let recorded = &self.kinds.names.recorded;
-        if found
-            .object
-            .metadata
-            .annotations
-            .get(&recorded.detached)
-            .is_some_and(|said| said == former)
-        {
-            return Ok(true);
-        }
         let Ok(own) = self.own_form(kind, &found) else {
             return Ok(false);
         };
-        let text = recorded.detach(own.text(), former);
+        let text = self.kinds.names.recorded.detach(own.text(), former);
         self.rewrite(kind, &found, text, now).await
     }
 }
