@@ -104,7 +104,7 @@ impl Cause {
     }
 
     /// When the same call may succeed. An account may be granted a right, or a password be rotated, while a call is
-    /// repeated; no wait makes a database of a file that is none.
+    /// repeated; no wait makes a database of a file that is not one.
     pub const fn retry(self) -> Retry {
         match self {
             Self::Connection

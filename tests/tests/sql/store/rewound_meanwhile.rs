@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join;
 use kindex_harness::require::passed_over;
 use kindex_model::object::Uid;
-use kindex_store::{Address, Past, PoolConfig, SqliteLocation, StoreError};
+use kindex_store::{Address, Cause, Past, PoolConfig, Retry, SqliteLocation, StoreError};
 use kindex_tests::databases::patient;
 
 use super::backend::Backend;
@@ -165,9 +165,15 @@ async fn a_write_while_a_rewind_is_held_open_brings_no_lost_version_back(backend
         let writes = [widget(&uid, &uid, NEW).live()];
         let written = other.write(&KEEPSAKE, &writes, at(10)).await;
         rewinding.await.expect("rewound");
-        let has_waited = matches!(written, Err(StoreError::Retryable { cause: "lock_wait", .. }));
+        let has_waited = matches!(
+            written,
+            Err(StoreError::Retryable {
+                cause: Cause::LockWait,
+                ..
+            })
+        );
         if let Err(error) = written {
-            assert!(error.is_retryable(), "{error:?}");
+            assert_eq!(error.retry(), Retry::Later, "{error:?}");
             write(&backend, &uid, NEW).await;
         }
         expect_order(nodes, &uid).await;
