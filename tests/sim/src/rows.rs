@@ -82,8 +82,8 @@ mod tests {
     use kindex_model::projection::Version;
     use kindex_store::RowWrite;
 
-    use super::super::thing::THING;
     use super::*;
+    use crate::thing::THING;
 
     #[test]
     fn a_row_may_be_reopened_while_its_object_is_there_and_not_after_that() {
