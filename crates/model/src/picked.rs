@@ -29,7 +29,9 @@ pub fn steps(path: &[&'static str]) -> Vec<Step> {
 pub fn picked(text: &str, paths: &[Vec<Step>]) -> Result<Value, Error> {
     let paths: Vec<_> = paths.iter().map(Vec::as_slice).collect();
     let mut text = serde_json::Deserializer::from_str(text);
-    Pick { paths: &paths }.deserialize(&mut text)
+    let picked = Pick { paths: &paths }.deserialize(&mut text)?;
+    text.end()?;
+    Ok(picked)
 }
 
 /// What is read of one value: what is at the end of these paths from it on.
@@ -160,6 +162,38 @@ mod tests {
         }
         for text in ["", "{", r#"{"spec": {"network": {"name": "#] {
             assert!(picked(text, &[steps(&["spec"])]).is_err(), "{text}");
+        }
+    }
+
+    /// As if a field were another one, or a text another text, for who reads all of an object.
+    #[test]
+    fn what_is_picked_is_what_a_value_has_and_wrong_where_a_value_is() {
+        for text in [
+            "\t{\r\n \"name\" : \"a\" }\n",
+            r#"{"n\u0061me": "a"}"#,
+            r#"{"name": "a", "n\u0061me": "b"}"#,
+            r#"{"name": "a", "name": null}"#,
+            r#"{"name": "\u0000\ud83d\ude00\/\u00e9é"}"#,
+            r#"{"name": -0}"#,
+            r#"{"name": 1E+2}"#,
+            r#"{"name": 0.1}"#,
+            r#"{"name": 1e-400}"#,
+            r#"{"name": 18446744073709551616}"#,
+            r#"{"name": -9223372036854775808}"#,
+            r#"{"name": -9223372036854775809}"#,
+            r#"{"name": 1e400}"#,
+            r#"{"name": 01}"#,
+            r#"{"name": +1}"#,
+            r#"{"name": nul}"#,
+            r#"{"name": "\ud800"}"#,
+            "{\"name\": \"\u{0}\"}",
+            r#"{"name": "a",}"#,
+            r#"{"name": "a", "name"}"#,
+            r#"{"name": "a"}}"#,
+            r#"{"name": "a"} {}"#,
+        ] {
+            let value = serde_json::from_str::<Value>(text);
+            assert_eq!(picked(text, &[steps(&["name"])]).ok(), value.ok(), "{text}");
         }
     }
 
