@@ -12,6 +12,7 @@ use kindex_model::value::Value;
 use tokio::time::sleep;
 
 use crate::backoff::{base, pause};
+use crate::cause::Retry;
 use crate::cells::{holds, param};
 use crate::connections::failure;
 use crate::driver::{Cells, Driver, Param};
@@ -94,7 +95,9 @@ impl Fill<'_> {
             let page = match self.page(store, kind, columns, after, page_rows).await {
                 Ok(Some(page)) => page,
                 Ok(None) => return Ok(changed),
-                Err(StoreError::Retryable { cause, .. }) if attempts < ATTEMPTS_MAX => {
+                Err(StoreError::Retryable { cause, .. })
+                    if attempts < ATTEMPTS_MAX && cause.retry() == Retry::Later =>
+                {
                     progress.note("waiting for the writers of the table");
                     let wait = pause(attempts, base(cause.label()), PAUSE_MAX, &mut rand::rng());
                     sleep(wait).await;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Migration;
 use tokio::time::sleep;
 
+use crate::cause::Retry;
 use crate::connections::failure;
 use crate::dialect::Spelling;
 use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
@@ -250,7 +251,9 @@ async fn change_on<D: Driver>(
 
 fn passes<D: Driver>(error: &sqlx::Error) -> bool {
     match D::classify(error) {
-        Fault::Conflict(_) | Fault::Connection(_) | Fault::Elsewhere(_) | Fault::Retryable(_) => true,
+        Fault::Conflict(cause) | Fault::Connection(cause) | Fault::Elsewhere(cause) | Fault::Retryable(cause) => {
+            cause.retry() == Retry::Later
+        }
         Fault::Schema | Fault::Refused => false,
     }
 }
