@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_api::operations::{Operations, RightsOf};
+use kindex_kube_client::classify;
 use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_maintenance::retries::Transient as _;
 use kindex_maintenance::sides::{RepairError, Sides};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{Address, PoolConfig};
@@ -68,7 +70,7 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
     // These commands go on through an outage, for a while.
     database::outlasting(&storage).await?;
     storage.outage().log_changes();
-    note_silence(&access, "Retrying for two minutes").await;
+    note_retries(&access).await;
     one_cluster::refuse_another_in_time(&access.client, storage.as_ref(), &shown(registry, &args.store)?).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
     let cluster = Arc::new(cluster);
@@ -102,7 +104,7 @@ pub(crate) async fn answering_within(access: Access, within: Duration) -> Comman
         None => Ok(access),
         Some(silence) if !silence.may_end => Err(silence.failure()),
         Some(silence) => {
-            silence.note(&format!("Retrying for {} s", rest.as_secs()));
+            silence.note(Some(&format!("Retrying for {} s", rest.as_secs())));
             refuse_silence(access, rest).await
         }
     }
@@ -118,7 +120,15 @@ async fn refuse_silence(access: Access, within: Duration) -> CommandResult<Acces
 /// For a command that waits for the cluster: says so, where nothing comes from it, and what is done then.
 pub(crate) async fn note_silence(access: &Access, then: &str) {
     if let Some(silence) = silence(access, ANSWER_WITHIN).await {
-        silence.note(then);
+        silence.note(Some(then));
+    }
+}
+
+/// The same for a command that repeats its calls for a while. Not all are repeated: what cannot pass by itself ends the
+/// command in a moment.
+async fn note_retries(access: &Access) {
+    if let Some(silence) = silence(access, ANSWER_WITHIN).await {
+        silence.note(silence.is_repeated.then_some("Retrying for two minutes"));
     }
 }
 
@@ -128,11 +138,14 @@ struct Silence {
     message: String,
     /// Whether it was asked until the time was over, and may answer later.
     may_end: bool,
+    /// Whether commands with a retry budget repeat what fails so.
+    is_repeated: bool,
 }
 
 impl Silence {
-    fn note(&self, then: &str) {
-        say::note(format_args!("note: {}. {then}", self.message));
+    fn note(&self, then: Option<&str>) {
+        let then = then.map_or_else(String::new, |then| format!(". {then}"));
+        say::note(format_args!("note: {}{then}", self.message));
         say::note(format_args!("  hint: {AWAY}"));
     }
 
@@ -145,12 +158,14 @@ impl Silence {
 /// connection; what else fails, such as a token that cannot be read, fails at once.
 async fn silence(access: &Access, within: Duration) -> Option<Silence> {
     let mut why = format!("nothing within {} s", within.as_secs());
+    let mut is_repeated = true;
     let answers = async {
         loop {
             match access.client.apiserver_version().await {
                 Ok(_) | Err(kube::Error::Api(_)) => return true,
                 Err(error) => {
                     why = chain(&error);
+                    is_repeated = may_pass(&error);
                     if !matches!(error, kube::Error::HyperError(_) | kube::Error::Service(_)) {
                         return false;
                     }
@@ -168,7 +183,15 @@ async fn silence(access: &Access, within: Duration) -> Option<Silence> {
     Some(Silence {
         message: format!("the cluster at {url} does not answer: {why}"),
         may_end,
+        is_repeated,
     })
+}
+
+/// Whether a call that failed so is repeated by who has a retry budget, as by [`with_retries`].
+///
+/// [`with_retries`]: kindex_maintenance::retries::with_retries
+fn may_pass(error: &kube::Error) -> bool {
+    classify(error).retry_after().is_some()
 }
 
 /// The operations of the API server, which need not run for that: over both sides, and over SQL-only kinds.
@@ -272,6 +295,15 @@ pub(crate) fn cluster_kinds(registry: &Registry, names: &[String]) -> CommandRes
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As if a command that fails at once had announced that it retries.
+    #[test]
+    fn what_is_no_answer_is_repeated_only_if_it_may_pass() {
+        let away = kube::Error::Service("connection refused".into());
+        assert!(may_pass(&away));
+        let page = serde_json::from_str::<u8>("<html>").expect_err("not JSON");
+        assert!(!may_pass(&kube::Error::SerdeError(page)));
+    }
 
     #[test]
     fn a_kind_that_is_named_twice_is_meant_once() {
