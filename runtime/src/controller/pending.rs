@@ -237,8 +237,9 @@ impl Pending {
     /// Lets an entry wait until SQL is asked again for what its object owns, longer each time.
     pub(super) fn wait_for_owned(&mut self, env: &mut Environment, uid: &Uid) {
         let entry = self.entry_mut(uid);
-        // Another ingester may archive it meanwhile.
+        // Another ingester may archive it meanwhile, once more in the same version, and then delete the object.
         entry.forget_rows();
+        entry.confirmed = None;
         // Its row is up to date. How long it has waited already is no lag.
         entry.arrived = env.now.elapsed;
         let pause = env.backoff(entry.owned_found, "owned");

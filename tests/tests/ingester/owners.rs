@@ -262,6 +262,31 @@ fn the_cluster_is_asked_again_for_an_owner_after_a_write_that_failed() {
     assert!(is_looked_at(&looks), "{looks:?}");
 }
 
+/// As if a look at the cluster from before a wait still counted after it, once the row is what it was then.
+#[test]
+fn the_cluster_is_asked_again_for_an_owner_that_was_archived_once_more_while_it_waited() {
+    let mut bench = looking();
+    let ticket = begin_reopening(&mut bench);
+    assert!(bench.written(ticket, 1).is_empty(), "it waits");
+    let read = next(&mut bench);
+    ask_again(&mut bench, &read, Life::Archived);
+    let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
+    assert!(is_looked_at(&looks), "{looks:?}");
+}
+
+/// As if a look at the cluster counted for as long as SQL gave no answer.
+#[test]
+fn the_cluster_is_asked_again_for_an_owner_after_a_question_that_failed() {
+    let mut bench = looking();
+    let read = done(&mut bench, EffectDone::Got(Ok(Some(leaving(IMMUTABLE).object()))));
+    ask_again(&mut bench, &read, Life::Archived);
+    assert!(done(&mut bench, EffectDone::OwnedFound(Err(away()))).is_empty());
+    let read = next(&mut bench);
+    ask_again(&mut bench, &read, Life::Archived);
+    let looks = done(&mut bench, EffectDone::OwnedFound(Ok(true)));
+    assert!(is_looked_at(&looks), "{looks:?}");
+}
+
 /// As if an owner that another ingester has archived and deleted meanwhile were stored again and again.
 #[test]
 fn an_owner_that_has_left_before_its_write_is_looked_at_once() {
