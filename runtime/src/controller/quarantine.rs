@@ -124,6 +124,12 @@ impl Quarantine {
         }
     }
 
+    /// Whether a record of this version could go with the one whose removal is under way: after a restoration, an
+    /// object has lower versions than before.
+    pub(super) fn would_remove(&self, uid: &Uid, version: ResourceVersion) -> bool {
+        self.releasing.get(uid).is_some_and(|found| found.stored >= version)
+    }
+
     pub(super) fn on_released(
         &mut self,
         env: &mut Environment,

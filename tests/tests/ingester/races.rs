@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kindex_kube_client::WatchEvent;
+use kindex_kube_client::{ClusterError, WatchEvent};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, Saved};
@@ -11,7 +11,7 @@ use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
 use kindex_store::{QuarantineRecord, RowState, RowWrite, Written};
 
-use super::bench::{Bench, Thing, away, effects_of, live, refused, settled, thing, write_of};
+use super::bench::{Bench, Thing, away, effects_of, live, refused, restoring, settled, thing, write_of};
 
 fn deleted(bench: &mut Bench, thing: &Thing) -> Vec<Output> {
     bench.step(Input::Watch(Ok(WatchEvent::Deleted(thing.object()))))
@@ -86,6 +86,7 @@ fn an_object_that_was_stored_behind_the_walk_over_the_rows_is_asked_for() {
     assert_eq!(write_of(&closed).map(|(_, writes)| writes), soft_delete_of("late"));
 }
 
+/// A controller that watches from version 1, of whose object a record says that this version was refused.
 fn with_record(version: u64) -> Bench {
     let mut bench = Bench::new(Settings::default());
     bench.step(Input::Start);
@@ -141,6 +142,38 @@ fn the_checkpoint_stays_before_an_object_until_its_record_is_removed() {
     bench.step(answered(Ok(())));
     later(&mut bench);
     assert!(bench.checkpoints.contains(&settled(7)), "{:?}", bench.checkpoints);
+}
+
+/// As if the removal of a record of the time before the restoration removed that of the time after it too.
+#[test]
+fn an_object_is_quarantined_anew_only_once_its_former_record_is_removed() {
+    let mut bench = with_record(30);
+    let read = bench.applied(&thing("a", 40));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    let outputs = bench.written(ticket, 1);
+    let [Output::ReleaseQuarantine(uid, stored)] = &outputs[..] else {
+        panic!("{outputs:?}");
+    };
+    let answered = Input::QuarantineReleased(uid.clone(), *stored, Ok(()));
+    let expired = ClusterError::Expired("too old".to_owned());
+    bench.step(Input::Watch(Err(expired)));
+    bench.page(&[thing("a", 20)], 20);
+    assert_eq!(bench.checkpoints.last(), Some(&restoring(20)));
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    bench.page(&[thing("a", 20)], 20);
+    let outputs = bench.step(Input::PageRows(Ok(Vec::new())));
+    let refuse = |bench: &mut Bench, outputs: &[Output]| {
+        let (ticket, _) = write_of(outputs).unwrap_or_else(|| panic!("no write: {outputs:?}"));
+        effects_of(&bench.step(Input::Written(ticket, Err(refused()))))
+    };
+    let effects = refuse(&mut bench, &outputs);
+    assert!(effects.is_empty(), "the former record is still to go: {effects:?}");
+    bench.step(answered);
+    bench.elapsed += Duration::from_secs(30);
+    let read = bench.step(Input::Timer);
+    let outputs = bench.no_rows(&read);
+    let effects = refuse(&mut bench, &outputs);
+    assert!(matches!(effects[..], [Effect::Quarantine { .. }]), "{effects:?}");
 }
 
 #[test]

@@ -168,9 +168,14 @@ impl Objects {
         }
     }
 
-    /// Quarantines an object. One without a text cannot be recorded.
+    /// Quarantines an object. One without a text cannot be recorded. It waits for the removal of a former record that
+    /// could remove the new one with it.
     fn quarantine(&mut self, env: &mut Environment, uid: &Uid, reason: &str) {
         let entry = self.pending.entry(uid);
+        let version = entry.newest().version().unwrap_or_default();
+        if self.quarantine.would_remove(uid, version) {
+            return self.pending.retry(env, uid, "refused", Duration::ZERO, Resume::Decide);
+        }
         self.quarantine.refuse(env, uid, entry, reason);
         match entry.newest().object().cloned() {
             Some(object) => {
