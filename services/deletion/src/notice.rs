@@ -7,21 +7,17 @@ use crate::object::Key;
 use crate::roots::Root;
 use fit::{cut, fitted_path};
 
+mod ends;
 mod fit;
 
 /// How many names a sentence has.
 const NAMES_MAX: usize = 5;
 /// The API server refuses longer texts in events.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
-/// How much of that those have that an object waits for in the end.
-const ROOTS_BYTES_MAX: usize = 400;
 /// That of an object whose deletion waits for itself.
 const CYCLE: &str = "DeletionCycle";
 /// What such a notice says before the path, and after it.
 const CYCLE_SAYS: [&str; 2] = ["the deletion waits for itself: ", ". Drop one of these references"];
-const MINUTE: i64 = 60;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +37,8 @@ pub struct Notice {
     pub reason: &'static str,
     /// Names whom it waits for.
     pub message: String,
-    /// Whom it waits for in the end, and how long these wait; empty where that is not known. The ages are those of the
-    /// moment: a notice that says the same later has others.
+    /// Whom it waits for in the end, how long these wait, and which objects are between; empty where that is not known.
+    /// The ages are those of the moment: a notice that says the same later has others.
     pub roots: String,
     /// What it is about.
     pub about: About,
@@ -59,7 +55,7 @@ impl Notice {
     pub fn with_roots(self, roots: &[Root], now: Timestamp) -> Self {
         match self.about {
             About::Deletion => Self {
-                roots: aged(roots, now),
+                roots: ends::shown(roots, now),
                 ..self
             },
             About::Refusal | About::Other => self,
@@ -78,38 +74,6 @@ impl Notice {
             return self.message.clone();
         }
         format!("{}{end}", cut(&self.message, room))
-    }
-}
-
-/// Names with ages, as many as there is room for.
-fn aged(roots: &[Root], now: Timestamp) -> String {
-    let (mut shown, mut text) = (0, String::new());
-    for root in roots.iter().take(NAMES_MAX) {
-        let comma = if shown == 0 { "" } else { ", " };
-        let age = root
-            .since
-            .map_or(String::new(), |since| format!(" ({})", age(since, now)));
-        let next = format!("{comma}{}{age}", root.name);
-        if text.len() + next.len() > ROOTS_BYTES_MAX {
-            break;
-        }
-        text.push_str(&next);
-        shown += 1;
-    }
-    match (shown, roots.len() - shown) {
-        (_, 0) => text,
-        (0, more) => format!("{more} with long names"),
-        (_, more) => format!("{text} and {more} more"),
-    }
-}
-
-/// `2h`: in the largest unit of which it has one. Clocks may differ.
-fn age(since: Timestamp, now: Timestamp) -> String {
-    match now.duration_since(since).as_secs().max(0) {
-        seconds @ 0..MINUTE => format!("{seconds}s"),
-        seconds @ MINUTE..HOUR => format!("{}m", seconds / MINUTE),
-        seconds @ HOUR..DAY => format!("{}h", seconds / HOUR),
-        seconds => format!("{}d", seconds / DAY),
     }
 }
 
@@ -261,6 +225,9 @@ mod tests {
     use super::*;
     use crate::fixture::key;
 
+    const HOUR: i64 = 60 * 60;
+    const DAY: i64 = 24 * HOUR;
+
     fn claim(at: HolderLocation) -> Claim {
         Claim {
             name: ReferenceName::new("Cluster", "x.example.com", "u1").expect("a name"),
@@ -379,6 +346,7 @@ mod tests {
         Root {
             name: name.to_owned(),
             since,
+            through: [].into(),
         }
     }
 

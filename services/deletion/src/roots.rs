@@ -2,6 +2,7 @@
 //! known in memory, of the objects of one service.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -20,31 +21,40 @@ pub struct Root {
     pub name: String,
     /// Since when it has its phase, or what it holds has; `None` where none is recorded.
     pub since: Option<Timestamp>,
+    /// The objects between on a shortest way: the first one holds the object that waits, each next one the one before
+    /// it, and this one the last. Empty where this one holds the object itself.
+    pub through: Arc<[Key]>,
 }
 
 /// Those that an object waits for in the end, the longest wait first. Of very many, some.
 pub fn roots(graph: &Graph, key: &Key) -> Vec<Root> {
-    let mut found: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
-    let (mut reached, mut next) = (BTreeSet::from([key.clone()]), VecDeque::from([key.clone()]));
+    let mut found: BTreeMap<String, (Option<Timestamp>, Arc<[Key]>)> = BTreeMap::new();
+    let mut reached = BTreeSet::from([key.clone()]);
+    let nothing: Arc<[Key]> = [].into();
+    let mut next: VecDeque<_> = graph.get(key).map(|object| (object, nothing)).into_iter().collect();
     let mut left = REFERENCES_MAX;
-    while let Some(object) = next.pop_front().and_then(|key| graph.get(&key)) {
+    while let Some((object, through)) = next.pop_front() {
         let looked = object.references.iter().take(left);
         left = left.saturating_sub(object.references.len());
         for name in looked {
             let holder = graph.find(name.uid()).and_then(|key| graph.get(key));
             if let Some(holder) = holder.filter(|holder| waits(holder)) {
                 if reached.len() < REACHED_MAX && reached.insert(holder.key.clone()) {
-                    next.push_back(holder.key.clone());
+                    let further = through.iter().chain([&holder.key]).cloned().collect();
+                    next.push_back((holder, further));
                 }
                 continue;
             }
             let root = holder.map_or_else(|| name.to_string(), |holder| holder.key.to_string());
             let since = holder.and_then(|holder| holder.since).or(object.since);
-            let known = found.entry(root).or_insert(since);
+            let (known, _) = found.entry(root).or_insert_with(|| (since, Arc::clone(&through)));
             *known = [*known, since].into_iter().flatten().min();
         }
     }
-    let mut roots: Vec<_> = found.into_iter().map(|(name, since)| Root { name, since }).collect();
+    let found = found.into_iter();
+    let mut roots: Vec<_> = found
+        .map(|(name, (since, through))| Root { name, since, through })
+        .collect();
     roots.sort_by_key(|root| (root.since.is_none(), root.since));
     roots
 }
@@ -79,7 +89,7 @@ mod tests {
         }
     }
 
-    fn found(objects: Vec<Object>) -> Vec<(String, Option<Timestamp>)> {
+    fn roots_of_a(objects: Vec<Object>) -> Vec<Root> {
         let mut graph = Graph::new(Vec::new());
         for (version, object) in objects.into_iter().enumerate() {
             let version = u64::try_from(version).expect("few");
@@ -88,8 +98,12 @@ mod tests {
                 ..object
             });
         }
-        let roots = roots(&graph, &key("Node", "a"));
-        roots.into_iter().map(|root| (root.name, root.since)).collect()
+        roots(&graph, &key("Node", "a"))
+    }
+
+    fn found(objects: Vec<Object>) -> Vec<(String, Option<Timestamp>)> {
+        let roots = roots_of_a(objects).into_iter();
+        roots.map(|root| (root.name, root.since)).collect()
     }
 
     fn node(name: &str) -> String {
@@ -111,6 +125,24 @@ mod tests {
         let cleans_up = vec![going("a", 1, &["b"]), going("b", 7, &[])];
         assert_eq!(found(cleans_up), [(node("b"), at(7))], "it waits for no object");
         assert!(found(vec![going("a", 1, &[])]).is_empty());
+    }
+
+    #[test]
+    fn a_shortest_way_leads_to_each_end() {
+        let objects = vec![
+            going("a", 1, &["b", "z"]),
+            going("b", 2, &["c", "d"]),
+            going("c", 3, &["d", "y"]),
+            going("d", 4, &["x"]),
+        ];
+        let ways: BTreeMap<_, _> = roots_of_a(objects)
+            .into_iter()
+            .map(|root| (root.name, root.through.to_vec()))
+            .collect();
+        let way = |names: &[&str]| names.iter().map(|name| key("Node", name)).collect::<Vec<_>>();
+        let expected = [("x", way(&["b", "d"])), ("y", way(&["b", "c"])), ("z", way(&[]))];
+        let expected = expected.map(|(uid, way)| (reference(uid).to_string(), way));
+        assert_eq!(ways, BTreeMap::from(expected));
     }
 
     #[test]

@@ -155,7 +155,14 @@ fn wait_for_the_same(bug: Bug) -> Result<(), String> {
     play.settled();
     play.bug = bug;
     play.delete(&network);
-    play.look_for(0, 100)?;
+    let reported = play.look_for(0, 100)?;
+    let via = format!("via {cluster}");
+    if !reported
+        .iter()
+        .any(|(about, notice)| *about == network && notice.roots.contains(&via))
+    {
+        return Err(format!("nobody is told how the budgets hold {network}: {reported:?}"));
+    }
     play.expect_events(&network, 1)?;
     play.expect_events(&cluster, 1)?;
     play.delete(&budgets[0]);
