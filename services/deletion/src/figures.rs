@@ -39,6 +39,7 @@ pub struct Figures {
     blocked: IntGaugeVec,
     longest_wait: IntGaugeVec,
     refused: IntGaugeVec,
+    notices: IntCounterVec,
     vanished: IntCounterVec,
     cleanups: IntCounterVec,
     web_notices: IntCounterVec,
@@ -74,6 +75,11 @@ impl Default for Figures {
                 "kindex_deletion_refused",
                 "Objects of the kind with holders that the cluster refused to change, as of the last look at each.",
             ),
+            notices: counter(
+                "kindex_deletion_notices_total",
+                "Notices about objects of the kind, one for each object and what it waits for, by reason.",
+                &["kind", "reason"],
+            ),
             vanished: counter(
                 "kindex_deletion_references_vanished_total",
                 "References, and finalizers of Kindex, that were taken off objects of the kind past the API.",
@@ -104,12 +110,13 @@ impl Figures {
     /// Where the registry shows a deletion graph already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 8] = [
+        let collectors: [Box<dyn Collector>; 9] = [
             Box::new(figures.steps.clone()),
             Box::new(figures.failures.clone()),
             Box::new(figures.blocked.clone()),
             Box::new(figures.longest_wait.clone()),
             Box::new(figures.refused.clone()),
+            Box::new(figures.notices.clone()),
             Box::new(figures.vanished.clone()),
             Box::new(figures.cleanups.clone()),
             Box::new(figures.web_notices.clone()),
@@ -124,6 +131,7 @@ impl Figures {
     pub(crate) fn begin(&self, kind: &str) {
         self.steps.with_label_values(&[kind, word(&Step::Adopt)]);
         self.failures.with_label_values(&[kind]);
+        self.notices.with_label_values(&[kind, "DeletionBlocked"]);
         self.vanished.with_label_values(&[kind]);
         self.cleanups.with_label_values(&[kind, answer(&CallOutcome::Gone)]);
         self.blocked(kind, 0, Duration::ZERO);
@@ -142,6 +150,11 @@ impl Figures {
     #[cfg(test)]
     pub(crate) fn failures(&self, kind: &str) -> u64 {
         self.failures.with_label_values(&[kind]).get()
+    }
+
+    /// People are told of an object. What an event says already is not counted again.
+    pub(crate) fn noticed(&self, kind: &str, reason: &str) {
+        self.notices.with_label_values(&[kind, reason]).inc();
     }
 
     pub(crate) fn vanished(&self, kind: &str) {

@@ -13,8 +13,8 @@ use crate::object::Object;
 use crate::web::Post;
 
 impl Cluster {
-    /// Reports a notice, and logs it. What an event of the cluster says already is not reported again: a process before
-    /// this one has done that.
+    /// Reports a notice, logs it and counts it. What an event of the cluster says already is not reported again: a
+    /// process before this one has done that.
     pub(crate) async fn report(&self, object: &Object, notice: &Notice) {
         tracing::warn!(object = %object.key, reason = notice.reason, "{}", notice.text());
         let (kind, now) = (self.kind(&object.key), Timestamp::now());
@@ -23,6 +23,7 @@ impl Cluster {
             Err(error) if is_known(&error) => return,
             Err(error) => tracing::warn!(object = %object.key, %error, "An event cannot be recorded"),
         }
+        self.figures.noticed(kind.name, notice.reason);
         if let Some(web) = &self.web {
             web.add(Post::new(&kind.api_version(), object, notice, now));
         }

@@ -13,6 +13,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::archive::{Archive, ArchiveError};
+use crate::figures::Figures;
 use crate::kinds::Kinds;
 use crate::object::{Key, KindName, Object};
 use crate::peer::Peers;
@@ -67,6 +68,7 @@ pub struct Cluster {
     archive: Option<Arc<dyn Archive>>,
     cleanups: Callable,
     web: Option<WebNotices>,
+    figures: Figures,
     /// How kinds spell conditions, as far as that was asked.
     forms: Arc<Mutex<BTreeMap<KindName, Known>>>,
     limits: Limits,
@@ -85,6 +87,7 @@ impl Cluster {
             archive: None,
             cleanups: Callable::default(),
             web: None,
+            figures: Figures::default(),
             forms: Arc::default(),
             limits: Limits::default(),
             rounds: Rounds::default(),
@@ -130,6 +133,11 @@ impl Cluster {
     #[must_use]
     pub fn notifying(self, web: WebNotices) -> Self {
         Self { web: Some(web), ..self }
+    }
+
+    /// The same, with the figures that count what is reported.
+    pub(crate) fn counting(self, figures: Figures) -> Self {
+        Self { figures, ..self }
     }
 
     /// What is on its way to a web server.

@@ -115,7 +115,7 @@ impl Deletion {
     /// A graph that does nothing yet.
     pub fn new(cluster: Cluster, options: Options, figures: Figures) -> Self {
         Self {
-            cluster,
+            cluster: cluster.counting(figures.clone()),
             options,
             figures,
             readiness_failures: ReadinessFailures::default(),

@@ -102,6 +102,11 @@ impl Service {
         self.sum("kindex_deletion_web_notices_total", ("result", result))
     }
 
+    /// Of how many objects and what they wait for people were told, with this reason.
+    fn reported(&self, reason: &str) -> f64 {
+        self.sum("kindex_deletion_notices_total", ("reason", reason))
+    }
+
     fn blocked(&self, kind: &str) -> f64 {
         self.sum("kindex_deletion_blocked", ("kind", kind))
     }
@@ -234,6 +239,9 @@ async fn a_web_server_gets_one_notice_of_an_object_and_what_it_waits_for() {
     let posted: Vec<_> = receiver.got().iter().map(without_time).collect();
     assert_distinct(&posted);
     assert!(service.notices("sent") >= 3.0 && service.notices("failed") < 1.0);
+    let is_blocked = |notice: &Value| notice["reason"] == "DeletionBlocked";
+    let blocked = receiver.got().into_iter().filter(is_blocked).count();
+    assert_eq!(service.reported("DeletionBlocked").to_string(), blocked.to_string());
 }
 
 #[tokio::test]
