@@ -190,7 +190,8 @@ pub(super) struct FeedArgs {
 #[derive(Clone, Debug, Args)]
 pub(in crate::services) struct UpDeletionArgs {
     /// In the embedded cluster and its archive, delete objects after those that refer to them, as `references` in
-    /// crds.toml says, and with what cascades [default: if there are such references].
+    /// crds.toml says, and with what cascades [default: if there are such references]. With --kubeconfig, leave the
+    /// deletion of archived objects to `kindex deletion` [default: false].
     #[arg(
         long,
         env = "KINDEX_DELETION",
