@@ -1,4 +1,5 @@
-//! The graph on a kube-apiserver whose garbage collector follows the owner references of the same objects.
+//! The graph beside a garbage collector that follows the owner references of the same objects: that of Kubernetes, and
+//! in one story that of the embedded cluster.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kindex_harness::controlplane::ControlPlane;
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 
 use super::kinds::GROUP;
 use super::{Stage, assert_order};
+
+const PHASE: &str = "platform.example.com/deletion-phase";
 
 /// A control plane of its own, and a client of it; `None` where none is installed.
 pub(crate) async fn start() -> Option<(ControlPlane, Stage)> {
@@ -60,6 +63,39 @@ impl Stage {
         created.expect("an object is taken");
     }
 
+    async fn drains(&self, (kind, name): (&str, &str)) -> bool {
+        let found = self.get(kind, name).await;
+        let phase = found.and_then(|found| found.annotations().get(PHASE).cloned());
+        phase.as_deref() == Some("DRAINING")
+    }
+
+    /// A network names the project in owner references alone, and somebody cleans up after it.
+    async fn waits_for_a_dependent(&self) {
+        let (stop, running) = self.run();
+        let own = format!("{GROUP}/deletion");
+        let objects = [("Network", "n"), ("Project", "a")];
+        for (kind, name) in objects {
+            self.create(kind, name, json!({})).await;
+            self.until(|| self.has((kind, name), &own)).await;
+        }
+        self.own(("Project", "a"), ("Network", "n")).await;
+        let held = json!({"metadata": {"finalizers": [own.as_str(), "example.com/cleanup"]}});
+        self.patch("Network", "n", held).await;
+
+        let before = self.version().await;
+        let deleted = self.api("Project").delete("a", &DeleteParams::foreground()).await;
+        deleted.expect("it is there");
+        for object in objects {
+            self.until(|| self.drains(object)).await;
+        }
+        let cleaned_up = json!({"metadata": {"finalizers": [own.as_str()]}});
+        self.patch("Network", "n", cleaned_up).await;
+        self.until(|| async { self.get("Project", "a").await.is_none() }).await;
+        assert_eq!(self.order_of(&objects, &before).await, ["Network", "Project"]);
+        stop.cancel();
+        running.await.expect("it ends");
+    }
+
     fn settings(&self) -> Api<ConfigMap> {
         Api::default_namespaced(self.client.clone())
     }
@@ -88,6 +124,19 @@ async fn the_garbage_collector_changes_nothing_of_the_order() {
         stop.cancel();
         running.await.expect("it ends");
     }
+}
+
+#[tokio::test]
+async fn an_owner_that_is_deleted_in_the_foreground_drains_until_its_dependents_are_gone() {
+    Stage::start().await.waits_for_a_dependent().await;
+}
+
+#[tokio::test]
+async fn an_owner_on_kube_apiserver_drains_until_its_dependents_are_gone_as_well() {
+    let Some((_plane, stage)) = start().await else {
+        return;
+    };
+    stage.waits_for_a_dependent().await;
 }
 
 #[tokio::test]
