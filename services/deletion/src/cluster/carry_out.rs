@@ -125,7 +125,7 @@ async fn place(cluster: &Cluster, task: &Task, outcome: &mut Outcome) -> Result<
     match cluster.peers.of(&target.key.kind) {
         Some(peer) => {
             for name in &names {
-                peer.hold(&target.key, name).await?;
+                peer.place_reference(&target.key, name).await?;
             }
             read(cluster, &Seen::of(target), outcome).await?;
         }
@@ -283,7 +283,7 @@ async fn take_off_peer(
             // It is gone for good, and uses nothing any more.
             None => None,
         };
-        match sent(peer.release(&target.key, &name, at.as_deref()).await, outcome) {
+        match sent(peer.release_reference(&target.key, &name, at.as_deref()).await, outcome) {
             Err(ClusterError::Conflict(why)) => overtaken = Err(ClusterError::Conflict(why)),
             released => {
                 released?;
@@ -305,7 +305,7 @@ async fn write_without(
 ) -> Result<(), ClusterError> {
     if let Some(peer) = cluster.peers.of(&found.key.kind) {
         for name in names {
-            sent(peer.release(&found.key, name, at).await, outcome)?;
+            sent(peer.release_reference(&found.key, name, at).await, outcome)?;
             outcome.writes.released.push(name.clone());
         }
         return read(cluster, &Seen::of(found), outcome).await.map(drop);

@@ -73,7 +73,7 @@ pub(super) async fn release_at(
         if at.is_none() && !peer.deletes(&former.key, &former.uid).await? {
             return Ok(Row::Stays);
         }
-        let released = peer.release(&former.key, &name, at.as_deref()).await;
+        let released = peer.release_reference(&former.key, &name, at.as_deref()).await;
         released.map(|()| Row::Released)
     };
     let released: Result<Row, ClusterError> = released.await;
@@ -136,7 +136,7 @@ async fn hold_elsewhere(
         let Some(peer) = cluster.peers.of(&edge.target.kind) else {
             continue;
         };
-        let held = peer.hold(&edge.target, &name.to_string()).await;
+        let held = peer.place_reference(&edge.target, &name.to_string()).await;
         held.map_err(|error| match error {
             // It is absent, or being deleted.
             error if error.is_absence() || matches!(error, ClusterError::Conflict(_)) => Unanswered {

@@ -119,7 +119,7 @@ async fn release_left(
     for names in own_references(cluster, target).chunks(ASKED_AT_ONCE) {
         let left = archive.left(target, names).await.map_err(|error| failed(&error))?;
         for name in left.deleted.iter().map(ToString::to_string) {
-            match peer.release(&target.key, &name, None).await {
+            match peer.release_reference(&target.key, &name, None).await {
                 Err(error) if !error.is_silence() => {
                     remaining.wait_for(&Unanswered::by(peer.place(), &error), &name);
                 }

@@ -131,7 +131,7 @@ impl Cluster {
                     why: "it did not answer a moment ago".to_owned(),
                     is_silent: true,
                 },
-                false => match peer.release(&edge.target, &name, None).await {
+                false => match peer.release_reference(&edge.target, &name, None).await {
                     Ok(()) => continue,
                     Err(error) => Unanswered::by(place, &error),
                 },

@@ -175,7 +175,7 @@ impl Peer {
     ///
     /// # Errors
     /// [`ClusterError::Conflict`] where the object is being deleted, [`ClusterError::NotFound`] where there is none.
-    pub async fn hold(&self, key: &Key, reference: &str) -> Result<(), ClusterError> {
+    pub async fn place_reference(&self, key: &Key, reference: &str) -> Result<(), ClusterError> {
         let placed = self.service.place_reference(&object_name(key), reference).await;
         placed.map(drop)
     }
@@ -201,7 +201,7 @@ impl Peer {
     /// # Errors
     /// [`ClusterError::Conflict`] where the object has another version; else where the service does not say that it is
     /// released.
-    pub async fn release(&self, key: &Key, reference: &str, at: Option<&str>) -> Result<(), ClusterError> {
+    pub async fn release_reference(&self, key: &Key, reference: &str, at: Option<&str>) -> Result<(), ClusterError> {
         self.service.release_reference(&object_name(key), reference, at).await
     }
 
