@@ -37,7 +37,7 @@ impl<'a> Target<'a> {
 
 /// Refuses the value of a flag that is the name of no namespace.
 pub(crate) fn check_namespace(flag: &str, namespace: &str) -> CommandResult {
-    let Some(why) = names::dns_label(namespace) else {
+    let Some(why) = names::dns_label_problem(namespace) else {
         return Ok(());
     };
     let wrong = match namespace {

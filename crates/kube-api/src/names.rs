@@ -1,5 +1,5 @@
 //! The rules for names, label keys and label values. Each function returns the API server's messages about what is
-//! wrong.
+//! wrong, and none where the text is right.
 
 /// Longest subdomain.
 const SUBDOMAIN_MAX: usize = 253;
@@ -23,11 +23,11 @@ fn is_qualified(text: &str) -> bool {
 }
 
 /// Names of most objects: an RFC 1123 subdomain.
-pub fn subdomain(text: &str) -> Option<String> {
-    subdomain_of(text, "characters")
+pub fn subdomain_problem(text: &str) -> Option<String> {
+    subdomain_problem_in(text, "characters")
 }
 
-fn subdomain_of(text: &str, unit: &str) -> Option<String> {
+fn subdomain_problem_in(text: &str, unit: &str) -> Option<String> {
     if text.len() > SUBDOMAIN_MAX {
         return Some(too_long(SUBDOMAIN_MAX, unit));
     }
@@ -43,7 +43,7 @@ fn subdomain_of(text: &str, unit: &str) -> Option<String> {
 }
 
 /// Names of namespaces: an RFC 1123 label.
-pub fn dns_label(text: &str) -> Option<String> {
+pub fn dns_label_problem(text: &str) -> Option<String> {
     if text.len() > LABEL_MAX {
         return Some(too_long(LABEL_MAX, "characters"));
     }
@@ -59,7 +59,7 @@ pub fn dns_label(text: &str) -> Option<String> {
 }
 
 /// A name that must also start with a letter: an RFC 1035 label.
-pub fn rfc1035_label(text: &str) -> Option<String> {
+pub fn rfc1035_label_problem(text: &str) -> Option<String> {
     if text.len() > LABEL_MAX {
         return Some(too_long(LABEL_MAX, "characters"));
     }
@@ -75,7 +75,7 @@ pub fn rfc1035_label(text: &str) -> Option<String> {
 }
 
 /// Keys of labels and annotations, finalizers: `[prefix/]name`. All that is wrong, in the order of the API server.
-pub fn qualified_name(text: &str) -> Vec<String> {
+pub fn qualified_name_problems(text: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
          alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
          '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -90,7 +90,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
             if prefix.is_empty() {
                 problems.push("prefix part must be non-empty".to_owned());
             } else {
-                let of_prefix = subdomain_of(prefix, "bytes").into_iter();
+                let of_prefix = subdomain_problem_in(prefix, "bytes").into_iter();
                 problems.extend(of_prefix.map(|problem| format!("prefix part {problem}")));
             }
             name
@@ -108,7 +108,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// Values of labels. All that is wrong, in the order of the API server.
-pub fn label_value(text: &str) -> Vec<String> {
+pub fn label_value_problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > LABEL_MAX {
         problems.push(too_long(LABEL_MAX, "bytes"));
@@ -131,30 +131,30 @@ mod tests {
     #[test]
     fn names_follow_their_rfc() {
         for good in ["a", "a-1.b", "0", "michelangelo.api"] {
-            assert_eq!(subdomain(good), None, "{good}");
+            assert_eq!(subdomain_problem(good), None, "{good}");
         }
         for bad in ["", "A", "-a", "a-", "a..b", "a_b", "ä", "a.", &"a".repeat(254)] {
-            assert!(subdomain(bad).is_some(), "{bad}");
+            assert!(subdomain_problem(bad).is_some(), "{bad}");
         }
-        assert_eq!(dns_label("123-abc"), None);
-        assert!(dns_label("a.b").is_some());
-        assert!(dns_label(&"a".repeat(64)).is_some());
-        assert!(rfc1035_label("1a").is_some());
+        assert_eq!(dns_label_problem("123-abc"), None);
+        assert!(dns_label_problem("a.b").is_some());
+        assert!(dns_label_problem(&"a".repeat(64)).is_some());
+        assert!(rfc1035_label_problem("1a").is_some());
     }
 
     #[test]
     fn keys_and_values_that_kubernetes_takes_are_taken() {
         for key in ["a", "A-b_c.9", "example.com/a", "a.b-c.d/E_f", "x.y/z", &"k".repeat(63)] {
-            assert_eq!(qualified_name(key), [""; 0], "{key}");
+            assert_eq!(qualified_name_problems(key), [""; 0], "{key}");
         }
         for value in ["", "a", "1", "a-b", "A_.b", &"v".repeat(63)] {
-            assert_eq!(label_value(value), [""; 0], "{value}");
+            assert_eq!(label_value_problems(value), [""; 0], "{value}");
         }
     }
 
     #[test]
     fn an_invalid_key_has_the_message_of_the_api_server() {
-        let message = |key: &str| qualified_name(key).join("; ");
+        let message = |key: &str| qualified_name_problems(key).join("; ");
         assert!(message("-a").starts_with("name part must consist of alphanumeric characters"));
         assert!(message("").starts_with("name part must be non-empty; name part must consist of"));
         assert!(message("a/").starts_with("name part must be non-empty; name part must consist of"));
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_invalid_value_has_the_message_of_the_api_server() {
-        let message = |value: &str| label_value(value).join("; ");
+        let message = |value: &str| label_value_problems(value).join("; ");
         assert_eq!(message(&"v".repeat(64)), "must be no more than 63 bytes");
         for value in ["a b", "a/b", ".a", "a'", "ä"] {
             assert!(message(value).starts_with("a valid label must be an empty string or consist of"));

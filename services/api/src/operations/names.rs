@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::{StreamExt as _, stream};
-use kindex_kube_api::names::{dns_label, subdomain};
+use kindex_kube_api::names::{dns_label_problem, subdomain_problem};
 use kindex_model::kind::Kind;
 use kindex_query::{Life, Stored};
 use kindex_store::{MetadataStorage, StoreError};
@@ -176,7 +176,7 @@ async fn answer_each(
 /// Whether an object can have this name. The cluster refuses a creation with any other; it may have megabytes, and must
 /// not share a statement with names of other clients.
 fn is_possible(namespace: &str, name: &str) -> bool {
-    subdomain(name).is_none() && (namespace.is_empty() || dns_label(namespace).is_none())
+    subdomain_problem(name).is_none() && (namespace.is_empty() || dns_label_problem(namespace).is_none())
 }
 
 /// What has each of these names and is not deleted.

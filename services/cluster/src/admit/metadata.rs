@@ -14,17 +14,17 @@ pub(super) fn problems(resource: &Resource, object: &Value) -> Vec<FieldProblem>
     let mut found = Vec::new();
     check_name(resource, object, &mut found);
     for (key, value) in pairs(object, "labels") {
-        for problem in names::qualified_name(key) {
+        for problem in names::qualified_name_problems(key) {
             found.push(FieldProblem::invalid("metadata.labels", key, &problem));
         }
-        for problem in names::label_value(value) {
+        for problem in names::label_value_problems(value) {
             found.push(FieldProblem::invalid("metadata.labels", value, &problem));
         }
     }
     let mut bytes = 0;
     for (key, value) in pairs(object, "annotations") {
         bytes += key.len() + value.len();
-        for problem in names::qualified_name(&key.to_lowercase()) {
+        for problem in names::qualified_name_problems(&key.to_lowercase()) {
             found.push(FieldProblem::invalid("metadata.annotations", key, &problem));
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn problems(resource: &Resource, object: &Value) -> Vec<FieldProblem>
         found.push(FieldProblem::too_long("metadata.annotations", ANNOTATIONS_MAX_BYTES));
     }
     for finalizer in meta::finalizers(object) {
-        for problem in names::qualified_name(finalizer) {
+        for problem in names::qualified_name_problems(finalizer) {
             found.push(FieldProblem::invalid("metadata.finalizers", finalizer, &problem));
         }
     }
@@ -50,13 +50,13 @@ fn pairs<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &
 
 fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>) {
     let rule = match resource.resource_type {
-        ResourceType::Namespace => names::dns_label,
+        ResourceType::Namespace => names::dns_label_problem,
         ResourceType::Custom
         | ResourceType::Definition
         | ResourceType::CoreEvent
         | ResourceType::Event
         | ResourceType::Plain
-        | ResourceType::Review => names::subdomain,
+        | ResourceType::Review => names::subdomain_problem,
     };
     let base = object["metadata"]["generateName"].as_str().unwrap_or_default();
     // Something follows, so that a dash at its end does not matter.

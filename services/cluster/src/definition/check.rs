@@ -1,6 +1,6 @@
 //! The rules of `apiextensions.k8s.io/v1` for a CustomResourceDefinition, with the API server's messages.
 
-use kindex_kube_api::names::{rfc1035_label, subdomain};
+use kindex_kube_api::names::{rfc1035_label_problem, subdomain_problem};
 use kindex_kube_api::schema::Structural;
 use kindex_kube_api::scope::Scope;
 use kindex_kube_api::status::FieldProblem;
@@ -52,7 +52,7 @@ fn check_group(definition: &Value, found: &mut Vec<FieldProblem>) {
     let group = text(definition, "/spec/group");
     if group.is_empty() {
         found.push(FieldProblem::required("spec.group", ""));
-    } else if let Some(problem) = subdomain(group) {
+    } else if let Some(problem) = subdomain_problem(group) {
         found.push(FieldProblem::invalid("spec.group", group, &problem));
     } else if !group.contains('.') {
         found.push(FieldProblem::invalid(
@@ -81,7 +81,7 @@ fn check_versions(definition: &Value, before: Option<&Value>, found: &mut Vec<Fi
     for (at, version) in versions(definition).enumerate() {
         let path = format!("spec.versions[{at}]");
         let name = text(version, "/name");
-        if let Some(problem) = rfc1035_label(name) {
+        if let Some(problem) = rfc1035_label_problem(name) {
             found.push(FieldProblem::invalid(format!("{path}.name"), name, &problem));
         }
         names.push(name);
@@ -175,7 +175,7 @@ fn check_names(definition: &Value, found: &mut Vec<FieldProblem>) {
         let name = text(definition, &format!("/spec/names/{field}"));
         if name.is_empty() {
             found.push(FieldProblem::required(path, ""));
-        } else if let Some(problem) = rfc1035_label(&name.to_lowercase()) {
+        } else if let Some(problem) = rfc1035_label_problem(&name.to_lowercase()) {
             let mixed = field.to_lowercase().ends_with("kind");
             let rule = if mixed {
                 format!("may have mixed case, but should otherwise match: {problem}")
@@ -184,7 +184,7 @@ fn check_names(definition: &Value, found: &mut Vec<FieldProblem>) {
             };
             found.push(FieldProblem::invalid(path, name, &rule));
         } else if field == "plural" && name != name.to_lowercase() {
-            let rule = rfc1035_label(name).unwrap_or_default();
+            let rule = rfc1035_label_problem(name).unwrap_or_default();
             found.push(FieldProblem::invalid(path, name, &rule));
         }
     }
@@ -207,7 +207,7 @@ fn check_names(definition: &Value, found: &mut Vec<FieldProblem>) {
             .enumerate()
         {
             let name = name.as_str().unwrap_or_default();
-            if let Some(problem) = rfc1035_label(name) {
+            if let Some(problem) = rfc1035_label_problem(name) {
                 found.push(FieldProblem::invalid(
                     format!("spec.names.{field}[{at}]"),
                     name,

@@ -151,7 +151,7 @@ fn parsed(tokens: &mut Tokens<'_>) -> Result<Requirement, Misread> {
         Token::Word(key) => key.to_owned(),
         other => return Err(expected(other, "identifier").into()),
     };
-    let problems = names::qualified_name(&key);
+    let problems = names::qualified_name_problems(&key);
     if !problems.is_empty() {
         return Err(format!("<nil>: Invalid value: {key:?}: {}", problems.join("; ")).into());
     }
@@ -203,7 +203,7 @@ fn bound(key: &str, value: &str) -> Result<i64, String> {
 }
 
 fn problem_of_value(key: &str, index: usize, value: &str) -> Option<String> {
-    let problems = names::label_value(value);
+    let problems = names::label_value_problems(value);
     let said = || {
         format!(
             "values[{index}][{key}]: Invalid value: {value:?}: {}",
