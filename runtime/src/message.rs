@@ -8,7 +8,7 @@ use kindex_kube_client::{ClusterError, Notice, ObjectName, Page, Target, WatchEv
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Problem;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_store::{Arrival, QuarantineRecord, Retry, RowState, RowWrite, Saving, StoreError, Written};
+use kindex_store::{Arrival, CheckpointOutcome, QuarantineRecord, Retry, RowState, RowWrite, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -229,7 +229,7 @@ pub enum Input {
     /// Answer to [`Output::Effect`].
     Effect(Uid, EffectDone),
     /// Answer to [`Output::SaveCheckpoint`].
-    CheckpointSaved(Result<Saving, StoreFailure>),
+    CheckpointSaved(Result<CheckpointOutcome, StoreFailure>),
     /// Answer to [`Output::ReleaseQuarantine`].
     QuarantineReleased(Uid, ResourceVersion, Result<(), StoreFailure>),
 }

@@ -123,8 +123,8 @@ pub use statement::Statement;
 pub use statements::select::ToSql;
 pub use version_counts::{VersionCounts, VersionRows};
 pub use write::{
-    CHANGES_KEPT, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined, Rewind, Rows,
-    SQL_ONLY_CHANGES_KEPT, Saving, TOMBSTONES_KEPT, is_cut,
+    CHANGES_KEPT, CheckpointOutcome, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords,
+    Quarantined, Rewind, Rows, SQL_ONLY_CHANGES_KEPT, TOMBSTONES_KEPT, is_cut,
 };
 
 use kindex_model::kind::Registry;

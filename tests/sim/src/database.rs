@@ -10,7 +10,7 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
 use kindex_query::{Life, Stored};
-use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
+use kindex_store::{Arrival, CheckpointOutcome, RowState, RowWrite, Written};
 
 use super::owned::OwnedElsewhere;
 use super::past::SimHistory;
@@ -340,12 +340,16 @@ impl SimDatabase {
     }
 
     /// Saves a position, but not over a mark that is not the known one.
-    pub fn save_checkpoint(&mut self, checkpoint: Checkpoint, known_mark: Option<ResourceVersion>) -> Saving {
+    pub fn save_checkpoint(
+        &mut self,
+        checkpoint: Checkpoint,
+        known_mark: Option<ResourceVersion>,
+    ) -> CheckpointOutcome {
         match self.checkpoint {
-            Some(saved @ Checkpoint::Restoring(mark)) if known_mark != Some(mark) => Saving::Refused(saved),
+            Some(saved @ Checkpoint::Restoring(mark)) if known_mark != Some(mark) => CheckpointOutcome::Refused(saved),
             Some(_) | None => {
                 self.checkpoint = Some(checkpoint);
-                Saving::Done
+                CheckpointOutcome::Done
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use kindex_kube_client::Target;
 use kindex_runtime::message::{Effect, Input, Output};
-use kindex_store::{Cause, Saving};
+use kindex_store::{Cause, CheckpointOutcome};
 
 use super::api::RequestFailure;
 use super::fault::Fault;
@@ -44,7 +44,7 @@ impl World<'_> {
             self.counts.faults += 1;
             self.met(Fault::Refused, step);
         }
-        let marked = matches!(answer, Input::CheckpointSaved(Ok(Saving::Done))) && is_mark(&request);
+        let marked = matches!(answer, Input::CheckpointSaved(Ok(CheckpointOutcome::Done))) && is_mark(&request);
         if marked && self.processes[who].marking {
             self.restorations.notice(who);
         }

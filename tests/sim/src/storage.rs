@@ -12,8 +12,8 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Stored;
 use kindex_store::{
-    Arrival, Cause, Checkpoints, MetadataStorage, Owners, Prepare, Quarantine, QuarantineRecord, Rewind, RowState,
-    RowWrite, Rows, RowsOfName, Saving, StoreError, Written,
+    Arrival, Cause, CheckpointOutcome, Checkpoints, MetadataStorage, Owners, Prepare, Quarantine, QuarantineRecord,
+    Rewind, RowState, RowWrite, Rows, RowsOfName, StoreError, Written,
 };
 
 use super::database::SimDatabase;
@@ -271,7 +271,7 @@ impl Checkpoints for SimStorage {
         checkpoint: Checkpoint,
         known_mark: Option<ResourceVersion>,
         now: Timestamp,
-    ) -> Result<Saving, StoreError> {
+    ) -> Result<CheckpointOutcome, StoreError> {
         let failure = self.begin(kind.name)?;
         let mut saving = self.database().save_checkpoint(checkpoint, known_mark);
         if let Some(real) = &self.real {

@@ -16,7 +16,7 @@ use kindex_runtime::message::{Effect, Input, Now, Outcome, Output, Saved, StoreF
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{FINALIZER, FOREIGN_FINALIZER, PLATFORM, THING};
-use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
+use kindex_store::{Arrival, CheckpointOutcome, RowState, RowWrite, Written};
 use serde_json::json;
 
 pub const START: i64 = 1_800_000_000;
@@ -29,7 +29,7 @@ pub struct Bench {
     /// The marks that were known when they were saved.
     pub known_marks: Vec<Option<ResourceVersion>>,
     /// How the next position is answered that is to be saved, if not as usual.
-    pub saving: Option<Saving>,
+    pub saving: Option<CheckpointOutcome>,
 }
 
 /// Everything up to this version is settled.
@@ -155,7 +155,7 @@ impl Bench {
             if let Output::SaveCheckpoint { checkpoint, known_mark } = output {
                 self.checkpoints.push(checkpoint);
                 self.known_marks.push(known_mark);
-                let saving = self.saving.take().unwrap_or(Saving::Done);
+                let saving = self.saving.take().unwrap_or(CheckpointOutcome::Done);
                 outputs.extend(self.step(Input::CheckpointSaved(Ok(saving))));
             } else {
                 outputs.push(output);

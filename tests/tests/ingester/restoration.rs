@@ -9,7 +9,7 @@ use kindex_query::Life;
 use kindex_runtime::message::{Effect, EffectDone, Input, Output, Saved};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::KEPT_THING;
-use kindex_store::{RowState, Saving};
+use kindex_store::{CheckpointOutcome, RowState};
 
 use super::bench::{Bench, Thing, away, effects_of, live, restoring, settled, thing, write_of};
 use super::gaps::listing;
@@ -63,8 +63,8 @@ fn a_mark_found_at_the_start_says_when_time_split() {
     assert!(matches!(outputs[..], [Output::Rewind(_)]), "{outputs:?}");
 }
 
-fn refused(mark: u64) -> Option<Saving> {
-    Some(Saving::Refused(restoring(mark)))
+fn refused(mark: u64) -> Option<CheckpointOutcome> {
+    Some(CheckpointOutcome::Refused(restoring(mark)))
 }
 
 /// It began without a position and has never seen the cluster as it was before.

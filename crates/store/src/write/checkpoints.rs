@@ -15,7 +15,7 @@ use crate::write::feed::number;
 
 /// What became of a checkpoint that was to be saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Saving {
+pub enum CheckpointOutcome {
     /// It is saved.
     Done,
     /// This one was saved already, and stays: a mark that the caller did not know, unless it was replaced while the
@@ -38,7 +38,7 @@ pub trait Checkpoints: Send + Sync {
         checkpoint: Checkpoint,
         known_mark: Option<ResourceVersion>,
         now: Timestamp,
-    ) -> Result<Saving, StoreError>;
+    ) -> Result<CheckpointOutcome, StoreError>;
 }
 
 #[async_trait]
@@ -61,7 +61,7 @@ impl<D: Driver> Checkpoints for SqlStore<D> {
         checkpoint: Checkpoint,
         known_mark: Option<ResourceVersion>,
         now: Timestamp,
-    ) -> Result<Saving, StoreError> {
+    ) -> Result<CheckpointOutcome, StoreError> {
         let [kind_name, now] = [Param::Text(kind.name), Param::Time(now)];
         let [checkpoint, least] = [checkpoint, Checkpoint::LEAST_MARK].map(|one| number(one.pack()));
         // NULL is no mark at all.
@@ -69,14 +69,14 @@ impl<D: Driver> Checkpoints for SqlStore<D> {
         let replace = bookkeeping::replace_checkpoint();
         let params = [checkpoint, now, kind_name, least, known];
         if self.count_changed(kind, replace, &params).await? > 0 {
-            return Ok(Saving::Done);
+            return Ok(CheckpointOutcome::Done);
         }
         let first = bookkeeping::first_checkpoint(self.connections.driver.spelling());
         if self.count_changed(kind, first, &[kind_name, checkpoint, now]).await? > 0 {
-            return Ok(Saving::Done);
+            return Ok(CheckpointOutcome::Done);
         }
         let found = self.checkpoint(kind).await?;
-        Ok(Saving::Refused(
+        Ok(CheckpointOutcome::Refused(
             found.unwrap_or(Checkpoint::Settled(ResourceVersion(0))),
         ))
     }

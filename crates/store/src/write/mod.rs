@@ -35,7 +35,7 @@ mod record;
 mod quarantine;
 
 pub(crate) use batch::{Batch, Work};
-pub use checkpoints::{Checkpoints, Saving};
+pub use checkpoints::{CheckpointOutcome, Checkpoints};
 pub(crate) use events::Event;
 pub(crate) use feed::FeedEntry;
 pub use feed::{CHANGES_KEPT, Position, SQL_ONLY_CHANGES_KEPT};

@@ -4,7 +4,7 @@
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::object::ResourceVersion;
 use kindex_model::seen::Seen;
-use kindex_store::{RowState, Saving};
+use kindex_store::{CheckpointOutcome, RowState};
 
 use super::{Event, Intake, Phase, has_room, report_unreadable};
 use crate::controller::environment::Environment;
@@ -233,20 +233,20 @@ impl Intake {
         &mut self,
         env: &mut Environment,
         restoration: Restoration,
-        answer: Result<Saving, StoreFailure>,
+        answer: Result<CheckpointOutcome, StoreFailure>,
     ) -> Event {
         match answer {
             Err(failure) => {
                 self.enter_later_for_store(env, Phase::Restoring(restoration), &failure);
                 Event::Nothing
             }
-            Ok(Saving::Refused(shown)) => {
+            Ok(CheckpointOutcome::Refused(shown)) => {
                 self.join_restoration(env, shown);
                 let version = self.restoring.unwrap_or(restoration.version());
                 self.enter(env, Phase::Restoring(restoration.before(version)));
                 Event::Nothing
             }
-            Ok(Saving::Done) => {
+            Ok(CheckpointOutcome::Done) => {
                 self.attempts = 0;
                 self.checkpoints.learn(restoration.checkpoint());
                 self.newest = restoration.version();

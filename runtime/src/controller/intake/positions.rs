@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
-use kindex_store::Saving;
+use kindex_store::CheckpointOutcome;
 
 use super::{Backlog, Event, Intake, Phase, WAITS_FOR_CRD};
 use crate::controller::environment::Environment;
@@ -70,7 +70,7 @@ impl Intake {
     pub(in super::super) fn on_checkpoint_saved(
         &mut self,
         env: &mut Environment,
-        answer: Result<Saving, StoreFailure>,
+        answer: Result<CheckpointOutcome, StoreFailure>,
     ) -> Event {
         let saved = self.checkpoints.end_saving();
         match self.leave() {
@@ -79,10 +79,10 @@ impl Intake {
             }
             other => self.phase = other,
         }
-        let mut is_saved = matches!(answer, Ok(Saving::Done));
+        let mut is_saved = matches!(answer, Ok(CheckpointOutcome::Done));
         match answer {
-            Ok(Saving::Done) => {}
-            Ok(Saving::Refused(shown)) => self.join_restoration(env, shown),
+            Ok(CheckpointOutcome::Done) => {}
+            Ok(CheckpointOutcome::Refused(shown)) => self.join_restoration(env, shown),
             Err(failure) => {
                 env.note_store_failure("save the position", &failure);
                 // The checkpoint only saves time at the next start, and the stop must not wait for it.

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
-use kindex_store::{ListQuery, Saving};
+use kindex_store::{CheckpointOutcome, ListQuery};
 
 use super::backend::Backend;
 use super::widget::{WIDGET, at, soft_delete, widget};
@@ -111,7 +111,7 @@ async fn a_checkpoint_is_the_last_one_saved(backend: Backend) {
     for checkpoint in [settled(5), largest, settled(7)] {
         for _again in 0..2 {
             let saved = backend.store.save_checkpoint(&WIDGET, checkpoint, None, at(0)).await;
-            assert_eq!(saved.expect("saved"), Saving::Done);
+            assert_eq!(saved.expect("saved"), CheckpointOutcome::Done);
         }
         assert_eq!(read().await, Some(checkpoint));
     }
@@ -141,7 +141,7 @@ async fn a_mark_is_replaced_by_who_knows_it_alone(backend: Backend) {
         let before = backend.store.checkpoint(&WIDGET).await.expect("read");
         let known = known.map(ResourceVersion);
         let saving = backend.store.save_checkpoint(&WIDGET, checkpoint, known, at(0)).await;
-        let expected = refused_by.map_or(Saving::Done, Saving::Refused);
+        let expected = refused_by.map_or(CheckpointOutcome::Done, CheckpointOutcome::Refused);
         let case = format!("{checkpoint:?} where {known:?} is known");
         assert_eq!(saving.expect("answered"), expected, "{case}");
         let after = backend.store.checkpoint(&WIDGET).await.expect("read");
@@ -158,14 +158,19 @@ async fn of_many_that_save_one_mark_at_once_one_is_not_refused(backend: Backend)
             let known = backend.store.checkpoint(&WIDGET).await.expect("read");
             let known = known.and_then(Checkpoint::restored_to);
             let saved = backend.store.save_checkpoint(&WIDGET, position, known, at(0)).await;
-            assert_eq!(saved.expect("saved"), Saving::Done);
+            assert_eq!(saved.expect("saved"), CheckpointOutcome::Done);
         }
         let save = || backend.store.save_checkpoint(&WIDGET, mark, None, at(0));
         let answers = join_all((0..8).map(|_| save())).await;
-        let answers: Vec<Saving> = answers.into_iter().map(|answer| answer.expect("answered")).collect();
-        let done = answers.iter().filter(|answer| **answer == Saving::Done).count();
+        let answers: Vec<CheckpointOutcome> = answers.into_iter().map(|answer| answer.expect("answered")).collect();
+        let done = answers
+            .iter()
+            .filter(|answer| **answer == CheckpointOutcome::Done)
+            .count();
         assert_eq!(done, 1, "after {before:?}: {answers:?}");
-        let refused = answers.iter().filter(|answer| **answer == Saving::Refused(mark));
+        let refused = answers
+            .iter()
+            .filter(|answer| **answer == CheckpointOutcome::Refused(mark));
         assert_eq!(refused.count(), 7, "after {before:?}: {answers:?}");
     }
 }
