@@ -295,7 +295,7 @@ impl Service for Api {
         args.health_addr
     }
 
-    async fn alone(platform: &Platform, args: ApiArgs) -> CommandResult<Self> {
+    async fn for_command(platform: &Platform, args: ApiArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
         let graph = args.graph.graph(registry)?;
         let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
@@ -342,7 +342,7 @@ impl Service for Api {
         Ok(Self { failure, ..bound })
     }
 
-    async fn beside(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
+    async fn for_up(context: &Context<'_>, args: UpApiArgs) -> CommandResult<Option<Self>> {
         let graph = args.graph.graph(&context.platform.registry, context.access.is_own())?;
         let bound = Self::bind(context, &args.listen, Process::WithIngester, graph, None);
         bound.await.map(Some)

@@ -84,7 +84,7 @@ impl Service for Deletion {
         args.health_addr
     }
 
-    async fn alone(platform: &Platform, args: DeletionArgs) -> CommandResult<Self> {
+    async fn for_command(platform: &Platform, args: DeletionArgs) -> CommandResult<Self> {
         check(platform)?;
         let server = args.notify.server().await?;
         let registry = &platform.registry;
@@ -142,7 +142,7 @@ impl Service for Deletion {
         args.check(&platform.registry, owner)
     }
 
-    async fn beside(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
+    async fn for_up(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
         check(context.platform)?;
         let registry = &context.platform.registry;
         let feeders = feed::feeders(registry, &args.feed, &args.peers, Some(&context.rows), &context.figures).await?;

@@ -19,7 +19,7 @@ pub struct ServiceCommand {
 impl ServiceCommand {
     /// Runs the service until Ctrl-C.
     pub(crate) async fn run(&self, platform: &Platform) -> CommandResult {
-        (self.service.alone)(platform, &self.flags).await
+        (self.service.run_command)(platform, &self.flags).await
     }
 
     fn find(name: &str) -> Option<&'static Row> {
@@ -68,10 +68,10 @@ impl UpFlags {
     }
 
     /// Takes the addresses of the services that are part of `kindex up`.
-    pub(crate) async fn beside(&self, context: &Context<'_>) -> CommandResult<Vec<BoundService>> {
+    pub(crate) async fn bind(&self, context: &Context<'_>) -> CommandResult<Vec<BoundService>> {
         let mut parts = Vec::new();
         for service in ALL {
-            parts.extend((service.beside)(context, &self.0).await?);
+            parts.extend((service.bind_for_up)(context, &self.0).await?);
         }
         Ok(parts)
     }

@@ -310,7 +310,7 @@ impl Service for Ingester {
         args.health_addr
     }
 
-    async fn alone(platform: &Platform, args: IngesterArgs) -> CommandResult<Self> {
+    async fn for_command(platform: &Platform, args: IngesterArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
         let setup = Setup::from_file(registry, &args.config, &args.orphans, args.follow)?;
         let access = client::named(args.kubeconfig.as_deref()).await?;

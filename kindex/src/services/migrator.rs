@@ -83,7 +83,7 @@ impl Service for Migrator {
         args.health_addr
     }
 
-    async fn alone(platform: &Platform, args: MigratorArgs) -> CommandResult<Self> {
+    async fn for_command(platform: &Platform, args: MigratorArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
         let shown = prometheus::Registry::new();
         let figures = Figures::new(&shown);
@@ -94,7 +94,7 @@ impl Service for Migrator {
         let certificate = Certificate::new(registry, args.certificate, client).await?;
         Ok(Self {
             registry: *registry,
-            storage: Storage::alone(registry, &args.storage, &figures).await?,
+            storage: Storage::for_command(registry, &args.storage, &figures).await?,
             figures: (figures, shown),
             webhook: Some(Webhook {
                 certificate,
@@ -103,13 +103,13 @@ impl Service for Migrator {
         })
     }
 
-    async fn beside(context: &Context<'_>, args: UpStorageArgs) -> CommandResult<Option<Self>> {
+    async fn for_up(context: &Context<'_>, args: UpStorageArgs) -> CommandResult<Option<Self>> {
         // Elsewhere, `kindex migrator` may be at work.
         if !context.access.is_own() {
             return Ok(None);
         }
         let figures = Figures::new(&context.figures);
-        let storage = Storage::beside(&context.platform.registry, &context.access, &args, &figures)?;
+        let storage = Storage::for_up(&context.platform.registry, &context.access, &args, &figures)?;
         Ok(Some(Self {
             registry: context.platform.registry,
             figures: (figures, context.figures.clone()),

@@ -25,11 +25,11 @@ pub(super) struct Row {
     /// Adds its flags to those of `kindex up`.
     pub(super) up_flags: fn(clap::Command) -> clap::Command,
     /// Runs it alone until Ctrl-C.
-    pub(super) alone: for<'a> fn(&'a Platform, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
+    pub(super) run_command: for<'a> fn(&'a Platform, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
     /// Refuses wrong flags of `kindex up`.
     pub(super) check: fn(&Platform, ClusterOwner, &ArgMatches) -> CommandResult,
     /// Takes its addresses in `kindex up`.
-    pub(super) beside:
+    pub(super) bind_for_up:
         for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<BoundService>>>,
 }
 
@@ -53,9 +53,9 @@ impl Row {
             name: S::NAME,
             command: || S::Args::augment_args(clap::Command::new(S::NAME)),
             up_flags: S::UpArgs::augment_args,
-            alone: |platform, flags| alone::<S>(platform, flags).boxed_local(),
+            run_command: |platform, flags| run_command::<S>(platform, flags).boxed_local(),
             check: |platform, owner, flags| S::check(platform, owner, &up_args::<S>(flags)?),
-            beside: |context, flags| beside::<S>(context, flags).boxed_local(),
+            bind_for_up: |context, flags| bind_for_up::<S>(context, flags).boxed_local(),
         }
     }
 
@@ -70,8 +70,8 @@ impl Row {
                     .arg_required_else_help(true)
                     .subcommand(S::Args::augment_args(clap::Command::new(SERVE)))
             },
-            alone: |platform, flags| match flags.subcommand() {
-                Some((SERVE, flags)) => alone::<S>(platform, flags).boxed_local(),
+            run_command: |platform, flags| match flags.subcommand() {
+                Some((SERVE, flags)) => run_command::<S>(platform, flags).boxed_local(),
                 Some(_) | None => other::<G>(flags).boxed_local(),
             },
             ..Self::of::<S>()
@@ -93,10 +93,10 @@ async fn other<G: Group + 'static>(flags: &ArgMatches) -> CommandResult {
 }
 
 /// The health answers until the service has ended.
-async fn alone<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandResult {
+async fn run_command<S: Service>(platform: &Platform, flags: &ArgMatches) -> CommandResult {
     let args = S::Args::from_arg_matches(flags).map_err(CommandError::usage)?;
     let health_addr = S::health_addr(&args);
-    let service = S::alone(platform, args).await?;
+    let service = S::for_command(platform, args).await?;
     let listener = health::bind(health_addr, "--health-addr").await?;
     let interrupt = interrupt::wait();
     if let Some(announcement) = service.announcement()? {
@@ -127,8 +127,8 @@ fn up_args<S: Service>(flags: &ArgMatches) -> CommandResult<S::UpArgs> {
     S::UpArgs::from_arg_matches(flags).map_err(CommandError::usage)
 }
 
-async fn beside<S: Service>(context: &Context<'_>, flags: &ArgMatches) -> CommandResult<Option<BoundService>> {
-    let Some(service) = S::beside(context, up_args::<S>(flags)?).await? else {
+async fn bind_for_up<S: Service>(context: &Context<'_>, flags: &ArgMatches) -> CommandResult<Option<BoundService>> {
+    let Some(service) = S::for_up(context, up_args::<S>(flags)?).await? else {
         return Ok(None);
     };
     Ok(Some(BoundService {

@@ -39,9 +39,9 @@ pub(crate) struct Context<'a> {
 /// A service that has read what it was told and taken its addresses.
 ///
 /// # Expected flow
-/// Its command calls [`alone`](Self::alone), takes the address of its health, and then calls [`start`](Self::start).
-/// `kindex up` calls [`check`](Self::check) and later [`beside`](Self::beside) for every service, and starts those that
-/// there are.
+/// Its command calls [`for_command`](Self::for_command), takes the address of its health, and then calls
+/// [`start`](Self::start). `kindex up` calls [`check`](Self::check) and later [`for_up`](Self::for_up) for every
+/// service, and starts those that there are.
 ///
 /// # Assumptions
 /// Only `start` spawns anything. Its command takes the addresses before anything is at work, so whatever is wrong ends
@@ -59,11 +59,11 @@ pub(crate) trait Service: Sized + 'static {
     /// Where `/healthz`, `/readyz` and `/metrics` of its command are.
     fn health_addr(args: &Self::Args) -> SocketAddr;
 
-    /// Its command.
+    /// The service of its command, with the addresses that it has taken.
     ///
     /// # Errors
     /// What the flags, files and addresses have wrong.
-    async fn alone(platform: &Platform, args: Self::Args) -> CommandResult<Self>;
+    async fn for_command(platform: &Platform, args: Self::Args) -> CommandResult<Self>;
 
     /// Refuses flags of `kindex up` that are wrong in this cluster whatever they meet there, before the run makes
     /// anything.
@@ -74,11 +74,11 @@ pub(crate) trait Service: Sized + 'static {
         Ok(())
     }
 
-    /// Its part of `kindex up`; `None` where it has none.
+    /// The service of `kindex up`, with the addresses that it has taken; `None` where it has no part in that.
     ///
     /// # Errors
-    /// As [`alone`](Self::alone).
-    async fn beside(_context: &Context<'_>, _args: Self::UpArgs) -> CommandResult<Option<Self>> {
+    /// As [`for_command`](Self::for_command).
+    async fn for_up(_context: &Context<'_>, _args: Self::UpArgs) -> CommandResult<Option<Self>> {
         Ok(None)
     }
 

@@ -66,7 +66,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let context = context(platform, args, &cluster, &ingestion, &data_dir).await?;
     let mut health: health::Parts = vec![ingestion.clone()];
     let mut announced = Vec::new();
-    for part in args.services.beside(&context).await? {
+    for part in args.services.bind(&context).await? {
         announced.extend(part.announcement.map(|announcement| (part.name, announcement)));
         let running = (part.start)(stop.clone())?;
         health.extend(running.health);

@@ -159,7 +159,7 @@ pub(super) struct Storage {
 
 impl Storage {
     /// As the flags say; `None` where the webhook is all.
-    pub(super) async fn alone(
+    pub(super) async fn for_command(
         registry: &Registry,
         args: &StorageArgs,
         figures: &Figures,
@@ -201,7 +201,7 @@ impl Storage {
     }
 
     /// On the cluster of this process.
-    pub(super) fn beside(
+    pub(super) fn for_up(
         registry: &Registry,
         access: &Access,
         args: &UpStorageArgs,

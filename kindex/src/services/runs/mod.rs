@@ -197,7 +197,7 @@ impl Service for Runs {
         args.health_addr
     }
 
-    async fn alone(_platform: &Platform, args: ServeArgs) -> CommandResult<Self> {
+    async fn for_command(_platform: &Platform, args: ServeArgs) -> CommandResult<Self> {
         let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => {
                 Some(Tls::read(certificate, key, None).map_err(|error| CommandError::usage(chain(&error)))?)
@@ -241,7 +241,7 @@ impl Service for Runs {
         })
     }
 
-    async fn beside(context: &Context<'_>, args: UpRunsArgs) -> CommandResult<Option<Self>> {
+    async fn for_up(context: &Context<'_>, args: UpRunsArgs) -> CommandResult<Option<Self>> {
         let Some(data_dir) = &context.data_dir else {
             return Ok(None);
         };
