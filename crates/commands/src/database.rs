@@ -24,23 +24,23 @@ const AWAY: &str = "does the database run, and is this its address? --database, 
 /// A store that several tasks share.
 pub type Store = Arc<dyn MetadataStorage>;
 
-/// Where an API server finds archived objects.
+/// The database of a service, as flags or a configuration file name it.
 #[derive(Clone)]
-pub enum Rows {
-    /// In this database.
-    Stored(Store),
-    /// Nowhere: metadata storage is off, for this reason.
+pub enum OpenedStorage {
+    /// This database.
+    On(Store),
+    /// None: metadata storage is off, for this reason.
     Off(String),
 }
 
-impl Rows {
+impl OpenedStorage {
     /// A client of the kinds that no cluster has, which are in the database alone; `None` without either.
     ///
     /// # Errors
     /// Those of [`sql_only::client`].
     pub async fn sql_only_api(&self, registry: &Registry) -> CommandResult<Option<Client>> {
         match self {
-            Self::Stored(store) => sql_only::client(registry, store.clone()).await,
+            Self::On(store) => sql_only::client(registry, store.clone()).await,
             Self::Off(_) => Ok(None),
         }
     }
@@ -50,22 +50,26 @@ impl Rows {
 ///
 /// # Errors
 /// An address or a file that is wrong, and an SQLite file that is not there.
-pub fn rows(registry: &Registry, address: Option<&str>, config: Option<&Path>) -> CommandResult<Option<Rows>> {
+pub fn open_storage(
+    registry: &Registry,
+    address: Option<&str>,
+    config: Option<&Path>,
+) -> CommandResult<Option<OpenedStorage>> {
     if let Some(address) = address {
         let address = parse(address)?;
         check_there(&address)?;
-        return open_at(registry, &address).map(|store| Some(Rows::Stored(store)));
+        return open_at(registry, &address).map(|store| Some(OpenedStorage::On(store)));
     }
     let Some(path) = config else {
         return Ok(None);
     };
     match config_file::read(registry, path)?.metadata_storage_choice() {
-        MetadataStorageChoice::Off { reason } => Ok(Some(Rows::Off(reason))),
+        MetadataStorageChoice::Off { reason } => Ok(Some(OpenedStorage::Off(reason))),
         MetadataStorageChoice::On { address, pool } => {
             check_there(&address)?;
             let store = kindex_store::open(&address, *registry, &pool);
             let store = store.map_err(|error| CommandError::usage(chain(&error)))?;
-            Ok(Some(Rows::Stored(store)))
+            Ok(Some(OpenedStorage::On(store)))
         }
     }
 }

@@ -18,7 +18,7 @@ use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
 use kindex_commands::client;
-use kindex_commands::database::Rows;
+use kindex_commands::database::OpenedStorage;
 use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_commands::platform::Platform;
 use kindex_commands::{database, one_cluster};
@@ -142,7 +142,7 @@ pub(super) struct Api {
     /// Ends once cluster and database of a process of its own do not belong together.
     failure: Option<BoxFuture<'static, CommandError>>,
     server: Server,
-    rows: Rows,
+    storage: OpenedStorage,
     figures: prometheus::Registry,
     /// The kind that examples name.
     example: &'static str,
@@ -196,7 +196,7 @@ impl Api {
             process,
             failure: None,
             server: Server::bind(context, args, rights, operations, front_proxy).await?,
-            rows: context.rows.clone(),
+            storage: context.storage.clone(),
             figures: context.figures.clone(),
             example: context
                 .platform
@@ -269,12 +269,12 @@ impl Server {
     /// front proxy.
     fn look_after(
         &self,
-        rows: &Rows,
+        storage: &OpenedStorage,
         source: Option<Box<Source>>,
         tasks: &TaskTracker,
         stop: &CancellationToken,
     ) -> Arc<Readiness> {
-        let readiness = Arc::new(Readiness::of(rows));
+        let readiness = Arc::new(Readiness::of(storage));
         let probe = readiness.clone().follow(self.operations.clone());
         tasks.spawn(stop.clone().run_until_cancelled_owned(probe));
         if let (Some(source), Some(tls)) = (source, self.tls.clone()) {
@@ -298,10 +298,10 @@ impl Service for Api {
     async fn for_command(platform: &Platform, args: ApiArgs) -> CommandResult<Self> {
         let registry = &platform.registry;
         let graph = args.graph.graph(registry)?;
-        let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
+        let storage = database::open_storage(registry, args.database.as_deref(), args.config.as_deref())?;
         let mut context = Context {
             platform,
-            rows: rows
+            storage: storage
                 .ok_or_else(|| CommandError::usage("no database").hint("name one with --database or --config"))?,
             sql_only: None,
             access: client::named(args.kubeconfig.as_deref()).await?,
@@ -309,18 +309,18 @@ impl Service for Api {
             limits: args.limits.clone(),
             data_dir: None,
         };
-        let store = match &context.rows {
-            Rows::Stored(store) => Some(store.as_ref()),
-            Rows::Off(_) => None,
+        let store = match &context.storage {
+            OpenedStorage::On(store) => Some(store.as_ref()),
+            OpenedStorage::Off(_) => None,
         };
         let mut failure = None;
-        if let Rows::Stored(store) = &context.rows {
+        if let OpenedStorage::On(store) = &context.storage {
             let shown = database::shown(registry, args.database.as_deref(), args.config.as_deref(), "")?;
             let client = context.access.client.clone();
             failure = Some(one_cluster::refuse_another_always(client, store.clone(), shown).await?);
         }
         unknown_versions::refuse(registry, &context.access.client, store).await?;
-        if let Rows::Stored(store) = &context.rows {
+        if let OpenedStorage::On(store) = &context.storage {
             store.outage().log_changes();
             let shown = context.figures.register(Box::new(DatabaseGauges::new(store.clone())));
             shown.expect("nothing is registered yet");
@@ -336,7 +336,7 @@ impl Service for Api {
                 (Some(front_proxy), Some(Box::new(source)))
             }
         };
-        context.sql_only = context.rows.sql_only_api(registry).await?;
+        context.sql_only = context.storage.sql_only_api(registry).await?;
         let process = Process::Standalone { source };
         let bound = Self::bind(&context, &args.listen, process, graph, front_proxy).await?;
         Ok(Self { failure, ..bound })
@@ -350,10 +350,10 @@ impl Service for Api {
 
     fn announcement(&self) -> CommandResult<Option<Announcement>> {
         let (url, example) = (self.server.url()?, self.example);
-        let step = match (&self.process, &self.rows) {
+        let step = match (&self.process, &self.storage) {
             (Process::Standalone { .. }, _) => format!("kubectl --server {url} get {example}"),
-            (Process::WithIngester, Rows::Off(_)) => format!("kubectl --server {url} get {example} -A"),
-            (Process::WithIngester, Rows::Stored(_)) => {
+            (Process::WithIngester, OpenedStorage::Off(_)) => format!("kubectl --server {url} get {example} -A"),
+            (Process::WithIngester, OpenedStorage::On(_)) => {
                 format!("kubectl --server {url} get {example} -A    # live and archived as one")
             }
         };
@@ -364,8 +364,8 @@ impl Service for Api {
         let tasks = TaskTracker::new();
         let (health, own): (Option<Arc<dyn Health>>, _) = match self.process {
             Process::Standalone { source } => {
-                let readiness = self.server.look_after(&self.rows, source, &tasks, &stop);
-                (Some(readiness), Some(self.rows))
+                let readiness = self.server.look_after(&self.storage, source, &tasks, &stop);
+                (Some(readiness), Some(self.storage))
             }
             Process::WithIngester => (None, None),
         };
@@ -377,7 +377,7 @@ impl Service for Api {
                 stop.cancelled().await;
                 tasks.close();
                 tasks.wait().await;
-                if let Some(Rows::Stored(store)) = own {
+                if let Some(OpenedStorage::On(store)) = own {
                     store.close().await;
                 }
             }),
@@ -393,8 +393,8 @@ fn operations(context: &Context<'_>, rights: Rights) -> CommandResult<Operations
         Rights::Server => RightsOf::Server,
     };
     let cluster = context.access.cluster_access();
-    let operations = match &context.rows {
-        Rows::Stored(store) => {
+    let operations = match &context.storage {
+        OpenedStorage::On(store) => {
             let operations = Operations::new(context.platform.registry, cluster, store.clone(), rights);
             let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
             return Ok(match &context.sql_only {
@@ -402,7 +402,7 @@ fn operations(context: &Context<'_>, rights: Rights) -> CommandResult<Operations
                 None => operations,
             });
         }
-        Rows::Off(reason) => {
+        OpenedStorage::Off(reason) => {
             tracing::info!(
                 reason,
                 "Metadata storage is off: the API server passes requests on, and deletions are Kubernetes' own"

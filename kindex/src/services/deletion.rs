@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kindex_commands::client::{self, Access};
-use kindex_commands::database::{self, Rows, Store};
+use kindex_commands::database::{self, OpenedStorage, Store};
 use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_commands::install::ClusterOwner;
 use kindex_commands::platform::Platform;
@@ -89,8 +89,8 @@ impl Service for Deletion {
         let server = args.notify.server().await?;
         let registry = &platform.registry;
         let figures = prometheus::Registry::new();
-        let rows = database::rows(registry, args.database.as_deref(), args.config.as_deref())?;
-        let feeders = feed::feeders(registry, &args.feed, &args.peers, rows.as_ref(), &figures).await?;
+        let storage = database::open_storage(registry, args.database.as_deref(), args.config.as_deref())?;
+        let feeders = feed::feeders(registry, &args.feed, &args.peers, storage.as_ref(), &figures).await?;
         let kinds = Kinds::of(registry);
         let events = feed::events(&args.feed, &args.peers).await?;
         let peers = args.peers.peers(registry, &kinds, &events)?;
@@ -99,9 +99,9 @@ impl Service for Deletion {
         }
         let access = client::named(args.kubeconfig.as_deref()).await?;
         let client = client_of(&access)?;
-        let store = match rows {
-            Some(Rows::Stored(store)) => Some(store),
-            Some(Rows::Off(_)) | None => None,
+        let store = match storage {
+            Some(OpenedStorage::On(store)) => Some(store),
+            Some(OpenedStorage::Off(_)) | None => None,
         };
         let mut failure = None;
         if let Some(store) = &store {
@@ -145,7 +145,14 @@ impl Service for Deletion {
     async fn for_up(context: &Context<'_>, args: UpDeletionArgs) -> CommandResult<Option<Self>> {
         check(context.platform)?;
         let registry = &context.platform.registry;
-        let feeders = feed::feeders(registry, &args.feed, &args.peers, Some(&context.rows), &context.figures).await?;
+        let feeders = feed::feeders(
+            registry,
+            &args.feed,
+            &args.peers,
+            Some(&context.storage),
+            &context.figures,
+        )
+        .await?;
         let kinds = Kinds::of(registry);
         // Elsewhere, `kindex deletion` may be at work.
         let graph = if args.has_graph(&kinds) && context.access.is_own() {
@@ -154,9 +161,9 @@ impl Service for Deletion {
             }
             let events = feed::events(&args.feed, &args.peers).await?;
             let peers = args.peers.peers(registry, &kinds, &events)?;
-            let store = match &context.rows {
-                Rows::Stored(store) => Some(store),
-                Rows::Off(_) => None,
+            let store = match &context.storage {
+                OpenedStorage::On(store) => Some(store),
+                OpenedStorage::Off(_) => None,
             };
             check_database(&kinds, store, SWITCH_IT_ON)?;
             let client = client_of(&context.access)?;

@@ -12,7 +12,7 @@ use clap::Args;
 use kindex_commands::client::{self, Access};
 use kindex_commands::config::{Config, MetadataStorageChoice};
 use kindex_commands::data_dir::DataDir;
-use kindex_commands::database::Rows;
+use kindex_commands::database::OpenedStorage;
 use kindex_commands::error::{CommandError, CommandResult, chain};
 use kindex_commands::one_cluster::{self, CheckedCluster, FollowArg};
 use kindex_commands::platform::Platform;
@@ -217,11 +217,11 @@ impl Ingestion {
         Ok(Self::On { ingester, store })
     }
 
-    /// Where rows are, for an API server beside it.
-    pub(crate) fn rows(&self) -> Rows {
+    /// The database, or why there is none, for the services of `kindex up`.
+    pub(crate) fn storage(&self) -> OpenedStorage {
         match self {
-            Self::On { store, .. } => Rows::Stored(store.clone()),
-            Self::Off { reason, .. } => Rows::Off(reason.clone()),
+            Self::On { store, .. } => OpenedStorage::On(store.clone()),
+            Self::Off { reason, .. } => OpenedStorage::Off(reason.clone()),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kindex_commands::client::Access;
 use kindex_commands::data_dir::DataDir;
-use kindex_commands::database::Rows;
+use kindex_commands::database::OpenedStorage;
 use kindex_commands::error::{CommandError, CommandResult};
 use kindex_commands::install::ClusterOwner;
 use kindex_commands::platform::Platform;
@@ -24,7 +24,7 @@ pub(crate) struct Context<'a> {
     /// The cluster.
     pub(crate) access: Access,
     /// The database.
-    pub(crate) rows: Rows,
+    pub(crate) storage: OpenedStorage,
     /// The kinds that no cluster has, for all of its parts, since each API follows every change; `None` where there are
     /// none, or no database.
     pub(crate) sql_only: Option<Client>,

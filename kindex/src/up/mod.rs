@@ -100,12 +100,12 @@ async fn context<'a>(
     ingestion: &Ingestion,
     data_dir: &DataDir,
 ) -> CommandResult<Context<'a>> {
-    let rows = ingestion.rows();
+    let storage = ingestion.storage();
     Ok(Context {
         platform,
         access: cluster.access.clone(),
-        sql_only: rows.sql_only_api(&platform.registry).await?,
-        rows,
+        sql_only: storage.sql_only_api(&platform.registry).await?,
+        storage,
         figures: ingestion.figures(),
         limits: args.limits.clone(),
         data_dir: Some(data_dir.clone()),

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use kindex_api::operations::Operations;
-use kindex_commands::database::Rows;
+use kindex_commands::database::OpenedStorage;
 
 use crate::health::Health;
 
@@ -14,15 +14,15 @@ const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// Whether the server can answer, as it was found a moment ago.
 pub(super) struct Readiness {
     reasons: RwLock<Vec<String>>,
-    rows: Rows,
+    storage: OpenedStorage,
 }
 
 impl Readiness {
     /// Not ready until both were asked.
-    pub(super) fn of(rows: &Rows) -> Self {
+    pub(super) fn of(storage: &OpenedStorage) -> Self {
         Self {
             reasons: RwLock::new(vec!["cluster and database were not asked yet".to_owned()]),
-            rows: rows.clone(),
+            storage: storage.clone(),
         }
     }
 
@@ -38,9 +38,9 @@ impl Readiness {
 
 impl Health for Readiness {
     fn not_ready(&self) -> Vec<String> {
-        let stalled = match &self.rows {
-            Rows::Stored(store) => store.calls().stalled(),
-            Rows::Off(_) => None,
+        let stalled = match &self.storage {
+            OpenedStorage::On(store) => store.calls().stalled(),
+            OpenedStorage::Off(_) => None,
         };
         let found = self.reasons.read().unwrap_or_else(PoisonError::into_inner);
         let stalled = stalled.map(|stalled| stalled.to_string());
@@ -48,9 +48,9 @@ impl Health for Readiness {
     }
 
     fn notes(&self) -> Vec<String> {
-        match &self.rows {
-            Rows::Stored(_) => Vec::new(),
-            Rows::Off(reason) => vec![format!("metadata storage is off: {reason}")],
+        match &self.storage {
+            OpenedStorage::On(_) => Vec::new(),
+            OpenedStorage::Off(reason) => vec![format!("metadata storage is off: {reason}")],
         }
     }
 }

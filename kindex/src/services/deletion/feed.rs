@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_commands::database::{Rows, Store};
+use kindex_commands::database::{OpenedStorage, Store};
 use kindex_commands::error::{CommandError, CommandResult};
 use kindex_commands::nats;
 use kindex_deletion::peer::Transport;
@@ -25,7 +25,7 @@ pub(super) async fn feeders(
     registry: &Registry,
     args: &FeedArgs,
     peers: &PeerArgs,
-    rows: Option<&Rows>,
+    storage: Option<&OpenedStorage>,
     figures: &prometheus::Registry,
 ) -> CommandResult<Option<Arc<Feeders>>> {
     let Some(server) = args.server.server() else {
@@ -38,7 +38,7 @@ pub(super) async fn feeders(
         let error = CommandError::usage("--nats: no kind has events");
         return Err(error.hint("set `events = true` at a kind in crds.toml, and build"));
     }
-    let outbox: Arc<dyn Outbox> = database(rows)?.clone();
+    let outbox: Arc<dyn Outbox> = database(storage)?.clone();
     let connection = Connection::open(&server).await;
     let connection = connection.map_err(|error| nats::unusable(&error))?;
     let figures = Figures::new(figures);
@@ -63,10 +63,10 @@ pub(super) async fn events(args: &FeedArgs, peers: &PeerArgs) -> CommandResult<T
     Ok(peers.transport(Some(Arc::new(source))))
 }
 
-fn database(rows: Option<&Rows>) -> CommandResult<&Store> {
-    match rows {
-        Some(Rows::Stored(store)) => Ok(store),
-        Some(Rows::Off(reason)) => Err(CommandError::usage(format_args!(
+fn database(storage: Option<&OpenedStorage>) -> CommandResult<&Store> {
+    match storage {
+        Some(OpenedStorage::On(store)) => Ok(store),
+        Some(OpenedStorage::Off(reason)) => Err(CommandError::usage(format_args!(
             "--nats: events are read from SQL, and there is no database: {reason}"
         ))),
         None => Err(
