@@ -1,4 +1,4 @@
-//! The configuration file of a command.
+//! The configuration file that a command names, read from the disk. Its keys are known to `config`.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Tables as a database tells them.
+//! Tables as they are in a database, read from its catalog. Live here means as it is, against what crds.toml wants; it
+//! says nothing of the state of objects.
 
 /// A table of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The rows of a kind as the ingester reads and writes them.
+//! The rows of a kind as the ingester reads them, without a lock, and writes them.
 
 use async_trait::async_trait;
 use jiff::Timestamp;

@@ -1,5 +1,5 @@
-//! Closes a gap in the watch: reads the list and the rows, and looks up orphans. After a restoration of the cluster,
-//! rows are rewound first.
+//! The list, at the start and again: closes a gap in the watch by reading the list and the rows, and looks up orphans.
+//! After a restoration of the cluster, rows are rewound first.
 
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::object::ResourceVersion;

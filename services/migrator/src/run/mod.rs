@@ -1,6 +1,7 @@
 //! One migration, from its first page to its verdict. All objects are listed and patched with nothing but their own
 //! version as a condition, again and again, until a whole pass changes none: an unchanged resource version proves that
-//! the stored bytes are those that the server writes. The first pass migrates, those after it verify.
+//! the stored bytes are those that the server writes. The first pass migrates, those after it verify. Sends nothing:
+//! `cluster/work` asks this for what is next, and does it.
 //!
 //! A [`Run`] is what the status of a `StorageVersionMigration` keeps, so that another process goes on from there.
 
