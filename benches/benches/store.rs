@@ -97,10 +97,10 @@ impl Setup {
     }
 
     fn options(&self) -> MySqlConnectOptions {
-        match self.address() {
-            Address::MySql(options) => options.disable_statement_logging(),
-            Address::Sqlite(_) => unreachable!("the address is a server's"),
-        }
+        let Address::MySql(options) = self.address() else {
+            unreachable!("the address is a server's")
+        };
+        options.disable_statement_logging()
     }
 
     fn patterns(&self) -> Vec<Pattern> {
