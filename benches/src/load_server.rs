@@ -104,11 +104,29 @@ impl LoadServer {
     /// Sends a new version of an object to all watches, and says which version it is.
     pub fn update(&self, index: usize) -> u64 {
         let version = self.load.version.fetch_add(1, Ordering::Relaxed) + 1;
-        let object = self.load.object(index, version);
-        let line = format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\n");
-        // Nobody watches: nobody misses it.
-        let _receivers = self.load.events.send(line.into());
+        self.send(self.load.event("MODIFIED", index, version));
         version
+    }
+
+    /// Events of a type, such as `ADDED`, of so many objects, for [`send`](Self::send): making them takes a processor
+    /// from what is measured. Each object has a new version, and another state than in the events made before.
+    ///
+    /// # Panics
+    /// When there are more than a watch may lag behind.
+    pub fn events(&self, event: &str, objects: usize) -> Vec<Bytes> {
+        assert!(objects <= EVENTS_MAX, "a watch would be cut off");
+        // The version decides which of three states an object has, so that its next one must not be a multiple of
+        // three away.
+        let versions = objects.next_multiple_of(3) as u64 + 1;
+        let first = self.load.version.fetch_add(versions, Ordering::Relaxed) + 1;
+        let made = (0..objects).map(|index| self.load.event(event, index, first + index as u64));
+        made.collect()
+    }
+
+    /// Sends an event to all watches.
+    pub fn send(&self, event: Bytes) {
+        // Nobody watches: nobody misses it.
+        let _receivers = self.load.events.send(event);
     }
 }
 
@@ -160,6 +178,11 @@ impl Load {
             self.kind.name,
             items.join(",")
         )
+    }
+
+    fn event(&self, event: &str, index: usize, version: u64) -> Bytes {
+        let object = self.object(index, version);
+        format!("{{\"type\":\"{event}\",\"object\":{object}}}\n").into()
     }
 
     fn object(&self, index: usize, version: u64) -> String {
@@ -220,6 +243,7 @@ mod tests {
     use kindex_kube_client::Identity;
     use kindex_kube_client::kube_cluster::KubeCluster;
     use kindex_model::object::Uid;
+    use serde_json::Value;
 
     use super::*;
 
@@ -230,5 +254,23 @@ mod tests {
         let client = kube::Client::try_from(server.config()).expect("a client");
         let identity = KubeCluster::from(client).identity().await.expect("an answer");
         assert_eq!(identity, Identity::Known(Uid::from(uid(1).as_str())));
+    }
+
+    fn state(event: &Bytes) -> Value {
+        let event: Value = serde_json::from_slice(event).expect("a line of JSON");
+        event["object"]["status"]["state"].clone()
+    }
+
+    /// Otherwise an update changes nothing, and its row is not written.
+    #[tokio::test]
+    async fn an_object_has_another_state_in_its_next_event() {
+        let server = LoadServer::start(&pipeline_run::KIND, 0).await;
+        for objects in 1..=4 {
+            let [before, after] = ["ADDED", "MODIFIED"].map(|event| server.events(event, objects));
+            assert_eq!((before.len(), after.len()), (objects, objects));
+            for (before, after) in before.iter().zip(&after) {
+                assert_ne!(state(before), state(after));
+            }
+        }
     }
 }
