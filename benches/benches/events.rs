@@ -1,7 +1,8 @@
 //! What events cost, each beside a baseline of the same run on one MariaDB with durable commits: storing objects of a
 //! kind with events against one without, and the target of that; the way from a commit to 100 subscribers against that
 //! to one, with the statements that the database was asked meanwhile; the memory of a replay against that of one of
-//! 10,000 objects. Objects are stored without an ingester, whose own work would hide a part of what events cost.
+//! 10,000 objects. Objects are stored without an ingester, whose own work would hide a part of what events cost:
+//! `outbox` measures what is left of that.
 //!
 //! `KINDEX_BENCH_OBJECTS` (5000) are stored `KINDEX_BENCH_RUNS` (3) times. `KINDEX_BENCH_RATE` (500 a second),
 //! `KINDEX_BENCH_SECONDS` (20) and `KINDEX_BENCH_SUBSCRIBERS` (100) set the load of subscribers, `KINDEX_BENCH_REPLAY`
@@ -169,7 +170,9 @@ async fn storing(server: &MariaDb) {
             store.close().await;
         }
     }
-    println!("{objects} objects of about 2.5 KiB, {WORKERS} connections, batches of {BATCH}\n");
+    println!(
+        "stored without an ingester: {objects} objects of about 2.5 KiB, {WORKERS} connections, batches of {BATCH}\n"
+    );
     let mut table = ResultTable::default();
     for (what, without, with) in [
         ("insert", &without.inserts, &with.inserts),
