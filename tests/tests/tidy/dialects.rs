@@ -419,7 +419,7 @@ fn sql_of_who_asks_the_store_is_found() {
     for path in [
         "crates/store/src/read/objects.rs",
         "services/runs/src/store/read.rs",
-        "services/deletion/tests/service/main.rs",
+        "services/migrator/tests/service/main.rs",
     ] {
         assert!(!asks_the_store(path), "{path}");
     }
