@@ -7,16 +7,20 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything that must happen.
 pub const WAIT_MAX: Duration = Duration::from_secs(240);
 
-/// Between two looks.
+/// Between two looks, at least.
 const PERIOD: Duration = Duration::from_millis(10);
+/// Between two looks that take long.
+const PERIOD_MAX: Duration = Duration::from_millis(400);
 
-/// Looks again and again until there is what is waited for.
+/// Looks again and again until there is what is waited for. Where a look begins a process, as most do, the tests beside
+/// it have the processors for two thirds of the time.
 ///
 /// # Panics
 /// When it does not come; the message holds what was seen last.
 pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
     let deadline = Instant::now() + WAIT_MAX;
     loop {
+        let began = Instant::now();
         match look() {
             Ok(found) => return found,
             Err(seen) => assert!(
@@ -24,7 +28,7 @@ pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) ->
                 "{what} did not come within {WAIT_MAX:?}: {seen}"
             ),
         }
-        thread::sleep(PERIOD);
+        thread::sleep((began.elapsed() * 2).clamp(PERIOD, PERIOD_MAX));
     }
 }
 
