@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::process::{Running, kubectl_is_there, wait_for};
-use super::workspace::{binary, build, checkout, shown, walk_is_required, write};
+use super::workspace::{binary, build, checkout, share_features, shown, walk_is_required, write};
 
 const PAGE: &str = include_str!("../../../docs/src/tutorial/add-a-kind.md");
 
@@ -21,6 +21,7 @@ fn adding_a_kind_is_one_edit() {
     let copy = tempfile::tempdir().expect("a temporary directory");
     let files = copy_workspace(&source, copy.path());
     leave_others_at(&source, copy.path());
+    share_features(copy.path());
     let text = |file: &Path| fs::read(copy.path().join(file)).ok();
     let untouched: Vec<_> = files.iter().map(|file| text(file)).collect();
     let crds = copy.path().join("crds.toml");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::process::{Running, kubectl_is_there, wait_for};
-use super::workspace::{binary, build, checkout, shown, walk_is_required, write};
+use super::workspace::{binary, build, checkout, share_features, shown, walk_is_required, write};
 
 const PAGE: &str = include_str!("../../../docs/src/how-to/own-repository.md");
 const OF_OTHERS: &str = include_str!("../../../docs/src/how-to/existing-crds.md");
@@ -60,6 +60,7 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
             &fs::read_to_string(checkout.join(name)).expect("in the checkout"),
         );
     }
+    share_features(root);
     let built = build(root);
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let binary = binary("ml-kindex");

@@ -56,6 +56,7 @@ impl Example {
         }
         let lock = fs::read_to_string(checkout.join("Cargo.lock")).expect("in the checkout");
         write(directory.path(), "Cargo.lock", &lock);
+        share_features(directory.path());
         Self { directory }
     }
 
@@ -83,13 +84,48 @@ fn from_checkout(text: &str, checkout: &str) -> String {
     all
 }
 
+/// What only tests of the checkout need, and what gives crates of the registry more features there. In a workspace that
+/// needs it too, they are those that are built already: without it, a hundred of them are built once more.
+const OF_TESTS: &str = r#"[package]
+name = "of-tests"
+version = "0.1.0"
+edition = "2024"
+publish = false
+
+[dependencies]
+cargo_metadata = "*"
+insta = { version = "*", default-features = false }
+jsonschema = { version = "*", default-features = false }
+tempfile = "*"
+tonic = { version = "*", default-features = false, features = ["channel", "tls-ring"] }
+"#;
+
+/// Gives crates of the registry the features in this workspace that they have in the checkout.
+pub(crate) fn share_features(workspace: &Path) {
+    let manifest = fs::read_to_string(workspace.join("Cargo.toml")).expect("written");
+    let members = manifest.replacen("members = [", "members = [\"of-tests\", ", 1);
+    assert_ne!(members, manifest, "it has members");
+    write(workspace, "Cargo.toml", &members);
+    write(workspace, "of-tests/Cargo.toml", OF_TESTS);
+    write(workspace, "of-tests/src/lib.rs", "");
+}
+
 /// How its build ended. With the profile of this workspace, no crate is built for two of them.
 pub(crate) fn build(workspace: &Path) -> Output {
     let target = target();
     let profile = target.join("profile.toml");
-    let command = Command::new(env!("CARGO"))
+    let mut command = Command::new(env!("CARGO"));
+    // Where a build script asks for these, which cargo sets for tests, its crate would be built once more.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text == "OUT_DIR" || text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            command.env_remove(&name);
+        }
+    }
+    command
         .args([
             "build",
+            "--workspace",
             "--offline",
             "--target-dir",
             shown(target),
@@ -100,9 +136,8 @@ pub(crate) fn build(workspace: &Path) -> Output {
         // Nothing is emitted yet.
         .env_remove("KINDEX_CODEGEN")
         // Other compilers have built nothing of what is there.
-        .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .output();
-    command.expect("cargo runs")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER");
+    command.output().expect("cargo runs")
 }
 
 /// Where its program is.
