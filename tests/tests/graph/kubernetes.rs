@@ -128,11 +128,6 @@ async fn the_garbage_collector_changes_nothing_of_the_order() {
 
 #[tokio::test]
 async fn an_owner_that_is_deleted_in_the_foreground_drains_until_its_dependents_are_gone() {
-    Stage::start().await.waits_for_a_dependent().await;
-}
-
-#[tokio::test]
-async fn an_owner_on_kube_apiserver_drains_until_its_dependents_are_gone_as_well() {
     let Some((_plane, stage)) = start().await else {
         return;
     };
