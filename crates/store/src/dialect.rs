@@ -21,6 +21,7 @@ use std::ops::RangeInclusive;
 use kindex_model::kind::{Column, Comparison};
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
+use kindex_query::select::Direction;
 
 use crate::adoption::AdoptionSql;
 use crate::statement::Statement;
@@ -52,6 +53,9 @@ pub(super) trait Notation: Send + Sync {
 
     /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes.
     fn spell(&self, text: &str) -> String;
+
+    /// `2^bit` as a number of 64 bits, for a bit below 63: an engine may give the literals of a statement only 32.
+    fn power_of_two(&self, bit: u32) -> String;
 }
 
 /// The key of a table that a statement walks. What an engine calls a primary key is its own affair.
@@ -99,6 +103,9 @@ pub(super) trait ReadSql: Send + Sync {
 
     /// Whether a select has a row, or has none: before it and after it. Asked once for each row that the others find.
     fn exists(&self, present: bool) -> (&'static str, &'static str);
+
+    /// Follows a column in an order. NULL counts as the smallest value: pages continue on that assumption.
+    fn direction(&self, direction: Direction) -> &'static str;
 }
 
 /// A comparison as all engines spell it.
@@ -142,6 +149,9 @@ pub(super) trait ConditionSql: Send + Sync {
     /// The column is one of so many parameters, as the engine compares them: a collation may find other texts than
     /// these, and [`one_of`](Self::one_of) does not.
     fn value_in(&self, column: &str, values: usize) -> String;
+
+    /// As [`value_in`](Self::value_in), with these values, in a statement that people are shown.
+    fn value_among(&self, column: &str, values: Vec<Value>) -> Statement;
 
     /// `(a, b)`, by their names, is one of so many pairs of parameters.
     fn pair_in(&self, a: &str, b: &str, pairs: usize) -> String;
@@ -244,6 +254,11 @@ pub(super) fn marks(mark: &str, times: usize) -> String {
         write!(text, "{comma}{mark}").expect("a string takes any text");
     }
     text
+}
+
+/// As [`marks`], for a statement that people are shown.
+pub(super) fn spaced_marks(mark: &str, times: usize) -> String {
+    vec![mark; times].join(", ")
 }
 
 /// The text with every one of `special` written as `quote` says.

@@ -95,6 +95,8 @@ pub(super) fn of_tokens() -> &'static dyn Spelling {
 
 #[cfg(test)]
 mod tests {
+    use kindex_model::value::Value;
+
     use super::*;
 
     #[test]
@@ -165,6 +167,23 @@ mod tests {
         for dialect in [Dialect::MySql, Dialect::Sqlite] {
             let condition = spelling(dialect).value_in("[uid]", 3);
             assert_eq!(condition, "[uid] IN (?,?,?)");
+        }
+    }
+
+    #[test]
+    fn people_are_shown_a_list_with_spaces() {
+        for dialect in [Dialect::MySql, Dialect::Sqlite] {
+            let values = vec![Value::Int(1), Value::Int(2)];
+            let condition = spelling(dialect).value_among("[uid]", values.clone());
+            assert_eq!(condition.sql, "[uid] IN (?, ?)");
+            assert_eq!(condition.values, values);
+        }
+    }
+
+    #[test]
+    fn a_power_of_two_is_one_operand() {
+        for dialect in [Dialect::MySql, Dialect::Sqlite] {
+            assert_eq!(spelling(dialect).power_of_two(62), "(1 << 62)");
         }
     }
 }

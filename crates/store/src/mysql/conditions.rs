@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 
-use crate::dialect::{ConditionSql, escape, marks, padded_bounds, piece, text_piece, text_values};
+use crate::dialect::{ConditionSql, escape, marks, padded_bounds, piece, spaced_marks, text_piece, text_values};
 use crate::mysql::notation::MySqlSpelling;
 use crate::statement::Statement;
 
@@ -38,7 +38,7 @@ impl ConditionSql for MySqlSpelling {
             let Statement { sql, values } = self.equals(column, text);
             return piece(format!("({sql})"), values);
         }
-        let list = |mark| marks(mark, texts.len()).replace(',', ", ");
+        let list = |mark| spaced_marks(mark, texts.len());
         piece(
             format!(
                 "({column} IN ({}) AND CAST({column} AS BINARY) IN ({}))",
@@ -76,6 +76,10 @@ impl ConditionSql for MySqlSpelling {
 
     fn value_in(&self, column: &str, values: usize) -> String {
         format!("{column} IN ({})", marks("?", values))
+    }
+
+    fn value_among(&self, column: &str, values: Vec<Value>) -> Statement {
+        piece(format!("{column} IN ({})", spaced_marks("?", values.len())), values)
     }
 
     fn pair_in(&self, a: &str, b: &str, pairs: usize) -> String {

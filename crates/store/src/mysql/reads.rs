@@ -1,5 +1,7 @@
 //! Reading rows as MySQL wants it.
 
+use kindex_query::select::Direction;
+
 use crate::dialect::{ReadSql, WalkedKey};
 use crate::mysql::notation::MySqlSpelling;
 
@@ -48,6 +50,14 @@ impl ReadSql for MySqlSpelling {
         match present {
             true => ("(", " LIMIT 1) IS NOT NULL"),
             false => ("(", " LIMIT 1) IS NULL"),
+        }
+    }
+
+    /// It takes NULL for the smallest value by itself.
+    fn direction(&self, direction: Direction) -> &'static str {
+        match direction {
+            Direction::Ascending => "ASC",
+            Direction::Descending => "DESC",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 
-use crate::dialect::{ConditionSql, escape, marks, padded_bounds, piece, text_piece, text_values};
+use crate::dialect::{ConditionSql, escape, marks, padded_bounds, piece, spaced_marks, text_piece, text_values};
 use crate::sqlite::notation::SqliteSpelling;
 use crate::statement::Statement;
 
@@ -21,8 +21,7 @@ impl ConditionSql for SqliteSpelling {
 
     /// A chain of so many words would be deeper than its parser goes.
     fn one_of(&self, column: &str, texts: &[String]) -> Statement {
-        let condition = self.value_in(column, texts.len());
-        piece(condition.replace(',', ", "), text_values(texts))
+        self.value_among(column, text_values(texts))
     }
 
     fn keyed_one_of(&self, column: &str, texts: &[String]) -> Statement {
@@ -54,6 +53,10 @@ impl ConditionSql for SqliteSpelling {
 
     fn value_in(&self, column: &str, values: usize) -> String {
         format!("{column} IN ({})", marks("?", values))
+    }
+
+    fn value_among(&self, column: &str, values: Vec<Value>) -> Statement {
+        piece(format!("{column} IN ({})", spaced_marks("?", values.len())), values)
     }
 
     fn pair_in(&self, a: &str, b: &str, pairs: usize) -> String {

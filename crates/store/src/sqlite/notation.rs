@@ -23,4 +23,9 @@ impl Notation for SqliteSpelling {
     fn spell(&self, text: &str) -> String {
         text.replace(['[', ']'], "`")
     }
+
+    /// Its whole numbers have 64 bits.
+    fn power_of_two(&self, bit: u32) -> String {
+        format!("(1 << {bit})")
+    }
 }

@@ -1,5 +1,7 @@
 //! Reading rows as SQLite wants it.
 
+use kindex_query::select::Direction;
+
 use crate::dialect::{ReadSql, WalkedKey};
 use crate::sqlite::notation::SqliteSpelling;
 
@@ -51,6 +53,14 @@ impl ReadSql for SqliteSpelling {
         match present {
             true => ("EXISTS (", ")"),
             false => ("NOT EXISTS (", ")"),
+        }
+    }
+
+    /// It takes NULL for the smallest value by itself.
+    fn direction(&self, direction: Direction) -> &'static str {
+        match direction {
+            Direction::Ascending => "ASC",
+            Direction::Descending => "DESC",
         }
     }
 }

@@ -8,7 +8,6 @@ use kindex_query::pattern::Pattern;
 use kindex_query::select::Condition;
 
 use crate::dialect::{WalkedKey, sign};
-use crate::statement::Statement;
 use crate::statements::writer::{REQUIRED, Writer, column_of};
 
 /// The longest value of a label.
@@ -68,12 +67,8 @@ impl Writer {
         if values.is_empty() {
             return self.push("FALSE");
         }
-        let condition = self.spelling().value_in(&column_of("t", column), values.len());
-        self.put(Statement {
-            // People are shown the statement.
-            sql: condition.replace(',', ", "),
-            values: values.to_vec(),
-        });
+        let piece = self.spelling().value_among(&column_of("t", column), values.to_vec());
+        self.put(piece);
     }
 
     pub(super) fn null(&mut self, column: &str) {

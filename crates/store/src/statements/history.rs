@@ -65,19 +65,22 @@ impl HistorySql {
         kept(format!(
             "UPDATE [{}] SET [branch] = ? WHERE [branch] = 0 AND [res_version] > ? AND {}",
             self.table(),
-            is_of_cluster("[res_version]"),
+            is_of_cluster(self.spelling, "[res_version]"),
         ))
     }
 
     /// The version that an object had at a time, up to one of the cluster's in the present branch. Parameters:
     /// uid, time, version.
     pub(crate) fn at(self) -> Statement {
-        self.select(&at(), "DESC", "1")
+        self.select(&self.of_time(), "DESC", "1")
     }
 
     /// The same for so many objects. Parameters: uid, time, version, an object after the other.
     pub(crate) fn at_each(self, objects: usize) -> Statement {
-        let one = format!("SELECT * FROM ({}) AS [one]", self.selected(&at(), "DESC", "1"));
+        let one = format!(
+            "SELECT * FROM ({}) AS [one]",
+            self.selected(&self.of_time(), "DESC", "1")
+        );
         kept(vec![one; objects].join(" UNION ALL "))
     }
 
@@ -115,15 +118,15 @@ impl HistorySql {
         )
     }
 
+    /// Versions of a time, up to one of the cluster's, and those of SQL.
+    fn of_time(self) -> String {
+        format!(
+            "AND [seen_time] <= ? AND ([branch] < 0 OR [res_version] <= ? OR {})",
+            is_direct(self.spelling, "[res_version]")
+        )
+    }
+
     fn table(self) -> String {
         self.tables.history()
     }
-}
-
-/// Versions of a time, up to one of the cluster's, and those of SQL.
-fn at() -> String {
-    format!(
-        "AND [seen_time] <= ? AND ([branch] < 0 OR [res_version] <= ? OR {})",
-        is_direct("[res_version]")
-    )
 }

@@ -202,7 +202,7 @@ impl KindSql {
             self.spelling.exactly("namespace"),
             self.spelling.exactly("name"),
             self.spelling.is_null("delete_time"),
-            of_cluster("[res_version]"),
+            of_cluster(self.spelling, "[res_version]"),
         ))
     }
 
@@ -242,7 +242,7 @@ impl KindSql {
             self.tables.main,
             self.spelling.exactly("namespace"),
             self.spelling.exactly("name"),
-            of_cluster("[res_version]"),
+            of_cluster(self.spelling, "[res_version]"),
         ))
     }
 
@@ -258,7 +258,7 @@ impl KindSql {
             self.walk_names(),
             self.spelling.pair_in("namespace", "name", names),
             self.spelling.join_in_order(),
-            of_cluster("[res_version]"),
+            of_cluster(self.spelling, "[res_version]"),
         ))
     }
 

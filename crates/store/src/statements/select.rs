@@ -157,10 +157,8 @@ impl Writer {
         for (number, order) in order.iter().enumerate() {
             self.push(if number == 0 { " ORDER BY " } else { ", " });
             self.column(order.column);
-            self.push(match order.direction {
-                Direction::Ascending => " ASC",
-                Direction::Descending => " DESC",
-            });
+            self.push(" ");
+            self.push(self.spelling().direction(order.direction));
         }
     }
 
