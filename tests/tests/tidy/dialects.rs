@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use regex::{Match, Regex};
+use regex::Regex;
 
 use super::expect_none;
 use super::files::{File, all};
 use super::rust::Rust;
 use super::sources::RUST_FILES;
+use super::sql::{any_sql, pattern, sql_of_some_engines};
 
 /// A crate's sources, where each dialect has a folder.
 struct Tree {
@@ -30,7 +31,7 @@ struct Tree {
 static GENERATOR: Tree = Tree {
     source: "codegen/src/",
     dialects: "codegen/src/dialect/",
-    spelt: |text| Some(SQL.find(text)?.as_str().to_owned()),
+    spelt: any_sql,
     asks: LazyLock::new(|| pattern(&format!(r"\b({}|{})\b", types(), words().join("|")))),
     // Who says to people what is wrong with a statement.
     spelt_in: &["diag/messages/"],
@@ -41,12 +42,7 @@ static GENERATOR: Tree = Tree {
 static STORE: Tree = Tree {
     source: "crates/store/src/",
     dialects: "crates/store/src/",
-    spelt: |text| {
-        let is_quoted = || text == "`" || (text.contains('`') && STATEMENTS.is_match(text));
-        let word = WORDS.find(text).or_else(|| type_in(text));
-        let word = word.map(|word| word.as_str().to_owned());
-        word.or_else(|| is_quoted().then(|| "`".to_owned()))
-    },
+    spelt: sql_of_some_engines,
     asks: LazyLock::new(|| {
         let words = words().join("|");
         pattern(&format!(r"\b(Dialect|Self)::({}|\{{|\*)|\b({words})::", types()))
@@ -98,59 +94,11 @@ fn asks_the_store(path: &str) -> bool {
         && !is_below(&OWN_FILES)
 }
 
-/// The SQL of any engine.
-fn any_sql(text: &str) -> Option<String> {
-    let found = SQL.find(text).or_else(|| WORDS.find(text));
-    found.map(|found| found.as_str().to_owned())
-}
-
 fn one_dialect() -> Regex {
     let types = types();
     pattern(&format!(
         r"\b(Address|Dialect|dialect)::({types}|\{{[^}}]*\b({types})\b)"
     ))
-}
-
-static SQL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        "(CREATE|ALTER|DROP|ADD|MODIFY|RENAME) (TABLE|DATABASE|UNIQUE|INDEX|KEY|COLUMN)|INSERT INTO|DELETE FROM|\
-         UPDATE \\S+ SET|\
-         SELECT [^;]+ FROM|ORDER BY|PRIMARY KEY|NOT NULL|(ALGORITHM|LOCK|ENGINE|CHARSET)=|COLLATE|AUTO_INCREMENT|\
-         IF (NOT )?EXISTS",
-    )
-});
-
-/// By these a text is a piece of SQL, and not a message that names something.
-static STATEMENTS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"\b(SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|SET|AND|OR|ORDER BY|IS NULL)\b|\bIN \(|[=<>] ?\?")
-});
-
-/// The words of one engine or of a few.
-static WORDS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        "(ON DUPLICATE|ON CONFLICT|INSERT IGNORE|RETURNING|FORCE INDEX|STRAIGHT_JOIN|FOR UPDATE|EXPLAIN|GLOB|REGEXP|\
-         CAST\\(|LPAD\\(|LENGTH\\(|HEX\\(|CONCAT\\(|strftime|UTC_TIMESTAMP|GET_LOCK|JSON_|information_schema|\
-         sqlite_master|pragma_|PRAGMA|\\bPRIMARY([^ ]|$))",
-    )
-});
-
-/// The names of types that only some engines have.
-const TYPE_NAMES: &str = "tinyint|smallint|mediumint|bigint|varchar|mediumtext|longtext|datetime";
-
-static TYPES: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"(?i)\b({TYPE_NAMES})\b")));
-
-/// A text that is only a type, such as `bigint unsigned` or `varchar({length})`.
-static ONLY_TYPES: LazyLock<Regex> =
-    LazyLock::new(|| pattern(&format!(r"(?i)^\W*({TYPE_NAMES})( unsigned)?(\([^)]*\))?\W*$")));
-
-/// A type of some engines in a text of SQL. A message may have the word, as `not a datetime` does.
-fn type_in(text: &str) -> Option<Match<'_>> {
-    let is_sql = || STATEMENTS.is_match(text) || SQL.is_match(text);
-    ONLY_TYPES.find(text).or_else(|| TYPES.find(text).filter(|_| is_sql()))
-}
-
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern")
 }
 
 /// The folders' names.
@@ -338,6 +286,7 @@ fn a_statement_and_a_dialect_by_name_are_found() {
     assert_eq!(found("fn f() { let s = format!(\"DROP TABLE {t}\"); }"), 1);
     assert_eq!(found("fn f() -> bool { dialect == Dialect::MySql }"), 1);
     assert_eq!(found("use crate::dialect::{sqlite, Table};"), 1);
+    assert_eq!(found("const TABLES: &str = \"SHOW TABLES\";"), 1);
     assert_eq!(
         found("/// MySql takes `DROP TABLE`.\nconst A: &str = \"schema/mysql_schema.sql\";"),
         0
@@ -362,8 +311,12 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
     let type_name = "fn is_whole(word: &str) -> bool { matches!(word, \"int\" | \"bigint\") }";
     let sized = "fn spell(length: u32) -> String { format!(\"varchar({length})\") }";
     let column = "const ADDED: &str = \"ALTER TABLE [thing] ADD [size] BIGINT\";";
+    let shared = "const LOCK: &str = \" LOCK IN SHARE MODE\";";
+    let cast = "const BIT: &str = \"(1::bigint << 62)\";";
+    let nulls = "const NEWEST: &str = \"[end_time] DESC NULLS LAST\";";
     for planted in [
-        quoted, later, piece, list, decides, upsert, driver, length, quotes, type_name, sized, column,
+        quoted, later, piece, list, decides, upsert, driver, length, quotes, type_name, sized, column, shared, cast,
+        nulls,
     ] {
         assert_eq!(found(&STORE, "read/objects.rs", planted), 1, "{planted}");
         assert_eq!(found(&STORE, "mysql/writes.rs", planted), 0, "an engine's own");
@@ -400,8 +353,10 @@ fn sql_of_who_asks_the_store_is_found() {
     let change = "const CHANGE: &str = \"UPDATE model SET phase = 'a'\";";
     let piece = "const NEWEST: &str = \" ORDER BY seq DESC\";";
     let word = "const LIKE: &str = \"name GLOB ?\";";
+    let condition = "const WHOSE: &str = \" WHERE uid = ?\";";
+    let small = "const UIDS: &str = \"select uid from model\";";
     let asked = "fn f(dialect: Dialect) -> bool { dialect == Dialect::Sqlite }";
-    for planted in [statement, change, piece, word, asked] {
+    for planted in [statement, change, piece, word, condition, small, asked] {
         for path in [
             "crates/maintenance/src/verify/scan.rs",
             "kindex/src/services/x.rs",

@@ -24,6 +24,7 @@ mod schemas;
 mod services;
 mod snapshots;
 mod sources;
+mod sql;
 mod terms;
 mod tokens;
 mod tree;
