@@ -9,6 +9,8 @@ pub mod tools;
 
 pub mod ports;
 
+mod process;
+
 pub mod sql_server;
 
 pub mod mariadb;

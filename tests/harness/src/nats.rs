@@ -3,14 +3,13 @@
 use std::fs;
 use std::io::Read as _;
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::ports;
+use crate::process::Process;
 use crate::tools::tools;
 use crate::wait::wait_until;
 
@@ -21,13 +20,6 @@ pub struct Nats {
     flags: Vec<String>,
     has_jetstream: bool,
     process: Option<Process>,
-}
-
-/// A child whose starting thread lives as long as it does: the kernel ties the signal at a parent's death to the thread
-/// that forked.
-struct Process {
-    child: Child,
-    _release: mpsc::Sender<()>,
 }
 
 impl Nats {
@@ -71,9 +63,8 @@ impl Nats {
     /// # Panics
     /// When the process is not ours.
     pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.child.kill().expect("the child is ours to kill");
-            process.child.wait().expect("the child is ours to wait for");
+        if let Some(process) = self.process.take() {
+            process.kill();
         }
     }
 
@@ -108,7 +99,7 @@ impl Nats {
         if self.has_jetstream {
             command.arg("--jetstream").arg("--store_dir").arg(&disk);
         }
-        self.process = Some(spawn(command));
+        self.process = Some(Process::spawn(command));
         wait_until("the NATS server's greeting", || self.greeting());
     }
 
@@ -136,20 +127,5 @@ impl Nats {
 impl Drop for Nats {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-fn spawn(mut command: Command) -> Process {
-    let (release, released) = mpsc::channel::<()>();
-    let (started, child) = mpsc::channel();
-    thread::spawn(move || {
-        let child = command.spawn().expect("the server's program starts");
-        started.send(child).expect("the starter waits");
-        // Ends when the other half is dropped, which is after the child's end.
-        released.recv().ok();
-    });
-    Process {
-        child: child.recv().expect("the thread sends the child"),
-        _release: release,
     }
 }

@@ -9,13 +9,13 @@ use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::ports;
+use crate::process::Process;
 use crate::wait::WAIT_MAX;
 
 /// The account of servers that refuse to run as root.
@@ -60,13 +60,6 @@ pub struct SqlServer {
     process: Option<Process>,
     /// What removes the folder once this process has ended.
     remover: Option<Child>,
-}
-
-/// A child whose starting thread lives as long as it does: the kernel ties the
-/// signal at a parent's death to the thread that forked.
-struct Process {
-    child: Child,
-    release: mpsc::Sender<()>,
 }
 
 impl SqlServer {
@@ -171,7 +164,7 @@ impl SqlServer {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(self.output());
-        self.process = Some(spawn(command));
+        self.process = Some(Process::spawn(command));
         let ready = self.wait_until_ready();
         if ready.is_err() {
             self.kill();
@@ -188,10 +181,8 @@ impl SqlServer {
 
     /// Ends the server at once, as a crash would. Its data stay.
     pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.child.kill().expect("the child is ours to kill");
-            process.child.wait().expect("the child is ours to wait for");
-            drop(process.release);
+        if let Some(process) = self.process.take() {
+            process.kill();
         }
     }
 
@@ -267,21 +258,6 @@ impl Drop for SqlServer {
             drop(remover.stdin.take());
             remover.wait().ok();
         }
-    }
-}
-
-fn spawn(mut command: Command) -> Process {
-    let (release, released) = mpsc::channel::<()>();
-    let (started, child) = mpsc::channel();
-    thread::spawn(move || {
-        let child = command.spawn().expect("the server's program starts");
-        started.send(child).expect("the starter waits");
-        // Ends when the other half is dropped, which is after the child's end.
-        released.recv().ok();
-    });
-    Process {
-        child: child.recv().expect("the thread sends the child"),
-        release,
     }
 }
 
