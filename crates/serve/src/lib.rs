@@ -120,6 +120,8 @@ pub mod work;
 
 pub mod abort;
 
+pub mod pieces;
+
 pub mod deadline;
 
 pub mod trace;

@@ -16,9 +16,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::abort::{AbortToken, Aborter};
-
-/// So much of an answer is handed over at once: a client that takes as much is not standing still.
-const PIECE_BYTES: usize = 16 * 1024;
+use crate::pieces::PiecewiseBody;
 
 tokio::task_local! {
     /// Of the stream whose request is answered in this task.
@@ -111,17 +109,14 @@ pub(super) fn paced<B>(response: Response<B>, connection: &Aborter) -> Response<
         Some(progress) => progress.aborter.follow(abort),
     }
     response.map(|body| PacedBody {
-        body,
-        rest: Bytes::new(),
+        body: PiecewiseBody::holding(body, ()),
         progress,
     })
 }
 
 /// The body of an answer.
 pub(super) struct PacedBody<B> {
-    body: B,
-    /// What was not handed over yet of a frame.
-    rest: Bytes,
+    body: PiecewiseBody<B, ()>,
     /// Of its stream, where it has one.
     progress: Option<Progress>,
 }
@@ -131,38 +126,24 @@ impl<B: Body<Data = Bytes> + Unpin> Body for PacedBody<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Self { body, rest, progress } = self.get_mut();
+        let Self { body, progress } = self.get_mut();
         let Some(progress) = progress else {
-            return Pin::new(body).poll_frame(context);
+            return Pin::new(body.whole()).poll_frame(context);
         };
         // Whoever asks has taken what it got before.
         progress.set(None);
-        if rest.is_empty() {
-            let frame = ready!(Pin::new(body).poll_frame(context));
-            match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(data))) => *rest = data,
-                Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => return Poll::Ready(None),
-            }
+        let frame = ready!(Pin::new(body).poll_frame(context));
+        if matches!(&frame, Some(Ok(frame)) if frame.is_data()) {
+            progress.set(Some(Instant::now()));
         }
-        let length = rest.len().min(PIECE_BYTES);
-        let piece = rest.split_to(length);
-        progress.set(Some(Instant::now()));
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (held, hint) = (self.rest.len() as u64, self.body.size_hint());
-        let mut whole = SizeHint::new();
-        whole.set_lower(hint.lower() + held);
-        if let Some(upper) = hint.upper() {
-            whole.set_upper(upper + held);
-        }
-        whole
+        self.body.size_hint()
     }
 }

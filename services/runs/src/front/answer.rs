@@ -15,6 +15,7 @@ use kindex_serve::browser::{self, Hosts};
 use kindex_serve::budget::Budget;
 use kindex_serve::deadline::Deadline;
 use kindex_serve::listen::Incoming;
+use kindex_serve::pieces::PiecewiseBody;
 use kindex_serve::trace::Join;
 use tower::ServiceExt;
 use tracing::Instrument as _;
@@ -23,7 +24,6 @@ use super::admission::{AdmissionKey, RunsTerms, WAIT_MAX, is_gzip, packed, too_l
 use super::compress;
 use super::cors::{self, Cors, CorsRequest};
 use super::messages::StreamBudget;
-use super::permits::with_permits;
 use super::refused::refused;
 use super::sort::Sort;
 use super::trace;
@@ -201,7 +201,8 @@ impl Front {
             false => response,
         };
         Ok(match sort.keeps_its_place() {
-            true => with_permits(response, permits),
+            // An answer that nobody reads is memory that others need.
+            true => response.map(|body| Body::new(PiecewiseBody::holding(body, permits))),
             false => response,
         })
     }

@@ -15,8 +15,6 @@ mod trace;
 
 mod messages;
 
-mod permits;
-
 mod answer;
 
 pub use answer::{Exposure, Front, Parts};
