@@ -1,14 +1,52 @@
-//! Keys and objects as unit tests begin with them. A test spells out only the fields that it is about, so that a new
-//! field of an object is added here alone.
+//! Keys, kinds and objects as unit tests begin with them. A test spells out only the fields that it is about, so that a
+//! new field of an object is added here alone.
 
 use std::collections::BTreeSet;
 
+use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::ResourceVersion;
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
 use crate::object::{DeletionState, Key, KindName, Object, Released};
 
 /// The API group of the service that tests take as their own.
 pub(crate) const GROUP: &str = "x.example.com";
+
+/// The platform of that service.
+pub(crate) const PLATFORM: Platform = Platform {
+    group: GROUP,
+    ..Platform::EMPTY
+};
+
+/// A kind of that service that names nothing.
+pub(crate) static NETWORK: Kind = Kind {
+    name: "Network",
+    group: GROUP,
+    version: "v1",
+    plural: "networks",
+    ..Kind::EMPTY
+};
+
+/// One whose objects name networks, which wait for them.
+pub(crate) static CLUSTER: Kind = Kind {
+    name: "Cluster",
+    plural: "clusters",
+    references: &[Reference {
+        name: "network",
+        targets: &[Target {
+            service: None,
+            group: GROUP,
+            kind: "Network",
+        }],
+        kind_column: None,
+        path: &["spec", "network"],
+        named: Named::Name,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Block,
+    }],
+    ..NETWORK
+};
 
 /// Where an object of that service is.
 pub(crate) fn key(kind: &str, name: &str) -> Key {

@@ -209,26 +209,16 @@ fn waiting(kind: &'static Kind) -> impl Iterator<Item = (&'static Reference, &'s
 #[cfg(test)]
 mod tests {
     use kindex_model::kind::{FieldMap, MapRule, Version};
-    use kindex_model::reference::{Named, OnDelete};
+    use kindex_model::reference::OnDelete;
     use serde_json::json;
 
     use super::*;
-    use crate::fixture::{GROUP, key};
+    use crate::fixture::{self, GROUP, NETWORK, PLATFORM, key};
     use crate::object::DeletionState;
 
-    const PLATFORM: Platform = Platform {
-        group: GROUP,
-        ..Platform::EMPTY
-    };
-    static NETWORK: Kind = Kind {
-        name: "Network",
-        group: GROUP,
-        version: "v2",
-        ..Kind::EMPTY
-    };
     /// Its first version called the network a net.
     static CLUSTER: Kind = Kind {
-        name: "Cluster",
+        version: "v2",
         versions: &[Version {
             name: "v1",
             served: true,
@@ -240,21 +230,7 @@ mod tests {
                 rule: MapRule::Same,
             }],
         }],
-        references: &[Reference {
-            name: "network",
-            targets: &[Target {
-                service: None,
-                group: GROUP,
-                kind: "Network",
-            }],
-            kind_column: None,
-            path: &["spec", "network"],
-            named: Named::Name,
-            columns: &[],
-            owned: false,
-            on_delete: OnDelete::Block,
-        }],
-        ..NETWORK
+        ..fixture::CLUSTER
     };
     static SQL_ONLY: Kind = Kind {
         cluster: false,

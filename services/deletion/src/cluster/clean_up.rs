@@ -171,11 +171,7 @@ mod tests {
 
     use super::*;
     use crate::cleanup::CleanupError;
-
-    static CLUSTER: Kind = Kind {
-        name: "Cluster",
-        ..Kind::EMPTY
-    };
+    use crate::fixture::CLUSTER;
 
     /// Never answers, and would never have to.
     struct Endless;

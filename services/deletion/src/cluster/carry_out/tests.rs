@@ -11,13 +11,12 @@ use kindex_kube_client::other_service::Address;
 use kindex_model::deletion::{Annotations, Phase};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::ResourceVersion;
-use kindex_model::reference::{Named, OnDelete, Reference, Target};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::fixture::{GROUP, deleting, key, key_in, live};
+use crate::fixture::{CLUSTER, GROUP, deleting, key, key_in, live};
 use crate::kinds::Kinds;
 use crate::peer::{Peers, Transport};
 
@@ -25,28 +24,7 @@ const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
 /// Where nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-static CLUSTERS: Kind = Kind {
-    name: "Cluster",
-    group: GROUP,
-    version: "v1",
-    plural: "clusters",
-    references: &[Reference {
-        name: "network",
-        targets: &[Target {
-            service: None,
-            group: GROUP,
-            kind: "Network",
-        }],
-        kind_column: None,
-        path: &["spec", "network"],
-        named: Named::Name,
-        columns: &[],
-        owned: false,
-        on_delete: OnDelete::Block,
-    }],
-    ..Kind::EMPTY
-};
-static KINDS: [&Kind; 1] = [&CLUSTERS];
+static KINDS: [&Kind; 1] = [&CLUSTER];
 
 /// A cluster that answers like this, and names the object where it has none.
 fn cluster(answers: impl Fn(Method) -> Response + Clone + Send + Sync + 'static) -> Cluster {
@@ -62,7 +40,7 @@ fn cluster(answers: impl Fn(Method) -> Response + Clone + Send + Sync + 'static)
 /// What a cluster says of an object that it does not have.
 fn absent(path: &str) -> Response {
     let (_, name) = path.rsplit_once('/').expect("the path of an object");
-    let details = json!({"name": name, "group": GROUP, "kind": CLUSTERS.plural});
+    let details = json!({"name": name, "group": GROUP, "kind": CLUSTER.plural});
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "message": "absent",
         "details": details});
     (StatusCode::NOT_FOUND, Json(status)).into_response()

@@ -1,43 +1,16 @@
 //! What watches report. Most of it is known by then.
 
-use kindex_model::kind::{Platform, Registry};
-use kindex_model::reference::{Named, OnDelete, Reference, Target};
+use kindex_model::kind::Registry;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::fixture::{CLUSTER, NETWORK, PLATFORM};
 
-static NETWORK: Kind = Kind {
-    name: "Network",
-    group: GROUP,
-    ..Kind::EMPTY
-};
-static CLUSTER: Kind = Kind {
-    name: "Cluster",
-    group: GROUP,
-    references: &[Reference {
-        name: "network",
-        targets: &[Target {
-            service: None,
-            group: GROUP,
-            kind: "Network",
-        }],
-        kind_column: None,
-        path: &["spec", "network"],
-        named: Named::Name,
-        columns: &[],
-        owned: false,
-        on_delete: OnDelete::Block,
-    }],
-    ..Kind::EMPTY
-};
 static KINDS: [&Kind; 2] = [&NETWORK, &CLUSTER];
 
 fn kinds() -> Kinds {
     Kinds::of(&Registry {
-        platform: Platform {
-            group: GROUP,
-            ..Platform::EMPTY
-        },
+        platform: PLATFORM,
         kinds: &KINDS,
         ..Registry::EMPTY
     })
