@@ -50,9 +50,9 @@ fn names(begin: &str, partition: u32, count: usize) -> Vec<String> {
     wanted.take(count).collect()
 }
 
-/// Objects that exist nowhere.
-fn absent(partition: u32, count: usize) -> BTreeSet<Uid> {
-    let names = names("absent", partition, count);
+/// An object that exists nowhere.
+fn absent(partition: u32) -> BTreeSet<Uid> {
+    let names = names("absent", partition, 1);
     names
         .iter()
         .map(|name| Uid::from(format!("uid-{name}").as_str()))
@@ -216,7 +216,7 @@ async fn a_set_that_grows_replays_what_came_with_it_and_finds_what_is_gone_of_th
         return;
     };
     reading.replayed().await;
-    let gone = absent(2, 1);
+    let gone = absent(2);
     let added: BTreeSet<Uid> = of(&reading.uids, [2]).union(&gone).cloned().collect();
     reading.hold(added);
     reading.want([0, 1, 2]);
@@ -242,7 +242,7 @@ async fn what_leaves_the_set_and_comes_back_before_any_message_is_replayed() {
         return;
     };
     reading.replayed().await;
-    let gone = absent(2, 1);
+    let gone = absent(2);
     reading.hold(gone.clone());
     reading.want([0, 1]);
     let mut received = Received::default();
@@ -281,9 +281,9 @@ async fn a_set_that_changes_during_a_replay_deletes_nothing_and_the_replay_has_a
     let Some(mut reading) = Reading::begin([0, 1, 2]).await else {
         return;
     };
-    let absent_at_first = absent(1, 1);
+    let absent_at_first = absent(1);
     reading.hold(absent_at_first.clone());
-    let absent_later = absent(3, 1);
+    let absent_later = absent(3);
     let mut received = Received::default();
     for events in [5, 10] {
         while received.events.len() < events {
@@ -314,7 +314,7 @@ async fn a_partition_that_has_no_object_is_replayed_at_once() {
         return;
     };
     reading.replayed().await;
-    let gone = absent(2, 1);
+    let gone = absent(2);
     reading.hold(gone.clone());
     reading.want([0, 1, 2]);
     // Before a subscription says that it works although nothing happens.
@@ -331,7 +331,7 @@ async fn a_set_that_changes_before_the_end_of_a_replay_is_given_has_that_end_too
         return;
     };
     reading.replayed().await;
-    let gone = absent(2, 1);
+    let gone = absent(2);
     reading.hold(gone.clone());
     reading.want([1, 2]);
     let mut received = Received::default();
@@ -379,18 +379,4 @@ async fn a_stream_that_is_made_anew_while_partitions_come_anew_is_a_lost_positio
         matches!(end, Item::Stopped(Stop::Restored { absent: 1, .. })),
         "{end:?}"
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn more_absences_than_the_limits_allow_stop_also_where_the_set_grows() {
-    let Some(mut reading) = Reading::begin([0, 1]).await else {
-        return;
-    };
-    reading.replayed().await;
-    let gone = absent(2, Limits::DEFAULT.few + 1);
-    reading.hold(gone);
-    reading.want([1, 2]);
-    let (received, end) = reading.replayed().await;
-    assert!(matches!(end, Item::Stopped(Stop::TooMany { gone: 11, .. })), "{end:?}");
-    assert_eq!(received.left, of(&reading.uids, [0]));
 }

@@ -76,23 +76,6 @@ async fn a_known_batch_is_a_duplicate_in_every_state() {
 }
 
 #[tokio::test]
-async fn a_reused_batch_id_with_other_content_is_a_conflict() {
-    let bench = Bench::new().await;
-    bench.open("r").await;
-    bench.log("r", "b", &[("loss", 1, 0.5)]).await.expect("stored");
-    let refused = bench
-        .log("r", "b", &[("loss", 1, 0.25)])
-        .await
-        .expect_err("it is refused");
-    assert_eq!(
-        (refused.code, refused.reason),
-        (Code::AlreadyExists, "BATCH_ID_CONFLICT")
-    );
-    assert_eq!(bench.values("r", "loss").await, [(1, 0.5)]);
-    assert_eq!(bench.points("r").await, 1);
-}
-
-#[tokio::test]
 async fn an_id_is_a_text_and_no_other_id_is_taken_for_it() {
     let bench = Bench::new().await;
     bench.open("r").await;
