@@ -15,8 +15,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::judge::Stale;
-use super::load::{End, api, with_finalizer};
+use super::objects::{End, Stale, api, with_finalizer};
 
 /// What keeps an object in the cluster beside ours.
 const FINALIZER: &str = "example.com/holder";

@@ -1,18 +1,17 @@
 //! The judgment after a scenario: `kindex verify` finds nothing, every object that the
 //! load ever made is in SQL as the cluster last confirmed it, and nothing counts as lost.
 
-use std::fmt;
 use std::process::{Command, Output};
 use std::time::Instant;
 
 use kindex_harness::wait::WAIT_MAX;
-use kindex_model::object::ResourceVersion;
-use kindex_query::{Life, Stored};
+use kindex_query::Stored;
 use serde_json::Value;
 
 use super::database::Database;
 use super::ingester::KINDEX;
-use super::load::{self, End, KINDS, Ledger, Line};
+use super::load::{KINDS, Ledger, Line};
+use super::objects::{End, Stale, find, with_finalizer};
 use super::stage::Stage;
 
 /// Ends the load and judges; how many objects were judged.
@@ -37,36 +36,13 @@ pub(crate) fn judge(stage: &mut Stage) -> usize {
     ledger.lines.len() + ledger.held.len()
 }
 
-/// What SQL does not hold as the cluster had it last.
-#[derive(Debug)]
-pub(crate) struct Stale {
-    pub(crate) kind: &'static str,
-    pub(crate) name: String,
-    pub(crate) end: End,
-    /// The version that the cluster confirmed last.
-    pub(crate) last: String,
-    /// What the row holds instead, if there is one.
-    pub(crate) held: Option<(ResourceVersion, Life)>,
-}
-
-impl fmt::Display for Stale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, end, .. } = self;
-        write!(f, "{kind} {name}: {end:?}, the cluster had version {}; ", self.last)?;
-        match self.held {
-            Some((version, life)) => write!(f, "SQL holds {version}, {life:?}"),
-            None => f.write_str("SQL has no row"),
-        }
-    }
-}
-
 /// SQL has the last version of everything, whether it lives, was deleted or archived. An ingester that has settled what
 /// came after all of it has nothing left to do: what is stale then stays stale.
 fn nothing_is_stale(stage: &mut Stage, ledger: &Ledger) {
     let markers = KINDS.map(|name| {
-        let kind = load::find(&stage.registry, name);
+        let kind = find(&stage.registry, name);
         let name = format!("after-all-{}", kind.singular);
-        (kind, stage.create_at(kind, &load::with_finalizer(kind, &name, 0)))
+        (kind, stage.create_at(kind, &with_finalizer(kind, &name, 0)))
     });
     let deadline = Instant::now() + WAIT_MAX;
     loop {

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Uid;
-use kindex_query::Life;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::Client;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -19,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::held::{Controller, Held};
+use super::objects::{End, api, find, with_finalizer};
 
 const WORKERS: u64 = 3;
 /// Controllers of others beside them.
@@ -31,28 +31,6 @@ const ALIVE_MAX: usize = 60;
 pub(crate) const KINDS: [&str; 3] = ["Project", "Model", "PipelineRun"];
 /// Those that others hold: of these kinds, whose status has a message.
 const HELD_KINDS: [&str; 2] = ["Project", "PipelineRun"];
-
-/// What a worker has done to an object in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Nothing yet.
-    Alive,
-    /// Deleted, by a call or by the annotation.
-    Deleted,
-    /// Declared final.
-    Archived,
-}
-
-impl End {
-    /// What the row says then.
-    pub(crate) fn life(self) -> Life {
-        match self {
-            Self::Alive => Life::Live,
-            Self::Deleted => Life::Deleted,
-            Self::Archived => Life::Archived,
-        }
-    }
-}
 
 /// One line of the ledger: the last that the cluster has confirmed.
 pub(crate) struct Line {
@@ -123,39 +101,6 @@ fn ended<T>(runtime: &Runtime, tasks: Vec<JoinHandle<Vec<T>>>) -> Vec<T> {
     ended
         .flat_map(|all| all.expect("no call to the cluster fails"))
         .collect()
-}
-
-pub(crate) fn find(registry: &Registry, name: &str) -> &'static Kind {
-    let found = registry.kinds.iter().find(|kind| kind.name == name);
-    found.expect("the kind is declared")
-}
-
-/// Access to the objects of a kind in the scenario's namespace.
-pub(crate) fn api(client: &Client, kind: &Kind) -> Api<DynamicObject> {
-    let resource = ApiResource {
-        group: kind.group.to_owned(),
-        version: kind.version.to_owned(),
-        api_version: kind.api_version(),
-        kind: kind.name.to_owned(),
-        plural: kind.plural.to_owned(),
-    };
-    Api::namespaced_with(client.clone(), "default", &resource)
-}
-
-/// An object that the ingester's finalizer holds from its first moment.
-pub(crate) fn with_finalizer(kind: &Kind, name: &str, round: u64) -> DynamicObject {
-    let object = json!({
-        "apiVersion": kind.api_version(),
-        "kind": kind.name,
-        "metadata": {
-            "name": name,
-            "finalizers": [kindex_generated::registry().platform.finalizer],
-            "labels": {"round": round.to_string(), "origin": "load"},
-            "annotations": {"note": "first"},
-        },
-        "spec": {"owner": {"name": "ada"}, "description": format!("in round {round}")},
-    });
-    serde_json::from_value(object).expect("an object")
 }
 
 struct Worker {

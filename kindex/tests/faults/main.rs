@@ -4,19 +4,25 @@
 //! often as a release deserves; otherwise each is made a few times.
 
 mod database;
-mod galera;
-mod held;
 mod ingester;
-mod judge;
-mod kills;
+mod objects;
+mod report;
+
+mod held;
+
 mod load;
+
+mod stage;
+
+mod judge;
+
+mod galera;
+mod kills;
 mod network;
 mod planted;
 mod replicas;
-mod report;
 mod runs;
 mod server;
-mod stage;
 mod stalls;
 
 /// How often a fault is made: this often where everything is wanted, else so often.

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection};
 
 use super::database::{Database, file};
 use super::judge::verify;
-use super::load;
+use super::objects;
 use super::stage::{Setting, Stage};
 
 const NAME: &str = "precious";
@@ -22,7 +22,7 @@ fn with_one_object() -> (Stage, &'static Kind, Uid) {
     stage.ingester.start();
     stage.wait_until_ready();
     let kind = stage.registry.kinds[0];
-    let uid = stage.create(kind, &load::with_finalizer(kind, NAME, 0));
+    let uid = stage.create(kind, &objects::with_finalizer(kind, NAME, 0));
     stage.eventually("the row", |stage| life(stage, kind, &uid) == Some(Life::Live));
     (stage, kind, uid)
 }
@@ -45,7 +45,7 @@ fn delete_row(stage: &Stage, kind: &Kind, uid: &Uid) {
 
 /// Takes our finalizer away and deletes: the object is gone at once.
 fn force_out(stage: &Stage, kind: &Kind) {
-    let api = load::api(&stage.client, kind);
+    let api = objects::api(&stage.client, kind);
     stage.runtime.block_on(async {
         let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         let released = api.patch(NAME, &PatchParams::default(), &release).await;

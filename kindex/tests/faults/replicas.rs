@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::database::{Database, mariadb};
 use super::ingester::Ingester;
 use super::judge::judge;
-use super::load;
+use super::objects;
 use super::report::Report;
 use super::stage::{Setting, Stage};
 use super::times;
@@ -22,7 +22,7 @@ fn recovery(stage: &mut Stage, round: usize, since: Instant) -> Duration {
         .map(|kind| {
             (
                 *kind,
-                stage.create(kind, &load::with_finalizer(kind, &format!("round-{round}"), 0)),
+                stage.create(kind, &objects::with_finalizer(kind, &format!("round-{round}"), 0)),
             )
         })
         .collect();

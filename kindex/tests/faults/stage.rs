@@ -23,7 +23,8 @@ use tokio::runtime::Runtime;
 
 use super::database::Database;
 use super::ingester::Ingester;
-use super::load::{self, Load};
+use super::load::Load;
+use super::objects;
 
 /// How a scenario begins.
 pub(crate) struct Setting {
@@ -146,7 +147,7 @@ impl Stage {
     pub(crate) fn recovery_beside(&mut self, since: Instant, mut see_to: impl FnMut()) -> Duration {
         let kind = self.registry.kinds[0];
         let name = format!("marker-{}", self.markers.fetch_add(1, Ordering::Relaxed));
-        let uid = self.create(kind, &load::with_finalizer(kind, &name, 0));
+        let uid = self.create(kind, &objects::with_finalizer(kind, &name, 0));
         self.eventually("the row of a new object", |stage| {
             see_to();
             let row = stage.runtime.block_on(stage.storage.get_by_id(kind, &uid));
@@ -168,7 +169,7 @@ impl Stage {
     }
 
     fn created(&self, kind: &Kind, object: &DynamicObject) -> DynamicObject {
-        let api = load::api(&self.client, kind);
+        let api = objects::api(&self.client, kind);
         let created = self.runtime.block_on(api.create(&PostParams::default(), object));
         created.expect("the cluster creates")
     }

@@ -1,23 +1,12 @@
 //! The fixture `tests/fixtures/traps`: a platform of one kind with a field of every shape. What is generated from it is
 //! checked in beside it, so that a change of an emitter shows in review, and is compiled into these tests.
 
-use std::path::{Path, PathBuf};
-
 use kindex_codegen::artifact::{self, Mode};
 use kindex_model::wire::{Decoded, Root, decode};
 use kindex_tests::types::trap::{TrapSpec, TrapStatus};
 use serde_json::{Value as Json, json};
 
-/// The root of the repository.
-pub fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("tests lie in the repository").to_owned()
-}
-
-/// The root of the fixture.
-pub fn traps() -> PathBuf {
-    root().join("tests/fixtures/traps")
-}
+use super::{oracle, traps};
 
 /// Reads an object with this spec.
 pub fn read(spec: Json) -> Decoded<Root<TrapSpec, TrapStatus>> {
@@ -42,8 +31,8 @@ pub fn written(json: Json) -> Json {
 /// The spec as prost-reflect reads it from the bytes.
 pub fn on_the_wire(json: Json) -> Json {
     use prost::Message;
-    let message = super::oracle::TRAPS.get_message_by_name("traps.v1.TrapSpec");
-    super::oracle::decode(message.expect("the fixture's message"), &spec(json).encode_to_vec())
+    let message = oracle::TRAPS.get_message_by_name("traps.v1.TrapSpec");
+    oracle::decode(message.expect("the fixture's message"), &spec(json).encode_to_vec())
 }
 
 #[test]

@@ -6,14 +6,29 @@
 //! free JSON are doubles on the wire; the content of an `Any` that is not base64 is left out of the bytes.
 //! Kinds in several versions are converted between all of them.
 
+mod oracle;
+mod random;
+
 mod fixture;
+
 mod kinds;
 mod oneofs;
-mod oracle;
 mod presence;
 mod problems;
-mod random;
 mod samples;
 mod scalars;
 mod versions;
 mod well_known;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().expect("tests lie in the repository").to_owned()
+}
+
+/// The root of the fixture.
+fn traps() -> PathBuf {
+    root().join("tests/fixtures/traps")
+}

@@ -11,10 +11,10 @@ use prost_reflect::{
 use serde_json::{Map, Value as Json, json};
 
 /// The descriptors of the shipped kinds.
-pub static SHIPPED: LazyLock<DescriptorPool> = LazyLock::new(|| pool(&super::fixture::root()));
+pub static SHIPPED: LazyLock<DescriptorPool> = LazyLock::new(|| pool(&super::root()));
 
 /// The descriptors of the fixture.
-pub static TRAPS: LazyLock<DescriptorPool> = LazyLock::new(|| pool(&super::fixture::traps()));
+pub static TRAPS: LazyLock<DescriptorPool> = LazyLock::new(|| pool(&super::traps()));
 
 fn pool(root: &std::path::Path) -> DescriptorPool {
     let lowered = match kindex_codegen::lower(root) {

@@ -6,11 +6,11 @@ use std::fs;
 use kindex_generated::registry;
 use serde_json::Value as Json;
 
-use super::{fixture, oracle};
+use super::{oracle, root};
 
 /// The manifests in order of application, without the namespace.
 fn samples() -> Vec<(String, Json)> {
-    let directory = fixture::root().join("samples");
+    let directory = root().join("samples");
     let files = fs::read_dir(directory)
         .expect("samples are there")
         .map(|entry| entry.expect("readable").path());

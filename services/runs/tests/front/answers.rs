@@ -9,7 +9,8 @@ use kindex_runs::store::Faults;
 use serde_json::{Value, json};
 
 use crate::both::{Client, Transport};
-use crate::server::{Answer, Server};
+use crate::description::Answer;
+use crate::server::Server;
 
 #[tokio::test]
 async fn answers_are_packed_for_those_that_take_gzip() {

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::server::{Answer, Server, project, run_id};
+use crate::description::Answer;
+use crate::server::{Server, project, run_id};
 
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

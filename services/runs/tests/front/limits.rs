@@ -8,7 +8,8 @@ use kindex_runs::wire::v1::{
 use serde_json::{Value, json};
 use tonic::{Code, Response, Status};
 
-use crate::server::{Answer, Server, batch, project, run_id};
+use crate::description::Answer;
+use crate::server::{Server, batch, project, run_id};
 
 /// What became of a request.
 #[derive(Debug, PartialEq, Eq)]

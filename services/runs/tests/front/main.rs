@@ -1,8 +1,10 @@
 //! The service as its clients meet it: a whole one for each test, over both transports.
 
-mod openapi;
+mod description;
 
 mod server;
+
+mod openapi;
 
 mod both;
 

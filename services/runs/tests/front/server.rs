@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -18,13 +18,12 @@ use kindex_runs::wire::MetricColumns;
 use kindex_runs::wire::v1::ingest_service_client::IngestServiceClient;
 use kindex_runs::wire::v1::query_service_client::QueryServiceClient;
 use kindex_runs::wire::v1::{InitRunRequest, LogMetricsRequest, ProjectId, RunId};
-use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::openapi;
+use crate::description::{self, Answer};
 
 /// What gRPC goes over.
 pub(crate) type Channel = Client<HttpConnector, tonic::body::Body>;
@@ -38,19 +37,6 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     stop: CancellationToken,
     served: Option<JoinHandle<()>>,
-}
-
-/// What a request over REST got.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-impl Answer {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {:?}", self.body))
-    }
 }
 
 impl Server {
@@ -133,7 +119,7 @@ impl Server {
             headers: head.headers,
             body: body.collect().await.expect("a body").to_bytes(),
         };
-        openapi::check(&method, &path, &sent, &answer);
+        description::check(&method, &path, &sent, &answer);
         answer
     }
 

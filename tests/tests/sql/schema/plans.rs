@@ -15,12 +15,8 @@ use kindex_tests::databases::patient;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
-use super::work;
+use super::work::{self, MANY, MANY_ROWS};
 
-/// The kind with many rows.
-pub(super) const MANY: &str = "PipelineRun";
-/// How many it has.
-pub(super) const MANY_ROWS: u32 = 200_000;
 /// How many all others have.
 const SOME_ROWS: u32 = 1_000;
 const UID: [(&str, ColumnType); 1] = [("uid", ColumnType::Text { chars: 64 })];

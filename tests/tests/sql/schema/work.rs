@@ -16,8 +16,10 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 
-use super::plans::{MANY, MANY_ROWS};
-
+/// The kind with many rows.
+pub(super) const MANY: &str = "PipelineRun";
+/// How many it has.
+pub(super) const MANY_ROWS: u32 = 200_000;
 const PAGE_ROWS: u32 = 50;
 
 /// A question, and how many rows its narrowest part has: what a page may cost is counted in them.

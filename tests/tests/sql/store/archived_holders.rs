@@ -13,8 +13,8 @@ use kindex_store::{Deletion, DeletionResults, Gone, HolderRow, Position, ReadVer
 use super::backend::Backend;
 use super::direct::{archived_object, evict, read};
 use super::follower::{Follower, leaving, seen_as};
-use super::outbox::{EVENTFUL, NOTICE, write};
-use super::widget::{KEEPSAKE, WIDGET, at, soft_delete, widget};
+use super::outbox::{EVENTFUL, write};
+use super::widget::{KEEPSAKE, NOTICE, WIDGET, at, soft_delete, widget};
 
 scenarios!(
     a_reference_becomes_a_row_only_while_its_holder_is_archived,

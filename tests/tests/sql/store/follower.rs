@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use kindex_store::{Mark, OutboxEntry};
 
 use super::backend::Backend;
-use super::outbox::NOTICE;
-use super::widget::at;
+use super::widget::{NOTICE, at};
 
 /// An object as it is seen: its uid, since when it is being deleted, and whether it is gone.
 type Seen = (String, Option<i64>, bool);

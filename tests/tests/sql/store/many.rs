@@ -6,8 +6,8 @@ use kindex_query::Life;
 use kindex_store::{DeletionResults, Gone, HolderRow, Position, ReadVersion, RowWrite};
 
 use super::backend::Backend;
-use super::outbox::{EVENTFUL, NOTICE, write};
-use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};
+use super::outbox::{EVENTFUL, write};
+use super::widget::{KEEPSAKE, NOTICE, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
     reads_are_about_all_the_rows_that_are_named,

@@ -1,7 +1,7 @@
 //! The outbox of events: each object has one entry with its last change, and who follows the outbox knows what exists.
 
 use jiff::{SignedDuration, Timestamp};
-use kindex_model::kind::{Kind, Registry};
+use kindex_model::kind::Registry;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Select};
@@ -10,7 +10,7 @@ use kindex_store::{DeleteCollection, Gone, Mark, OutboxEntry, Position, RowWrite
 use super::backend::Backend;
 use super::direct::{archived_object, read};
 use super::follower::{Follower, gone, leaving, seen_as, there};
-use super::widget::{KEEPSAKE, PARTS, REGISTRY, Widget, at, soft_delete, widget};
+use super::widget::{KEEPSAKE, NOTICE, REGISTRY, Widget, at, soft_delete, widget};
 
 scenarios!(
     each_change_of_an_object_has_an_entry,
@@ -23,9 +23,6 @@ scenarios!(
     a_replay_shows_everything_in_pages,
     tombstones_and_marks_stay_for_seven_days,
 );
-
-/// As a widget, with events.
-pub(super) static NOTICE: Kind = Kind { events: true, ..PARTS };
 
 pub(super) static EVENTFUL: Registry = Registry {
     kinds: &[&NOTICE, &KEEPSAKE],

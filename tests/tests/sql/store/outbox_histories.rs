@@ -15,8 +15,8 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use super::backend::{Backend, PERIOD};
 use super::follower::{Follower, gone, leaving};
-use super::outbox::{EVENTFUL, NOTICE, is_known, write};
-use super::widget::{REGISTRY, WIDGET, Widget, at, soft_delete, widget};
+use super::outbox::{EVENTFUL, is_known, write};
+use super::widget::{NOTICE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
     who_follows_many_writers_and_rollbacks_misses_nothing,

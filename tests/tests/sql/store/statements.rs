@@ -16,8 +16,7 @@ use serde_json::json;
 use sqlx::mysql::MySqlConnectOptions;
 
 use super::backend::mysql_rows;
-use super::outbox::NOTICE;
-use super::widget::{KEEPSAKE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
+use super::widget::{KEEPSAKE, NOTICE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 
 /// The account of the store: what others ask the server is not counted.
 const ACCOUNT: &str = "counted";

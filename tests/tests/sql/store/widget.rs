@@ -82,6 +82,9 @@ pub(crate) const KEEPSAKE_PARTS: Kind = Kind {
     ..PARTS
 };
 
+/// As a widget, with events.
+pub(crate) static NOTICE: Kind = Kind { events: true, ..PARTS };
+
 pub(crate) static REGISTRY: Registry = Registry {
     platform: Platform {
         group: "test.kindex",
