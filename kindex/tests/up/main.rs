@@ -1,11 +1,23 @@
 //! `kindex up` as a user runs it: the real binary, a real kubectl, files in a
 //! temporary directory. Everything is observed from outside.
 
+mod plan;
+mod query;
+mod site;
+mod workspace;
+
+mod process;
+
+mod api;
+mod deletion;
+mod events;
+
+mod one_cluster;
+
 mod add_a_kind;
 mod adopt;
 mod against;
 mod aggregated;
-mod api;
 mod archived_holders;
 mod archived_targets;
 mod backfill;
@@ -14,10 +26,8 @@ mod chart;
 mod configured;
 mod corpus;
 mod cycles;
-mod deletion;
 mod deletion_off;
 mod doubts;
-mod events;
 mod exposure;
 mod graph;
 mod held;
@@ -27,23 +37,18 @@ mod metrics;
 mod moves;
 mod nats;
 mod notify;
-mod one_cluster;
 mod orphans;
 mod outage;
 mod own_repository;
 mod peers;
-mod plan;
 mod platform;
-mod process;
 mod purge;
 mod quarantine;
-mod query;
 mod readiness;
 mod reference;
 mod releases;
 mod restore;
 mod runs;
-mod site;
 mod status;
 mod storage_versions;
 mod three_services;
@@ -53,7 +58,6 @@ mod unserved;
 mod verify;
 mod verify_references;
 mod why;
-mod workspace;
 mod wrong_database;
 
 use std::process::Command;

@@ -1,10 +1,34 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
 mod alone;
-mod asked;
 mod auth_proxy;
+mod request;
+mod serving;
+
+mod stage;
+
 mod by_hand;
+mod events;
+mod final_objects;
+mod following;
+mod lists;
+mod moves_across;
+mod program;
+mod references;
+mod rights;
+mod sql_only_graph;
+
 mod cluster_scoped;
+mod real;
+mod reference_tree;
+mod storage_off;
+mod versions;
+
+mod grpc;
+
+mod slow;
+
+mod asked;
 mod compared;
 mod creations_across;
 mod creations_at_once;
@@ -13,49 +37,31 @@ mod each_right;
 mod early;
 mod encrypted;
 mod encrypted_peers;
-mod events;
 mod expired;
-mod final_objects;
 mod final_owners;
-mod following;
 mod forecasts;
 mod full;
-mod grpc;
 mod http2;
 mod large;
 mod lifecycle;
 mod limits;
-mod lists;
-mod moves_across;
 mod moves_in_versions;
 mod namesakes;
 mod nonsense;
 mod pages;
 mod plurals_across;
-mod program;
 mod races;
-mod real;
 mod reference_limits;
 mod reference_names;
-mod reference_tree;
-mod references;
 mod references_across;
 mod refused_moves;
 mod renewed_references;
 mod repeated_moves;
 mod replaced;
-mod request;
-mod rights;
-mod serving;
 mod sizes;
-mod slow;
 mod sql_only;
 mod sql_only_changes;
-mod sql_only_graph;
-mod stage;
-mod storage_off;
 mod stored;
-mod versions;
 mod watch_options;
 mod watches;
 mod watches_of_sql;

@@ -27,12 +27,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 mod between;
+mod kinds;
+mod kubernetes;
+
 mod cluster_scoped;
 mod cycles;
 mod deleters;
 mod every_write;
-mod kinds;
-mod kubernetes;
 mod outside;
 mod owned;
 mod placed;
@@ -65,9 +66,8 @@ const PROJECT: [(&str, &str); 5] = [
 impl Stage {
     async fn start() -> Self {
         let embedded = Embedded::ephemeral().await.expect("the cluster opens");
-        let own = embedded.in_process(([127, 0, 0, 1], 1).into());
         let stage = Self {
-            client: Client::new(own, "default"),
+            client: Client::new(embedded.in_process(([127, 0, 0, 1], 1).into()), "default"),
             _embedded: Some(embedded),
         };
         stage.define().await;

@@ -1,14 +1,16 @@
 //! The ingester beyond `decide`: one controller fed by hand, and the driver with
 //! clusters and databases in memory.
 
-mod batches;
 mod bench;
-mod driver;
 mod fakes;
+
+mod driver;
 mod gaps;
+mod leaving;
+
+mod batches;
 mod held;
 mod history;
-mod leaving;
 mod outage;
 mod owners;
 mod races;

@@ -1,13 +1,15 @@
 //! The embedded Kubernetes API server, looked at from outside: the real kubectl, kube-rs, and plain HTTP.
 
+mod cluster;
+
+mod kubectl;
+mod refusals;
+
 mod access;
 mod certificate;
-mod cluster;
-mod kubectl;
 mod lifecycle;
 mod limits;
 mod paging;
-mod refusals;
 mod transcripts;
 mod updates;
 mod versions;

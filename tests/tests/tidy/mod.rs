@@ -1,33 +1,38 @@
 //! The house rules that a machine can check. Each test is one rule, named for it,
 //! and lists every place that breaks it. Reads the checked-out files; builds nothing.
 
-mod agreement;
-mod commands;
-mod commits;
 mod declarations;
-mod dependencies;
-mod dialects;
-mod empty;
 mod files;
+mod tokens;
+
 mod free_functions;
 mod globs;
-mod kubernetes;
 mod license;
 mod manifests;
 mod methods;
+
+mod rust;
+
+mod sources;
+mod sql;
+mod tree;
+
+mod terms;
+
+mod agreement;
+mod commands;
+mod commits;
+mod dependencies;
+mod dialects;
+mod empty;
+mod kubernetes;
 mod modules;
 mod pages;
 mod paths;
 mod reached;
-mod rust;
 mod schemas;
 mod services;
 mod snapshots;
-mod sources;
-mod sql;
-mod terms;
-mod tokens;
-mod tree;
 mod words;
 
 /// Fails with every finding, one a line, as an editor's error list wants them.

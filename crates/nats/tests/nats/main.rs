@@ -1,8 +1,10 @@
 //! Events over a real NATS server: the contract of all transports, and what happens when the server, its disk, the
 //! feeding process or the database is lost.
 
-mod delivery;
 mod outbox;
+
+mod delivery;
+
 mod partitions;
 mod projects;
 

@@ -2,11 +2,12 @@
 //! its manifest says, with the rights of its own account, and does its whole work. What the accounts ask for is exactly
 //! what the emitted roles grant.
 
+mod pod;
+mod roles;
+
 mod deletions;
 mod graph;
 mod holders;
-mod pod;
-mod roles;
 mod runs;
 
 use std::collections::BTreeSet;

@@ -2,9 +2,10 @@
 //! real binary, with MariaDB as the store and on both sorts of cluster. `docs/src/reference/scenarios.md` says which
 //! test holds which scenario, and which holds which defect of that ingester.
 
+mod stage;
+
 mod alone;
 mod disabling;
 mod enabling;
 mod finalizers;
 mod reconcile;
-mod stage;

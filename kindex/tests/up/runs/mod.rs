@@ -1,9 +1,10 @@
 //! The runs service as a user runs it: as a part of `kindex up`, and alone with the programs that people have at hand.
 
+mod server;
+
 mod commands;
 mod grpcurl;
 mod requests;
-mod server;
 
 use crate::process::Running;
 use crate::text_of;

@@ -3,15 +3,19 @@
 //! everything along. Over each transport, processes are killed in every state in which a deletion can stand still. The
 //! order is read from the event logs. Takes minutes to build, and runs where `KINDEX_REQUIRE` names `walk`.
 
-mod encrypted;
 mod front;
 mod graph;
-mod kills;
-mod kubernetes;
+
 mod log;
-mod running;
 mod service;
+
 mod stage;
+
+mod kills;
+
+mod encrypted;
+mod kubernetes;
+mod running;
 mod still;
 mod verified;
 

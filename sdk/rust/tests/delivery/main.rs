@@ -1,8 +1,9 @@
 //! What the client guarantees, against the real service: it is away, restarted, and its answers are lost.
 
+mod service;
+
 mod proxy;
 mod secured;
-mod service;
 
 use std::time::Duration;
 

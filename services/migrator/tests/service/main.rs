@@ -1,8 +1,8 @@
 //! Trigger and migrator as they run, on a kube-apiserver.
 
-mod repair;
-
 mod stage;
+
+mod repair;
 
 use std::collections::BTreeSet;
 

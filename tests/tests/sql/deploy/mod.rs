@@ -2,7 +2,10 @@
 //! Job's and the init container's commands as they stand in their manifests, on MariaDB and MySQL.
 //! The chart, as helm renders it and as a kube-apiserver takes it; the recipe of the image.
 
+mod manifest;
+
 mod chart;
+
 mod chart_in_a_cluster;
 mod chart_migrator;
 mod chart_references;
@@ -10,7 +13,6 @@ mod chart_retention;
 mod chart_runs;
 mod chart_values;
 mod container;
-mod manifest;
 mod schema_files;
 mod script;
 

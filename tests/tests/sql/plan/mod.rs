@@ -1,12 +1,13 @@
 //! Planned migrations: their texts for every sort of change, what they make of real databases, the chain that holds
 //! them together, and the lint.
 
+mod random;
+
 mod chain;
 mod engines;
 mod kinds;
 mod lint;
 mod online;
-mod random;
 mod unsigned;
 
 use std::fs;

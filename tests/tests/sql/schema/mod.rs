@@ -2,18 +2,20 @@
 //! compared with the model and with what operators know.
 
 pub mod catalog;
-mod crds;
 mod expected;
+mod rows;
+mod work;
+
+pub mod server;
+
+mod crds;
 mod joins;
 mod model;
 mod patterns;
 mod plans;
 mod protos;
 mod queries;
-mod rows;
-pub mod server;
 pub mod sqlite;
-mod work;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

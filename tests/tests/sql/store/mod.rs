@@ -1,9 +1,10 @@
 //! The SQL stores: one set of scenarios over SQLite in memory, SQLite in a file, MariaDB as
 //! shipped, MariaDB with snapshot isolation and MySQL; then what is particular to a server, and to a cluster of them.
 
+pub(crate) mod widget;
+
 pub(crate) mod backend;
 mod shelf;
-pub(crate) mod widget;
 
 /// Runs each of the module's scenarios, `async fn(Backend)`, over every backend.
 macro_rules! scenarios {
@@ -46,9 +47,31 @@ macro_rules! scenarios {
 }
 
 mod absent;
-mod agreement;
+mod conditions;
+mod cut_off;
+mod direct;
+mod follower;
+mod migrate;
+mod pages;
+mod region;
+mod restored_holders;
+
+mod outbox;
+mod references;
+mod rewound_meanwhile;
+mod sql_only;
+mod tombstones;
+
 mod archived_holders;
 mod archived_meanwhile;
+mod moved_holders;
+mod outbox_histories;
+mod owners;
+mod reference_races;
+
+mod swept;
+
+mod agreement;
 mod backfill;
 mod broken_json;
 mod changes;
@@ -56,19 +79,15 @@ mod checks;
 mod cleaned_up;
 mod collection;
 mod concurrent;
-mod conditions;
 mod convert;
-mod cut_off;
 mod cycles;
 mod denied_holders;
-mod direct;
 mod encrypted;
 mod expressions;
 mod extremes;
 mod faults;
 mod fidelity;
 mod fill;
-mod follower;
 mod foreign_transactions;
 mod former_targets;
 mod galera;
@@ -77,15 +96,9 @@ mod history;
 mod large;
 mod left_behind;
 mod many;
-mod migrate;
-mod moved_holders;
 mod names;
-mod outbox;
-mod outbox_histories;
 mod outlast;
-mod owners;
 mod page_bytes;
-mod pages;
 mod past_list;
 mod prepare;
 mod purge;
@@ -93,22 +106,14 @@ mod purge_by_deletion;
 mod quarantine;
 mod questions;
 mod reads;
-mod reference_races;
-mod references;
-mod region;
 mod restore;
-mod restored_holders;
 mod restored_meanwhile;
 mod restored_twice;
-mod rewound_meanwhile;
 mod selectors;
-mod sql_only;
 mod stalls;
 mod statements;
 mod statistics;
-mod swept;
 mod tombstone_ends;
-mod tombstones;
 mod unchanged;
 mod unsigned;
 mod verify;

@@ -1,10 +1,11 @@
 //! Rows of an older version of their kind, converted on every database: what they get, what they keep, who wins
 //! against whom, and what is left of a run that ends early.
 
+mod trials;
+
 mod history;
 mod killed;
 mod overlap;
-mod trials;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -101,12 +102,8 @@ async fn a_converted_row_is_what_the_writer_would_have_written(backend: Backend)
         assert_eq!(kept, [("traps.dev/v1", &*held.text)]);
     }
     let carried = image(store.as_ref(), "evicted").await;
-    assert!(
-        carried
-            .annotations
-            .iter()
-            .any(|(key, _)| key == PLATFORM.conversion_data)
-    );
+    let mut annotations = carried.annotations.iter();
+    assert!(annotations.any(|(key, _)| key == PLATFORM.conversion_data));
     let again = run(&store, 500).await;
     assert_eq!((again.rows, again.converted, again.refused), (3, 0, 0));
     assert_eq!(image(store.as_ref(), "evicted").await, carried);
