@@ -1,6 +1,7 @@
 //! The file that declares modules is their reading order: a module imports only those that are declared above it,
 //! and calls no method that leads back to it, so that neither a crate nor a folder has circles. The file itself and its
-//! modules call each other in one direction.
+//! modules call each other in one direction. Of tests, only the imports are in this order: what several of them share is
+//! declared above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,8 @@ use super::tree::Tree;
 
 #[test]
 fn a_module_imports_only_modules_above_it() {
-    let found = crates().iter().flat_map(upward_imports).collect();
+    let trees = crates().into_iter().chain(test_programs());
+    let found = trees.flat_map(|tree| upward_imports(&tree)).collect();
     expect_none(found);
 }
 
@@ -20,7 +22,8 @@ fn a_module_imports_only_modules_above_it() {
 /// below.
 #[test]
 fn no_module_imports_everything_of_a_file_above_it() {
-    let found = crates().iter().flat_map(globs).collect();
+    let trees = crates().into_iter().chain(test_programs());
+    let found = trees.flat_map(|tree| globs(&tree)).collect();
     expect_none(found);
 }
 
@@ -40,17 +43,27 @@ fn no_module_calls_the_file_back_that_calls_it() {
     expect_none(found);
 }
 
+/// All but [`test_programs`].
 fn crates() -> Vec<Tree<'static>> {
-    let is_test = |file: &File| file.path.contains("/tests/") || file.path.starts_with("tests/fixtures/");
-    let sources = RUST_FILES.iter().filter(|(file, _)| !is_test(file));
-    let files = sources.map(|(file, rust)| (file.path.as_str(), rust)).collect();
-    let crates = Tree::all(&files);
+    let crates = trees(|file| !file.path.contains("/tests/"));
     assert!(
         crates.len() > 20,
         "the walk finds the crates, not only {}",
         crates.len()
     );
     crates
+}
+
+/// The integration tests, which cargo builds as crates of their own.
+fn test_programs() -> Vec<Tree<'static>> {
+    trees(|file| file.path.contains("/tests/"))
+}
+
+fn trees(is_wanted: impl Fn(&File) -> bool) -> Vec<Tree<'static>> {
+    let files = RUST_FILES.iter().filter(|(file, _)| is_wanted(file));
+    let files = files.filter(|(file, _)| !file.path.starts_with("tests/fixtures/"));
+    let files = files.map(|(file, rust)| (file.path.as_str(), rust)).collect();
+    Tree::all(&files)
 }
 
 fn upward_imports(tree: &Tree<'_>) -> BTreeSet<String> {
@@ -189,6 +202,44 @@ fn an_import_against_the_order_is_found_in_every_folder() {
         assert_eq!(upward("x/src/y/a.rs", "use crate::b;\n"), 0, "of another folder");
         let of_tests = "#[cfg(test)]\nmod tests {\n    use super::b;\n    use crate::y::b;\n}\n";
         assert_eq!(upward("x/src/y/a.rs", of_tests), 0);
+    }
+}
+
+/// As if the order were that of sources alone, or of some folders of tests; and as if what the file of a program
+/// defines itself were declared below its modules.
+#[test]
+fn an_import_against_the_order_of_tests_is_found() {
+    let main = "mod a;\n\nmod stage;\n\nuse stage::Stage;\n\nconst MOST: u8 = 1;\n";
+    let upward = |a: &str| {
+        let files = [
+            ("x/tests/y/main.rs", main),
+            ("x/tests/y/a.rs", a),
+            ("x/tests/y/stage.rs", "use super::a;\n"),
+        ];
+        found(upward_imports, &files).into_iter().collect::<Vec<_>>()
+    };
+    let finding = ["x/tests/y/main.rs: `a` imports `stage`, which is declared below it"];
+    assert_eq!(upward("use super::stage::f;\n"), finding);
+    assert_eq!(upward("use super::Stage;\n"), finding, "by another name");
+    assert_eq!(upward("use crate::stage;\n"), finding, "from the root");
+    let test = "#[test]\nfn f() {\n    super::stage::g();\n}\n";
+    assert_eq!(upward(test), finding, "in a test");
+    let none: [&str; 0] = [];
+    assert_eq!(upward("use super::MOST;\n"), none, "of no module");
+
+    let programs = test_programs();
+    for known in [
+        "crates/events/tests/contract.rs",
+        "kindex/tests/faults/runs/mod.rs",
+        "kindex/tests/up/main.rs",
+        "sdk/rust/tests/delivery/main.rs",
+        "services/runs/tests/front/main.rs",
+        "tests/tests/graph/main.rs",
+        "tests/tests/sql/store/convert/mod.rs",
+        "tests/tests/tidy/mod.rs",
+    ] {
+        let is_read = programs.iter().any(|tree| tree.lists().any(|list| list.file == known));
+        assert!(is_read, "{known} is a file of no program of tests");
     }
 }
 

@@ -74,10 +74,9 @@ impl List<'_> {
 }
 
 impl<'r> Tree<'r> {
-    /// The crates whose root files, `lib.rs` or `main.rs`, are among these.
+    /// The crates whose root files are among these.
     pub(super) fn all(files: &BTreeMap<&'r str, &'r Rust>) -> Vec<Self> {
-        let is_root = |path: &&str| path.ends_with("/lib.rs") || path.ends_with("/main.rs");
-        let roots = files.keys().copied().filter(is_root);
+        let roots = files.keys().copied().filter(|path| is_root(path));
         let mut trees: Vec<Self> = roots.map(|root| Self::of(root, files)).collect();
         let mut crates: BTreeMap<&'r str, usize> = BTreeMap::new();
         for name in trees.iter().flat_map(Self::method_names) {
@@ -242,6 +241,13 @@ impl<'r> Tree<'r> {
         }
         (module, rest)
     }
+}
+
+/// Whether cargo builds a crate from a file: from `lib.rs`, `main.rs`, and all that stands right in a package's `tests`.
+fn is_root(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    let is_test_program = folder.ends_with("/tests") && !folder.contains("/src/");
+    is_test_program || name == "lib.rs" || name == "main.rs"
 }
 
 /// Adds a module and those below it. Their files stand in `folder`.

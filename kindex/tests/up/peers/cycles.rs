@@ -1,7 +1,12 @@
 //! A cluster and a project that hold each other: the service of clusters finds the cycle, whether it follows projects
 //! or only knows the reference of one.
 
-use super::*;
+use kindex_generated::kinds::cluster;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::reference::Service;
+
+use super::{Compute, IDENTITY, REGISTRY, identity};
+use crate::process::{kubectl_is_there, wait_for};
 
 /// The service of projects, to one whose objects name none of them.
 static HOLDERS: Service = Service {
